@@ -1,0 +1,8 @@
+//! `contend-load`: one plan in (JSON), outcomes out (JSON lines).
+//!
+//! Rooms, and who may use whom (a house test reads the `use` lines):
+//! `plan outcome random` ← `wire arrival record` ← `workload fill lua` ← `drive` ← `cli`.
+
+pub mod cli;
+pub mod outcome;
+pub mod plan;

@@ -1,0 +1,124 @@
+//! What a run returns: JSON lines on standard output, one [`Outcome`] a line. Plain data.
+//!
+//! Order: one `hello`, any number of `phase` and `interval`, then one `done` or one `error`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of these lines.
+pub const OUTCOME_VERSION: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Outcome {
+    Hello(Hello),
+    Phase(Phase),
+    Interval(Interval),
+    Done(Box<Done>),
+    Error(Failure),
+}
+
+/// First line: who measures, with what, against which server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Hello {
+    pub version: u32,
+    pub program_version: String,
+    pub pid: u32,
+    pub threads: u32,
+    /// The event loop in use: `epoll` or `io_uring`.
+    pub engine: String,
+    /// As the server states it in its greeting.
+    pub server_version: String,
+}
+
+/// The run entered a phase: `warmup`, `measure`, `end`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Phase {
+    pub phase: String,
+    /// Seconds since the load began.
+    pub at_s: f64,
+}
+
+/// Figures of one interval of the measured window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    pub index: u32,
+    pub start_s: f64,
+    pub duration_s: f64,
+    pub queries: u64,
+    pub errors: u64,
+    pub qps: f64,
+    pub latency_us: Percentiles,
+}
+
+/// The measured window. Warm-up leaves no trace in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {
+    /// Why the run ended: `time` or `signal`.
+    pub ended: String,
+    /// True wall time of the window.
+    pub measured_s: f64,
+    pub queries: u64,
+    pub rows: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub qps: f64,
+    /// `closed-loop` (each connection waits for its answer) or `open-loop`.
+    pub arrival: String,
+    /// From the intended start to the last byte of the answer.
+    pub latency_us: Percentiles,
+    /// The same as a HdrHistogram V2 deflate, base64; values are nanoseconds.
+    pub latency_hdr_ns: String,
+    pub errors: Vec<ErrorCount>,
+    pub client: ProcessDelta,
+    /// Of the watched process; absent where none was named or its counters cannot be read.
+    pub server: Option<ProcessDelta>,
+    /// CPU of the busiest worker over the window's wall time, 0 to 1.
+    pub client_busiest_thread_share: f64,
+    /// Jain's index over the queries of the connections: 1 is even.
+    pub fairness: f64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Percentiles {
+    pub count: u64,
+    pub min: f64,
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+}
+
+/// What a process used between the two edges of the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessDelta {
+    pub cpu_us: f64,
+    pub voluntary_switches: Option<u64>,
+    pub involuntary_switches: Option<u64>,
+    /// Bytes fetched from storage.
+    pub read_bytes: Option<u64>,
+    pub write_bytes: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorCount {
+    pub code: u16,
+    pub sqlstate: String,
+    pub count: u64,
+    pub message: String,
+    pub statement: String,
+}
+
+/// Last line of a run that failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    pub message: String,
+    /// What the reader can do about it.
+    pub hint: Option<String>,
+    pub code: Option<u16>,
+    pub sqlstate: Option<String>,
+    pub statement: Option<String>,
+}

@@ -1,0 +1,174 @@
+//! What a run is told: one JSON document. Plain data, no behaviour.
+//!
+//! Times are seconds as floating point numbers and end in `_s`. A plan is stored with the
+//! results of its run, so it never holds a password: it names the environment variable that does.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The version this program reads. A plan of another version is refused.
+pub const PLAN_VERSION: u32 = 1;
+
+/// One run of one cell: where to connect, what to ask, how hard, for how long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub version: u32,
+    pub server: Server,
+    pub workload: Workload,
+    pub load: Load,
+    /// Seed of every random stream of the run.
+    #[serde(default)]
+    pub seed: u64,
+    /// A process on this host (the server) whose counters are read at both edges of the window.
+    #[serde(default)]
+    pub watch: Option<Watch>,
+}
+
+/// How to reach and enter the server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// Unix socket. Where it is set, `host` and `port` are not used.
+    #[serde(default)]
+    pub socket: Option<PathBuf>,
+    #[serde(default)]
+    pub host: Option<String>,
+    #[serde(default = "default_port")]
+    pub port: u16,
+    #[serde(default = "default_user")]
+    pub user: String,
+    /// Name of the environment variable that holds the password.
+    #[serde(default)]
+    pub password_env: Option<String>,
+    #[serde(default)]
+    pub database: Option<String>,
+    #[serde(default = "default_connect_timeout_s")]
+    pub connect_timeout_s: f64,
+}
+
+/// What is asked. One variant a file of the `workload` room.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Workload {
+    /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`.
+    RandomPoints {
+        #[serde(default = "default_table")]
+        table: String,
+        rows: u64,
+        #[serde(default = "default_points")]
+        points: u32,
+        #[serde(default)]
+        distribution: Distribution,
+    },
+    /// `SELECT c FROM sbtest WHERE id = ?`.
+    PointSelect {
+        #[serde(default = "default_table")]
+        table: String,
+        rows: u64,
+        #[serde(default)]
+        distribution: Distribution,
+    },
+}
+
+/// Shapes of random keys; the parameters are named as sysbench names them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Distribution {
+    Uniform {},
+    Gaussian {
+        #[serde(default = "default_iter")]
+        iter: u32,
+    },
+    /// `res` percent of the draws in the central `pct` percent, the rest gaussian.
+    Special {
+        #[serde(default = "default_iter")]
+        iter: u32,
+        #[serde(default = "default_pct")]
+        pct: u32,
+        #[serde(default = "default_res")]
+        res: u32,
+    },
+    Pareto {
+        #[serde(default = "default_pareto_h")]
+        h: f64,
+    },
+    Zipfian {
+        #[serde(default = "default_zipfian_exp")]
+        exp: f64,
+    },
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::Uniform {}
+    }
+}
+
+/// How hard, how long, over how many connections.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    pub connections: u32,
+    /// Worker threads; absent: chosen from the host's CPUs and the connections.
+    #[serde(default)]
+    pub threads: Option<u32>,
+    #[serde(default)]
+    pub warmup_s: f64,
+    pub measure_s: f64,
+    /// Length of the intervals reported while the run lasts; 0: none.
+    #[serde(default = "default_interval_s")]
+    pub interval_s: f64,
+    #[serde(default)]
+    pub protocol: Protocol,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Binary protocol, statements prepared once a connection.
+    #[default]
+    Prepared,
+    Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Watch {
+    pub pid: u32,
+}
+
+fn default_port() -> u16 {
+    3306
+}
+fn default_user() -> String {
+    "root".to_owned()
+}
+fn default_connect_timeout_s() -> f64 {
+    10.0
+}
+fn default_table() -> String {
+    "sbtest".to_owned()
+}
+fn default_points() -> u32 {
+    10
+}
+fn default_iter() -> u32 {
+    12
+}
+fn default_pct() -> u32 {
+    1
+}
+fn default_res() -> u32 {
+    75
+}
+fn default_pareto_h() -> f64 {
+    0.2
+}
+fn default_zipfian_exp() -> f64 {
+    0.8
+}
+fn default_interval_s() -> f64 {
+    1.0
+}
