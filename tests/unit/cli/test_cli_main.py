@@ -1,0 +1,132 @@
+"""The front door: exit codes, error lines, no traceback for what a user can cause."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from contend import __version__
+from contend.cli import main as cli
+from contend.errors import GateError, RequestError, WorkError
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A command `probe` whose behaviour the test sets."""
+    state = SimpleNamespace(result=0)
+
+    def add_parser(subparsers: object) -> None:
+        parser = subparsers.add_parser("probe", help="a probe")  # type: ignore[attr-defined]
+        parser.add_argument("--count", type=int)
+
+    def run(_args: object) -> int:
+        if isinstance(state.result, BaseException):
+            raise state.result
+        return int(state.result)
+
+    module = ModuleType("contend.cli.probe")
+    module.add_parser, module.run = add_parser, run  # type: ignore[attr-defined]
+    monkeypatch.setattr(cli, "available", lambda: ("probe",))
+    monkeypatch.setattr(cli, "command_module", lambda _name: module)
+    return state
+
+
+def test_the_exit_code_of_a_command_is_passed_on(command: SimpleNamespace) -> None:
+    command.result = 3
+    assert cli.main(["probe"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(RequestError("bad"), 2, id="request"),
+        pytest.param(WorkError("bad"), 1, id="work"),
+        pytest.param(GateError("bad"), 3, id="gate"),
+        pytest.param(OSError(errno.ENOSPC, "No space left on device", "/x"), 1, id="disk-full"),
+        pytest.param(KeyboardInterrupt(), 1, id="ctrl-c"),
+    ],
+)
+def test_each_kind_of_trouble_has_its_exit_code(
+    command: SimpleNamespace, error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.result = error
+    assert cli.main(["probe"]) == code
+    assert capsys.readouterr().err.startswith("contend: ")
+
+
+def test_an_error_shows_message_detail_and_hint(
+    command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.result = WorkError("the server died", hint="Look at the log.", detail="one\ntwo\n")
+    cli.main(["probe"])
+    assert capsys.readouterr().err == (
+        "contend: error: the server died\n  | one\n  | two\n  hint: Look at the log.\n"
+    )
+
+
+def test_an_os_error_names_its_file(
+    command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.result = OSError(errno.ENOSPC, "No space left on device", "/data/t.MYD")
+    cli.main(["probe"])
+    assert capsys.readouterr().err == "contend: error: /data/t.MYD: No space left on device\n"
+
+
+def test_a_bug_is_not_hidden(command: SimpleNamespace) -> None:
+    command.result = ZeroDivisionError()
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["probe"])
+
+
+def test_an_unknown_command_names_the_nearest(
+    command: SimpleNamespace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["porbe"]) == 2
+    assert "Did you mean `contend probe`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["probe", "--count", "many"], ["probe", "--nosuch"], ["--nosuch"]]
+)
+def test_a_bad_argument_is_a_request_error(
+    command: SimpleNamespace, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(arguments) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("contend: error: ")
+    assert "--help" in err
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 0
+    assert "COMMAND" in capsys.readouterr().out
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["--version"])
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out == f"contend {__version__}\n"
+
+
+def test_a_reader_that_goes_away_gets_no_traceback() -> None:
+    script = (
+        "import sys\n"
+        "from contend.cli import main as cli\n"
+        "cli._dispatch = lambda _a: sum(sys.stdout.write('x' * 10_000) for _ in range(100))\n"
+        "sys.exit(cli.main(['probe']))\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert child.stdout is not None and child.stderr is not None
+    child.stdout.read(10)
+    child.stdout.close()
+    err = child.stderr.read()
+    child.stderr.close()
+    assert child.wait() == 1
+    assert b"Traceback" not in err
