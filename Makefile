@@ -1,0 +1,77 @@
+# contend in two commands: `make demo` runs the main job, `make test` runs every test.
+# Both set up what they need first. `make help` lists the rest.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find load build.rs -path load/fuzz -prune -o -type f -print 2>/dev/null)
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' Makefile | expand -t 18
+
+.PHONY: setup
+setup: $(VENV)/.programs ## make .venv with both programs in it, and see that a server can be had
+	@command -v mariadbd mysqld >/dev/null 2>&1 || $(BIN)/contend server get mariadb --if-missing
+
+$(VENV)/.programs: pyproject.toml $(RUST_SOURCES)
+	@PYTHON="$(PYTHON)" tools/prerequisites
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "contend: building contend-load and installing both programs in $(VENV) (some minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.PHONY: demo
+demo: setup ## the main job: does splitting the key cache mutex help? (about a minute; DEMO= for the whole default)
+	$(BIN)/contend run segmented-key-cache $(DEMO) --yes
+
+DEMO ?= --quick
+
+.PHONY: test
+test: setup test-needs test-rust test-python ## set up and run all tests
+
+.PHONY: test-needs
+test-needs: setup ## get what only the tests need: newer servers, sysbench, a browser
+	@$(BIN)/python tools/test_needs.py
+
+.PHONY: test-rust
+test-rust: ## the tests of contend-load
+	cargo test --locked
+
+.PHONY: test-python
+test-python: setup ## the tests of the lab: unit, golden, house, server
+	$(BIN)/python -m pytest
+
+.PHONY: lint
+lint: setup ## formatters, linters and type checkers; changes nothing
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+.PHONY: format
+format: setup ## format all code in place
+	cargo fmt
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+.PHONY: bench
+bench: setup test-needs ## contend against its peers and the floor; prints one table
+	$(BIN)/python bench/run.py
+
+.PHONY: docs
+docs: setup ## build the documentation into build/docs
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/sphinx-build -W --keep-going -q docs build/docs
+	@echo "build/docs/index.html"
+
+.PHONY: clean
+clean: ## remove what was built here (got servers and datasets stay in the user's cache)
+	rm -rf $(VENV) target build

@@ -1,0 +1,118 @@
+"""Who may import whom: the arrows of docs/concepts/architecture.md, read off the imports."""
+
+from __future__ import annotations
+
+import pytest
+from tree import (
+    PYTHON_ROOT,
+    ROOT,
+    RUST_ROOT,
+    python_imports,
+    room_of_python,
+    room_of_rust,
+    rust_uses,
+)
+
+EVERYWHERE = {"errors", "units", "__version__"}
+
+PYTHON_ARROWS: dict[str, set[str]] = {
+    "__init__": set(),
+    "__main__": {"cli"},
+    "errors": set(),
+    "units": {"errors"},
+    "spec": set(),
+    "stats": set(),
+    "host": set(),
+    "recipes": set(),
+    "design": {"spec"},
+    "store": {"spec"},
+    "servers": {"spec", "host"},
+    "load": {"spec", "host"},
+    "datasets": {"spec", "host", "servers", "load"},
+    "warm": {"spec", "stats", "host", "servers", "load", "datasets", "store", "design"},
+    "doctor": {"spec", "stats", "host", "servers", "load", "datasets", "store", "design"},
+    "lab": {
+        *("spec", "stats", "host", "servers", "load", "datasets", "store", "design"),
+        *("warm", "doctor"),
+    },
+    "report": {"spec", "stats", "store"},
+    "cli": {
+        *("spec", "stats", "host", "servers", "load", "datasets", "store", "design"),
+        *("warm", "doctor", "lab", "report", "recipes"),
+    },
+}
+
+RUST_ARROWS: dict[str, set[str]] = {
+    "lib": set(),
+    "main": set(),
+    "plan": set(),
+    "outcome": set(),
+    "random": {"plan"},
+    "wire": {"plan", "outcome"},
+    "arrival": {"plan", "random"},
+    "record": {"plan", "outcome"},
+    "workload": {"plan", "outcome", "random", "wire", "arrival", "record"},
+    "fill": {"plan", "outcome", "random", "wire"},
+    "lua": {"plan", "outcome", "random", "wire", "arrival", "record", "workload"},
+    "drive": {
+        *("plan", "outcome", "random", "wire", "arrival", "record"),
+        *("workload", "fill", "lua"),
+    },
+    "cli": {
+        *("plan", "outcome", "random", "wire", "arrival", "record"),
+        *("workload", "fill", "lua", "drive"),
+    },
+}
+
+
+def test_python_rooms_follow_the_arrows() -> None:
+    wrong = []
+    for path in sorted(PYTHON_ROOT.rglob("*.py")):
+        room = room_of_python(path)
+        allowed = PYTHON_ARROWS.get(room)
+        where = path.relative_to(ROOT)
+        if allowed is None:
+            wrong.append(f"{where}: room {room!r} has no arrows; add it here and to the docs")
+            continue
+        for line, target in python_imports(path.read_text()):
+            if target != room and target not in allowed | EVERYWHERE:
+                wrong.append(f"{where}:{line}: {room} may not import {target}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_rust_rooms_follow_the_arrows() -> None:
+    wrong = []
+    for path in sorted(RUST_ROOT.rglob("*.rs")):
+        room = room_of_rust(path)
+        allowed = RUST_ARROWS.get(room)
+        where = path.relative_to(ROOT)
+        if allowed is None:
+            wrong.append(f"{where}: room {room!r} has no arrows; add it here and to the docs")
+            continue
+        for line, target in rust_uses(path.read_text()):
+            if target != room and target not in allowed and target in RUST_ARROWS:
+                wrong.append(f"{where}:{line}: {room} may not use {target}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("arrows", [PYTHON_ARROWS, RUST_ARROWS], ids=["python", "rust"])
+def test_arrows_have_no_circle(arrows: dict[str, set[str]]) -> None:
+    left = dict(arrows)
+    while left:
+        leaves = [room for room, targets in left.items() if not targets & left.keys()]
+        assert leaves, f"these rooms import one another in a circle: {sorted(left)}"
+        for room in leaves:
+            del left[room]
+
+
+def test_readers_see_what_they_should() -> None:
+    source = (
+        "import contend.lab\nfrom contend import spec\nfrom contend.store import x\n"
+        "def f():\n    from contend.cli import main\nimport os\n"
+    )
+    assert list(python_imports(source)) == [(1, "lab"), (2, "spec"), (3, "store"), (5, "cli")]
+    rust = (
+        "use crate::drive::blocking;\nuse crate::{plan::{Load, Plan}, wire, record::hdr};\n"
+        "// crate::cli\n#[cfg(test)]\nmod tests { use crate::lua; }\n"
+    )
+    assert sorted(rust_uses(rust)) == [(1, "drive"), (2, "plan"), (2, "record"), (2, "wire")]

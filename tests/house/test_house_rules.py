@@ -1,0 +1,151 @@
+"""Rules of the house that no linter knows: banned calls, file sizes, words, versions, licences."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from tree import (
+    PYTHON_ROOT,
+    ROOT,
+    RUST_ROOT,
+    tracked_files,
+    without_rust_comments,
+    without_rust_tests,
+)
+
+LINES_MAX = 500
+"""Longest a source file may be. A file that needs more holds two ideas."""
+
+LONG_FILES: dict[str, int] = {}
+"""The ratchet: files that are longer today, with their length. An entry may only shrink or go."""
+
+SOURCE_ENDINGS = {".py", ".rs", ".lua", ".sh", ".js", ".css"}
+
+BANNED_IN_RUST = [
+    (r"\bprintln!|\beprintln!|\bprint!\(", {"cli", "lua"}, "only cli prints; return data instead"),
+    (
+        r"\bstd::net::(Tcp|Udp)|\bUnixStream\b|\bUnixListener\b|\bthread::spawn\b",
+        {"drive"},
+        "only drive has sockets and threads",
+    ),
+    (r"\bprocess::exit\(", {"cli"}, "return an exit code; only cli ends the program"),
+    (r"\bunwrap\(\)|\bexpect\(", set(), "handle it: bytes from a server may reach this line"),
+    (r"\btodo!|\bunimplemented!", set(), "nothing is done because a stub returns a value"),
+]
+
+BANNED_IN_PYTHON = [
+    (r"\bshell=True\b", set(), "pass a list of arguments"),
+    (r"\bos\.system\(", set(), "use subprocess with a list of arguments"),
+    (r"(?<![\w.])random\.(random|shuffle|choice|seed)\(", set(), "use a seeded random.Random"),
+    (r"\bpickle\b", set(), "store JSON or SQLite, which can be read and cannot run code"),
+    (r"\bsys\.exit\(", {"cli", "__main__"}, "raise a ContendError; only cli ends the program"),
+    (r"(?i)\b(select|insert|alter|show|set global)\b .*\b(from|into|table|status|global)\b",
+     None, "no SQL text in the lab: it belongs to servers, datasets or a probe"),
+]  # fmt: skip
+
+WORDS = [
+    (r"/(work|root|farm)/", "a path of one machine"),
+    (
+        r"(?i)\b(deb|security|ftp)\.debian\.org|pypi\.org/simple|index\.crates\.io",
+        "a registry host",
+    ),
+    (r"(?i)\bTODO\b|\bFIXME\b|\bXXX\b", "an owed piece of work: do it, or say it in the docs"),
+]
+
+
+def sources(*endings: str) -> list[Path]:
+    return [path for path in tracked_files() if path.suffix in endings]
+
+
+def lines_matching(path: Path, text: str, pattern: str) -> list[str]:
+    return [
+        f"{path}:{number}: {line.strip()[:80]}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if re.search(pattern, line)
+    ]
+
+
+@pytest.mark.parametrize(("pattern", "rooms", "instead"), BANNED_IN_RUST)
+def test_rust_calls_nothing_banned(pattern: str, rooms: set[str], instead: str) -> None:
+    wrong = []
+    for path in sorted(RUST_ROOT.rglob("*.rs")):
+        room = path.relative_to(RUST_ROOT).parts[0].removesuffix(".rs")
+        if room in rooms or path.name == "tests.rs":
+            continue
+        code = without_rust_comments(without_rust_tests(path.read_text()))
+        wrong += lines_matching(path.relative_to(ROOT), code, pattern)
+    assert not wrong, f"{instead}:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(("pattern", "rooms", "instead"), BANNED_IN_PYTHON)
+def test_python_calls_nothing_banned(pattern: str, rooms: set[str] | None, instead: str) -> None:
+    wrong = []
+    for path in sorted(PYTHON_ROOT.rglob("*.py")):
+        room = path.relative_to(PYTHON_ROOT).parts[0].removesuffix(".py")
+        if (rooms is None and room != "lab") or (rooms is not None and room in rooms):
+            continue
+        wrong += lines_matching(path.relative_to(ROOT), path.read_text(), pattern)
+    assert not wrong, f"{instead}:\n" + "\n".join(wrong)
+
+
+def test_no_file_grows_past_the_limit() -> None:
+    lengths = {
+        str(path): len((ROOT / path).read_text().splitlines()) for path in sources(*SOURCE_ENDINGS)
+    }
+    grown = [
+        f"{name}: {length} lines, at most {LONG_FILES.get(name, LINES_MAX)}"
+        for name, length in lengths.items()
+        if length > LONG_FILES.get(name, LINES_MAX)
+    ]
+    assert not grown, "split these files by idea:\n" + "\n".join(grown)
+    slack = [
+        f"{name}: now {lengths.get(name, 0)} lines, the ratchet says {limit}"
+        for name, limit in LONG_FILES.items()
+        if lengths.get(name, 0) < limit
+    ]
+    assert not slack, "tighten the ratchet in LONG_FILES:\n" + "\n".join(slack)
+
+
+@pytest.mark.parametrize(("pattern", "what"), WORDS)
+def test_no_file_says(pattern: str, what: str) -> None:
+    wrong = []
+    for path in tracked_files():
+        if path.suffix in {".png", ".lock", ".bin"} or "tests/house" in str(path):
+            continue
+        text = (ROOT / path).read_bytes().decode("utf-8", "replace")
+        wrong += lines_matching(path, text, pattern)
+    assert not wrong, f"{what}:\n" + "\n".join(wrong)
+
+
+def test_versions_agree() -> None:
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["version"]
+    python = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    package = re.search(r'__version__ = "(.+)"', (PYTHON_ROOT / "__init__.py").read_text())
+    changelog = re.search(r"^## ([0-9.]+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert package and changelog
+    assert cargo == python == package.group(1) == changelog.group(1)
+
+
+def test_every_source_says_what_it_is() -> None:
+    silent = []
+    for path in sources(".py", ".rs"):
+        text = (ROOT / path).read_text()
+        opening = '"""' if path.suffix == ".py" else "//!"
+        body = "\n".join(line for line in text.splitlines() if not line.startswith("#!"))
+        if body.strip() and not body.lstrip().startswith((opening, "#![no_main]")):
+            silent.append(str(path))
+    assert not silent, "begin these files with what they are for:\n" + "\n".join(silent)
+
+
+def test_links_in_the_docs_lead_somewhere() -> None:
+    dead = []
+    for path in sources(".md"):
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", (ROOT / path).read_text()):
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            if not (ROOT / path.parent / target).exists():
+                dead.append(f"{path}: {target}")
+    assert not dead, "dead links:\n" + "\n".join(dead)

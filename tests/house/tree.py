@@ -1,0 +1,99 @@
+"""What the house tests read: the files git tracks or would track, and who imports whom."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON_ROOT = ROOT / "python" / "contend"
+RUST_ROOT = ROOT / "load" / "src"
+
+
+@cache
+def tracked_files() -> tuple[Path, ...]:
+    """Every file of the project, relative to its root, that git does not ignore and that exists."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    names = sorted(set(filter(None, listing.split("\0"))))
+    return tuple(Path(name) for name in names if (ROOT / name).is_file())
+
+
+def room_of_python(path: Path) -> str:
+    """The room of a Python file: its first folder under contend/, or its own name."""
+    first = path.relative_to(PYTHON_ROOT).parts[0]
+    return first.removesuffix(".py")
+
+
+def room_of_rust(path: Path) -> str:
+    """The room of a Rust file: its first folder under load/src, or its own name."""
+    first = path.relative_to(RUST_ROOT).parts[0]
+    return first.removesuffix(".rs")
+
+
+def python_imports(source: str) -> Iterator[tuple[int, str]]:
+    """Line and room of every import of contend in a Python source, wherever it stands."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                parts = alias.name.split(".")
+                if parts[0] == "contend" and len(parts) > 1:
+                    yield node.lineno, parts[1]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            parts = node.module.split(".")
+            if parts[0] == "contend":
+                if len(parts) > 1:
+                    yield node.lineno, parts[1]
+                else:
+                    for alias in node.names:
+                        yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom) and node.level > 1:
+            yield node.lineno, f"relative import of level {node.level}"
+
+
+def without_rust_tests(source: str) -> str:
+    """A Rust source up to its test module, which may use any room."""
+    return re.split(r"^#\[cfg\(test\)\]\s*\nmod ", source, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def without_rust_comments(source: str) -> str:
+    """A Rust source whose line comments are blank, so that prose cannot count as code."""
+    return re.sub(r"//[^\n]*", "", source)
+
+
+def rust_uses(source: str) -> Iterator[tuple[int, str]]:
+    """Line and room of every `crate::room` path in a Rust source outside its test module."""
+    code = without_rust_comments(without_rust_tests(source))
+    for match in re.finditer(r"\bcrate::(\w+)", code):
+        yield code.count("\n", 0, match.start()) + 1, match.group(1)
+    for match in re.finditer(r"\bcrate::\{", code):
+        line = code.count("\n", 0, match.start()) + 1
+        for name in _top_level_names(code, match.end()):
+            yield line, name
+
+
+def _top_level_names(code: str, start: int) -> Iterator[str]:
+    """The first names inside a brace group of a `use` line: {a::b, c::{d, e}} gives a, c."""
+    depth, expecting = 1, True
+    for token in re.finditer(r"[{},]|\w+", code[start:]):
+        text = token.group()
+        if text == "{":
+            depth += 1
+        elif text == "}":
+            depth -= 1
+            if depth == 0:
+                return
+        elif text == ",":
+            expecting = expecting or depth == 1
+        elif depth == 1 and expecting:
+            expecting = False
+            yield text
