@@ -6,3 +6,4 @@
 pub mod cli;
 pub mod outcome;
 pub mod plan;
+pub mod random;

@@ -1,0 +1,181 @@
+//! Seeded random streams: the only source of chance in a run.
+//!
+//! A stream is addressed, never shared: [`Stream::for_cycle`] gives the stream of the n-th event
+//! of a seed, so that event asks the same question on any number of threads, and a replay can
+//! check its answer. [`Stream::new`] gives long streams (one a connection, one a schedule) that
+//! never meet those of the events. Not for secrets.
+
+mod shape;
+mod template;
+
+pub use shape::{Sampler, Shape};
+
+/// Steps SplitMix64 to its next state: an odd constant, so every state is visited once.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Keeps the streams of events apart from the long streams of the same seed.
+const CYCLE_DOMAIN: u64 = 0x6379_636c_6573_0001;
+const STREAM_DOMAIN: u64 = 0x7374_7265_616d_0002;
+
+/// One random stream: xoshiro256++, seeded by SplitMix64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream {
+    state: [u64; 4],
+}
+
+impl Stream {
+    /// The long stream number `index` of `seed`.
+    pub fn new(seed: u64, index: u64) -> Self {
+        Self::seeded(seed, index, STREAM_DOMAIN)
+    }
+
+    /// The stream of event number `cycle` of `seed`.
+    #[inline]
+    pub fn for_cycle(seed: u64, cycle: u64) -> Self {
+        Self::seeded(seed, cycle, CYCLE_DOMAIN)
+    }
+
+    #[inline]
+    fn seeded(seed: u64, index: u64, domain: u64) -> Self {
+        // Seed and index pass the mixer one after the other: neighbours of either start far apart.
+        let mut state = mix(mix(seed ^ domain).wrapping_add(index.wrapping_mul(GOLDEN)));
+        Self {
+            state: std::array::from_fn(|_| {
+                state = state.wrapping_add(GOLDEN);
+                mix(state)
+            }),
+        }
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
+        let [s0, s1, s2, s3] = &mut self.state;
+        let drawn = s0.wrapping_add(*s3).rotate_left(23).wrapping_add(*s0);
+        let shifted = *s1 << 17;
+        *s2 ^= *s0;
+        *s3 ^= *s1;
+        *s1 ^= *s2;
+        *s0 ^= *s3;
+        *s2 ^= shifted;
+        *s3 = s3.rotate_left(45);
+        drawn
+    }
+
+    /// A number in `[0, 1)` with 53 random bits.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A whole number below `bound`, each equally likely; 0 where `bound` is 0.
+    #[inline]
+    pub fn below(&mut self, bound: u64) -> u64 {
+        // Lemire's multiplication: the division only happens where a draw could be biased.
+        let mut wide = u128::from(self.next_u64()) * u128::from(bound);
+        if (wide as u64) < bound {
+            let biased = bound.wrapping_neg() % bound;
+            while (wide as u64) < biased {
+                wide = u128::from(self.next_u64()) * u128::from(bound);
+            }
+        }
+        (wide >> 64) as u64
+    }
+
+    /// A whole number from `low` to `high`, both possible. `high` below `low` gives `low`.
+    #[inline]
+    pub fn uniform(&mut self, low: u64, high: u64) -> u64 {
+        match high.saturating_sub(low).checked_add(1) {
+            Some(span) => low + self.below(span),
+            None => self.next_u64(),
+        }
+    }
+
+    /// A waiting time of a Poisson process, as a multiple of its mean.
+    #[inline]
+    pub fn exponential(&mut self) -> f64 {
+        // 1 - u lies in (0, 1], so the logarithm is finite.
+        -(1.0 - self.unit()).ln()
+    }
+}
+
+/// The finaliser of SplitMix64: every bit of the input moves about half of the output's.
+#[inline]
+fn mix(input: u64) -> u64 {
+    let mut word = input;
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_cycle_of_a_seed_always_draws_the_same() {
+        let first: Vec<u64> = (0..8)
+            .map(|_| Stream::for_cycle(7, 123).next_u64())
+            .collect();
+        assert!(first.windows(2).all(|pair| pair[0] == pair[1]));
+    }
+
+    #[test]
+    fn neighbouring_cycles_seeds_and_kinds_of_stream_differ() {
+        let mut seen = HashSet::new();
+        for seed in 0..50 {
+            for index in 0..200 {
+                assert!(seen.insert(Stream::for_cycle(seed, index).next_u64()));
+                assert!(seen.insert(Stream::new(seed, index).next_u64()));
+            }
+        }
+    }
+
+    #[test]
+    fn first_draws_of_successive_cycles_are_even() {
+        let mut counts = [0u32; 16];
+        for cycle in 0..160_000 {
+            counts[Stream::for_cycle(1, cycle).below(16) as usize] += 1;
+        }
+        // Each is binomial with mean 10 000 and deviation 97: five deviations.
+        assert!(
+            counts.iter().all(|c| (9_515..=10_485).contains(c)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn both_ends_of_a_range_are_drawn() {
+        let mut stream = Stream::new(1, 1);
+        let drawn: HashSet<u64> = (0..1000).map(|_| stream.uniform(5, 8)).collect();
+        assert_eq!(drawn, HashSet::from([5, 6, 7, 8]));
+        assert_eq!(stream.uniform(9, 9), 9);
+        assert_eq!(stream.uniform(9, 3), 9);
+    }
+
+    #[test]
+    fn exponential_waits_have_mean_one() {
+        let mut stream = Stream::new(3, 0);
+        let sum: f64 = (0..100_000).map(|_| stream.exponential()).sum();
+        assert!((sum / 100_000.0 - 1.0).abs() < 0.02);
+    }
+
+    proptest! {
+        #[test]
+        fn uniform_stays_inside(seed: u64, a: u64, b: u64) {
+            let (low, high) = (a.min(b), a.max(b));
+            let mut stream = Stream::new(seed, 0);
+            for _ in 0..50 {
+                prop_assert!((low..=high).contains(&stream.uniform(low, high)));
+            }
+        }
+
+        #[test]
+        fn unit_is_below_one(seed: u64) {
+            let drawn = Stream::new(seed, 9).unit();
+            prop_assert!((0.0..1.0).contains(&drawn));
+        }
+    }
+}
