@@ -131,7 +131,8 @@ def _every_stop_is_ctrl_c() -> Iterator[None]:
     def interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt
 
-    stops = (signal.SIGTERM, signal.SIGHUP)
+    # Under nohup the hang-up is ignored, and must stay so.
+    stops = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) != signal.SIG_IGN]
     before = [signal.signal(stop, interrupt) for stop in stops]
     try:
         yield

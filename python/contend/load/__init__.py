@@ -1,0 +1,18 @@
+"""The seam to contend-load: start it, hand it a plan, read its outcomes.
+
+The lab sees only the `Load` protocol, so its tests run against `FakeLoad` and no process.
+"""
+
+from contend.load.fake import FakeLoad
+from contend.load.plan import Address, plan_of
+from contend.load.process import Load, LoadFailed, LoadProcess, find_program
+
+__all__ = [
+    "Address",
+    "FakeLoad",
+    "Load",
+    "LoadFailed",
+    "LoadProcess",
+    "find_program",
+    "plan_of",
+]

@@ -1,0 +1,72 @@
+"""A cell becomes a plan: the JSON document that tells contend-load what to do in one run.
+
+The names are those of the program's own types; the committed `plan.schema.json` is exported from
+them, and a test holds both to each other. A plan is stored with the results, so it never holds a
+password, only the name of the environment variable that does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from contend.spec.model import CellSpec
+
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens and who enters. With a socket, host and port are not used."""
+
+    socket: str | None = None
+    host: str | None = None
+    port: int = 3306
+    user: str = "root"
+    password_env: str | None = None
+    database: str | None = None
+
+    def as_plan(self) -> dict[str, Any]:
+        where: dict[str, Any] = (
+            {"socket": self.socket} if self.socket else {"host": self.host, "port": self.port}
+        )
+        who = {"user": self.user, "password_env": self.password_env, "database": self.database}
+        return where | {key: value for key, value in who.items() if value is not None}
+
+
+def plan_of(
+    cell: CellSpec, address: Address, *, seed: int, watch_pid: int | None
+) -> dict[str, Any]:
+    """The plan of one run of `cell` against the server at `address`.
+
+    `watch_pid` is the server's process on this host, or None where it is on another one.
+    """
+    load: dict[str, Any] = {
+        "connections": cell.load.connections,
+        "warmup_s": cell.load.warmup_s,
+        "measure_s": cell.load.measure_s,
+        "interval_s": cell.load.interval_s,
+        "protocol": cell.load.protocol,
+    }
+    if cell.load.threads is not None:
+        load["threads"] = cell.load.threads
+    plan: dict[str, Any] = {
+        "version": PLAN_VERSION,
+        "server": address.as_plan(),
+        "workload": {
+            "kind": cell.workload.kind,
+            "rows": cell.data.rows,
+            **cell.workload.parameters,
+        },
+        "load": load,
+        "seed": seed,
+    }
+    if watch_pid is not None:
+        plan["watch"] = {"pid": watch_pid}
+    return plan
+
+
+def planned_s(plan: dict[str, Any]) -> float:
+    """How long a run of this plan lasts by its own clock, connecting not counted."""
+    load = plan["load"]
+    return float(load.get("warmup_s", 0.0)) + float(load["measure_s"])
