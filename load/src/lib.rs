@@ -7,3 +7,4 @@ pub mod cli;
 pub mod outcome;
 pub mod plan;
 pub mod random;
+pub mod record;

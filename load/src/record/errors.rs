@@ -1,0 +1,128 @@
+//! Errors by code, each with one example, so that a report says what failed and not only how often.
+
+use crate::outcome::ErrorCount;
+use std::collections::BTreeMap;
+
+/// Kinds of error kept apart. A server that makes up codes cannot make us grow: what comes
+/// after is counted under the code 0.
+const KINDS_MAX: usize = 256;
+const OTHER: (u16, &str) = (0, "HY000");
+
+/// Counts of errors by code and SQLSTATE.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ErrorTally {
+    kinds: BTreeMap<(u16, String), Kind>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Kind {
+    count: u64,
+    message: String,
+    statement: String,
+}
+
+impl ErrorTally {
+    /// Counts one error. The message and the statement are those of its first occurrence;
+    /// `statement` is only called then.
+    pub fn record(
+        &mut self,
+        code: u16,
+        sqlstate: &str,
+        message: &str,
+        statement: impl FnOnce() -> String,
+    ) {
+        self.add(code, sqlstate, 1, || (message.to_owned(), statement()));
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        for ((code, sqlstate), kind) in &other.kinds {
+            self.add(*code, sqlstate, kind.count, || {
+                (kind.message.clone(), kind.statement.clone())
+            });
+        }
+    }
+
+    fn add(
+        &mut self,
+        code: u16,
+        sqlstate: &str,
+        count: u64,
+        example: impl FnOnce() -> (String, String),
+    ) {
+        let mut key = (code, sqlstate.to_owned());
+        if self.kinds.len() >= KINDS_MAX && !self.kinds.contains_key(&key) {
+            key = (OTHER.0, OTHER.1.to_owned());
+        }
+        let kind = self.kinds.entry(key).or_insert_with(|| {
+            let (message, statement) = example();
+            Kind {
+                count: 0,
+                message,
+                statement,
+            }
+        });
+        kind.count += count;
+    }
+
+    pub fn total(&self) -> u64 {
+        self.kinds.values().map(|kind| kind.count).sum()
+    }
+
+    /// As an outcome states them: the most frequent first.
+    pub fn counts(&self) -> Vec<ErrorCount> {
+        let mut counts: Vec<ErrorCount> = self
+            .kinds
+            .iter()
+            .map(|((code, sqlstate), kind)| ErrorCount {
+                code: *code,
+                sqlstate: sqlstate.clone(),
+                count: kind.count,
+                message: kind.message.clone(),
+                statement: kind.statement.clone(),
+            })
+            .collect();
+        counts.sort_by_key(|count| std::cmp::Reverse(count.count));
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_first_example_of_a_code_stands() {
+        let mut errors = ErrorTally::default();
+        errors.record(1213, "40001", "Deadlock found", || "UPDATE a".to_owned());
+        errors.record(1213, "40001", "Deadlock again", || unreachable!());
+        errors.record(1205, "HY000", "Lock wait", || "UPDATE b".to_owned());
+        let counts = errors.counts();
+        assert_eq!(errors.total(), 3);
+        assert_eq!((counts[0].code, counts[0].count), (1213, 2));
+        assert_eq!(counts[0].message, "Deadlock found");
+        assert_eq!(counts[1].statement, "UPDATE b");
+    }
+
+    #[test]
+    fn made_up_codes_do_not_grow_the_table() {
+        let mut errors = ErrorTally::default();
+        for code in 0..5000 {
+            errors.record(code, "HY000", "x", String::new);
+        }
+        assert!(errors.counts().len() <= KINDS_MAX);
+        assert_eq!(errors.total(), 5000);
+    }
+
+    #[test]
+    fn merging_adds_the_counts() {
+        let mut a = ErrorTally::default();
+        let mut b = ErrorTally::default();
+        a.record(1, "HY000", "x", String::new);
+        b.record(1, "HY000", "y", String::new);
+        b.record(2, "HY000", "z", String::new);
+        a.merge(&b);
+        assert_eq!(a.total(), 3);
+        assert_eq!(a.counts()[0].message, "x");
+    }
+}

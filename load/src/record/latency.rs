@@ -1,0 +1,157 @@
+//! A histogram of times: 3 significant digits from 1 ns to 1 h, in nanoseconds.
+
+use crate::outcome::Percentiles;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+
+/// The longest time told apart; what took longer counts as this long.
+const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
+const SIGNIFICANT_DIGITS: u8 = 3;
+const NS_PER_US: f64 = 1000.0;
+
+/// Times of one kind. All histograms have the same buckets, so adding them is exact.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Latency {
+    histogram: Histogram<u64>,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Latency {
+    #[allow(
+        clippy::expect_used,
+        reason = "the bounds are constants that the type accepts"
+    )]
+    pub fn new() -> Self {
+        let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, SIGNIFICANT_DIGITS)
+            .expect("constant bounds");
+        Self { histogram }
+    }
+
+    /// Adds one time.
+    #[inline]
+    pub fn record_ns(&mut self, time_ns: u64) {
+        self.histogram.saturating_record(time_ns);
+    }
+
+    /// Adds every time of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        // The bounds are equal by construction, which is the only way this addition can fail.
+        let added = self.histogram.add(&other.histogram);
+        debug_assert!(added.is_ok());
+    }
+
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// The time that `quantile` (0 to 1) of all did not exceed, in ns; 0 where there is none.
+    pub fn quantile_ns(&self, quantile: f64) -> u64 {
+        self.histogram
+            .value_at_quantile(quantile)
+            .min(self.histogram.max())
+    }
+
+    /// The usual points, in microseconds; all 0 where nothing was recorded.
+    pub fn percentiles_us(&self) -> Percentiles {
+        if self.histogram.is_empty() {
+            return Percentiles::default();
+        }
+        let us = |quantile| self.quantile_ns(quantile) as f64 / NS_PER_US;
+        Percentiles {
+            count: self.count(),
+            min: self.histogram.min() as f64 / NS_PER_US,
+            mean: self.histogram.mean() / NS_PER_US,
+            p50: us(0.50),
+            p90: us(0.90),
+            p95: us(0.95),
+            p99: us(0.99),
+            p999: us(0.999),
+            max: self.histogram.max() as f64 / NS_PER_US,
+        }
+    }
+
+    /// The whole histogram as HdrHistogram V2 with deflate, base64: begins with `HIST`.
+    pub fn encode(&self) -> String {
+        let mut bytes = Vec::new();
+        // Writing to memory does not fail, and the bounds are far below the format's limits.
+        let written = V2DeflateSerializer::new().serialize(&self.histogram, &mut bytes);
+        debug_assert!(written.is_ok());
+        STANDARD.encode(bytes)
+    }
+
+    /// The longest time, in ns.
+    pub fn max_ns(&self) -> u64 {
+        self.histogram.max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use hdrhistogram::serialization::Deserializer;
+    use proptest::prelude::*;
+
+    fn of(times: &[u64]) -> Latency {
+        let mut latency = Latency::new();
+        times.iter().for_each(|time| latency.record_ns(*time));
+        latency
+    }
+
+    #[test]
+    fn an_empty_histogram_says_zero() {
+        assert_eq!(Latency::new().percentiles_us(), Percentiles::default());
+        assert_eq!(Latency::new().quantile_ns(0.99), 0);
+    }
+
+    #[test]
+    fn percentiles_are_microseconds() {
+        let percentiles = of(&(1..=1000).map(|us| us * 1000).collect::<Vec<_>>()).percentiles_us();
+        assert_eq!(percentiles.count, 1000);
+        assert!((percentiles.p50 - 500.0).abs() <= 1.0, "{percentiles:?}");
+        assert!((percentiles.p999 - 999.0).abs() <= 1.0, "{percentiles:?}");
+        assert!((percentiles.mean - 500.5).abs() <= 1.0, "{percentiles:?}");
+    }
+
+    #[test]
+    fn what_is_longer_than_an_hour_counts_as_an_hour() {
+        let latency = of(&[u64::MAX]);
+        assert_eq!(latency.count(), 1);
+        assert!(latency.max_ns() >= LATENCY_NS_MAX);
+    }
+
+    #[test]
+    fn the_encoding_is_the_one_that_other_tools_read() {
+        let latency = of(&[1_000, 2_000_000, 3_000_000_000]);
+        let text = latency.encode();
+        assert!(text.starts_with("HIST"));
+        let bytes = STANDARD.decode(text).unwrap();
+        let read: Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).unwrap();
+        assert_eq!(read, latency.histogram);
+    }
+
+    proptest! {
+        #[test]
+        fn merging_equals_recording_together(
+            a in proptest::collection::vec(0u64..10_000_000_000, 0..50),
+            b in proptest::collection::vec(0u64..10_000_000_000, 0..50),
+        ) {
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            prop_assert_eq!(merged, of(&[a, b].concat()));
+        }
+
+        #[test]
+        fn three_digits_are_kept(time_ns in 1u64..LATENCY_NS_MAX) {
+            let kept = of(&[time_ns]).quantile_ns(1.0);
+            prop_assert!(kept.abs_diff(time_ns) <= time_ns / 1000);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The figures of one worker over one interval, and their sum.
+
+use super::{ErrorTally, Latency};
+
+/// What happened in one stretch of time. An *event* is what the workload repeats (a query, or a
+/// whole transaction); a *query* is one request with its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tally {
+    pub events: u64,
+    pub queries: u64,
+    pub rows: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// Connections that were lost and opened again.
+    pub reconnects: u64,
+    /// Of events: from the intended start to the last byte of the last answer.
+    pub response: Latency,
+    /// Of events under an open loop; absent under a closed loop, where they would say the same.
+    pub open: Option<Box<OpenTally>>,
+    /// One for each statement class of the workload.
+    pub classes: Vec<ClassTally>,
+    pub errors: ErrorTally,
+}
+
+/// Under an open loop the response time has two parts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OpenTally {
+    /// From the true start to the end.
+    pub service: Latency,
+    /// From the intended to the true start.
+    pub lag: Latency,
+}
+
+/// The queries of one statement class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClassTally {
+    pub queries: u64,
+    pub rows: u64,
+    pub errors: u64,
+    /// Absent where the workload has one class whose every query is an event: then the
+    /// response times say it all, and recording twice would only cost.
+    pub latency: Option<Box<Latency>>,
+}
+
+impl Tally {
+    /// An empty tally of `classes` statement classes.
+    ///
+    /// `per_class` asks for a histogram for each class, `open` for those of an open loop.
+    pub fn new(classes: usize, per_class: bool, open: bool) -> Self {
+        let class = ClassTally {
+            latency: per_class.then(Box::default),
+            ..ClassTally::default()
+        };
+        Self {
+            events: 0,
+            queries: 0,
+            rows: 0,
+            bytes_sent: 0,
+            bytes_received: 0,
+            reconnects: 0,
+            response: Latency::new(),
+            open: open.then(Box::default),
+            classes: vec![class; classes],
+            errors: ErrorTally::default(),
+        }
+    }
+
+    /// An empty tally that records the same things.
+    pub fn empty_like(&self) -> Self {
+        let per_class = self.classes.iter().any(|class| class.latency.is_some());
+        Self::new(self.classes.len(), per_class, self.open.is_some())
+    }
+
+    /// Takes what was recorded and leaves an empty tally.
+    pub fn take(&mut self) -> Self {
+        let empty = self.empty_like();
+        std::mem::replace(self, empty)
+    }
+
+    /// Adds another worker's, or another interval's, figures.
+    pub fn merge(&mut self, other: &Self) {
+        // Taken apart by name, so that a new figure cannot be forgotten here.
+        let Self {
+            events,
+            queries,
+            rows,
+            bytes_sent,
+            bytes_received,
+            reconnects,
+            response,
+            open,
+            classes,
+            errors,
+        } = other;
+        self.events += events;
+        self.queries += queries;
+        self.rows += rows;
+        self.bytes_sent += bytes_sent;
+        self.bytes_received += bytes_received;
+        self.reconnects += reconnects;
+        self.response.merge(response);
+        if let (Some(ours), Some(theirs)) = (&mut self.open, open) {
+            ours.service.merge(&theirs.service);
+            ours.lag.merge(&theirs.lag);
+        }
+        for (ours, theirs) in self.classes.iter_mut().zip(classes) {
+            ours.merge(theirs);
+        }
+        self.errors.merge(errors);
+    }
+}
+
+impl ClassTally {
+    fn merge(&mut self, other: &Self) {
+        let Self {
+            queries,
+            rows,
+            errors,
+            latency,
+        } = other;
+        self.queries += queries;
+        self.rows += rows;
+        self.errors += errors;
+        if let (Some(ours), Some(theirs)) = (&mut self.latency, latency) {
+            ours.merge(theirs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn filled() -> Tally {
+        let mut tally = Tally::new(2, true, true);
+        tally.events = 1;
+        tally.queries = 2;
+        tally.rows = 3;
+        tally.bytes_sent = 4;
+        tally.bytes_received = 5;
+        tally.reconnects = 6;
+        tally.response.record_ns(1000);
+        tally.open.as_mut().unwrap().service.record_ns(900);
+        tally.open.as_mut().unwrap().lag.record_ns(100);
+        tally.classes[1].queries = 7;
+        tally.classes[1].rows = 8;
+        tally.classes[1].errors = 9;
+        tally.classes[1].latency.as_mut().unwrap().record_ns(500);
+        tally.errors.record(1213, "40001", "Deadlock", String::new);
+        tally
+    }
+
+    #[test]
+    fn merging_into_an_empty_one_gives_the_same() {
+        let mut merged = filled().empty_like();
+        merged.merge(&filled());
+        assert_eq!(merged, filled());
+    }
+
+    #[test]
+    fn merging_twice_doubles_every_figure() {
+        let mut merged = filled();
+        merged.merge(&filled());
+        assert_eq!((merged.events, merged.queries, merged.rows), (2, 4, 6));
+        assert_eq!(
+            (merged.bytes_sent, merged.bytes_received, merged.reconnects),
+            (8, 10, 12)
+        );
+        assert_eq!(merged.response.count(), 2);
+        assert_eq!(merged.open.as_ref().unwrap().lag.count(), 2);
+        assert_eq!(merged.classes[1].queries, 14);
+        assert_eq!(merged.classes[1].latency.as_ref().unwrap().count(), 2);
+        assert_eq!(merged.errors.total(), 2);
+    }
+
+    #[test]
+    fn taking_leaves_an_empty_tally_of_the_same_kind() {
+        let mut tally = filled();
+        assert_eq!(tally.take(), filled());
+        assert_eq!(tally, filled().empty_like());
+    }
+}
