@@ -1,0 +1,191 @@
+//! What is asked. A workload opens no socket and reads no clock: it yields steps, the `drive`
+//! room carries them out.
+//!
+//! A [`Workload`] is the description that all workers share; it makes one [`Session`] for each
+//! seat. A session is a small state machine, called whenever it may go on, and answers with one
+//! [`Step`]. The life of a session:
+//!
+//! ```text
+//! Start ──> Connect ──> Connected ──> Send (prepare, SET, …) ──> Answer ──> … ──> Ready
+//!                          ^                                                       │
+//!                          │ Connect                                               v
+//!                        Lost <── (the link broke) ── Send <── Answer … <── Event(cycle)
+//!                                                      │ `ends`, or the step EventEnd
+//!                                                      └──> recorded; the next Event(cycle)
+//! Finish ──> Send … ──> Stop
+//! ```
+//!
+//! The driver decides when an event begins (at once, after a think time, at its intended time)
+//! and measures it; the session decides what an event is. Native sessions write a request
+//! straight into the output buffer and allocate nothing; a session may as well be a coroutine
+//! of a script that is resumed by [`Session::next`] and yields at each step.
+
+use crate::outcome::Failure;
+use crate::wire::ServerError;
+use std::time::Duration;
+
+/// What all sessions of a run have in common. Shared by the workers, hence never changed.
+pub trait Workload: Send + Sync {
+    /// Names of the statement classes; a request names its class by its place here.
+    fn classes(&self) -> &[String];
+
+    /// True where every event is exactly one query of the only class: the driver then measures
+    /// each query once.
+    fn is_single_query(&self) -> bool {
+        false
+    }
+
+    /// True where sessions judge errors themselves: the driver then counts an error of the
+    /// server and hands it over, whatever the plan says about its code.
+    fn judges_errors(&self) -> bool {
+        false
+    }
+
+    /// The session of one seat. Called on the worker that will run it, which it never leaves.
+    ///
+    /// # Errors
+    /// Where the session cannot be made, the run ends before any load.
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure>;
+}
+
+/// Which session of the run, out of how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    pub index: u32,
+    pub count: u32,
+    /// The worker thread it runs on, from 0.
+    pub worker: u32,
+    pub seed: u64,
+}
+
+/// One simulated user with its connections. See the module for the order of calls.
+pub trait Session {
+    /// Goes on until the next step. `out` is empty; only [`Step::Send`] reads it.
+    fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step;
+
+    /// The last request in words, as an example beside its error. May allocate.
+    fn statement(&self) -> String;
+}
+
+/// Why the driver calls.
+#[derive(Debug)]
+pub enum Call<'a> {
+    /// The first call. The load has not begun.
+    Start,
+    /// The connection that [`Step::Connect`] asked for stands. The first is link 0, the next
+    /// link 1, and so on; a link that was lost comes back under its own number.
+    Connected(Link),
+    /// The link is gone, with every prepared statement and transaction on it. The event in
+    /// progress, if any, is begun again with the same cycle after [`Step::Ready`].
+    Lost(Link),
+    /// Begin event number `cycle`. The same cycle of the same seed asks the same question.
+    Event { cycle: u64 },
+    /// The answer to the last request, whole.
+    Answer(&'a Answer<'a>),
+    /// The time of [`Step::Sleep`] is over.
+    Woken,
+    /// The load is over: say goodbye within a second, then [`Step::Stop`].
+    Finish,
+}
+
+/// Number of a connection within its session.
+pub type Link = u8;
+
+/// What the driver shall do next.
+#[derive(Debug)]
+pub enum Step {
+    /// Send what is in the output buffer and wait for its answer.
+    Send(Request),
+    /// Open a connection, then [`Call::Connected`]. A refused or failed first connection ends
+    /// the run; a later one is tried again with growing pauses.
+    Connect,
+    /// Close a link, then [`Call::Lost`] for it: a session that reconnects on purpose.
+    Disconnect(Link),
+    /// The setup is over, or the session is back from a lost link: wait for an event.
+    Ready,
+    /// The event is over: record it, and wait for the next. For sessions that do not know with
+    /// the last request that it is the last.
+    EventEnd,
+    /// The event shall not be counted, neither its time. Wait for the next.
+    EventDropped,
+    /// Wait, then [`Call::Woken`].
+    Sleep(Duration),
+    /// This session has ended; the others go on.
+    Stop,
+    /// The whole run has failed.
+    Fail(Box<Failure>),
+}
+
+/// How to treat the request in the output buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    pub link: Link,
+    pub class: Class,
+    pub reply: Reply,
+    /// The event is over when a good answer is: the session is not called with it.
+    pub ends: bool,
+}
+
+/// Under which class a query is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The place in [`Workload::classes`].
+    Of(u8),
+    /// By its answer: a result set is class 0 (read), affected rows make it class 1 (write),
+    /// else class 2 (other).
+    ByAnswer,
+    /// Not counted: preparing, closing and the like.
+    Uncounted,
+}
+
+/// What the session wants to know of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Whether it is good, and how many rows.
+    Counts,
+    /// Every byte of it: [`Answer::bytes`].
+    Whole,
+    /// It answers COM_STMT_PREPARE: [`Answer::prepared`].
+    Prepared,
+    /// None is coming: COM_STMT_CLOSE. The session is called with an empty answer at once.
+    Nothing,
+}
+
+/// A whole answer.
+#[derive(Clone, Debug, Default)]
+pub struct Answer<'a> {
+    /// The server's error. Then `verdict` says what the plan wants done about it.
+    pub error: Option<&'a ServerError>,
+    pub verdict: Verdict,
+    /// Rows of all result sets.
+    pub rows: u64,
+    /// Columns of the first result set; 0 where there is none.
+    pub columns: u64,
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    pub warnings: u16,
+    /// Where [`Reply::Prepared`] was asked.
+    pub prepared: Option<Prepared>,
+    /// Where [`Reply::Whole`] was asked: all frames as they came, readable by
+    /// [`crate::wire`]'s readers.
+    pub bytes: Option<&'a [u8]>,
+}
+
+/// A prepared statement of the server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    pub id: u32,
+    pub parameters: u16,
+    pub columns: u16,
+}
+
+/// What the plan wants done about an error of the server. Errors it calls fatal end the run and
+/// never reach a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verdict {
+    /// Go on as if the answer were good.
+    #[default]
+    Ignore,
+    /// Begin the event again, with the same cycle; its clock runs on.
+    Retry,
+}
