@@ -1,0 +1,92 @@
+"""What a run folder holds, as plain data.
+
+The documents inside a record (`plan`, `done`, `intervals`) are contend-load's own, kept whole:
+the report of a later version may want what today's does not show. `probes` is what the lab saw
+around the run. The report knows these keys of it, and shows what is there:
+
+    status                 deltas of SHOW GLOBAL STATUS over the run: {"Key_reads": 0, …}
+    key_caches             deltas per segment of information_schema.KEY_CACHES:
+                           [{"segment": 1, "read_requests": N, "reads": N, …}, …]
+    variables_that_differ  {"key_buffer_size": {"value": "536870912", "default": "134217728"}, …}
+    server                 {"kind", "version", "source", "change", …} of the server that answered
+    dataset                {"key", "engine", "rows", "bytes", …}
+    host                   {"steal_share", "pressure": {…}, …} over the run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Level = str | int | float | bool
+
+RunStatus = Literal["ok", "failed", "lost"]
+"""`ok`: measured. `failed`: tried, and an error says why. `lost`: void for a recorded cause."""
+
+
+class PlannedLike(Protocol):
+    """A planned run, as the room that plans them has it."""
+
+    @property
+    def run(self) -> int: ...
+    @property
+    def block(self) -> int: ...
+    @property
+    def repeat(self) -> int: ...
+    @property
+    def cell(self) -> Mapping[str, Level]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run that was to be made: its number, its block, its repeat and its cell."""
+
+    run: int
+    block: int
+    repeat: int
+    cell: Mapping[str, Level]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run that ended. Times are ISO 8601 in UTC."""
+
+    run: int
+    block: int
+    repeat: int
+    cell: Mapping[str, Level]
+    status: RunStatus
+    started_at: str
+    ended_at: str
+    plan: dict[str, Any] = field(default_factory=dict)
+    done: dict[str, Any] | None = None
+    intervals: list[dict[str, Any]] = field(default_factory=list)
+    probes: dict[str, Any] = field(default_factory=dict)
+    warnings: list[dict[str, Any]] = field(default_factory=list)
+    error: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One start of the lab on the folder: a resumed run may have met another host."""
+
+    started_at: str
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What the folder says of itself. `experiment` is the frozen spec as a dictionary."""
+
+    store_version: int
+    contend_version: str
+    created_at: str
+    experiment: dict[str, Any]
+    planned: Sequence[Planned]
+    sessions: Sequence[Session]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Host facts of the first session."""
+        return self.sessions[0].facts if self.sessions else {}

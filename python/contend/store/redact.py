@@ -1,0 +1,34 @@
+"""The last guard before the disk: a document without passwords and without NaN.
+
+Nothing should bring a password here: plans name environment variables. But an error message may
+quote a DSN, and a folder is made to be shared, so every document passes through `clean`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_SECRET_KEYS = frozenset({"password", "passwd", "pwd", "secret"})
+_HIDDEN = "***"
+_DSN_PASSWORD = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):[^\s/]+@", re.IGNORECASE)
+
+
+def clean(document: Any) -> Any:
+    """A copy fit to be stored: secrets hidden, and null for numbers that JSON cannot say."""
+    if isinstance(document, str):
+        return _DSN_PASSWORD.sub(rf"\g<scheme>:{_HIDDEN}@", document)
+    if isinstance(document, float):
+        return document if math.isfinite(document) else None
+    if isinstance(document, Mapping):
+        return {
+            str(key): _HIDDEN
+            if str(key).lower() in _SECRET_KEYS and isinstance(value, str) and value
+            else clean(value)
+            for key, value in document.items()
+        }
+    if isinstance(document, (list, tuple)):
+        return [clean(item) for item in document]
+    return document

@@ -1,0 +1,114 @@
+"""The format of results.sqlite: tables, version, and rows to records and back.
+
+Format history, kept beside the constant:
+    1  first format: meta, planned, sessions, runs.
+
+The rollback journal is used, not the write-ahead log: between two commits a run folder is one
+complete file that can be copied, read from a read-only medium, or sit on a network file system.
+A run takes seconds and its commit milliseconds, so nothing is lost by it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from contend.store.model import Planned, PlannedLike, RunRecord
+from contend.store.redact import clean
+
+STORE_VERSION = 1
+
+APPLICATION_ID = 0x636E7464
+"""`cntd`: how a results.sqlite is told from any other SQLite file."""
+
+BUSY_TIMEOUT_MS = 10_000
+
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE planned (
+  run INTEGER PRIMARY KEY, block INTEGER NOT NULL, repeat INTEGER NOT NULL, cell TEXT NOT NULL
+);
+CREATE TABLE sessions (
+  session INTEGER PRIMARY KEY, started_at TEXT NOT NULL, facts TEXT NOT NULL
+);
+CREATE TABLE runs (
+  sequence INTEGER PRIMARY KEY,
+  run INTEGER NOT NULL, block INTEGER NOT NULL, repeat INTEGER NOT NULL, cell TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('ok', 'failed', 'lost')),
+  started_at TEXT NOT NULL, ended_at TEXT NOT NULL,
+  plan TEXT NOT NULL, done TEXT, intervals TEXT NOT NULL, probes TEXT NOT NULL,
+  warnings TEXT NOT NULL, error TEXT
+);
+-- A run may fail and be tried again, but it is measured once.
+CREATE UNIQUE INDEX runs_measured_once ON runs (run) WHERE status = 'ok';
+"""
+
+RUN_COLUMNS = (
+    "run, block, repeat, cell, status, started_at, ended_at, "
+    "plan, done, intervals, probes, warnings, error"
+)
+
+
+def settings(connection: sqlite3.Connection) -> None:
+    """Pragmas of every writer: a commit has reached the disk when it returns."""
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("PRAGMA synchronous = EXTRA")
+
+
+def dump(document: Any) -> str:
+    """A document as text. ASCII, because a path of the host may hold what UTF-8 cannot say."""
+    return json.dumps(clean(document), allow_nan=False, separators=(",", ":"))
+
+
+def planned_row(planned: PlannedLike) -> tuple[int, int, int, str]:
+    return planned.run, planned.block, planned.repeat, dump(dict(planned.cell))
+
+
+def planned_from_row(row: tuple[Any, ...]) -> Planned:
+    run, block, repeat, cell = row
+    return Planned(run, block, repeat, json.loads(cell))
+
+
+def run_row(record: RunRecord) -> tuple[Any, ...]:
+    """A record in the order of RUN_COLUMNS."""
+    return (
+        record.run,
+        record.block,
+        record.repeat,
+        dump(dict(record.cell)),
+        record.status,
+        record.started_at,
+        record.ended_at,
+        dump(record.plan),
+        None if record.done is None else dump(record.done),
+        dump(record.intervals),
+        dump(record.probes),
+        dump(record.warnings),
+        None if record.error is None else dump(record.error),
+    )
+
+
+def run_from_row(row: tuple[Any, ...]) -> RunRecord:
+    """The record of one row read in the order of RUN_COLUMNS."""
+    run, block, repeat, cell, status, started_at, ended_at, *documents = row
+    plan, done, intervals, probes, warnings, error = map(_load, documents)
+    return RunRecord(
+        run=run,
+        block=block,
+        repeat=repeat,
+        cell=json.loads(cell),
+        status=status,
+        started_at=started_at,
+        ended_at=ended_at,
+        plan=plan,
+        done=done,
+        intervals=intervals,
+        probes=probes,
+        warnings=warnings,
+        error=error,
+    )
+
+
+def _load(text: str | None) -> Any:
+    return None if text is None else json.loads(text)

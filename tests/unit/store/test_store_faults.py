@@ -1,0 +1,172 @@
+"""Killed, truncated, scribbled on, out of space: clear words, and nothing stored is lost."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contend.errors import ContendError
+from contend.store import DamagedStore, RunFolder, RunRecord, StoreFailed, rescue
+
+
+def fill(folder: RunFolder, record: Callable[..., RunRecord], runs: int = 10) -> bytes:
+    """Store runs big enough that their pages spread over the file, and close the folder."""
+    for run in range(runs):
+        folder.append(record(run, done={"latency_hdr_ns": f"{run}" * 9000}))
+    folder.close()
+    return (folder.path / "results.sqlite").read_bytes()
+
+
+def test_a_run_stored_before_a_kill_is_there_after_it(folder: RunFolder) -> None:
+    folder.close()
+    program = """
+import sys
+from pathlib import Path
+from contend.store import RunFolder, RunRecord
+folder = RunFolder.open(Path(sys.argv[1]), write=True)
+for run in range(100_000):
+    folder.append(RunRecord(run, run, run, {"load.connections": 1}, "ok", "s", "e",
+                            done={"text": "x" * 20_000}))
+    print(run, flush=True)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    lab = subprocess.Popen(
+        [sys.executable, "-c", program, str(folder.path)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert lab.stdout is not None
+    told = [int(next(lab.stdout)) for _ in range(25)]
+    lab.send_signal(signal.SIGKILL)
+    told += [int(line) for line in lab.stdout if line.endswith("\n")]
+    lab.stdout.close()
+    lab.wait()
+    with RunFolder.open(folder.path, write=True) as again:
+        stored = [one.run for one in again.records()]
+    assert stored[: len(told)] == told
+    assert len(stored) - len(told) in (0, 1)  # the last may be stored and not yet told
+
+
+@pytest.mark.parametrize("kept_share", [0.9, 0.5, 0.2, 0.0])
+def test_a_truncated_file_is_named_and_says_what_can_be_saved(
+    folder: RunFolder, record: Callable[..., RunRecord], kept_share: float
+) -> None:
+    whole = fill(folder, record)
+    database = folder.path / "results.sqlite"
+    database.write_bytes(whole[: int(len(whole) * kept_share)])
+    with pytest.raises(DamagedStore) as caught:
+        RunFolder.open(folder.path)
+    assert str(database) in caught.value.message
+    assert "can still be read" in caught.value.message or "no run" in caught.value.message
+    assert caught.value.exit_code == 1
+
+
+def test_what_can_be_read_is_rescued_and_can_be_resumed(
+    folder: RunFolder, record: Callable[..., RunRecord], tmp_path: Path
+) -> None:
+    whole = fill(folder, record)
+    (folder.path / "results.sqlite").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DamagedStore, match=r"(\d+) runs in it can still be read") as caught:
+        RunFolder.open(folder.path)
+    assert caught.value.hint is not None and "--format folder" in caught.value.hint
+    saved = rescue(folder.path, tmp_path / "saved")
+    assert 0 < saved.runs < 10
+    assert saved.planned == 10
+    with RunFolder.open(saved.folder, write=True) as again:
+        assert len(again.records()) == saved.runs
+        assert again.meta().experiment["name"] == "tiny"
+        assert len(again.meta().planned) == 10
+
+
+def test_a_healthy_folder_is_rescued_whole(
+    folder: RunFolder, record: Callable[..., RunRecord], tmp_path: Path
+) -> None:
+    fill(folder, record)
+    saved = rescue(folder.path, tmp_path / "copy")
+    assert (saved.runs, saved.planned) == (10, 10)
+    with RunFolder.open(folder.path) as one, RunFolder.open(saved.folder) as other:
+        assert one.records() == other.records()
+        assert one.meta().planned == other.meta().planned
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_no_scribble_on_the_file_ends_in_a_traceback(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    where = tmp_path_factory.mktemp("scribble") / "run"
+    with RunFolder.create(where, {"name": "tiny"}, [], {"cpus": 2}) as folder:
+        for run in range(4):
+            done = {"latency_hdr_ns": "x" * 5000}
+            folder.append(RunRecord(run, 0, 0, {"a": run}, "ok", "s", "e", done=done))
+    database = where / "results.sqlite"
+    content = bytearray(database.read_bytes())
+    for _ in range(data.draw(st.integers(1, 12))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at] = data.draw(st.integers(0, 255))
+    database.write_bytes(content)
+    with suppress(ContendError), RunFolder.open(where) as folder:
+        folder.meta()
+        folder.records()
+    with suppress(ContendError):
+        rescue(where, where.parent / "saved")
+
+
+def test_a_full_disk_keeps_what_was_stored(
+    folder: RunFolder, record: Callable[..., RunRecord]
+) -> None:
+    folder.append(record(0))
+    size = (folder.path / "results.sqlite").stat().st_size
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 4096, hard))
+    try:
+        with pytest.raises(StoreFailed) as caught:
+            folder.append(record(1, done={"text": "x" * 1_000_000}))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "cannot store run 1" in caught.value.message
+    assert str(folder.path / "results.sqlite") in caught.value.message
+    assert caught.value.hint is not None and "--resume" in caught.value.hint
+    folder.append(record(1))
+    assert [one.run for one in folder.records()] == [0, 1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs root")
+def test_a_full_file_system_keeps_what_was_stored(
+    record: Callable[..., RunRecord], tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode != 0:
+        pytest.skip("this host does not let us mount a tmpfs")
+    try:
+        with RunFolder.create(disk / "run", {}, [], {}) as folder:
+            stored = 0
+            with pytest.raises(StoreFailed, match="full"):
+                for run in range(100):
+                    folder.append(record(run, done={"text": "x" * 20_000}))
+                    stored += 1
+            assert len(folder.records()) == stored > 0
+        with RunFolder.open(disk / "run") as again:
+            assert len(again.records()) == stored
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

@@ -1,0 +1,224 @@
+"""What goes into a run folder comes out of it, and nobody gets in the way of anybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contend.store import (
+    STORE_VERSION,
+    FolderExists,
+    FolderLocked,
+    NewerStore,
+    NotARunFolder,
+    RunFolder,
+    RunRecord,
+    StoreFailed,
+    find_run,
+)
+
+json_scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
+json_keys = st.text().filter(lambda key: key.lower() not in {"password", "passwd", "pwd", "secret"})
+json_documents = st.dictionaries(
+    json_keys,
+    st.recursive(
+        json_scalars,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(json_keys, inner, max_size=3),
+        max_leaves=8,
+    ),
+    max_size=4,
+)
+levels = st.text(max_size=8) | st.integers() | st.booleans() | st.floats(0, 1e12)
+records = st.builds(
+    RunRecord,
+    run=st.integers(0, 2**40),
+    block=st.integers(0, 10_000),
+    repeat=st.integers(0, 10_000),
+    cell=st.dictionaries(st.text(max_size=12), levels, max_size=3),
+    status=st.sampled_from(["failed", "lost"]),
+    started_at=st.just("2026-03-01T10:00:00.000+00:00"),
+    ended_at=st.just("2026-03-01T10:00:07.000+00:00"),
+    plan=json_documents,
+    done=st.none() | json_documents,
+    intervals=st.lists(json_documents, max_size=2),
+    probes=json_documents,
+    warnings=st.lists(json_documents, max_size=2),
+    error=st.none() | json_documents,
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batch=st.lists(records, max_size=5))
+def test_records_come_back_as_they_went_in(
+    batch: list[RunRecord], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # No text with `://user:secret@` in it: that is what the store must not keep as it is.
+    where = tmp_path_factory.mktemp("round") / "run"
+    with RunFolder.create(where, {}, [], {}) as folder:
+        for record in batch:
+            folder.append(record)
+    with RunFolder.open(where) as again:
+        assert again.records() == batch
+
+
+def test_a_folder_keeps_spec_source_plan_and_facts(folder: RunFolder) -> None:
+    folder.add_session({"cpus": 4})
+    meta = folder.meta()
+    assert meta.store_version == STORE_VERSION
+    assert meta.experiment["name"] == "tiny"
+    assert [one.run for one in meta.planned] == list(range(10))
+    assert meta.facts == {"cpus": 2}
+    assert [session.facts for session in meta.sessions] == [{"cpus": 2}, {"cpus": 4}]
+    assert (folder.path / "experiment.toml").read_text() == '[experiment]\nname = "tiny"\n'
+    assert json.loads((folder.path / "spec.json").read_text())["name"] == "tiny"
+
+
+def test_a_reader_sees_each_run_while_the_lab_writes(
+    folder: RunFolder, record: Callable[..., RunRecord]
+) -> None:
+    with RunFolder.open(folder.path) as reader:
+        for run in range(3):
+            folder.append(record(run))
+            assert len(reader.records()) == run + 1
+        assert reader.writer_pid() == os.getpid()
+
+
+def test_a_copy_made_between_two_runs_is_whole(
+    folder: RunFolder, record: Callable[..., RunRecord], tmp_path: Path
+) -> None:
+    folder.append(record(0))
+    shutil.copytree(folder.path, tmp_path / "copy")
+    folder.append(record(1))
+    with RunFolder.open(tmp_path / "copy", write=True) as copy:
+        copy.append(record(1))
+        assert len(copy.records()) == 2
+
+
+def test_a_closed_folder_is_one_database_file_and_no_lock(folder: RunFolder) -> None:
+    folder.close()
+    assert sorted(child.name for child in folder.path.iterdir()) == [
+        "experiment.toml",
+        "logs",
+        "results.sqlite",
+        "spec.json",
+    ]
+
+
+def test_a_run_is_measured_once_but_may_fail_before(
+    folder: RunFolder, record: Callable[..., RunRecord]
+) -> None:
+    folder.append(record(3, "failed", done=None, error={"message": "server has gone away"}))
+    folder.append(record(3))
+    with pytest.raises(StoreFailed, match=r"run 3 is in .* already"):
+        folder.append(record(3))
+    assert [one.status for one in folder.records()] == ["failed", "ok"]
+
+
+def test_a_second_lab_is_refused_and_told_the_pid(folder: RunFolder) -> None:
+    with pytest.raises(FolderLocked, match=rf"pid {os.getpid()}") as caught:
+        RunFolder.open(folder.path, write=True)
+    assert caught.value.exit_code == 2
+    folder.close()
+    RunFolder.open(folder.path, write=True).close()
+
+
+def test_the_lock_goes_with_a_killed_lab(folder: RunFolder) -> None:
+    folder.close()
+    program = (
+        "import os, signal, sys; from pathlib import Path; from contend.store import RunFolder;"
+        "folder = RunFolder.open(Path(sys.argv[1]), write=True);"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", program, str(folder.path)], env=environment, check=False)
+    with RunFolder.open(folder.path) as reader:
+        assert reader.writer_pid() is None
+    RunFolder.open(folder.path, write=True).close()
+
+
+def test_a_newer_format_is_refused_untouched(folder: RunFolder) -> None:
+    folder.close()
+    database = folder.path / "results.sqlite"
+    connection = sqlite3.connect(database)
+    connection.execute(f"PRAGMA user_version = {STORE_VERSION + 1}")
+    connection.close()
+    before = database.read_bytes()
+    with pytest.raises(NewerStore, match=f"format {STORE_VERSION + 1}") as caught:
+        RunFolder.open(folder.path, write=True)
+    assert caught.value.exit_code == 2
+    assert database.read_bytes() == before
+
+
+def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "precious.txt").write_text("mine")
+    with pytest.raises(FolderExists, match="exists already"):
+        RunFolder.create(tmp_path / "run", {}, [], {})
+    assert [child.name for child in (tmp_path / "run").iterdir()] == ["precious.txt"]
+
+
+@pytest.mark.parametrize("content", [None, "folder", "foreign"])
+def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, content: str | None) -> None:
+    where = tmp_path / "thing"
+    if content is not None:
+        where.mkdir()
+    if content == "foreign":
+        other = sqlite3.connect(where / "results.sqlite")
+        other.execute("CREATE TABLE groceries (name TEXT)")
+        other.close()
+    with pytest.raises(NotARunFolder) as caught:
+        RunFolder.open(where)
+    assert caught.value.exit_code == 2
+
+
+def test_passwords_never_reach_the_disk(
+    folder: RunFolder, record: Callable[..., RunRecord]
+) -> None:
+    leak = "hunter2"
+    folder.append(
+        record(
+            0,
+            plan={"server": {"user": "root", "password": leak, "password_env": "PW"}},
+            error={"message": f"cannot reach mysql://root:{leak}@db.example:3306/test"},
+        )
+    )
+    folder.close()
+    for file in folder.path.rglob("*"):
+        assert not file.is_file() or leak.encode() not in file.read_bytes()
+    with RunFolder.open(folder.path) as again:
+        (stored,) = again.records()
+    assert stored.plan["server"]["password_env"] == "PW"
+    assert stored.error == {"message": "cannot reach mysql://root:***@db.example:3306/test"}
+
+
+def test_a_number_that_json_cannot_say_does_not_cost_the_run(
+    folder: RunFolder, record: Callable[..., RunRecord]
+) -> None:
+    folder.append(record(0, done={"qps": float("nan"), "rows": 3}))
+    assert folder.records()[0].done == {"qps": None, "rows": 3}
+
+
+def test_a_run_is_found_by_path_or_by_name(folder: RunFolder, tmp_path: Path) -> None:
+    folder.close()
+    assert find_run(str(folder.path)) == folder.path
+    assert find_run(str(folder.path / "results.sqlite")) == folder.path
+    assert find_run("run", root=tmp_path) == folder.path
+    with pytest.raises(NotARunFolder) as caught:
+        find_run("rnu", root=tmp_path)
+    assert caught.value.hint == "Did you mean run?"
