@@ -8,3 +8,4 @@ pub mod outcome;
 pub mod plan;
 pub mod random;
 pub mod record;
+pub mod wire;

@@ -1,0 +1,39 @@
+//! `mysql_clear_password`: the password as it is, so never where somebody could listen.
+
+use super::{Plugin, Secret};
+use crate::wire::error::WireError;
+
+pub(super) const NAME: &[u8] = b"mysql_clear_password";
+
+pub(super) struct Clear;
+
+impl Plugin for Clear {
+    fn answer(&mut self, secret: Secret<'_>, _nonce: &[u8]) -> Result<Vec<u8>, WireError> {
+        if !secret.secure {
+            return Err(WireError::ours(
+                "the server asks for the password in clear text; use TLS or a Unix socket",
+            ));
+        }
+        Ok([secret.password, b"\0"].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn only_over_a_secure_channel() {
+        let open = Secret {
+            password: b"secret",
+            secure: false,
+        };
+        assert!(matches!(Clear.answer(open, b""), Err(WireError::Ours(_))));
+        let closed = Secret {
+            secure: true,
+            ..open
+        };
+        assert_eq!(Clear.answer(closed, b"").unwrap(), b"secret\0");
+    }
+}

@@ -1,0 +1,55 @@
+//! Login plugins, one a file. A plugin turns the password and the server's nonce into an answer.
+
+mod caching_sha2;
+mod clear;
+mod native;
+mod socket;
+
+use super::error::WireError;
+
+/// What a plugin may see of the login.
+#[derive(Clone, Copy)]
+pub(crate) struct Secret<'s> {
+    pub password: &'s [u8],
+    /// Nobody can listen: a Unix socket, or TLS is on.
+    pub secure: bool,
+}
+
+/// One way of proving who we are.
+pub(crate) trait Plugin: Send {
+    /// The answer to the nonce.
+    fn answer(&mut self, secret: Secret<'_>, nonce: &[u8]) -> Result<Vec<u8>, WireError>;
+
+    /// The server wants more, or says something; none: nothing is to be sent.
+    fn more(&mut self, _secret: Secret<'_>, _data: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
+        Err(WireError::theirs(
+            "its login plugin asks for more than this plugin can give",
+        ))
+    }
+}
+
+/// The plugin of that name.
+pub(crate) fn plugin(name: &[u8]) -> Option<Box<dyn Plugin>> {
+    Some(match name {
+        native::NAME => Box::new(native::Native),
+        caching_sha2::NAME => Box::new(caching_sha2::CachingSha2::default()),
+        clear::NAME => Box::new(clear::Clear),
+        socket::NAME_MARIADB | socket::NAME_MYSQL => Box::new(socket::Socket),
+        _ => return None,
+    })
+}
+
+/// Used where the server's wish is unknown to us: it will then name another one.
+pub(crate) const FALLBACK: &[u8] = native::NAME;
+
+/// Byte by byte exclusive or; the shorter one is the length.
+pub(crate) fn xor(one: &[u8], other: &[u8]) -> Vec<u8> {
+    one.iter().zip(other).map(|(a, b)| a ^ b).collect()
+}
+
+/// The nonce as these plugins use it: 20 bytes, what follows is a NUL.
+pub(crate) fn twenty(nonce: &[u8]) -> Result<&[u8], WireError> {
+    nonce
+        .get(..20)
+        .ok_or_else(|| WireError::theirs("a nonce of fewer than 20 bytes"))
+}

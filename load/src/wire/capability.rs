@@ -1,0 +1,81 @@
+//! Capability flags: what both ends of a connection can and will do.
+//!
+//! The low 32 bits are common to both server families, the high 32 are MariaDB's own.
+
+use std::ops::{BitAnd, BitOr};
+
+/// A set of capabilities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities(pub u64);
+
+impl Capabilities {
+    /// MySQL's name is LONG_PASSWORD. A server that does not set it is MariaDB and has the
+    /// extended capabilities.
+    pub const MYSQL: Self = Self(1);
+    pub const LONG_FLAG: Self = Self(1 << 2);
+    pub const CONNECT_WITH_DB: Self = Self(1 << 3);
+    pub const COMPRESS: Self = Self(1 << 5);
+    pub const LOCAL_FILES: Self = Self(1 << 7);
+    pub const PROTOCOL_41: Self = Self(1 << 9);
+    pub const SSL: Self = Self(1 << 11);
+    pub const TRANSACTIONS: Self = Self(1 << 13);
+    pub const SECURE_CONNECTION: Self = Self(1 << 15);
+    pub const MULTI_STATEMENTS: Self = Self(1 << 16);
+    pub const MULTI_RESULTS: Self = Self(1 << 17);
+    pub const PS_MULTI_RESULTS: Self = Self(1 << 18);
+    pub const PLUGIN_AUTH: Self = Self(1 << 19);
+    pub const CONNECT_ATTRS: Self = Self(1 << 20);
+    pub const PLUGIN_AUTH_LENENC: Self = Self(1 << 21);
+    pub const DEPRECATE_EOF: Self = Self(1 << 24);
+    pub const ZSTD_COMPRESSION: Self = Self(1 << 26);
+    pub const MARIADB_STMT_BULK: Self = Self(1 << 34);
+    pub const MARIADB_CACHE_METADATA: Self = Self(1 << 36);
+
+    pub const NONE: Self = Self(0);
+
+    pub fn has(self, wanted: Self) -> bool {
+        self.0 & wanted.0 == wanted.0
+    }
+
+    pub fn when(self, asked: bool) -> Self {
+        if asked { self } else { Self::NONE }
+    }
+
+    /// The low half, as both families write it.
+    pub(crate) fn low(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// MariaDB's half.
+    pub(crate) fn high(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+impl BitOr for Capabilities {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitAnd for Capabilities {
+    type Output = Self;
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+/// Flags of the server's status word, in OK and EOF packets.
+pub mod status {
+    pub const IN_TRANSACTION: u16 = 1;
+    pub const AUTOCOMMIT: u16 = 1 << 1;
+    pub const MORE_RESULTS: u16 = 1 << 3;
+    pub const NO_GOOD_INDEX_USED: u16 = 1 << 4;
+    pub const NO_INDEX_USED: u16 = 1 << 5;
+    pub const CURSOR_EXISTS: u16 = 1 << 6;
+    pub const LAST_ROW_SENT: u16 = 1 << 7;
+    pub const METADATA_CHANGED: u16 = 1 << 10;
+    pub const QUERY_WAS_SLOW: u16 = 1 << 11;
+    pub const OUT_PARAMETERS: u16 = 1 << 12;
+}

@@ -1,0 +1,104 @@
+//! The server's first packet: who it is, what it can do, and the nonce of the login.
+
+use super::capability::Capabilities;
+use super::cursor::Cursor;
+use super::error::{ServerError, WireError};
+
+/// The two families of servers; they differ in capabilities and login plugins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    MariaDb,
+    MySql,
+}
+
+/// MariaDB once put this before its version so that old replicas would take it for a 5.5.
+const REPLICATION_PREFIX: &str = "5.5.5-";
+const VERSION_MAX: usize = 256;
+
+/// Protocol version 10, the only one since MySQL 3.21.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    /// As the server states it, without MariaDB's replication prefix.
+    pub server_version: String,
+    pub flavour: Flavour,
+    pub connection_id: u32,
+    pub capabilities: Capabilities,
+    pub status: u16,
+    pub nonce: Vec<u8>,
+    /// The login plugin that the server would like; empty where it named none.
+    pub plugin: Vec<u8>,
+}
+
+impl Greeting {
+    /// Reads the greeting, or the error that a full server sends instead.
+    pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
+        let mut cursor = Cursor::new(payload);
+        match cursor.u8("greeting")? {
+            10 => {}
+            0xff => return Err(WireError::Refused(ServerError::parse(payload)?)),
+            other => {
+                return Err(WireError::theirs(format!(
+                    "it greets with protocol version {other}; a MySQL or MariaDB server has 10"
+                )));
+            }
+        }
+        let version = String::from_utf8_lossy(cursor.until_nul("server version")?).into_owned();
+        if version.len() > VERSION_MAX {
+            return Err(WireError::theirs("a server version of unlikely length"));
+        }
+        let connection_id = cursor.u32("connection id")?;
+        let mut nonce = cursor.bytes(8, "nonce")?.to_vec();
+        cursor.u8("filler")?;
+        let mut flags = u64::from(cursor.u16("capabilities")?);
+        cursor.u8("character set")?;
+        let status = cursor.u16("status flags")?;
+        flags |= u64::from(cursor.u16("capabilities")?) << 16;
+        let nonce_length = cursor.u8("nonce length")?;
+        cursor.bytes(6, "filler")?;
+        let extended = u64::from(cursor.u32("extended capabilities")?);
+        // A server without the MYSQL flag is MariaDB, and uses the last filler bytes.
+        if !Capabilities(flags).has(Capabilities::MYSQL) {
+            flags |= extended << 32;
+        }
+        let capabilities = Capabilities(flags);
+        if !capabilities.has(Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION) {
+            return Err(WireError::theirs(
+                "a server older than MySQL 4.1 is not supported",
+            ));
+        }
+        let second_part = usize::from(nonce_length).saturating_sub(8).max(13);
+        let second_part = cursor.bytes(second_part.min(cursor.rest().len()), "nonce")?;
+        nonce.extend_from_slice(second_part.strip_suffix(&[0]).unwrap_or(second_part));
+        if nonce.len() < 20 {
+            return Err(WireError::theirs("a nonce of fewer than 20 bytes"));
+        }
+        let plugin = if capabilities.has(Capabilities::PLUGIN_AUTH) {
+            // One old server line forgot the NUL after the name.
+            cursor
+                .until_nul("plugin name")
+                .unwrap_or(cursor.rest())
+                .to_vec()
+        } else {
+            Vec::new()
+        };
+        let flavour = if !capabilities.has(Capabilities::MYSQL)
+            || version.to_ascii_lowercase().contains("mariadb")
+        {
+            Flavour::MariaDb
+        } else {
+            Flavour::MySql
+        };
+        let server_version = version
+            .strip_prefix(REPLICATION_PREFIX)
+            .map_or(version.clone(), str::to_owned);
+        Ok(Self {
+            server_version,
+            flavour,
+            connection_id,
+            capabilities,
+            status,
+            nonce,
+            plugin,
+        })
+    }
+}

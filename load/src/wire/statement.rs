@@ -1,0 +1,169 @@
+//! Prepared statements: the execute command, with parameter types sent once.
+
+use super::answer::Prepared;
+use super::error::WireError;
+use super::frame::put_packet;
+use super::value::{Value, kind};
+
+const COM_STMT_EXECUTE: u8 = 0x17;
+
+/// A statement that one connection has prepared.
+///
+/// Remembers the types that the server was told, so that they are sent the first time and
+/// again only when a value of another type comes. NULL has no type and changes none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    pub id: u32,
+    pub columns: u16,
+    types: Box<[[u8; 2]]>,
+    types_sent: bool,
+}
+
+impl Statement {
+    pub fn new(prepared: Prepared) -> Self {
+        Self {
+            id: prepared.id,
+            columns: prepared.columns,
+            types: vec![[kind::VAR_STRING, 0]; usize::from(prepared.parameters)].into(),
+            types_sent: false,
+        }
+    }
+
+    pub fn parameters(&self) -> usize {
+        self.types.len()
+    }
+
+    /// Appends COM_STMT_EXECUTE. Allocates nothing beyond the growth of `out`.
+    pub fn execute(&mut self, out: &mut Vec<u8>, values: &[Value<'_>]) -> Result<(), WireError> {
+        if values.len() != self.types.len() {
+            return Err(WireError::ours(format!(
+                "a statement of {} parameters is executed with {}",
+                self.types.len(),
+                values.len()
+            )));
+        }
+        let rebind = self.learn(values) || !self.types_sent;
+        put_packet(out, 0, |out| {
+            out.push(COM_STMT_EXECUTE);
+            out.extend_from_slice(&self.id.to_le_bytes());
+            // No cursor, and the iteration count, which is always one.
+            out.extend_from_slice(&[0, 1, 0, 0, 0]);
+            if values.is_empty() {
+                return;
+            }
+            put_nulls(out, values);
+            out.push(u8::from(rebind));
+            if rebind {
+                out.extend_from_slice(self.types.as_flattened());
+            }
+            for value in values {
+                value.put(out);
+            }
+        });
+        self.types_sent = true;
+        Ok(())
+    }
+
+    /// Takes over the types of the values; true where one is new.
+    fn learn(&mut self, values: &[Value<'_>]) -> bool {
+        let mut changed = false;
+        for (known, value) in self.types.iter_mut().zip(values) {
+            if let Some(announced) = value.announced()
+                && *known != announced
+            {
+                *known = announced;
+                changed = true;
+            }
+        }
+        changed
+    }
+}
+
+/// One bit a value, set where it is NULL.
+fn put_nulls(out: &mut Vec<u8>, values: &[Value<'_>]) {
+    for eight in values.chunks(8) {
+        let mut bits = 0u8;
+        for (bit, value) in eight.iter().enumerate() {
+            bits |= u8::from(matches!(value, Value::Null)) << bit;
+        }
+        out.push(bits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn statement(parameters: u16) -> Statement {
+        Statement::new(Prepared {
+            id: 7,
+            columns: 1,
+            parameters,
+        })
+    }
+
+    #[test]
+    fn types_are_sent_once_and_again_when_they_change() {
+        let mut statement = statement(2);
+        let mut out = Vec::new();
+        statement
+            .execute(&mut out, &[Value::Int(5), Value::Null])
+            .unwrap();
+        assert_eq!(
+            out,
+            b"\x18\0\0\0\x17\x07\0\0\0\0\x01\0\0\0\x02\x01\x08\0\xfd\0\x05\0\0\0\0\0\0\0"
+        );
+        out.clear();
+        statement
+            .execute(&mut out, &[Value::Int(6), Value::Bytes(b"ab")])
+            .unwrap();
+        assert_eq!(
+            out,
+            b"\x17\0\0\0\x17\x07\0\0\0\0\x01\0\0\0\0\0\x06\0\0\0\0\0\0\0\x02ab"
+        );
+        out.clear();
+        statement
+            .execute(&mut out, &[Value::Double(1.0), Value::Null])
+            .unwrap();
+        assert_eq!(out.get(15..20).unwrap(), b"\x01\x05\0\xfd\0");
+    }
+
+    #[test]
+    fn a_statement_without_parameters_has_no_bitmap() {
+        let mut out = Vec::new();
+        statement(0).execute(&mut out, &[]).unwrap();
+        assert_eq!(out, b"\x0a\0\0\0\x17\x07\0\0\0\0\x01\0\0\0");
+    }
+
+    #[test]
+    fn a_wrong_count_is_ours_and_writes_nothing() {
+        let mut out = Vec::new();
+        let error = statement(2).execute(&mut out, &[Value::Null]).unwrap_err();
+        assert!(matches!(error, WireError::Ours(_)) && out.is_empty());
+    }
+
+    #[test]
+    fn the_null_bitmap_has_a_byte_for_eight() {
+        let mut out = Vec::new();
+        put_nulls(&mut out, &[Value::Null; 9]);
+        assert_eq!(out, [0xff, 0x01]);
+    }
+
+    #[test]
+    fn a_warm_execute_reuses_the_buffer() {
+        let mut statement = statement(3);
+        let mut out = Vec::with_capacity(256);
+        let place = out.as_ptr();
+        for n in 0..100 {
+            out.clear();
+            statement
+                .execute(
+                    &mut out,
+                    &[Value::Int(n), Value::UInt(9), Value::Bytes(b"x")],
+                )
+                .unwrap();
+        }
+        assert_eq!(out.as_ptr(), place);
+    }
+}
