@@ -1,1 +1,139 @@
-"""Durations and sizes as people write them, and back. Numbers inside contend are SI: s, bytes."""
+"""Durations, sizes, counts and ratios as people write them, and back.
+
+Inside contend a duration is seconds (float), a size is bytes (int), a ratio is 1.0 for no change.
+Reading raises ValueError with a phrase that says what would have been accepted; the caller knows
+the place and makes it a ContendError.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+_DURATION_UNITS_S = {
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
+_SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGTP]?)(?:i?B)?", re.IGNORECASE)
+
+
+def parse_duration_s(value: str | int | float) -> float:
+    """Seconds of `"2s"`, `"500ms"`, `"8m"`, `"1h 30m"` or a bare number, which is seconds."""
+    if isinstance(value, bool):
+        raise ValueError('a duration is a number with a unit, such as "2s"')
+    seconds = _duration_of_text(value.strip()) if isinstance(value, str) else float(value)
+    if not math.isfinite(seconds) or seconds < 0:
+        raise ValueError("a duration is a finite number and not negative")
+    return seconds
+
+
+def _duration_of_text(text: str) -> float:
+    total, at = 0.0, 0
+    while at < len(text):
+        match = _DURATION.match(text, at)
+        if match is None:
+            raise ValueError(f'"{text}" is not a duration such as "2s", "500ms", "8m" or "1h 30m"')
+        number, unit = match.groups()
+        if unit not in _DURATION_UNITS_S:
+            raise ValueError(
+                f'"{unit}" is not a unit of time; '
+                f"the units are {', '.join(u for u in _DURATION_UNITS_S if u != 'µs')}"
+            )
+        total += float(number) * _DURATION_UNITS_S[unit]
+        at = match.end()
+        while at < len(text) and text[at] == " ":
+            at += 1
+    if not text:
+        raise ValueError('a duration is a number with a unit, such as "2s"')
+    return total
+
+
+def format_duration(seconds: float) -> str:
+    """The shortest usual form: `12 µs`, `500 ms`, `2.5 s`, `8 min`, `2 h 05 min`."""
+    if not math.isfinite(seconds):
+        return "unknown"
+    sign, s = ("-", -seconds) if seconds < 0 else ("", seconds)
+    if s == 0:
+        return "0 s"
+    if s < 0.9995e-3:
+        return f"{sign}{_three_digits(s * 1e6)} µs"
+    if s < 0.9995:
+        return f"{sign}{_three_digits(s * 1e3)} ms"
+    if s < 119.5:
+        return f"{sign}{_three_digits(s)} s"
+    minutes = round(s / 60)
+    if minutes < 120:
+        return f"{sign}{minutes} min"
+    return f"{sign}{minutes // 60} h {minutes % 60:02d} min"
+
+
+def parse_size(value: str | int) -> int:
+    """Bytes of `"512M"`, `"4G"`, `"1.5 GiB"` or a bare number of bytes. K is 1024."""
+    if isinstance(value, bool):
+        raise ValueError('a size is a number with a unit, such as "512M"')
+    if isinstance(value, int):
+        if value < 0:
+            raise ValueError("a size is not negative")
+        return value
+    match = _SIZE.fullmatch(value.strip())
+    if match is None:
+        raise ValueError(f'"{value}" is not a size such as "512M", "4G" or a number of bytes')
+    number, unit = match.groups()
+    return round(float(number) * _SIZE_UNITS[unit.upper()])
+
+
+def format_size(size: float) -> str:
+    """`512 MiB`, `3.6 GiB`, `120 B`."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(size) < 999.5 or unit == "TiB":
+            return f"{_three_digits(size)} {unit}"
+        size /= 1024
+    raise AssertionError("the loop ends at its last unit")
+
+
+def format_count(count: float) -> str:
+    """`950`, `12.3k`, `1M`, `20M`, `3.6G`: three digits at most, decimal steps."""
+    for unit in ("", "k", "M", "G"):
+        if abs(count) < 999.5 or unit == "G":
+            return f"{_three_digits(count)}{unit}"
+        count /= 1000
+    raise AssertionError("the loop ends at its last unit")
+
+
+def format_percent(change: float, *, digits: int | None = None) -> str:
+    """A relative change with its sign: 0.468 -> `+46.8 %`, -0.031 -> `-3.1 %`, 2.5 -> `+250 %`.
+
+    Without `digits`, one decimal below 100 % and none above.
+    """
+    if math.isnan(change):
+        return "n/a"
+    if math.isinf(change):
+        return "+∞ %" if change > 0 else "-∞ %"
+    percent = change * 100
+    places = digits if digits is not None else (1 if abs(percent) < 99.95 else 0)
+    text = f"{percent:+.{places}f}"
+    if float(text) == 0:
+        text = text.replace("-", "+")
+    return f"{text} %"
+
+
+def format_ratio(ratio: float, *, digits: int | None = None) -> str:
+    """A ratio as the change it means: 1.468 -> `+46.8 %`."""
+    return format_percent(ratio - 1.0, digits=digits)
+
+
+def _three_digits(value: float) -> str:
+    """Three significant digits, no trailing zeros, no exponent."""
+    if value == 0:
+        return "0"
+    places = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

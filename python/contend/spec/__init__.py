@@ -1,1 +1,49 @@
 """Experiment files: text in, frozen and validated objects out. No effects but reading the file."""
+
+from contend.spec.cell import cell_spec
+from contend.spec.errors import SpecError, did_you_mean, nearest
+from contend.spec.load import load_experiment, recipe_text, recipes
+from contend.spec.model import (
+    Cell,
+    CellSpec,
+    CompareSpec,
+    DataSpec,
+    Experiment,
+    Factor,
+    Level,
+    LoadSpec,
+    Published,
+    PublishedRow,
+    ServerSpec,
+    WorkloadSpec,
+    same_level,
+)
+from contend.spec.schema import json_schema
+from contend.spec.stored import SPEC_FORMAT, from_dict, to_dict
+
+__all__ = [
+    "SPEC_FORMAT",
+    "Cell",
+    "CellSpec",
+    "CompareSpec",
+    "DataSpec",
+    "Experiment",
+    "Factor",
+    "Level",
+    "LoadSpec",
+    "Published",
+    "PublishedRow",
+    "ServerSpec",
+    "SpecError",
+    "WorkloadSpec",
+    "cell_spec",
+    "did_you_mean",
+    "from_dict",
+    "json_schema",
+    "load_experiment",
+    "nearest",
+    "recipe_text",
+    "recipes",
+    "same_level",
+    "to_dict",
+]

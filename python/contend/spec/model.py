@@ -17,6 +17,11 @@ Cell = Mapping[str, Level]
 """Which level each factor has: path -> level, in the order of the experiment's factors."""
 
 
+def same_level(one: object, other: object) -> bool:
+    """Whether two values are the same level: `true` is not 1, though Python says so."""
+    return isinstance(one, bool) == isinstance(other, bool) and one == other
+
+
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
     """The server under test.
@@ -48,7 +53,11 @@ class DataSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """What is asked: a kind of contend-load and that kind's own parameters."""
+    """What is asked: a kind of contend-load and that kind's own parameters.
+
+    In an experiment's base `parameters` holds what the file gives; in the spec of a cell it holds
+    every parameter of the kind but those that follow from the data (`rows`, `table`).
+    """
 
     kind: str = "point_select"
     parameters: Mapping[str, object] = field(default_factory=dict)
@@ -79,6 +88,7 @@ class Factor:
 class CompareSpec:
     """Every other level of the baseline's factor is compared with the baseline, pair by pair.
 
+    `baseline` names one factor and one of its levels; empty where nothing is compared.
     `margin` is a ratio: 0.02 means that within ±2 % two levels count as equivalent.
     """
 
@@ -132,3 +142,8 @@ class Experiment:
     variant: str = "default"
     source: str = ""
     overrides: tuple[str, ...] = ()
+
+    @property
+    def compared(self) -> Factor | None:
+        """The factor whose levels are compared; None where nothing is."""
+        return next((f for f in self.factors if f.path in self.compare.baseline), None)

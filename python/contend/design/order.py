@@ -1,0 +1,85 @@
+"""The order of the runs: randomised blocks, so that only neighbours are compared.
+
+A block is one context (a level of every factor but the compared one) in one repeat. It holds each
+compared level once, in random order, so slow changes of the host fall on all of them alike.
+Contexts are in random order within a repeat, so no context always comes after the same other.
+
+Changing data or restarting the server costs more than the run itself, so contexts that share data
+and restart needs stay together: data outermost, then restarts, then repeats. Pairs are not torn
+apart by that, because a block never leaves its group.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from contend.design.cells import Need, combinations, need_of
+from contend.spec import Cell, Experiment, cell_spec
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One run to be made. All numbers count from 1, in the order of execution.
+
+    `repeat` tells which of its cell's runs this is; runs of one block share a repeat.
+    """
+
+    run: int
+    block: int
+    repeat: int
+    cell: Cell
+
+
+def planned_runs(experiment: Experiment) -> tuple[PlannedRun, ...]:
+    """Every run in the order it should be made; the experiment's load seed decides the order.
+
+    Each cell has `compare.repeats` runs. Where nothing is compared a block holds a single run.
+    """
+    # A stream of its own: the queries' streams start from the same seed.
+    chance = random.Random(f"order of runs {experiment.base.load.seed}")
+    compared = experiment.compared
+    levels: list[Cell] = list(combinations([compared])) if compared is not None else [{}]
+    runs: list[PlannedRun] = []
+    block = 0
+    for group in _groups(experiment, chance):
+        for repeat in range(1, experiment.compare.repeats + 1):
+            for context in _shuffled(group, chance):
+                block += 1
+                for level in _shuffled(levels, chance):
+                    cell = _in_factor_order(experiment, {**context, **level})
+                    runs.append(PlannedRun(len(runs) + 1, block, repeat, cell))
+    return tuple(runs)
+
+
+def planned_load_s(experiment: Experiment) -> float:
+    """Seconds of warm-up and measurement over all runs; what happens between them is not in it."""
+    total = 0.0
+    for planned in planned_runs(experiment):
+        load = cell_spec(experiment, planned.cell).load
+        total += load.warmup_s + load.measure_s
+    return total
+
+
+def _groups(experiment: Experiment, chance: random.Random) -> Iterator[list[Cell]]:
+    """Contexts that one server with one dataset can run one after another."""
+    compared = experiment.compared
+    others = [factor for factor in experiment.factors if factor is not compared]
+    by_need = {
+        need: combinations(f for f in others if need_of(f.path, experiment) is need)
+        for need in Need
+    }
+    for data in _shuffled(by_need[Need.DATA], chance):
+        for restart in _shuffled(by_need[Need.RESTART], chance):
+            yield [{**data, **restart, **free} for free in by_need[Need.NOTHING]]
+
+
+def _shuffled(items: list[Cell] | tuple[Cell, ...], chance: random.Random) -> list[Cell]:
+    result = list(items)
+    chance.shuffle(result)
+    return result
+
+
+def _in_factor_order(experiment: Experiment, cell: Cell) -> Cell:
+    return {factor.path: cell[factor.path] for factor in experiment.factors}

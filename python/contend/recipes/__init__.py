@@ -1,0 +1,1 @@
+"""Built-in experiment files: question, factors, published figures. Data only."""

@@ -1,0 +1,165 @@
+"""The raw tables of an experiment file, what was put over them, and where each value came from."""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from collections.abc import Sequence
+from typing import NoReturn
+
+from contend.spec.errors import SpecError
+from contend.spec.keys import VARIANTS
+from contend.spec.paths import option_name, resolve
+from contend.spec.positions import Path, key_lines
+from contend.spec.values import Refused, shown
+
+_TOML_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+class Document:
+    """Nested tables as TOML gives them, mutable until the experiment is built from them."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self.tree = _parse(text, file)
+        self._lines = key_lines(text)
+        self._origins: dict[Path, str] = {}
+
+    def copy(self) -> Document:
+        """An independent document, so that a variant can be tried without a trace."""
+        twin = copy.copy(self)
+        twin.tree = copy.deepcopy(self.tree)
+        twin._origins = dict(self._origins)
+        return twin
+
+    def where(self, path: Path) -> str:
+        """`file:line` of the key, or of the nearest table around it, or the override's name."""
+        for end in range(len(path), 0, -1):
+            if (origin := self._origins.get(path[:end])) is not None:
+                return origin
+            if (line := self._lines.get(path[:end])) is not None:
+                return f"{self.file}:{line}"
+        return self.file
+
+    def refuse(self, path: Path, sentence: str, *, hint: str | None = None) -> NoReturn:
+        """Raise the SpecError of a fault at `path`."""
+        raise SpecError(f"{self.where(path)}: {sentence}", hint=hint)
+
+    def table(self, path: tuple[str, ...]) -> dict[str, object]:
+        """The table at `path`, empty where there is none."""
+        node: object = self.tree
+        for depth, key in enumerate(path, start=1):
+            node = node.get(key, {}) if isinstance(node, dict) else {}
+            if not isinstance(node, dict):
+                name = ".".join(path[:depth])
+                self.refuse(path[:depth], f"[{name}] must be a table, not {shown(node)}")
+        assert isinstance(node, dict)
+        return node
+
+    def use_variant(self, variant: str) -> None:
+        """Put the overrides of `[quick]` or `[full]` in place."""
+        if variant == "default":
+            return
+        if variant not in VARIANTS:
+            known = ", ".join(("default", *VARIANTS))
+            raise SpecError(
+                f'"{variant}" is not a variant of an experiment', hint=f"known: {known}"
+            )
+        if variant not in self.tree:
+            raise SpecError(
+                f"{self.file} has no [{variant}] table",
+                hint=f"run it without --{variant}, or add the table with what it overrides",
+            )
+        for path, value in self.table((variant,)).items():
+            self._put(path, value, self.where((variant, path)))
+
+    def override(self, setting: str) -> None:
+        """Put one `--set path=value` in place."""
+        path, equals, text = setting.partition("=")
+        if not equals:
+            raise SpecError(
+                f'--set "{setting}" has no "="', hint="write --set load.connections=8, for example"
+            )
+        path = path.strip()
+        self._put(path, _override_value(text.strip(), setting), f"--set {path}")
+
+    def _put(self, path: str, value: object, origin: str) -> None:
+        """A list of levels makes its path a factor; a single value fixes it."""
+        if path == "compare.baseline":
+            self.table(("compare",))
+            self._store(("compare", "baseline"), value, origin)
+            return
+        try:
+            target = resolve(path)
+        except Refused as refused:
+            raise SpecError(f"{origin}: {refused.reason}", hint=refused.hint) from None
+        factors = self.table(("factors",))
+        spelling = next((name for name in factors if _same_path(name, target.path)), target.path)
+        if isinstance(value, list):
+            self._store(("factors", spelling), value, origin)
+            return
+        factors.pop(spelling, None)
+        self._store(target.steps, value, origin)
+
+    def _store(self, steps: tuple[str, ...], value: object, origin: str) -> None:
+        self.table(steps[:-1])
+        node = self.tree
+        for key in steps[:-1]:
+            node = node.setdefault(key, {})  # type: ignore[assignment]
+        name = steps[-1]
+        if steps[:2] == ("server", "options"):
+            for spelled in [n for n in node if option_name(n) == name and n != name]:
+                del node[spelled]
+        node[name] = value
+        self._origins[steps] = origin
+
+
+def _parse(text: str, file: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        match = _TOML_PLACE.search(message)
+        reason = message[: match.start()] if match is not None else message
+        if match is not None and match.group(1) is not None:
+            place = f"{file}:{match.group(1)}:{match.group(2)}"
+        else:
+            place = f"{file}:{text.count(chr(10)) + 1}"
+        raise SpecError(
+            f"{place}: not valid TOML: {reason[:1].lower()}{reason[1:]}",
+            hint="text needs quotes, a list needs brackets, and a table is named once",
+        ) from None
+
+
+def _override_value(text: str, setting: str) -> object:
+    """TOML's syntax where it is that, else the bare text: `--set data.engine=Aria`."""
+    if "\n" in text:
+        raise SpecError(f"--set {shown(setting)} has a line break in its value")
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        if text[:1] in ("", "[", "{", '"', "'"):
+            reason = _TOML_PLACE.sub("", str(error)) if text else "there is no value after the ="
+            raise SpecError(
+                f"--set {setting}: not a value: {reason[:1].lower()}{reason[1:]}",
+                hint="a list is written [1, 8, 64], text with spaces in quotes",
+            ) from None
+        return text
+
+
+def _same_path(name: str, path: str) -> bool:
+    try:
+        return resolve(name).path == path
+    except Refused:
+        return False
+
+
+def with_overrides(document: Document, variant: str, sets: Sequence[str]) -> Document:
+    """A copy of `document` with the variant and then each `--set` put over it."""
+    result = document.copy()
+    result.use_variant(variant)
+    for setting in sets:
+        result.override(setting)
+    return result

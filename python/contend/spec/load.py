@@ -1,0 +1,82 @@
+"""Finding an experiment file, by path or by the name of a built-in recipe, and reading it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from contend.spec.build import build
+from contend.spec.document import Document, with_overrides
+from contend.spec.errors import SpecError, did_you_mean
+from contend.spec.keys import VARIANTS
+from contend.spec.model import Experiment
+
+_LARGEST_FILE = 4 << 20
+"""Bytes. No experiment is near it; a wrong path to a dump or a disk image is beyond it."""
+
+
+def recipes() -> tuple[str, ...]:
+    """Names of the built-in experiment files."""
+    files = resources.files("contend.recipes").iterdir()
+    names = (file.name for file in files if file.name.endswith(".toml"))
+    return tuple(sorted(name.removesuffix(".toml") for name in names))
+
+
+def recipe_text(name: str) -> str:
+    """The file of a built-in recipe."""
+    if name not in recipes():
+        hint = did_you_mean(name, recipes()) or "contend recipes lists them"
+        raise SpecError(f'there is no recipe "{name}"', hint=hint)
+    return (resources.files("contend.recipes") / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def load_experiment(
+    source: str, *, sets: Sequence[str] = (), variant: str = "default"
+) -> Experiment:
+    """The experiment of a recipe's name or a file's path, with overrides put over it.
+
+    Args:
+        source: a recipe such as `segmented-key-cache`, or a path (it has a slash or ends in .toml).
+        sets: `path=value` each, as `--set` takes them. A list of levels makes a factor of its
+            path, a single value fixes it.
+        variant: `default`, or the file's table of overrides to use: `quick` or `full`.
+
+    Raises:
+        SpecError: for anything that is wrong, one sentence with file and line.
+    """
+    text, file = _read(source)
+    document = Document(text, file)
+    # A fault in a variant shows now and not on the day that somebody asks for it.
+    for other in ("default", *VARIANTS):
+        if other == "default" or other in document.tree:
+            build(with_overrides(document, other, ()), variant=other, overrides=())
+    final = with_overrides(document, variant, sets)
+    return build(final, variant=variant, overrides=tuple(sets))
+
+
+def _read(source: str) -> tuple[str, str]:
+    """The text and the name to show for it in messages."""
+    path = Path(source)
+    if not _is_path(source):
+        return recipe_text(source), f"{source}.toml"
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise SpecError(f"{source} is too large for an experiment file")
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        hint = did_you_mean(path.stem, recipes()) if path.parent == Path() else None
+        raise SpecError(f"there is no file {source}", hint=hint) from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{source} is not a text file in UTF-8 (byte {error.start})") from None
+    except (OSError, ValueError) as error:
+        raise SpecError(f"{source} cannot be read: {_reason(error)}") from None
+    return text, source
+
+
+def _is_path(source: str) -> bool:
+    return "/" in source or source.endswith(".toml") or Path(source).is_file()
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

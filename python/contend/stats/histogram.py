@@ -1,0 +1,101 @@
+"""Percentiles over several runs: histograms are added, percentiles are never averaged.
+
+The load generator sends each run's latencies as a HdrHistogram in its V2 form, deflated, base64.
+Histograms of equal settings add without loss, and the percentile of the sum is exact to the three
+digits that the buckets keep. It describes all queries of all runs; how far it would move from run
+to run is not in it, and needs an interval over the runs' own percentiles.
+"""
+
+from __future__ import annotations
+
+import binascii
+import math
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hdrh import codec
+from hdrh.histogram import HdrHistogram
+
+from contend.errors import WorkError
+
+_LEAST, _MOST, _DIGITS = 1, 3_600_000_000_000, 3
+_DAMAGE = (
+    codec.HdrCookieException,
+    codec.HdrLengthException,
+    codec.HdrHistogramSettingsException,
+    binascii.Error,
+    zlib.error,
+    struct.error,
+    ValueError,
+    IndexError,
+    OverflowError,
+    MemoryError,
+)
+
+
+class HistogramError(WorkError):
+    """A stored histogram that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Several histograms as one. Values are in their unit, which is nanoseconds for latencies.
+
+    quantiles: each quantile asked for (0 to 1) and the value that this share of all did not
+        exceed. All values are NaN where nothing was recorded.
+    """
+
+    count: int
+    min: float
+    mean: float
+    max: float
+    quantiles: dict[float, float]
+
+
+def merge(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> Merged:
+    """Add histograms and read quantiles off the sum.
+
+    Args:
+        hdr_base64: HdrHistogram V2 with deflate in base64 (such text begins with `HIST`).
+        quantiles: each from 0 to 1.
+
+    Raises:
+        HistogramError: one of them is damaged, or holds values above an hour of nanoseconds.
+    """
+    if any(not 0 <= quantile <= 1 for quantile in quantiles):
+        raise ValueError("a quantile lies between 0 and 1")
+    total = HdrHistogram(_LEAST, _MOST, _DIGITS)
+    for index, encoded in enumerate(hdr_base64, start=1):
+        try:
+            one = HdrHistogram.decode(encoded)
+            if (one.significant_figures, one.lowest_trackable_value) != (_DIGITS, _LEAST):
+                raise ValueError("its buckets are not those of contend-load")
+            # An empty one would bring its minimum of 0 with it.
+            if one.get_total_count() > 0:
+                total.add(one)
+        except _DAMAGE as error:
+            raise HistogramError(
+                f"latency histogram {index} cannot be read: {error or type(error).__name__}",
+                hint="the run folder was changed or written by another program",
+            ) from error
+    count = int(total.get_total_count())
+    if count == 0:
+        nothing = dict.fromkeys(quantiles, math.nan)
+        return Merged(0, math.nan, math.nan, math.nan, nothing)
+    percents = {quantile: 100 * quantile for quantile in quantiles}
+    values = total.get_percentile_to_value_dict(list(percents.values())) if percents else {}
+    highest = float(total.get_max_value())
+    return Merged(
+        count=count,
+        min=float(total.get_min_value()),
+        mean=float(total.get_mean_value()),
+        max=highest,
+        quantiles={q: min(float(values[percent]), highest) for q, percent in percents.items()},
+    )
+
+
+def merge_percentiles(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> dict[float, float]:
+    """The quantiles of the sum of histograms; see `merge`."""
+    return merge(hdr_base64, quantiles).quantiles
