@@ -26,14 +26,14 @@ impl Channel {
         Ok(())
     }
 
-    /// Takes bytes from the socket and appends what they say to `packets`.
+    /// Takes bytes from the socket, all of them, and appends what they say to `packets`.
     ///
-    /// Returns how many it took: less than all where much came out of little, so that the
-    /// caller can read `packets` before it calls again with the rest.
-    pub fn open(&mut self, socket: &[u8], packets: &mut Vec<u8>) -> Result<usize, WireError> {
+    /// True: more has come out than is safe to hand over at once (a little can say a lot, where
+    /// it is compressed). Read `packets`, then call again with no bytes.
+    pub fn open(&mut self, socket: &[u8], packets: &mut Vec<u8>) -> Result<bool, WireError> {
         match self {
             Self::Plain => packets.extend_from_slice(socket),
         }
-        Ok(socket.len())
+        Ok(false)
     }
 }

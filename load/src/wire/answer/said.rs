@@ -1,0 +1,80 @@
+//! The words of an answer: what was expected, what came, what it amounts to.
+
+/// What kind of answer is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// To everything but a prepare: OK, ERR, result sets, a request for a local file.
+    Results,
+    /// To COM_STMT_PREPARE.
+    Prepare,
+}
+
+/// What [`super::AnswerReader::feed`] made of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// So many bytes are done with. With [`State::More`] the rest, at most [`super::TAIL_MAX`] bytes,
+    /// must come again in front of the bytes that follow.
+    pub consumed: usize,
+    pub state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The answer goes on.
+    More,
+    /// The answer is over; what follows belongs to the next one.
+    Done,
+    /// The server waits for the packets of a local file, the first of them numbered
+    /// [`super::AnswerReader::next_sequence`]; tell [`super::AnswerReader::infile_sent`], then feed on.
+    LocalInfile,
+}
+
+/// One packet of an answer, as [`super::AnswerReader::packet`] names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'p> {
+    /// A prepare answer's first packet: see [`super::AnswerReader::prepared`].
+    Prepared,
+    /// A result set begins. Without `metadata` its columns are those sent last time.
+    ResultSet {
+        columns: u32,
+        metadata: bool,
+    },
+    /// The definition of a parameter, of a column.
+    Parameter(&'p [u8]),
+    Column(&'p [u8]),
+    /// The EOF packet between definitions and what follows them.
+    Mark,
+    Row(&'p [u8]),
+    /// A result is over and another follows.
+    ResultEnd,
+    /// The name of the file that the server asks for.
+    LocalInfile(&'p [u8]),
+    /// The answer is over: see [`super::AnswerReader::summary`] and [`super::AnswerReader::error`].
+    Done,
+}
+
+/// What an answer said, over all of its results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub rows: u64,
+    pub affected_rows: u64,
+    /// Of the last result that had one.
+    pub last_insert_id: u64,
+    /// OK packets and result sets.
+    pub results: u32,
+    /// Columns of the last result set.
+    pub columns: u32,
+    pub warnings: u16,
+    /// Status flags of the last result, see [`crate::wire::status`].
+    pub status: u16,
+    /// The answer ended with an error: see [`super::AnswerReader::error`].
+    pub failed: bool,
+}
+
+/// A prepare answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    pub id: u32,
+    pub columns: u16,
+    pub parameters: u16,
+}

@@ -1,0 +1,247 @@
+//! Canned conversations: whole, in pieces of every size, with trailing bytes, by packets.
+
+#![allow(clippy::unwrap_used)]
+use super::*;
+use crate::wire::frame::put_packet;
+
+const PLAIN: Capabilities = Capabilities::NONE;
+const NO_EOF: Capabilities = Capabilities::DEPRECATE_EOF;
+const OK: &[u8] = b"\x00\x02\x05\x02\0\x01\0";
+const OK_AT_END: &[u8] = b"\xfe\0\0\x02\0\0\0";
+const EOF: &[u8] = b"\xfe\0\0\x02\0";
+const MORE: &[u8] = b"\xfe\0\0\x0a\0";
+const COLUMN: &[u8] = b"\x03def\0\0\0\x011\0\x0c\x3f\0\x01\0\0\0\x08\x81\0\0\0\0";
+const ERROR: &[u8] = b"\xff\x28\x04#42000You have an error";
+
+fn stream(packets: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut sequence = 1;
+    for packet in packets {
+        sequence = put_packet(&mut out, sequence, |out| out.extend_from_slice(packet));
+    }
+    out
+}
+
+/// Feeds pieces as an event loop does: the tail in front of what comes next.
+fn fed_in_pieces(
+    reader: &mut AnswerReader,
+    bytes: &[u8],
+    piece: usize,
+) -> Result<State, WireError> {
+    let mut held: Vec<u8> = Vec::new();
+    let mut state = State::More;
+    for part in bytes.chunks(piece) {
+        held.extend_from_slice(part);
+        let fed = reader.feed(&held)?;
+        held.drain(..fed.consumed);
+        state = fed.state;
+        if state == State::More {
+            assert!(held.len() <= TAIL_MAX);
+        }
+    }
+    Ok(state)
+}
+
+/// Every conversation: whole, in every size of piece, with trailing bytes, by packets.
+fn check(
+    capabilities: Capabilities,
+    reply: Reply,
+    packets: &[&[u8]],
+) -> (Summary, Option<ServerError>) {
+    let bytes = stream(packets);
+    let mut reader = AnswerReader::new(capabilities);
+    reader.expect(reply);
+    let fed = reader.feed(&bytes).unwrap();
+    assert_eq!(
+        fed,
+        Fed {
+            consumed: bytes.len(),
+            state: State::Done
+        }
+    );
+    let summary = *reader.summary();
+    let error = reader.error().cloned();
+    assert!(!reader.is_waiting());
+
+    for piece in 1..bytes.len() {
+        reader.expect(reply);
+        assert_eq!(
+            fed_in_pieces(&mut reader, &bytes, piece).unwrap(),
+            State::Done
+        );
+        assert_eq!(
+            (*reader.summary(), reader.error().cloned()),
+            (summary, error.clone())
+        );
+    }
+
+    let mut trailing = bytes.clone();
+    trailing.extend_from_slice(b"\x01\0\0\x01\0");
+    reader.expect(reply);
+    assert_eq!(reader.feed(&trailing).unwrap().consumed, bytes.len());
+
+    reader.expect(reply);
+    for packet in packets {
+        assert!(reader.is_waiting());
+        reader.packet(packet).unwrap();
+    }
+    assert!(!reader.is_waiting());
+    assert_eq!(
+        (*reader.summary(), reader.error().cloned()),
+        (summary, error.clone())
+    );
+    (summary, error)
+}
+
+#[test]
+fn ok_and_error() {
+    let (summary, error) = check(PLAIN, Reply::Results, &[OK]);
+    assert_eq!(
+        (
+            summary.affected_rows,
+            summary.last_insert_id,
+            summary.warnings
+        ),
+        (2, 5, 1)
+    );
+    assert_eq!(
+        (summary.status, summary.results, error),
+        (status::AUTOCOMMIT, 1, None)
+    );
+    let (summary, error) = check(PLAIN, Reply::Results, &[ERROR]);
+    assert!(summary.failed);
+    assert_eq!(error.unwrap().code, 1064);
+}
+
+#[test]
+fn result_sets_with_and_without_eof_packets() {
+    let rows = [&b"\x011"[..], b"\xfb", b"\x00"];
+    let old = [b"\x01", COLUMN, EOF, rows[0], rows[1], rows[2], EOF];
+    let (summary, _) = check(PLAIN, Reply::Results, &old);
+    assert_eq!((summary.rows, summary.columns, summary.results), (3, 1, 1));
+    let new = [b"\x01", COLUMN, rows[0], rows[1], rows[2], OK_AT_END];
+    assert_eq!(check(NO_EOF, Reply::Results, &new).0.rows, 3);
+    assert_eq!(
+        check(NO_EOF, Reply::Results, &[b"\x01", COLUMN, OK_AT_END])
+            .0
+            .rows,
+        0
+    );
+    let (summary, error) = check(NO_EOF, Reply::Results, &[b"\x01", COLUMN, rows[0], ERROR]);
+    assert!(summary.rows == 1 && error.is_some());
+}
+
+#[test]
+fn several_results() {
+    let (summary, _) = check(
+        PLAIN,
+        Reply::Results,
+        &[b"\x01", COLUMN, EOF, b"\x011", MORE, OK],
+    );
+    assert_eq!(
+        (summary.rows, summary.results, summary.affected_rows),
+        (1, 2, 2)
+    );
+}
+
+#[test]
+fn cached_metadata() {
+    let capabilities = Capabilities::MARIADB_CACHE_METADATA | NO_EOF;
+    let packets = [&b"\x01\x00"[..], b"\x00\x00\x05", OK_AT_END];
+    assert_eq!(check(capabilities, Reply::Results, &packets).0.rows, 1);
+    let packets = [&b"\x01\x01"[..], COLUMN, b"\x00\x00\x05", OK_AT_END];
+    assert_eq!(check(capabilities, Reply::Results, &packets).0.rows, 1);
+}
+
+#[test]
+fn prepare_answers() {
+    let head = b"\x00\x09\0\0\0\x01\0\x02\0\0\x03\0";
+    let (summary, _) = check(
+        PLAIN,
+        Reply::Prepare,
+        &[head, COLUMN, COLUMN, EOF, COLUMN, EOF],
+    );
+    assert_eq!(summary.warnings, 3);
+    check(NO_EOF, Reply::Prepare, &[head, COLUMN, COLUMN, COLUMN]);
+    check(PLAIN, Reply::Prepare, &[b"\x00\x09\0\0\0\0\0\0\0\0\0\0"]);
+    check(
+        PLAIN,
+        Reply::Prepare,
+        &[b"\x00\x09\0\0\0\0\0\x01\0\0\0\0", COLUMN, EOF],
+    );
+    check(PLAIN, Reply::Prepare, &[ERROR]);
+    let mut reader = AnswerReader::new(NO_EOF);
+    reader.expect(Reply::Prepare);
+    reader
+        .feed(&stream(&[head, COLUMN, COLUMN, COLUMN]))
+        .unwrap();
+    assert_eq!(
+        reader.prepared(),
+        Some(Prepared {
+            id: 9,
+            columns: 1,
+            parameters: 2
+        })
+    );
+    reader.expect(Reply::Prepare);
+    reader.feed(&stream(&[ERROR])).unwrap();
+    assert_eq!(reader.prepared(), None);
+}
+
+#[test]
+fn a_local_file_is_sent_only_where_it_was_offered() {
+    let asked = stream(&[b"\xfb/etc/passwd"]);
+    let mut reader = AnswerReader::new(NO_EOF);
+    reader.expect(Reply::Results);
+    assert!(matches!(reader.feed(&asked), Err(WireError::Theirs(_))));
+    let mut reader = AnswerReader::new(Capabilities::LOCAL_FILES);
+    reader.expect(Reply::Results);
+    assert_eq!(
+        fed_in_pieces(&mut reader, &asked, 3).unwrap(),
+        State::LocalInfile
+    );
+    assert_eq!(reader.next_sequence(), 2);
+    reader.infile_sent(4);
+    let mut ok = Vec::new();
+    put_packet(&mut ok, 4, |out| out.extend_from_slice(OK));
+    assert_eq!(reader.feed(&ok).unwrap().state, State::Done);
+}
+
+#[test]
+fn a_long_row_is_passed_over_in_pieces() {
+    let mut row = vec![0xfe];
+    row.extend_from_slice(&(17u64 << 20).to_le_bytes());
+    row.resize(row.len() + (17 << 20), 0xff);
+    let bytes = stream(&[b"\x01", COLUMN, &row, OK_AT_END]);
+    let mut reader = AnswerReader::new(NO_EOF);
+    reader.expect(Reply::Results);
+    assert_eq!(
+        fed_in_pieces(&mut reader, &bytes, 60_000).unwrap(),
+        State::Done
+    );
+    assert_eq!(reader.summary().rows, 1);
+}
+
+#[test]
+fn what_breaks_the_protocol_is_refused() {
+    let mut many = vec![0xfe];
+    many.extend_from_slice(&(1u64 << 60).to_le_bytes());
+    for packets in [
+        vec![&many[..]],
+        vec![b"\xfc\0\0"],
+        vec![b""],
+        vec![b"\x01", b""],
+        vec![b"\x01", COLUMN, COLUMN],
+        vec![b"\x01", COLUMN, EOF, b""],
+        vec![b"\x00\x01"],
+    ] {
+        let mut reader = AnswerReader::new(PLAIN);
+        reader.expect(Reply::Results);
+        let error = reader.feed(&stream(&packets)).unwrap_err();
+        assert!(matches!(error, WireError::Theirs(_)), "{packets:?}");
+    }
+    let mut reader = AnswerReader::new(PLAIN);
+    reader.expect(Reply::Results);
+    let error = reader.feed(b"\x07\0\0\x05").unwrap_err();
+    assert!(error.to_string().contains("sequence"));
+}
