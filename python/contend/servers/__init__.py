@@ -1,0 +1,22 @@
+"""Servers: find or get one, run a private one, or use one that exists.
+
+binary = find_server("mariadb")
+with PrivateServer(binary, folder) as server:
+    server.initialise()
+    server.start({"key_buffer_size": "512M"})
+"""
+
+from contend.servers.binary import KINDS, ServerBinary
+from contend.servers.cache import default_cache
+from contend.servers.error_log import Truncated
+from contend.servers.find import find_server
+from contend.servers.private import PrivateServer
+
+__all__ = [
+    "KINDS",
+    "PrivateServer",
+    "ServerBinary",
+    "Truncated",
+    "default_cache",
+    "find_server",
+]

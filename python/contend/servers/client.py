@@ -1,0 +1,86 @@
+"""The control connection to a server, with its errors in words.
+
+PyMySQL, because control statements are few and need no speed; the load itself never goes through
+it. See docs/decisions/control-client.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+from pymysql.constants import CR, ER
+
+from contend.servers.errors import ConnectionRefused
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+CONNECT_TIMEOUT_S = 10
+
+_WRONG_LOGIN = frozenset(
+    {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.HOST_NOT_PRIVILEGED, 1698}
+)
+_UNREACHABLE = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR})
+
+
+def connect(
+    *,
+    server: str,
+    user: str,
+    password: str = "",
+    socket: Path | None = None,
+    host: str | None = None,
+    port: int = 3306,
+    database: str | None = None,
+    connect_timeout_s: int = CONNECT_TIMEOUT_S,
+    **more: Any,
+) -> Connection[Any]:
+    """Connect, or say in words why not.
+
+    Args:
+        server: how the server is called in an error; never holds a password.
+        socket: a Unix socket; where it is given, host and port are not used.
+        more: passed to `pymysql.connect`.
+    """
+    try:
+        return pymysql.connect(
+            unix_socket=None if socket is None else str(socket),
+            host=None if socket is not None else host,
+            port=port,
+            user=user,
+            password=password,
+            database=database,
+            connect_timeout=connect_timeout_s,
+            autocommit=True,
+            charset="utf8mb4",
+            **more,
+        )
+    except pymysql.err.MySQLError as error:
+        raise _in_words(error, server, user, database, bool(password)) from error
+    except (OSError, RuntimeError) as error:
+        raise ConnectionRefused(f"{server} cannot be reached: {error}.") from error
+
+
+def _in_words(
+    error: pymysql.err.MySQLError, server: str, user: str, database: str | None, secret: bool
+) -> ConnectionRefused:
+    code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    said = str(error.args[-1]) if error.args else str(error)
+    if code in _WRONG_LOGIN:
+        with_or_without = "with the password given" if secret else "without a password"
+        return ConnectionRefused(
+            f"{server} does not let user {user} in {with_or_without} (error {code}).",
+            hint="Give the password in an option file, in CONTEND_PASSWORD, or at the prompt.",
+            detail=said,
+        )
+    if code == ER.BAD_DB_ERROR:
+        return ConnectionRefused(f"{server} has no database {database} (error {code}).")
+    if code in _UNREACHABLE:
+        return ConnectionRefused(
+            f"{server} does not answer (user {user}, error {code}).",
+            hint="Check that it runs, and its host, port or socket.",
+            detail=said,
+        )
+    return ConnectionRefused(f"{server} refused user {user} (error {code}).", detail=said)

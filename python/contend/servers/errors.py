@@ -1,0 +1,61 @@
+"""What can go wrong with servers, as errors that a user can act on."""
+
+from __future__ import annotations
+
+from contend.errors import RequestError, WorkError
+
+
+class NoServer(RequestError):
+    """No server of the wanted kind is at hand."""
+
+
+class UnknownServer(RequestError):
+    """A server name that is not understood, or that nothing on this machine goes by."""
+
+
+class UnusableServer(RequestError):
+    """A program was found that cannot run here: missing, not executable, wrong architecture."""
+
+
+class FolderInUse(RequestError):
+    """A data folder that is not ours, or that a live server uses."""
+
+
+class OptionRejected(RequestError):
+    """The server does not know an option, or refuses its value."""
+
+
+class DsnError(RequestError):
+    """A DSN that is not understood."""
+
+
+class TableNotOurs(RequestError):
+    """A table of that name exists on a server that is not ours, and contend did not make it."""
+
+
+class ConnectionRefused(WorkError):
+    """The server does not answer, or does not let us in."""
+
+
+class ServerFailed(WorkError):
+    """A private server did not start, or did not stop cleanly."""
+
+
+class ServerDied(WorkError):
+    """A private server ended although nobody asked it to."""
+
+
+class GetFailed(WorkError):
+    """A server could not be downloaded or unpacked."""
+
+
+class NotVerified(GetFailed):
+    """The machine's keys cannot verify the download, and nobody allowed it without."""
+
+
+class PortTaken(ServerFailed):
+    """Somebody took the TCP port between our choice and the server's start."""
+
+
+class DiskFull(ServerFailed):
+    """A server could not write its files."""

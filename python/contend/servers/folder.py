@@ -1,0 +1,91 @@
+"""The folder of a private server: ours, 0700, used by one server at a time.
+
+A marker file says that contend made it. The lock is held by the server process itself, so it
+lasts exactly as long as the server does, however that ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from pathlib import Path
+
+from contend.servers.errors import FolderInUse
+
+MARKER = "contend-server.json"
+LOCK = "contend-server.lock"
+
+
+class ServerFolder:
+    """`root` holds the marker, the lock, `data` and `tmp`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+
+    @property
+    def data(self) -> Path:
+        return self.root / "data"
+
+    @property
+    def temporary(self) -> Path:
+        return self.root / "tmp"
+
+    def claim(self, kind: str, version: str) -> None:
+        """Make the folder ours. A folder with something in it that is not ours is refused."""
+        if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
+            raise FolderInUse(f"{self.root} is no folder of its own.")
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self.is_ours() and any(self.root.iterdir()):
+            raise FolderInUse(
+                f"{self.root} is not empty, and contend did not make it.",
+                hint="Name a new folder; contend never touches another server's data.",
+            )
+        self.root.chmod(0o700)
+        self.data.mkdir(exist_ok=True, mode=0o700)
+        self.temporary.mkdir(exist_ok=True, mode=0o700)
+        marker = {"format": 1, "kind": kind, "version": version}
+        (self.root / MARKER).write_text(json.dumps(marker) + "\n", encoding="utf-8")
+
+    def is_ours(self) -> bool:
+        return (self.root / MARKER).is_file()
+
+    def require_ours(self) -> None:
+        if not self.is_ours():
+            raise FolderInUse(
+                f"{self.root} is not a private server's folder of contend's.",
+                hint="Initialise a server in a new folder first.",
+            )
+
+    def require_version(self, kind: str, version: str) -> None:
+        """Refuse the data of another server: it would be upgraded, or ruined."""
+        try:
+            marker = json.loads((self.root / MARKER).read_text(encoding="utf-8"))
+            made_by = (str(marker["kind"]), str(marker["version"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            raise FolderInUse(f"the marker of {self.root} cannot be read.") from None
+        if made_by != (kind, version):
+            raise FolderInUse(
+                f"the data in {self.root} is of {' '.join(made_by)}, not of {kind} {version}.",
+                hint="Use a new folder for another server.",
+            )
+
+    def lock(self) -> int:
+        """Lock the folder; the descriptor, which the server inherits."""
+        descriptor = os.open(self.root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise FolderInUse(
+                f"a live server uses {self.root}.",
+                hint="Wait until it ends, or use another folder.",
+            ) from None
+        return descriptor
+
+    def empty(self) -> None:
+        """Remove the data, keep the claim."""
+        for folder in (self.data, self.temporary):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(mode=0o700)

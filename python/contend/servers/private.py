@@ -1,0 +1,368 @@
+"""A private server: its own folder, its own socket, and it dies with the lab.
+
+server = PrivateServer(binary, folder, log_dir)
+server.initialise()
+truncated = server.start({"key_buffer_size": "512M"})
+with server.connect() as connection: ...
+server.stop()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from contend.servers import variables
+from contend.servers.binary import ServerBinary, check_runs_here
+from contend.servers.client import connect
+from contend.servers.defaults import program_defaults
+from contend.servers.endpoint import SOCKET_NAME, free_port, new_socket_folder
+from contend.servers.error_log import Cause, Truncated, adjusted_options, cause, tail
+from contend.servers.errors import ConnectionRefused, PortTaken, ServerDied, ServerFailed
+from contend.servers.failure import describe_exit, disk_full, start_failure
+from contend.servers.folder import ServerFolder
+from contend.servers.initialise import initialise_arguments, initialise_sql
+from contend.servers.options import Value, as_arguments, normal_name, truncation
+from contend.servers.process import spawn
+from contend.servers.variables import Differing
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+LOG_NAME = "server.log"
+USER = "root"
+_POLL_S = 0.005
+_LOG_POLL_S = 1.0
+_LOGIN_TIMEOUT_S = 2
+_PORT_ATTEMPTS = 5
+
+
+class PrivateServer:
+    """One server process over one folder. Not for use by two threads at once.
+
+    Args:
+        binary: the program.
+        folder: the server's own; new, empty, or made by contend.
+        log_dir: where `server.log` is written; the folder itself where it is None.
+    """
+
+    def __init__(self, binary: ServerBinary, folder: Path, log_dir: Path | None = None) -> None:
+        self.binary = binary
+        self.folder = ServerFolder(folder)
+        self.log_path = (self.folder.root if log_dir is None else log_dir.absolute()) / LOG_NAME
+        self.options: dict[str, Value] = {}
+        self.port: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket_folder: Path | None = None
+        self._log_start = 0
+
+    # --- what it is ---
+
+    @property
+    def data_folder(self) -> Path:
+        """The server's data folder. A snapshot is restored into it between `claim` and `start`."""
+        return self.folder.data
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    @property
+    def socket(self) -> Path:
+        if self._socket_folder is None:
+            raise ServerFailed("the private server is not running.")
+        return self._socket_folder / SOCKET_NAME
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    # --- its life ---
+
+    def claim(self) -> None:
+        """Make the folder ours without making data, for data that is put there from a snapshot."""
+        check_runs_here(self.binary.program)
+        self.folder.claim(self.binary.kind, self.binary.version)
+
+    def initialise(self, *, timeout_s: float = 300) -> None:
+        """Make a new data folder with the system tables; what was in it is gone."""
+        self.claim()
+        lock = self.folder.lock()
+        try:
+            self.folder.empty()
+            self._open_log()
+            script = self.folder.temporary / "initialise.sql"
+            script.write_bytes(initialise_sql(self.binary))
+            with self.log_path.open("ab") as log, script.open("rb") as sql:
+                process = spawn(
+                    [*self._command(), *initialise_arguments(self.binary)],
+                    cwd=self.folder.data,
+                    log=log,
+                    stdin=sql,
+                    keep_open=[lock],
+                )
+            try:
+                self._wait_until_ended(process, "make its data folder", timeout_s)
+            finally:
+                process.kill()
+                process.wait()
+            script.unlink()
+            if process.returncode != 0:
+                raise start_failure(
+                    self.binary, process.returncode, self.log(), "make its data folder"
+                )
+        finally:
+            os.close(lock)
+
+    def start(
+        self,
+        options: Mapping[str, Value] | None = None,
+        *,
+        tcp: bool = False,
+        timeout_s: float = 300,
+    ) -> list[Truncated]:
+        """Start it and wait until it answers.
+
+        Args:
+            options: server options; names with dashes or underscores.
+            tcp: listen on a free port of 127.0.0.1 too; see `port`.
+            timeout_s: how long recovery and start may take.
+
+        Returns:
+            The options of which the server took only a part.
+        """
+        if self.running:
+            raise ServerFailed("the private server is already running.")
+        self.folder.require_ours()
+        self.folder.require_version(self.binary.kind, self.binary.version)
+        check_runs_here(self.binary.program)
+        self.options = {normal_name(name): value for name, value in (options or {}).items()}
+        arguments = as_arguments(self.options)
+        for attempt in range(_PORT_ATTEMPTS):
+            try:
+                self._start_once(arguments, tcp, timeout_s)
+                break
+            except PortTaken:
+                if attempt == _PORT_ATTEMPTS - 1:
+                    raise
+        return self._start_truncations()
+
+    def stop(self, *, timeout_s: float = 300) -> None:
+        """Stop it cleanly: its table files are whole afterwards. Does nothing where none runs."""
+        process = self._process
+        if process is None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            code = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise ServerFailed(
+                f"the server did not stop within {timeout_s:.0f} s and was killed.",
+                detail=tail(self.log()),
+            ) from None
+        self._forget()
+        if code != 0:
+            raise ServerFailed(
+                f"the server did not stop cleanly ({describe_exit(code)}).", detail=tail(self.log())
+            )
+
+    def kill(self) -> None:
+        """End it at once with SIGKILL. Does nothing where none runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._forget()
+
+    def check(self) -> None:
+        """Raise ServerDied where the server ended although nobody asked it to."""
+        self._running()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.stop()
+        else:
+            # The error under way says more than a server that does not stop in order.
+            with contextlib.suppress(ServerFailed):
+                self.stop(timeout_s=30)
+
+    # --- talking to it ---
+
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
+        """A control connection as root. `more` goes to `pymysql.connect`."""
+        self.check()
+        return self._login(database=database, **more)
+
+    def variables(self) -> dict[str, str]:
+        """Every global variable."""
+        with self.connect() as connection:
+            return variables.read_all(connection)
+
+    def variables_that_differ(self) -> Differing:
+        """name -> (value, default) of every variable whose value is not the default."""
+        defaults = program_defaults(self.binary) if self.binary.kind == "mysql" else None
+        with self.connect() as connection:
+            return variables.differing(connection, self.binary.kind, defaults)
+
+    def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
+        """Change dynamic variables; which of them the server took only in part."""
+        with self.connect() as connection:
+            return variables.set_global(connection, changes)
+
+    def log(self) -> str:
+        """What the server wrote since it was last started."""
+        try:
+            with self.log_path.open("rb") as log:
+                log.seek(self._log_start)
+                return log.read().decode("utf-8", errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    # --- how ---
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        process = self._process
+        if process is None:
+            raise ServerFailed("the private server is not running.")
+        code = process.poll()
+        if code is not None:
+            self._forget()
+            raise ServerDied(
+                f"the private {self.binary.kind} server ended by itself ({describe_exit(code)}).",
+                hint=f"Its log is {self.log_path}.",
+                detail=tail(self.log()),
+            )
+        return process
+
+    def _command(self) -> list[str]:
+        command = [
+            *self.binary.argv,
+            f"--datadir={self.folder.data}",
+            f"--tmpdir={self.folder.temporary}",
+        ]
+        if os.geteuid() == 0:
+            # Named, because a server refuses to be root by accident. Another user would lose the
+            # signal at our death, which the kernel clears where a process changes its user.
+            command.append("--user=root")
+        return command
+
+    def _start_once(self, arguments: list[str], tcp: bool, timeout_s: float) -> None:
+        lock = self.folder.lock()
+        try:
+            self._socket_folder = new_socket_folder()
+            command = [
+                *self._command(),
+                f"--socket={self.socket}",
+                f"--pid-file={self._socket_folder / 'pid'}",
+                "--skip-name-resolve",
+            ]
+            if self.binary.kind == "mysql":
+                # Only permission to load from a client; MariaDB has it by default.
+                command += ["--mysqlx=OFF", "--local-infile=ON"]
+            if tcp:
+                self.port = free_port()
+                command += ["--bind-address=127.0.0.1", f"--port={self.port}"]
+            else:
+                command.append("--skip-networking")
+            self._open_log()
+            with self.log_path.open("ab") as log:
+                self._process = spawn(
+                    [*command, *arguments], cwd=self.folder.data, log=log, keep_open=[lock]
+                )
+        except BaseException:
+            self._forget()
+            raise
+        finally:
+            os.close(lock)
+        try:
+            self._wait_until_ready(timeout_s)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _wait_until_ended(
+        self, process: subprocess.Popen[bytes], what: str, timeout_s: float
+    ) -> None:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                process.wait(_LOG_POLL_S)
+                return
+            except subprocess.TimeoutExpired:
+                self._give_up_where_hopeless(deadline, what, timeout_s)
+
+    def _wait_until_ready(self, timeout_s: float) -> None:
+        assert self._process is not None
+        started = time.monotonic()
+        next_look = started + _LOG_POLL_S
+        while not self._answers():
+            code = self._process.poll()
+            if code is not None:
+                raise start_failure(self.binary, code, self.log(), "start")
+            if time.monotonic() > next_look:
+                next_look += _LOG_POLL_S
+                self._give_up_where_hopeless(started + timeout_s, "start", timeout_s)
+            time.sleep(_POLL_S)
+
+    def _answers(self) -> bool:
+        if not self.socket.exists():
+            return False
+        try:
+            # A whole login, because a connection broken off would count as one that failed.
+            self._login(connect_timeout_s=_LOGIN_TIMEOUT_S).close()
+        except ConnectionRefused:
+            return False
+        return True
+
+    def _login(self, **more: Any) -> Connection[Any]:
+        return connect(
+            server=f"the private {self.binary.kind} server",
+            user=USER,
+            socket=self.socket,
+            **more,
+        )
+
+    def _give_up_where_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
+        # On a full disk a server waits for room, for as long as it takes.
+        if cause(self.log()) is Cause.DISK_FULL:
+            raise disk_full(self.binary, self.log())
+        if time.monotonic() > deadline:
+            raise ServerFailed(
+                f"the server did not {what} within {timeout_s:.0f} s.", detail=tail(self.log())
+            )
+
+    def _start_truncations(self) -> list[Truncated]:
+        there = self.variables()
+        found = {t.name: t for t in adjusted_options(self.log())}
+        for name, value in self.options.items():
+            seen = truncation(name, value, there.get(name.removeprefix("loose_")))
+            if seen is not None:
+                found[name] = seen
+        return list(found.values())
+
+    def _open_log(self) -> None:
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
+
+    def _forget(self) -> None:
+        self._process = None
+        self.port = None
+        if self._socket_folder is not None:
+            shutil.rmtree(self._socket_folder, ignore_errors=True)
+            self._socket_folder = None

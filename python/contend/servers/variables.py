@@ -1,0 +1,134 @@
+"""A server's variables: read them, tell which differ from their defaults, change them.
+
+MariaDB tells each variable's default and where its value came from. MySQL tells only where a value
+came from; the defaults are what the program itself prints for `--no-defaults --verbose --help`,
+where we have the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+
+from contend.servers.error_log import Truncated
+from contend.servers.errors import OptionRejected
+from contend.servers.options import Value, as_sql, as_text, normal_name, truncation
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+Differing = dict[str, tuple[str, str | None]]
+"""name -> (value, default); the default is None where the server does not tell it."""
+
+_ER_UNKNOWN_VARIABLE = 1193
+_ER_WRONG_TYPE = 1232
+_ER_WRONG_VALUE = 1231
+_ER_READ_ONLY = 1238
+_ER_TRUNCATED = 1292
+
+
+def read_all(connection: Connection[Any]) -> dict[str, str]:
+    """Every global variable."""
+    return dict(_rows(connection, "SHOW GLOBAL VARIABLES"))
+
+
+def status(connection: Connection[Any]) -> dict[str, str]:
+    """Every global status counter."""
+    return dict(_rows(connection, "SHOW GLOBAL STATUS"))
+
+
+def differing(
+    connection: Connection[Any], kind: str, defaults: Mapping[str, str] | None = None
+) -> Differing:
+    """The variables whose value is not the default.
+
+    Args:
+        connection: to the server.
+        kind: `mariadb` or `mysql`.
+        defaults: what the program says its defaults are (MySQL only).
+    """
+    if kind == "mariadb":
+        return _differing_mariadb(connection)
+    return _differing_mysql(connection, defaults or {})
+
+
+def _differing_mariadb(connection: Connection[Any]) -> Differing:
+    # A variable without a default (host name, version, server uuid) counts only where somebody
+    # set it.
+    rows = _rows(
+        connection,
+        "SELECT LOWER(VARIABLE_NAME), GLOBAL_VALUE, DEFAULT_VALUE"
+        " FROM information_schema.SYSTEM_VARIABLES WHERE GLOBAL_VALUE IS NOT NULL"
+        " AND GLOBAL_VALUE_ORIGIN <> 'COMPILE-TIME'"
+        " AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE) ORDER BY 1",
+    )
+    return {name: (value, default) for name, value, default in rows}
+
+
+def _differing_mysql(connection: Connection[Any], defaults: Mapping[str, str]) -> Differing:
+    rows = _rows(
+        connection,
+        "SELECT LOWER(i.VARIABLE_NAME), v.VARIABLE_VALUE"
+        " FROM performance_schema.variables_info i"
+        " JOIN performance_schema.global_variables v USING (VARIABLE_NAME)"
+        " WHERE i.VARIABLE_SOURCE <> 'COMPILED' ORDER BY 1",
+    )
+    return {
+        name: (value, defaults.get(name))
+        for name, value in rows
+        if name not in defaults
+        or truncation(name, value, defaults[name])
+        or _words_differ(value, defaults[name])
+    }
+
+
+def _words_differ(value: str, default: str) -> bool:
+    return value != default
+
+
+def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> list[Truncated]:
+    """Change dynamic variables, read each back, and tell which the server took only in part."""
+    truncated = []
+    for name, value in changes.items():
+        normal = normal_name(name)
+        with connection.cursor() as cursor:
+            try:
+                cursor.execute(f"SET GLOBAL {normal} = {as_sql(value)}")
+            except pymysql.err.MySQLError as error:
+                raise _refused(normal, value, error) from error
+            cursor.execute("SHOW WARNINGS")
+            warned = any(int(row[1]) == _ER_TRUNCATED for row in cursor.fetchall())
+            cursor.execute(f"SELECT @@GLOBAL.{normal}")
+            got = str((cursor.fetchone() or [""])[0])
+        found = truncation(normal, value, got)
+        if found is None and warned:
+            found = Truncated(normal, as_text(value), got)
+        if found is not None:
+            truncated.append(found)
+    return truncated
+
+
+def _refused(name: str, value: Value, error: pymysql.err.MySQLError) -> OptionRejected:
+    code = error.args[0] if error.args else 0
+    said = str(error.args[-1]) if error.args else str(error)
+    if code == _ER_UNKNOWN_VARIABLE:
+        return OptionRejected(f"the server has no variable {name}.", detail=said)
+    if code == _ER_READ_ONLY:
+        return OptionRejected(
+            f"the server cannot change {name} while it runs.",
+            hint='Change it by a restart: `change = "restart"` under [server].',
+            detail=said,
+        )
+    if code in (_ER_WRONG_TYPE, _ER_WRONG_VALUE):
+        return OptionRejected(
+            f"the server refuses the value {as_text(value)!r} for {name}.", detail=said
+        )
+    return OptionRejected(f"the server did not set {name} (error {code}).", detail=said)
+
+
+def _rows(connection: Connection[Any], statement: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return list(cursor.fetchall())

@@ -1,0 +1,96 @@
+"""Servers for every test that needs a real one. They are got once into the user's cache.
+
+`private_server` is a factory: each call gives an initialised server in a folder of its own. All
+of them are gone when the test is over, whatever happened in it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from contend.servers import PrivateServer, ServerBinary, debian
+
+SMALL_OPTIONS: dict[str, dict[str, str | int | float | bool]] = {
+    "mariadb": {"innodb_buffer_pool_size": "16M", "innodb_log_file_size": "8M"},
+    "mysql": {"innodb_buffer_pool_size": "16M", "innodb_redo_log_capacity": "8M"},
+}
+"""What keeps a server small where its speed does not matter."""
+
+PrivateServerFactory = Callable[..., PrivateServer]
+
+
+@pytest.fixture(scope="session")
+def mariadb_binary() -> ServerBinary:
+    """MariaDB of the machine's own suite."""
+    return debian.get("mariadb")
+
+
+@pytest.fixture(scope="session")
+def mariadb_new_binary() -> ServerBinary:
+    """A newer MariaDB."""
+    return debian.get("mariadb", "trixie")
+
+
+@pytest.fixture(scope="session")
+def mysql_binary() -> ServerBinary:
+    """MySQL."""
+    return debian.get("mysql", "sid")
+
+
+@pytest.fixture(scope="session", params=["mariadb", "mariadb_new", "mysql"])
+def any_binary(request: pytest.FixtureRequest) -> ServerBinary:
+    """Each kind of server in turn."""
+    binary: ServerBinary = request.getfixturevalue(f"{request.param}_binary")
+    return binary
+
+
+@pytest.fixture(scope="session")
+def fresh_data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ServerBinary], Path]:
+    """The data folder of a server that was just initialised; made once for each program."""
+    made: dict[str, Path] = {}
+
+    def get(binary: ServerBinary) -> Path:
+        if binary.name not in made:
+            folder = tmp_path_factory.mktemp("fresh") / "server"
+            server = PrivateServer(binary, folder)
+            server.initialise()
+            made[binary.name] = server.data_folder
+        return made[binary.name]
+
+    return get
+
+
+@pytest.fixture
+def private_server(
+    tmp_path: Path, fresh_data: Callable[[ServerBinary], Path]
+) -> Iterator[PrivateServerFactory]:
+    """`private_server(binary, options, tcp=False, start=True)`: a server that is surely cleaned up.
+
+    `options` are added to a few that keep it small.
+    """
+    made: list[PrivateServer] = []
+    numbers = itertools.count(1)
+
+    def make(
+        binary: ServerBinary,
+        options: dict[str, str | int | float | bool] | None = None,
+        *,
+        tcp: bool = False,
+        start: bool = True,
+    ) -> PrivateServer:
+        server = PrivateServer(binary, tmp_path / f"server-{next(numbers)}")
+        made.append(server)
+        server.claim()
+        shutil.copytree(fresh_data(binary), server.data_folder, dirs_exist_ok=True)
+        if start:
+            server.start(SMALL_OPTIONS[binary.kind] | (options or {}), tcp=tcp)
+        return server
+
+    yield make
+    for server in made:
+        server.kill()

@@ -1,0 +1,94 @@
+"""A private server's life, on each kind of server."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contend.servers import PrivateServer, ServerBinary
+from contend.servers.errors import FolderInUse, OptionRejected, ServerDied
+
+Factory = Callable[..., PrivateServer]
+
+
+def test_initialises_starts_answers_and_stops(any_binary: ServerBinary, tmp_path: Path) -> None:
+    server = PrivateServer(any_binary, tmp_path / "deep" / "server", tmp_path / "logs")
+    server.initialise()
+    with server:
+        assert server.start({"max_connections": 50}) == []
+        assert server.variables()["max_connections"] == "50"
+        assert server.variables_that_differ()["max_connections"] == ("50", "151")
+        assert server.socket.parent.stat().st_mode & 0o777 == 0o700
+        assert server.port is None
+        with server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT VERSION()")
+            assert str((cursor.fetchone() or [""])[0]).startswith(any_binary.version)
+        socket = server.socket
+    assert not server.running
+    assert not socket.parent.exists()
+    assert (tmp_path / "logs" / "server.log").stat().st_size > 0
+
+
+def test_starts_again_on_the_same_data(any_binary: ServerBinary, private_server: Factory) -> None:
+    server = private_server(any_binary)
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE kept")
+    server.stop()
+    server.start({"max_connections": 20})
+    with server.connect("kept"):
+        pass
+
+
+def test_listens_on_loopback_only_where_asked(
+    any_binary: ServerBinary, private_server: Factory
+) -> None:
+    server = private_server(any_binary, tcp=True)
+    assert server.port is not None
+    assert server.variables()["bind_address"] == "127.0.0.1"
+
+
+def test_names_the_option_that_the_server_rejects(
+    any_binary: ServerBinary, private_server: Factory
+) -> None:
+    server = private_server(any_binary, start=False)
+    with pytest.raises(OptionRejected, match="key_cache_segmnts") as refused:
+        server.start({"key_cache_segmnts": 3})
+    assert "key-cache-segmnts" in (refused.value.detail or "")
+    assert not server.running
+
+
+def test_notices_a_server_that_was_killed(
+    mariadb_binary: ServerBinary, private_server: Factory
+) -> None:
+    server = private_server(mariadb_binary)
+    os.kill(server.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+    with pytest.raises(ServerDied, match="SIGKILL"):
+        server.check()
+
+
+def test_refuses_a_folder_that_a_live_server_uses(
+    mariadb_binary: ServerBinary, private_server: Factory
+) -> None:
+    first = private_server(mariadb_binary)
+    second = PrivateServer(mariadb_binary, first.folder.root)
+    with pytest.raises(FolderInUse, match="live server"):
+        second.start()
+    with pytest.raises(FolderInUse, match="live server"):
+        second.initialise()
+    assert first.variables()
+
+
+def test_refuses_a_folder_that_is_not_ours(mariadb_binary: ServerBinary, tmp_path: Path) -> None:
+    (tmp_path / "ibdata1").write_text("precious")
+    server = PrivateServer(mariadb_binary, tmp_path)
+    with pytest.raises(FolderInUse, match="did not make it"):
+        server.initialise()
+    with pytest.raises(FolderInUse, match="not a private server's folder"):
+        server.start()
+    assert (tmp_path / "ibdata1").read_text() == "precious"
+    assert [p.name for p in tmp_path.iterdir()] == ["ibdata1"]
