@@ -4,6 +4,7 @@
 //! `plan outcome random` ← `wire arrival record` ← `workload fill lua` ← `drive` ← `cli`.
 
 pub mod cli;
+pub mod drive;
 pub mod outcome;
 pub mod plan;
 pub mod random;

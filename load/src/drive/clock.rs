@@ -1,0 +1,66 @@
+//! The one clock of a run: monotonic nanoseconds, the same for all threads of this host.
+
+/// Nanoseconds of a clock that only goes forward.
+#[inline]
+pub fn now_ns() -> u64 {
+    read_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// CPU time that the calling thread has used.
+pub fn thread_cpu_ns() -> u64 {
+    read_ns(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
+}
+
+/// CPU time that a process has used, all its threads together; none where it is gone.
+pub fn process_cpu_ns(pid: u32) -> Option<u64> {
+    let pid = libc::pid_t::try_from(pid).ok()?;
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: the pointer is to a live local.
+    let found = unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) };
+    if found == 0 { read_ns(clock) } else { None }
+}
+
+/// Seconds as whole nanoseconds; what is negative or no number counts as 0.
+pub fn seconds_ns(seconds: f64) -> u64 {
+    // A cast from floating point saturates, which is what a bound is for.
+    (seconds * 1e9) as u64
+}
+
+#[inline]
+fn read_ns(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a live local.
+    if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
+        return None;
+    }
+    Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn time_goes_forward() {
+        let first = now_ns();
+        assert!(first > 0 && now_ns() >= first);
+    }
+
+    #[test]
+    fn cpu_of_a_process_covers_that_of_its_threads() {
+        let thread = thread_cpu_ns();
+        assert!(process_cpu_ns(std::process::id()).unwrap() >= thread);
+        assert_eq!(process_cpu_ns(u32::MAX), None);
+    }
+
+    #[test]
+    fn odd_seconds_are_bounded() {
+        assert_eq!(seconds_ns(1.5), 1_500_000_000);
+        assert_eq!((seconds_ns(-1.0), seconds_ns(f64::NAN)), (0, 0));
+        assert_eq!(seconds_ns(f64::INFINITY), u64::MAX);
+    }
+}

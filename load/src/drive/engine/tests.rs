@@ -1,0 +1,203 @@
+//! Both engines keep the same promises.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::*;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, FromRawFd};
+use std::os::unix::net::UnixStream;
+
+fn eventfd() -> OwnedFd {
+    // SAFETY: no pointers; the descriptor is new.
+    unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) }
+}
+
+/// Waits until an event other than `Nothing` comes and hands it to `check`.
+fn next<E: Engine, T>(engine: &mut E, check: impl Fn(usize, Event<'_>) -> T) -> T {
+    loop {
+        let count = engine.wait(Some(5_000_000_000)).unwrap();
+        assert!(count > 0, "nothing happened");
+        for index in 0..count {
+            match engine.event(index) {
+                (_, Event::Nothing) => {}
+                (token, event) => return check(token, event),
+            }
+        }
+    }
+}
+
+fn pair() -> (OwnedFd, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    (ours.into(), theirs)
+}
+
+fn bytes_pass_both_ways<E: Engine>() {
+    let mut engine = E::new(4, eventfd()).unwrap();
+    let (ours, mut theirs) = pair();
+    engine.attach(3, ours, false).unwrap();
+    let mut heard = [0; 5];
+    for round in 0..100 {
+        engine.send(3, b"hello");
+        engine.wait(Some(0)).unwrap();
+        theirs.read_exact(&mut heard).unwrap();
+        assert_eq!(&heard, b"hello");
+        theirs.write_all(&[round; 7]).unwrap();
+        next(&mut engine, |token, event| {
+            assert!(matches!(event, Event::Bytes(bytes) if bytes == [round; 7]));
+            assert_eq!(token, 3);
+        });
+    }
+}
+
+fn much_comes_whole<E: Engine>() {
+    let mut engine = E::new(1, eventfd()).unwrap();
+    let (ours, mut theirs) = pair();
+    engine.attach(0, ours, false).unwrap();
+    let sent: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
+    engine.send(0, &sent);
+    let echo = std::thread::spawn(move || {
+        let mut all = vec![0; 1_000_000];
+        theirs.read_exact(&mut all).unwrap();
+        theirs.write_all(&all).unwrap();
+        theirs
+    });
+    let mut back = Vec::new();
+    while back.len() < sent.len() {
+        let count = engine.wait(Some(5_000_000_000)).unwrap();
+        for index in 0..count {
+            match engine.event(index).1 {
+                Event::Bytes(bytes) => back.extend_from_slice(bytes),
+                Event::Nothing => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert!(back == sent);
+    echo.join().unwrap();
+}
+
+fn an_end_is_told_and_a_place_can_be_used_again<E: Engine>() {
+    let mut engine = E::new(1, eventfd()).unwrap();
+    for _ in 0..3 {
+        let (ours, mut theirs) = pair();
+        engine.attach(0, ours, false).unwrap();
+        theirs.write_all(b"x").unwrap();
+        next(&mut engine, |_, event| {
+            assert!(matches!(event, Event::Bytes(b"x")))
+        });
+        drop(theirs);
+        next(&mut engine, |_, event| {
+            assert!(matches!(event, Event::Closed(_)))
+        });
+        engine.detach(0);
+    }
+    // Detaching first closes the socket for the other side, and no event of it follows.
+    let (ours, mut theirs) = pair();
+    engine.attach(0, ours, false).unwrap();
+    engine.detach(0);
+    engine.wait(Some(0)).unwrap();
+    assert_eq!(theirs.read(&mut [0; 1]).unwrap(), 0);
+}
+
+fn a_refused_connection_is_told<E: Engine>() {
+    let mut engine = E::new(1, eventfd()).unwrap();
+    // A port that was just free refuses.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let (socket, connecting) =
+        crate::drive::socket::connect_tcp(([127, 0, 0, 1], port).into()).unwrap();
+    engine.attach(0, socket, connecting).unwrap();
+    next(&mut engine, |_, event| {
+        assert!(matches!(event, Event::Closed(_)), "{event:?}")
+    });
+}
+
+fn a_connection_under_way_is_told<E: Engine>() {
+    let mut engine = E::new(1, eventfd()).unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (socket, connecting) =
+        crate::drive::socket::connect_tcp(listener.local_addr().unwrap()).unwrap();
+    engine.attach(0, socket, connecting).unwrap();
+    let (mut theirs, _) = listener.accept().unwrap();
+    if connecting {
+        next(&mut engine, |_, event| {
+            assert!(matches!(event, Event::Connected))
+        });
+    }
+    theirs.write_all(b"hi").unwrap();
+    next(&mut engine, |_, event| {
+        assert!(matches!(event, Event::Bytes(b"hi")))
+    });
+}
+
+fn waiting_ends_in_time_and_can_be_woken<E: Engine>() {
+    let wake = eventfd();
+    let mut alarm: std::fs::File = wake.as_fd().try_clone_to_owned().unwrap().into();
+    let mut engine = E::new(1, wake).unwrap();
+    assert_eq!(engine.wait(Some(1_000)).unwrap(), 0);
+    for _ in 0..3 {
+        alarm.write_all(&1u64.to_ne_bytes()).unwrap();
+        let count = engine.wait(None).unwrap();
+        assert!(count > 0);
+        for index in 0..count {
+            assert!(matches!(engine.event(index).1, Event::Nothing));
+        }
+    }
+}
+
+fn more_sockets_than_buffers<E: Engine>() {
+    let mut engine = E::new(1, eventfd()).unwrap();
+    let mut others = Vec::new();
+    for token in 0..200 {
+        let (ours, mut theirs) = pair();
+        engine.attach(token, ours, false).unwrap();
+        theirs.write_all(&[token as u8; 100]).unwrap();
+        others.push(theirs);
+    }
+    let mut heard = vec![0; 200];
+    while heard.iter().any(|bytes| *bytes < 100) {
+        let count = engine.wait(Some(5_000_000_000)).unwrap();
+        for index in 0..count {
+            let (token, event) = engine.event(index);
+            match event {
+                Event::Bytes(bytes) => {
+                    assert!(bytes.iter().all(|byte| *byte == token as u8));
+                    heard[token] += bytes.len();
+                }
+                Event::Nothing => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+macro_rules! promises {
+    ($($promise:ident),* $(,)?) => {
+        mod epoll { $( #[test] fn $promise() { super::$promise::<super::Epoll>(); } )* }
+        mod io_uring {
+            use super::Engine as _;
+            $(
+                #[test]
+                fn $promise() {
+                    // A container may refuse io_uring, and then there is nothing to promise.
+                    if super::Uring::new(1, super::eventfd()).is_ok() {
+                        super::$promise::<super::Uring>();
+                    }
+                }
+            )*
+        }
+    };
+}
+
+promises!(
+    bytes_pass_both_ways,
+    much_comes_whole,
+    an_end_is_told_and_a_place_can_be_used_again,
+    a_refused_connection_is_told,
+    a_connection_under_way_is_told,
+    waiting_ends_in_time_and_can_be_woken,
+    more_sockets_than_buffers,
+);
