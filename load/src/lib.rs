@@ -10,3 +10,4 @@ pub mod plan;
 pub mod random;
 pub mod record;
 pub mod wire;
+pub mod workload;

@@ -35,6 +35,16 @@ impl Statement {
 
     /// Appends COM_STMT_EXECUTE. Allocates nothing beyond the growth of `out`.
     pub fn execute(&mut self, out: &mut Vec<u8>, values: &[Value<'_>]) -> Result<(), WireError> {
+        self.execute_each(out, values.iter().copied())
+    }
+
+    /// As [`Self::execute`], for values that do not lie in one slice.
+    #[inline]
+    pub fn execute_each<'v>(
+        &mut self,
+        out: &mut Vec<u8>,
+        values: impl ExactSizeIterator<Item = Value<'v>> + Clone,
+    ) -> Result<(), WireError> {
         if values.len() != self.types.len() {
             return Err(WireError::ours(format!(
                 "a statement of {} parameters is executed with {}",
@@ -42,16 +52,16 @@ impl Statement {
                 values.len()
             )));
         }
-        let rebind = self.learn(values) || !self.types_sent;
+        let rebind = self.learn(values.clone()) || !self.types_sent;
         put_packet(out, 0, |out| {
             out.push(COM_STMT_EXECUTE);
             out.extend_from_slice(&self.id.to_le_bytes());
             // No cursor, and the iteration count, which is always one.
             out.extend_from_slice(&[0, 1, 0, 0, 0]);
-            if values.is_empty() {
+            if self.types.is_empty() {
                 return;
             }
-            put_nulls(out, values);
+            put_nulls(out, values.clone());
             out.push(u8::from(rebind));
             if rebind {
                 out.extend_from_slice(self.types.as_flattened());
@@ -65,7 +75,7 @@ impl Statement {
     }
 
     /// Takes over the types of the values; true where one is new.
-    fn learn(&mut self, values: &[Value<'_>]) -> bool {
+    fn learn<'v>(&mut self, values: impl Iterator<Item = Value<'v>>) -> bool {
         let mut changed = false;
         for (known, value) in self.types.iter_mut().zip(values) {
             if let Some(announced) = value.announced()
@@ -80,12 +90,17 @@ impl Statement {
 }
 
 /// One bit a value, set where it is NULL.
-fn put_nulls(out: &mut Vec<u8>, values: &[Value<'_>]) {
-    for eight in values.chunks(8) {
-        let mut bits = 0u8;
-        for (bit, value) in eight.iter().enumerate() {
-            bits |= u8::from(matches!(value, Value::Null)) << bit;
+fn put_nulls<'v>(out: &mut Vec<u8>, values: impl Iterator<Item = Value<'v>>) {
+    let (mut bits, mut filled) = (0u8, 0);
+    for value in values {
+        bits |= u8::from(matches!(value, Value::Null)) << filled;
+        filled += 1;
+        if filled == 8 {
+            out.push(bits);
+            (bits, filled) = (0, 0);
         }
+    }
+    if filled > 0 {
         out.push(bits);
     }
 }
@@ -146,7 +161,7 @@ mod tests {
     #[test]
     fn the_null_bitmap_has_a_byte_for_eight() {
         let mut out = Vec::new();
-        put_nulls(&mut out, &[Value::Null; 9]);
+        put_nulls(&mut out, [Value::Null; 9].into_iter());
         assert_eq!(out, [0xff, 0x01]);
     }
 

@@ -20,8 +20,16 @@
 //! straight into the output buffer and allocate nothing; a session may as well be a coroutine
 //! of a script that is resumed by [`Session::next`] and yields at each step.
 
+mod kinds;
+pub mod native;
+mod point_select;
+mod random_points;
+pub mod statement;
+
+pub use kinds::from_plan;
+
 use crate::outcome::Failure;
-use crate::wire::ServerError;
+use crate::wire::{Agreed, Prepared, ServerError, Summary};
 use std::time::Duration;
 
 /// What all sessions of a run have in common. Shared by the workers, hence never changed.
@@ -74,7 +82,7 @@ pub enum Call<'a> {
     Start,
     /// The connection that [`Step::Connect`] asked for stands. The first is link 0, the next
     /// link 1, and so on; a link that was lost comes back under its own number.
-    Connected(Link),
+    Connected { link: Link, agreed: &'a Agreed },
     /// The link is gone, with every prepared statement and transaction on it. The event in
     /// progress, if any, is begun again with the same cycle after [`Step::Ready`].
     Lost(Link),
@@ -152,31 +160,17 @@ pub enum Reply {
 }
 
 /// A whole answer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Answer<'a> {
+    pub summary: Summary,
     /// The server's error. Then `verdict` says what the plan wants done about it.
     pub error: Option<&'a ServerError>,
     pub verdict: Verdict,
-    /// Rows of all result sets.
-    pub rows: u64,
-    /// Columns of the first result set; 0 where there is none.
-    pub columns: u64,
-    pub affected_rows: u64,
-    pub last_insert_id: u64,
-    pub warnings: u16,
     /// Where [`Reply::Prepared`] was asked.
     pub prepared: Option<Prepared>,
     /// Where [`Reply::Whole`] was asked: all frames as they came, readable by
     /// [`crate::wire`]'s readers.
     pub bytes: Option<&'a [u8]>,
-}
-
-/// A prepared statement of the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Prepared {
-    pub id: u32,
-    pub parameters: u16,
-    pub columns: u16,
 }
 
 /// What the plan wants done about an error of the server. Errors it calls fatal end the run and

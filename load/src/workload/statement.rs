@@ -1,0 +1,283 @@
+//! A query with `?` marks and the values to put there, as text or as a prepared statement.
+
+use crate::plan::Protocol;
+use crate::random::Stream;
+use crate::wire::{self, Prepared, Value, WireError, command};
+
+/// The values of one request, in order. Kept and reused, so asking allocates nothing.
+#[derive(Debug, Default)]
+pub struct Parameters {
+    values: Vec<Parameter>,
+    text: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Parameter {
+    Int(i64),
+    Double(f64),
+    /// A stretch of the common text.
+    Text {
+        start: usize,
+        end: usize,
+    },
+    Null,
+}
+
+impl Parameters {
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.text.clear();
+    }
+
+    /// A whole number. Keys over the signed range are the same 64 bits.
+    #[inline]
+    pub fn int(&mut self, value: u64) {
+        self.values.push(Parameter::Int(value as i64));
+    }
+
+    pub fn double(&mut self, value: f64) {
+        self.values.push(Parameter::Double(value));
+    }
+
+    pub fn null(&mut self) {
+        self.values.push(Parameter::Null);
+    }
+
+    /// Random text by a template, see [`Stream::fill_template`].
+    pub fn template(&mut self, stream: &mut Stream, template: &[u8]) {
+        let start = self.text.len();
+        stream.fill_template(template, &mut self.text);
+        self.values.push(Parameter::Text {
+            start,
+            end: self.text.len(),
+        });
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        let start = self.text.len();
+        self.text.extend_from_slice(bytes);
+        self.values.push(Parameter::Text {
+            start,
+            end: self.text.len(),
+        });
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.values.len()
+    }
+
+    fn value(&self, parameter: Parameter) -> Value<'_> {
+        match parameter {
+            Parameter::Int(value) => Value::Int(value),
+            Parameter::Double(value) => Value::Double(value),
+            Parameter::Text { start, end } => {
+                Value::Bytes(self.text.get(start..end).unwrap_or_default())
+            }
+            Parameter::Null => Value::Null,
+        }
+    }
+
+    fn values(&self) -> impl ExactSizeIterator<Item = Value<'_>> + Clone {
+        self.values.iter().map(|parameter| self.value(*parameter))
+    }
+}
+
+/// One query of a session.
+#[derive(Debug)]
+pub struct Statement {
+    sql: String,
+    /// The text between the marks, one piece more than there are marks.
+    pieces: Box<[String]>,
+    /// As the server knows it, where it was prepared on the present connection.
+    prepared: Option<wire::Statement>,
+}
+
+impl Statement {
+    /// `sql` holds a `?` for each value and no other.
+    pub fn new(sql: &str) -> Self {
+        let pieces = sql.split('?').map(str::to_owned).collect();
+        Self {
+            sql: sql.to_owned(),
+            pieces,
+            prepared: None,
+        }
+    }
+
+    /// A text whose marks are known to stand between these pieces, where `?` may also be data.
+    pub fn of_pieces(pieces: Vec<String>) -> Self {
+        Self {
+            sql: pieces.join("?"),
+            pieces: pieces.into(),
+            prepared: None,
+        }
+    }
+
+    /// How many values it takes.
+    pub fn marks(&self) -> usize {
+        self.pieces.len() - 1
+    }
+
+    /// The text with its marks.
+    pub fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    /// Appends the command that prepares it.
+    pub fn put_prepare(&self, out: &mut Vec<u8>) {
+        command::prepare(out, self.sql.as_bytes());
+    }
+
+    /// It was prepared on the present connection.
+    pub fn set_prepared(&mut self, prepared: Prepared) {
+        self.prepared = Some(wire::Statement::new(prepared));
+    }
+
+    /// The connection it was prepared on is gone.
+    pub fn forget(&mut self) {
+        self.prepared = None;
+    }
+
+    /// Appends the request with these values: an execution where it was prepared, else text.
+    #[inline]
+    pub fn put(&mut self, out: &mut Vec<u8>, parameters: &Parameters) -> Result<(), WireError> {
+        if let Some(prepared) = &mut self.prepared {
+            return prepared.execute_each(out, parameters.values());
+        }
+        command::query_with(out, |out| self.put_text(out, parameters));
+        Ok(())
+    }
+
+    /// Appends the query as text.
+    fn put_text(&self, out: &mut Vec<u8>, parameters: &Parameters) {
+        let mut values = parameters.values();
+        for (place, piece) in self.pieces.iter().enumerate() {
+            if place > 0 {
+                put_literal(out, values.next().unwrap_or(Value::Null));
+            }
+            out.extend_from_slice(piece.as_bytes());
+        }
+    }
+
+    /// The query in words, for a report.
+    pub fn text(&self, parameters: &Parameters) -> String {
+        let mut text = Vec::new();
+        self.put_text(&mut text, parameters);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+/// Whether a statement of this protocol must be prepared first.
+pub fn wants_prepare(protocol: Protocol) -> bool {
+    protocol == Protocol::Prepared
+}
+
+/// Appends a value as a literal of SQL.
+fn put_literal(out: &mut Vec<u8>, value: Value<'_>) {
+    match value {
+        Value::Int(value) => put_int(out, value),
+        Value::Double(value) => {
+            use std::io::Write as _;
+            // Writing to memory does not fail. The exponent makes it a double for the server.
+            let _ = write!(out, "{value:e}");
+        }
+        Value::Bytes(bytes) => put_quoted(out, bytes),
+        _ => out.extend_from_slice(b"NULL"),
+    }
+}
+
+/// Appends a whole number. Formatting machinery would cost more than the number.
+fn put_int(out: &mut Vec<u8>, value: i64) {
+    let mut digits = [0u8; 20];
+    let mut start = digits.len();
+    let mut left = value.unsigned_abs();
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (left % 10) as u8;
+        left /= 10;
+        start -= 1;
+        if left == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(digits.get(start..).unwrap_or_default());
+}
+
+/// Appends a quoted string that means these bytes. Doubled quotes work in every SQL mode; with
+/// the backslash doubled too it is right wherever backslashes escape, which is the default.
+fn put_quoted(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'\'');
+    for &byte in bytes {
+        if byte == b'\'' || byte == b'\\' {
+            out.push(byte);
+        }
+        out.push(byte);
+    }
+    out.push(b'\'');
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn text_of(fill: impl FnOnce(&mut Parameters)) -> String {
+        let mut parameters = Parameters::default();
+        fill(&mut parameters);
+        let marks = vec!["?"; parameters.count()].join(",");
+        Statement::new(&format!("CALL p({marks})")).text(&parameters)
+    }
+
+    #[test]
+    fn numbers_become_literals() {
+        let text = text_of(|p| {
+            for value in [0, 7, 1234567890, i64::MAX as u64, i64::MIN as u64, u64::MAX] {
+                p.int(value);
+            }
+        });
+        assert_eq!(
+            text,
+            "CALL p(0,7,1234567890,9223372036854775807,-9223372036854775808,-1)"
+        );
+        assert_eq!(text_of(|p| p.double(0.25)), "CALL p(2.5e-1)");
+        assert_eq!(text_of(Parameters::null), "CALL p(NULL)");
+    }
+
+    #[test]
+    fn quotes_and_backslashes_cannot_end_a_string() {
+        assert_eq!(
+            text_of(|p| p.bytes(br"it's \ here")),
+            r"CALL p('it''s \\ here')"
+        );
+    }
+
+    #[test]
+    fn a_prepared_statement_is_executed_and_forgotten_with_its_connection() {
+        let mut statement = Statement::new("SELECT ?");
+        let mut parameters = Parameters::default();
+        parameters.int(5);
+        statement.set_prepared(Prepared {
+            id: 9,
+            columns: 1,
+            parameters: 1,
+        });
+        let mut out = Vec::new();
+        statement.put(&mut out, &parameters).unwrap();
+        assert_eq!(out.get(4), Some(&0x17));
+        statement.forget();
+        out.clear();
+        statement.put(&mut out, &parameters).unwrap();
+        assert_eq!(out.get(4..), Some(&b"\x03SELECT 5"[..]));
+    }
+
+    #[test]
+    fn text_may_hold_question_marks_that_are_no_marks() {
+        let statement = Statement::of_pieces(vec!["SELECT '?', ".into(), String::new()]);
+        let mut parameters = Parameters::default();
+        parameters.int(1);
+        assert_eq!(statement.text(&parameters), "SELECT '?', 1");
+        assert_eq!(statement.marks(), 1);
+    }
+}
