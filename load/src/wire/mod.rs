@@ -67,6 +67,7 @@ mod auth;
 pub mod capability;
 pub mod channel;
 pub mod charset;
+pub mod column;
 pub mod command;
 pub mod cursor;
 pub mod error;
@@ -74,6 +75,7 @@ pub mod frame;
 pub mod greeting;
 pub mod handshake;
 pub mod login;
+pub mod row;
 pub mod statement;
 pub mod value;
 
@@ -81,10 +83,12 @@ pub use answer::{AnswerReader, Event, Fed, Prepared, Reply, State, Summary, TAIL
 pub use capability::{Capabilities, status};
 pub use channel::Channel;
 pub use charset::Charset;
+pub use column::Column;
 pub use error::{ServerError, WireError};
 pub use frame::FrameReader;
 pub use greeting::Flavour;
 pub use handshake::{Agreed, Credentials, Options};
 pub use login::{Login, Session};
+pub use row::{BinaryRow, TextRow};
 pub use statement::Statement;
 pub use value::{Date, Time, Value};

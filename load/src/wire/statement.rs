@@ -6,6 +6,13 @@ use super::frame::put_packet;
 use super::value::{Value, kind};
 
 const COM_STMT_EXECUTE: u8 = 0x17;
+const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
+
+/// Flag of a bulk execute: parameter types are in it.
+const BULK_TYPES: u16 = 128;
+/// Marks before each value of a bulk execute.
+const BULK_VALUE: u8 = 0;
+const BULK_NULL: u8 = 1;
 
 /// A statement that one connection has prepared.
 ///
@@ -68,6 +75,58 @@ impl Statement {
             }
             for value in values {
                 value.put(out);
+            }
+        });
+        self.types_sent = true;
+        Ok(())
+    }
+
+    /// Appends MariaDB's COM_STMT_BULK_EXECUTE: the statement once for each row of `values`,
+    /// which stand row after row. Needs [`super::Capabilities::MARIADB_STMT_BULK`].
+    ///
+    /// A parameter must have one type in all rows. The packet must fit the server's
+    /// `max_allowed_packet`.
+    pub fn execute_bulk(
+        &mut self,
+        out: &mut Vec<u8>,
+        values: &[Value<'_>],
+    ) -> Result<(), WireError> {
+        let parameters = self.types.len();
+        if parameters == 0 || values.is_empty() || !values.len().is_multiple_of(parameters) {
+            return Err(WireError::ours(format!(
+                "a bulk execute of {} values for {parameters} parameters",
+                values.len()
+            )));
+        }
+        let mut rebind = !self.types_sent;
+        for row in values.chunks(parameters) {
+            rebind |= self.learn(row);
+        }
+        for row in values.chunks(parameters) {
+            // What had to be learnt again in a second pass was not the same in all rows.
+            if self.learn(row) {
+                self.types_sent = false;
+                return Err(WireError::ours(
+                    "a bulk execute with two types for one parameter",
+                ));
+            }
+        }
+        put_packet(out, 0, |out| {
+            out.push(COM_STMT_BULK_EXECUTE);
+            out.extend_from_slice(&self.id.to_le_bytes());
+            let flags = if rebind { BULK_TYPES } else { 0 };
+            out.extend_from_slice(&flags.to_le_bytes());
+            if rebind {
+                out.extend_from_slice(self.types.as_flattened());
+            }
+            for value in values {
+                match value {
+                    Value::Null => out.push(BULK_NULL),
+                    value => {
+                        out.push(BULK_VALUE);
+                        value.put(out);
+                    }
+                }
             }
         });
         self.types_sent = true;
@@ -149,6 +208,31 @@ mod tests {
         let mut out = Vec::new();
         statement(0).execute(&mut out, &[]).unwrap();
         assert_eq!(out, b"\x0a\0\0\0\x17\x07\0\0\0\0\x01\0\0\0");
+    }
+
+    #[test]
+    fn a_bulk_execute_marks_each_value() {
+        let mut statement = statement(2);
+        let mut out = Vec::new();
+        let rows = [
+            Value::Int32(1),
+            Value::Bytes(b"a"),
+            Value::Int32(2),
+            Value::Null,
+        ];
+        statement.execute_bulk(&mut out, &rows).unwrap();
+        assert_eq!(
+            out,
+            b"\x19\0\0\0\xfa\x07\0\0\0\x80\0\x03\0\xfd\0\
+              \0\x01\0\0\0\0\x01a\0\x02\0\0\0\x01"
+        );
+        out.clear();
+        statement.execute_bulk(&mut out, &rows[..2]).unwrap();
+        assert_eq!(out, b"\x0f\0\0\0\xfa\x07\0\0\0\0\0\0\x01\0\0\0\0\x01a");
+        let two = [Value::Int32(1), Value::Null, Value::Int(2), Value::Null];
+        assert!(statement.execute_bulk(&mut out, &two).is_err());
+        assert!(statement.execute_bulk(&mut out, &rows[..3]).is_err());
+        assert!(statement.execute_bulk(&mut out, &[]).is_err());
     }
 
     #[test]

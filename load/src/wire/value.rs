@@ -54,6 +54,7 @@ pub mod kind {
     pub const TIME: u8 = 11;
     pub const DATETIME: u8 = 12;
     pub const YEAR: u8 = 13;
+    pub const VARCHAR: u8 = 15;
     pub const VAR_STRING: u8 = 253;
     pub const STRING: u8 = 254;
 }
