@@ -46,6 +46,64 @@ pub struct Server {
     pub database: Option<String>,
     #[serde(default = "default_connect_timeout_s")]
     pub connect_timeout_s: f64,
+    #[serde(default)]
+    pub tls: Tls,
+    #[serde(default)]
+    pub compression: Compression,
+    /// `utf8mb4`, `utf8mb3`, `latin1`, `ascii` or `binary`.
+    #[serde(default = "default_charset")]
+    pub charset: String,
+    /// Statements that every session runs when it opens.
+    #[serde(default)]
+    pub init_sql: Vec<String>,
+    /// Let statements load local files. Their content never comes from a name the server sends.
+    #[serde(default)]
+    pub local_infile: bool,
+    /// MariaDB: send the metadata of a prepared statement's result once, not with each answer.
+    #[serde(default)]
+    pub cache_metadata: bool,
+}
+
+/// Encryption on the way to the server. The paths name PEM files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    #[serde(default)]
+    pub mode: TlsMode,
+    /// Who may sign the server's certificate; the modes that verify need it.
+    #[serde(default)]
+    pub ca: Option<PathBuf>,
+    /// Our own certificate and its key, where the server asks for one.
+    #[serde(default)]
+    pub certificate: Option<PathBuf>,
+    #[serde(default)]
+    pub key: Option<PathBuf>,
+}
+
+/// As the servers' own clients name the modes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TlsMode {
+    Disabled,
+    /// Where the server offers it, and not over a Unix socket. Nothing is verified.
+    #[default]
+    Preferred,
+    /// Always; nothing is verified.
+    Required,
+    /// Always; `ca` must have signed the server's certificate.
+    VerifyCa,
+    /// As `verify-ca`, and the certificate must name the host.
+    VerifyIdentity,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Compression {
+    #[default]
+    None,
+    Zlib,
+    /// MySQL only.
+    Zstd,
 }
 
 /// What is asked. One variant a file of the `workload` room.
@@ -147,6 +205,9 @@ fn default_user() -> String {
 }
 fn default_connect_timeout_s() -> f64 {
     10.0
+}
+fn default_charset() -> String {
+    "utf8mb4".to_owned()
 }
 fn default_table() -> String {
     "sbtest".to_owned()
