@@ -100,11 +100,11 @@ impl Statement {
         }
         let mut rebind = !self.types_sent;
         for row in values.chunks(parameters) {
-            rebind |= self.learn(row);
+            rebind |= self.learn(row.iter().copied());
         }
         for row in values.chunks(parameters) {
             // What had to be learnt again in a second pass was not the same in all rows.
-            if self.learn(row) {
+            if self.learn(row.iter().copied()) {
                 self.types_sent = false;
                 return Err(WireError::ours(
                     "a bulk execute with two types for one parameter",
