@@ -1,1 +1,34 @@
-"""What the host is and how it fared: facts, pressure, page cache. Reads under an injected root."""
+"""What the host is and how it fared: facts, pressure, processes, page cache.
+
+Reads /proc and /sys under an injected root, and changes nothing but the page cache.
+"""
+
+from contend.host import page_cache
+from contend.host.disturbances import Disturbance, disturbances
+from contend.host.facts import facts
+from contend.host.kernel import limits
+from contend.host.pressure import Pressure, PressureChange, change, pressure
+from contend.host.process import (
+    ProcessCounters,
+    ProcessMemory,
+    process_counters,
+    process_memory,
+)
+from contend.host.tree import Tree
+
+__all__ = [
+    "Disturbance",
+    "Pressure",
+    "PressureChange",
+    "ProcessCounters",
+    "ProcessMemory",
+    "Tree",
+    "change",
+    "disturbances",
+    "facts",
+    "limits",
+    "page_cache",
+    "pressure",
+    "process_counters",
+    "process_memory",
+]

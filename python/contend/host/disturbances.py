@@ -1,0 +1,110 @@
+"""Was the host quiet during a run? A judgement over what happened, pure and with its reasons.
+
+A disturbance marks a run; it never removes it. Whether marked runs are left out is for the
+analysis to say, for both sides of a comparison alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from contend.host.pressure import PressureChange
+
+STEAL_SHARE_MAX = 0.01
+"""One percent of stolen time moves a figure by about as much, half the usual margin."""
+
+OTHERS_SHARE_MAX = 0.05
+"""Kernel threads and the lab itself use a percent or two; beyond 5 % somebody else is at work."""
+
+MEMORY_STALL_SHARE_MAX = 0.01
+IO_STALL_SHARE_MAX = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """A stable code for programs and one sentence for people."""
+
+    code: str
+    message: str
+
+
+def disturbances(
+    change: PressureChange, *, own_cpu_s: float | None = None
+) -> tuple[Disturbance, ...]:
+    """What disturbed a run, worst first; empty where the host was quiet.
+
+    Args:
+        change: the host between the snapshots around the run.
+        own_cpu_s: CPU seconds that the experiment's own processes (server, load generator, lab)
+            used in that time. None: not known, and neighbours are not looked for.
+    """
+    found = [
+        _steal(change),
+        _quota(change),
+        _neighbours(change, own_cpu_s),
+        _swapping(change),
+        _memory(change),
+        _storage(change),
+        _heat(change),
+    ]
+    return tuple(item for item in found if item is not None)
+
+
+def _steal(change: PressureChange) -> Disturbance | None:
+    if change.steal_share <= STEAL_SHARE_MAX:
+        return None
+    return Disturbance(
+        "host-steal",
+        f"the hypervisor gave {change.steal_share:.1%} of this machine's CPU time to others",
+    )
+
+
+def _quota(change: PressureChange) -> Disturbance | None:
+    if not change.throttled_s:
+        return None
+    return Disturbance(
+        "cpu-quota",
+        f"the CPU quota of the control group held processes back for {change.throttled_s:.2f} s",
+    )
+
+
+def _neighbours(change: PressureChange, own_cpu_s: float | None) -> Disturbance | None:
+    capacity_s = change.elapsed_s * change.cpus
+    if own_cpu_s is None or capacity_s <= 0:
+        return None
+    others = change.busy_share - own_cpu_s / capacity_s
+    if others <= OTHERS_SHARE_MAX:
+        return None
+    return Disturbance(
+        "noisy-neighbour",
+        f"other processes of this machine used {others:.1%} of its CPU time",
+    )
+
+
+def _swapping(change: PressureChange) -> Disturbance | None:
+    pages = change.vm.get("pswpin", 0) + change.vm.get("pswpout", 0)
+    if pages == 0:
+        return None
+    return Disturbance("swapping", f"{pages} memory pages were swapped in or out")
+
+
+def _memory(change: PressureChange) -> Disturbance | None:
+    stalled = change.stall_share.get("memory.full", 0.0)
+    if change.vm.get("oom_kill", 0) > 0:
+        return Disturbance("out-of-memory", "the kernel killed a process for lack of memory")
+    if stalled <= MEMORY_STALL_SHARE_MAX:
+        return None
+    return Disturbance("memory-pressure", f"all tasks waited for memory {stalled:.1%} of the time")
+
+
+def _storage(change: PressureChange) -> Disturbance | None:
+    stalled = change.stall_share.get("io.full", 0.0)
+    if stalled <= IO_STALL_SHARE_MAX:
+        return None
+    return Disturbance("io-pressure", f"all tasks waited for storage {stalled:.1%} of the time")
+
+
+def _heat(change: PressureChange) -> Disturbance | None:
+    if not change.thermal_events:
+        return None
+    return Disturbance("thermal", f"CPUs slowed down for heat {change.thermal_events} times")

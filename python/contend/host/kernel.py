@@ -1,0 +1,102 @@
+"""The kernel: version, mitigations, clock, scheduling, and the limits it sets."""
+
+from __future__ import annotations
+
+import re
+
+from contend.host.tree import Facts, Tree
+
+_CLOCK = "sys/devices/system/clocksource/clocksource0"
+_VULNERABILITIES = "sys/devices/system/cpu/vulnerabilities"
+
+_SPEED_PARAMETERS = re.compile(
+    r"mitigations|(no)?(pti|spectre_v\d|ibrs|ibpb|smt|tsx|kaslr|hz(_full)?|aslr|watchdog|numa)\b"
+    r"|spec_|spectre|l1tf|mds|mmio_|retbleed|srbds|tsx|gather_data|reg_file|spec_rstack|vmscape"
+    r"|isolcpus|rcu_nocb|irqaffinity|kthread_cpus|maxcpus|nr_cpus|possible_cpus|mem=|numa"
+    r"|idle=|intel_idle|processor\.|cpuidle|haltpoll|intel_pstate|amd_pstate|cpufreq"
+    r"|transparent_hugepage|hugepage|default_hugepagesz|clocksource|tsc|psi|preempt|threadirqs"
+    r"|skew_tick|elevator|audit|split_lock|init_on_|slub_debug|kasan|cgroup|swapaccount|pvm"
+    r"|nopti|nospec|nosmt|nohz|nokaslr|noibrs|noibpb|clearcpuid|kvm"
+)
+"""Boot parameters that can change speed. The others are left out: they name disks and services,
+and results are meant to be shared."""
+
+_LIMITS = {
+    "Max cpu time": "cpu_time_s",
+    "Max file size": "file_size_bytes",
+    "Max data size": "data_size_bytes",
+    "Max stack size": "stack_size_bytes",
+    "Max core file size": "core_file_size_bytes",
+    "Max resident set": "max_memory_size_bytes",
+    "Max processes": "processes",
+    "Max open files": "open_files",
+    "Max locked memory": "locked_memory_bytes",
+    "Max address space": "virtual_memory_bytes",
+    "Max file locks": "file_locks",
+    "Max pending signals": "pending_signals",
+    "Max msgqueue size": "message_queues_bytes",
+    "Max nice priority": "nice_priority",
+    "Max realtime priority": "realtime_priority",
+    "Max realtime timeout": "realtime_timeout_us",
+}
+"""The kernel's words for what `ulimit -a` shows, and the names that the facts use."""
+
+
+def record_kernel(facts: Facts) -> None:
+    """Everything below `kernel.`."""
+    tree = facts.tree
+    facts.read("kernel.release", "proc/sys/kernel/osrelease")
+    facts.read("kernel.version", "proc/sys/kernel/version")
+    facts.read("kernel.uptime_s", "proc/uptime", lambda text: float(text.split()[0]))
+    _record_parameters(facts)
+    names = tree.names(_VULNERABILITIES)
+    mitigations = {name: tree.text(f"{_VULNERABILITIES}/{name}") for name in names}
+    reason = f"/{_VULNERABILITIES} lists none"
+    facts.put("kernel.mitigations", mitigations or None, reason=reason)
+    facts.read("kernel.clocksource", f"{_CLOCK}/current_clocksource")
+    facts.read("kernel.clocksources", f"{_CLOCK}/available_clocksource", str.split)
+    facts.read("kernel.isolated_cpus", "sys/devices/system/cpu/isolated")
+    facts.read("kernel.aslr", "proc/sys/kernel/randomize_va_space", int)
+    facts.read("kernel.perf_event_paranoid", "proc/sys/kernel/perf_event_paranoid", int)
+    facts.read("kernel.sched_autogroup", "proc/sys/kernel/sched_autogroup_enabled", int)
+    facts.put("kernel.pressure_stall", tree.exists("proc/pressure/cpu"))
+    for name in ("file-max", "nr_open", "aio-max-nr"):
+        facts.read(f"kernel.{name.replace('-', '_')}", f"proc/sys/fs/{name}", int)
+    for name in ("threads-max", "pid_max"):
+        facts.read(f"kernel.{name.replace('-', '_')}", f"proc/sys/kernel/{name}", int)
+    facts.read("kernel.somaxconn", "proc/sys/net/core/somaxconn", int)
+
+
+def record_limits(facts: Facts) -> None:
+    """Everything below `limits.`: soft and hard, as `ulimit -a` of this process."""
+    found = limits(facts.tree)
+    for name in _LIMITS.values():
+        facts.put(f"limits.{name}", found.get(name), reason="/proc/self/limits does not show it")
+
+
+def limits(tree: Tree, pid: int | str = "self") -> dict[str, dict[str, int | str]]:
+    """Limits of a process: `{"open_files": {"soft": 1024, "hard": "unlimited"}, …}`."""
+    found: dict[str, dict[str, int | str]] = {}
+    for line in (tree.text(f"proc/{pid}/limits") or "").splitlines():
+        for words, name in _LIMITS.items():
+            if line.startswith(words):
+                values = line.removeprefix(words).split()
+                if len(values) >= 2 and all(v == "unlimited" or v.isdigit() for v in values[:2]):
+                    soft, hard = (int(v) if v.isdigit() else v for v in values[:2])
+                    found[name] = {"soft": soft, "hard": hard}
+    return found
+
+
+def _record_parameters(facts: Facts) -> None:
+    text = facts.tree.text("proc/cmdline")
+    reason = facts.tree.why_not("proc/cmdline")
+    if text is None:
+        facts.put("kernel.parameters", None, reason=reason)
+        facts.put("kernel.parameters_left_out", None, reason=reason)
+        return
+    # What follows a bare "--" belongs to init, not to the kernel.
+    words = text.split()
+    words = words[: words.index("--")] if "--" in words else words
+    kept = [word for word in words if _SPEED_PARAMETERS.match(word)]
+    facts.put("kernel.parameters", kept)
+    facts.put("kernel.parameters_left_out", len(words) - len(kept))

@@ -1,0 +1,147 @@
+"""Which machine this is: operating system, virtualisation, containers, quotas, identity."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from contend.host.disk import mount_of
+from contend.host.tree import Facts, Tree
+
+_VENDORS = {
+    "QEMU": "kvm",
+    "KVM": "kvm",
+    "Amazon EC2": "kvm",
+    "Google": "kvm",
+    "DigitalOcean": "kvm",
+    "OpenStack": "kvm",
+    "VMware": "vmware",
+    "Microsoft Corporation": "hyperv",
+    "Xen": "xen",
+    "innotek GmbH": "virtualbox",
+    "Parallels": "parallels",
+}
+_CLOCKS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyperv", "xen": "xen"}
+_CONTAINERS = re.compile(r"docker|kubepods|containerd|libpod|lxc|garden")
+_UNLIMITED_V1 = 1 << 60
+
+
+def record_machine(facts: Facts) -> None:
+    """Everything below `os.` and `machine.`, quotas of the control group included."""
+    tree = facts.tree
+    release = _os_release(tree)
+    facts.put("os.name", release.get("PRETTY_NAME"), reason="/etc/os-release does not say")
+    facts.put("machine.virtualisation", virtualisation(tree))
+    facts.put("machine.container", container(tree))
+    quota, memory = cpu_quota(tree), memory_limit(tree)
+    facts.put("machine.cpu_quota", quota, reason="no CPU quota is set")
+    facts.put("machine.memory_limit_bytes", memory, reason="no memory limit is set")
+    facts.put("machine.id", machine_id(facts))
+
+
+def machine_id(facts: Facts) -> str:
+    """12 hex digits that tell machines apart and name none: results of two are never pooled.
+
+    The hash covers the model and number of the CPUs and the size of the memory too, because
+    copies of one virtual machine share their /etc/machine-id.
+    """
+    parts = [
+        facts.tree.text("etc/machine-id"),
+        facts.values.get("cpu.model"),
+        facts.values.get("cpu.count"),
+        facts.values.get("memory.total_bytes"),
+    ]
+    text = json.dumps(["contend machine", *parts])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def virtualisation(tree: Tree) -> str:
+    """`none`, or the hypervisor's name as far as the guest can tell: `kvm`, …, `unknown`."""
+    if (kind := tree.text("sys/hypervisor/type")) is not None:
+        return kind
+    for file in ("sys_vendor", "product_name", "bios_vendor"):
+        text = tree.text(f"sys/class/dmi/id/{file}") or ""
+        for words, name in _VENDORS.items():
+            # Microsoft and Google sell hardware as well, which has no hypervisor flag.
+            if words in text and _has_hypervisor_flag(tree):
+                return name
+    clocks = tree.text("sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
+    for clock, name in _CLOCKS.items():
+        if clock in clocks.split():
+            return name
+    return "unknown" if _has_hypervisor_flag(tree) else "none"
+
+
+def container(tree: Tree) -> str:
+    """`docker`, `podman`, … or `none`."""
+    # The image of a container can be booted as a virtual machine; its root is then a disk.
+    root = mount_of(tree, Path("/"))
+    on_disk = root is not None and root.source.startswith("/dev/")
+    if tree.exists(".dockerenv") and not on_disk:
+        return "docker"
+    if tree.exists("run/.containerenv"):
+        return "podman"
+    if named := tree.text("run/systemd/container"):
+        return named
+    match = _CONTAINERS.search(tree.text("proc/self/cgroup") or "")
+    return match.group() if match is not None else "none"
+
+
+def cgroup_file(tree: Tree, controller: str, name: str, name_v1: str) -> str | None:
+    """A file of this process's control group, in the unified hierarchy or the older one."""
+    unified = tree.exists("sys/fs/cgroup/cgroup.controllers")
+    for line in (tree.text("proc/self/cgroup") or "").splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if unified and controllers == "":
+            return _nearest_with(tree, "sys/fs/cgroup", path, name)
+        if not unified and controller in controllers.split(","):
+            return _nearest_with(tree, f"sys/fs/cgroup/{controller}", path, name_v1)
+    return None
+
+
+def cpu_quota(tree: Tree) -> float | None:
+    """CPUs that the control group may use; None: no quota."""
+    text = cgroup_file(tree, "cpu", "cpu.max", "cpu.cfs_quota_us")
+    if text is None:
+        return None
+    period = cgroup_file(tree, "cpu", "cpu.max", "cpu.cfs_period_us")
+    words = text.split() if " " in text else [text, period or ""]
+    if len(words) == 2 and words[0].isdigit() and words[1].isdigit() and int(words[1]) > 0:
+        return round(int(words[0]) / int(words[1]), 3)
+    return None
+
+
+def memory_limit(tree: Tree) -> int | None:
+    """Bytes that the control group may use; None: no limit."""
+    text = cgroup_file(tree, "memory", "memory.max", "memory.limit_in_bytes")
+    if text is None or not text.isdigit() or int(text) >= _UNLIMITED_V1:
+        return None
+    return int(text)
+
+
+def _nearest_with(tree: Tree, base: str, path: str, name: str) -> str | None:
+    """A container sees its own group as the root of the hierarchy, whatever the path says."""
+    for group in (path.strip("/"), ""):
+        text = tree.text(f"{base}/{group}/{name}" if group else f"{base}/{name}")
+        if text is not None:
+            return text
+    return None
+
+
+def _has_hypervisor_flag(tree: Tree) -> bool:
+    for line in (tree.text("proc/cpuinfo") or "").splitlines():
+        if line.startswith("flags"):
+            return "hypervisor" in line.split()
+    return False
+
+
+def _os_release(tree: Tree) -> dict[str, str]:
+    fields = {}
+    for line in (tree.text("etc/os-release") or "").splitlines():
+        name, equals, value = line.partition("=")
+        if equals:
+            fields[name.strip()] = value.strip().strip("\"'")
+    return fields

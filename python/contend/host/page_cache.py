@@ -1,0 +1,123 @@
+"""Which part of a file lies in the page cache, and how to get all of it there.
+
+MyISAM keeps no rows of its own in memory: whether a row is read from memory or from the disk is
+decided here, so a warm run must be able to prove that it was warm.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from pathlib import Path
+
+from contend.errors import WorkError
+
+_CACHESTAT = 451
+"""Number of the system call on every architecture that contend runs on (Linux 6.5)."""
+
+_MAP_SHARED, _PROT_NONE = 1, 0
+_MAPPED_AT_ONCE = 1 << 30
+_READ_AT_ONCE = 1 << 20
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int64,
+]
+_LIBC.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_LIBC.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+
+
+class PageCacheError(WorkError):
+    """A file whose residency cannot be seen, or that cannot be read through."""
+
+
+class _Range(ctypes.Structure):
+    _fields_ = (("offset", ctypes.c_uint64), ("length", ctypes.c_uint64))
+
+
+class _Counts(ctypes.Structure):
+    _fields_ = (
+        ("cached", ctypes.c_uint64),
+        ("dirty", ctypes.c_uint64),
+        ("writeback", ctypes.c_uint64),
+        ("evicted", ctypes.c_uint64),
+        ("recently_evicted", ctypes.c_uint64),
+    )
+
+
+def resident_bytes(path: Path) -> int:
+    """Bytes of the file that are in the page cache, in whole pages but at most its size.
+
+    Asking reads nothing and moves nothing.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise PageCacheError(f"{path} cannot be opened: {error.strerror}") from error
+    try:
+        size = os.fstat(descriptor).st_size
+        pages = _cachestat(descriptor)
+        if pages is None:
+            pages = _mincore(descriptor, size, path)
+        return min(pages * mmap.PAGESIZE, size)
+    finally:
+        os.close(descriptor)
+
+
+def warm(path: Path) -> int:
+    """Read the whole file once, in order; returns the bytes resident afterwards.
+
+    Less than the size means that the memory does not hold the file.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise PageCacheError(f"{path} cannot be opened: {error.strerror}") from error
+    try:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+        buffer = bytearray(_READ_AT_ONCE)
+        while os.readv(descriptor, [buffer]) > 0:
+            pass
+    except OSError as error:
+        raise PageCacheError(f"{path} cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+    return resident_bytes(path)
+
+
+def _cachestat(descriptor: int) -> int | None:
+    """Pages in the cache by the cheap system call; None where this kernel has no such call."""
+    whole, counts = _Range(0, 0), _Counts()
+    failed = _LIBC.syscall(
+        ctypes.c_long(_CACHESTAT),
+        ctypes.c_uint(descriptor),
+        ctypes.byref(whole),
+        ctypes.byref(counts),
+        ctypes.c_uint(0),
+    )
+    return None if failed else int(counts.cached)
+
+
+def _mincore(descriptor: int, size: int, path: Path) -> int:
+    """Pages in the cache by looking at a mapping that is never touched."""
+    pages = 0
+    for offset in range(0, size, _MAPPED_AT_ONCE):
+        length = min(_MAPPED_AT_ONCE, size - offset)
+        address = _LIBC.mmap(None, length, _PROT_NONE, _MAP_SHARED, descriptor, offset)
+        if address is None or address == ctypes.c_void_p(-1).value:
+            raise PageCacheError(f"{path} cannot be mapped: {os.strerror(ctypes.get_errno())}")
+        try:
+            seen = (ctypes.c_ubyte * -(-length // mmap.PAGESIZE))()
+            if _LIBC.mincore(address, length, ctypes.byref(seen)) != 0:
+                reason = os.strerror(ctypes.get_errno())
+                raise PageCacheError(f"the page cache of {path} cannot be seen: {reason}")
+            pages += sum(byte & 1 for byte in bytes(seen))
+        finally:
+            _LIBC.munmap(address, length)
+    return pages

@@ -1,0 +1,174 @@
+"""How the host fared during a run: CPU time by kind, stall, swapping, throttling.
+
+A snapshot before and one after give what happened between. Nothing here judges; see
+`disturbances`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from contend.host.machine import cgroup_file
+from contend.host.tree import Tree
+
+_CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+_STALLS = ("cpu", "memory", "io")
+_VMSTAT = ("pswpin", "pswpout", "pgmajfault", "oom_kill")
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """Counters of the host at one moment. What the host does not show is None or left out.
+
+    at_s: monotonic clock.
+    cpu_s: seconds of all CPUs since boot, by kind; time of guests is part of `user`.
+    stall_us: `cpu.some`, `memory.full`, …: microseconds that some or all tasks stood still.
+    load_1m: load average of a minute.
+    vm: pages swapped in and out, major faults, kills for lack of memory.
+    throttled_us: how long the CPU quota held this control group back.
+    thermal_events: how often CPUs slowed down for heat.
+    """
+
+    at_s: float
+    cpus: int
+    cpu_s: dict[str, float]
+    stall_us: dict[str, int]
+    load_1m: float | None
+    vm: dict[str, int]
+    throttled_us: int | None
+    thermal_events: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PressureChange:
+    """What happened between two snapshots. Shares are of all CPUs' time, 0 to 1.
+
+    stall_share: as in `Pressure.stall_us`, of the elapsed time.
+    """
+
+    elapsed_s: float
+    cpus: int
+    busy_share: float
+    steal_share: float
+    iowait_share: float
+    stall_share: dict[str, float]
+    load_1m_before: float | None
+    vm: dict[str, int]
+    throttled_s: float | None
+    thermal_events: int | None
+
+
+def pressure(root: Path = Path("/"), *, clock: Callable[[], float] = time.monotonic) -> Pressure:
+    """A snapshot of the host's counters."""
+    tree = Tree(root)
+    lines = (tree.text("proc/stat") or "").splitlines()
+    return Pressure(
+        at_s=clock(),
+        cpus=sum(line.startswith("cpu") and line[3:4].isdigit() for line in lines),
+        cpu_s=_cpu_seconds(lines),
+        stall_us=_stalls(tree),
+        load_1m=_first_number(tree.text("proc/loadavg")),
+        vm=_counters(tree.text("proc/vmstat"), _VMSTAT),
+        throttled_us=_throttled_us(tree),
+        thermal_events=_thermal_events(tree),
+    )
+
+
+def change(before: Pressure, after: Pressure) -> PressureChange:
+    """What happened from one snapshot to a later one."""
+    elapsed_s = max(after.at_s - before.at_s, 0.0)
+    spent = {
+        kind: max(after.cpu_s[kind] - before.cpu_s.get(kind, 0.0), 0.0) for kind in after.cpu_s
+    }
+    total = sum(spent.values())
+
+    def share(*kinds: str) -> float:
+        return sum(spent.get(kind, 0.0) for kind in kinds) / total if total > 0 else 0.0
+
+    return PressureChange(
+        elapsed_s=elapsed_s,
+        cpus=after.cpus,
+        busy_share=share("user", "nice", "system", "irq", "softirq"),
+        steal_share=share("steal"),
+        iowait_share=share("iowait"),
+        stall_share={
+            name: (after.stall_us[name] - before.stall_us[name]) / 1e6 / elapsed_s
+            for name in after.stall_us
+            if name in before.stall_us and elapsed_s > 0
+        },
+        load_1m_before=before.load_1m,
+        vm={name: after.vm[name] - before.vm[name] for name in after.vm if name in before.vm},
+        throttled_s=_difference(after.throttled_us, before.throttled_us, 1e-6),
+        thermal_events=_whole(_difference(after.thermal_events, before.thermal_events, 1)),
+    )
+
+
+def _cpu_seconds(lines: list[str]) -> dict[str, float]:
+    for line in lines:
+        words = line.split()
+        if words[:1] == ["cpu"]:
+            ticks = os.sysconf("SC_CLK_TCK")
+            return {
+                kind: int(value) / ticks
+                for kind, value in zip(_CPU_STATES, words[1:], strict=False)
+                if value.isdigit()
+            }
+    return {}
+
+
+def _stalls(tree: Tree) -> dict[str, int]:
+    """Totals of `some avg10=0.00 avg60=0.00 avg300=0.00 total=89980605`."""
+    stalls = {}
+    for resource in _STALLS:
+        for line in (tree.text(f"proc/pressure/{resource}") or "").splitlines():
+            words = line.split()
+            total = words[-1].removeprefix("total=") if words else ""
+            if total.isdigit():
+                stalls[f"{resource}.{words[0]}"] = int(total)
+    return stalls
+
+
+def _counters(text: str | None, names: tuple[str, ...]) -> dict[str, int]:
+    pairs = (line.split() for line in (text or "").splitlines())
+    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] in names}
+
+
+def _throttled_us(tree: Tree) -> int | None:
+    counters = _counters(
+        cgroup_file(tree, "cpu", "cpu.stat", "cpu.stat"), ("throttled_usec", "throttled_time")
+    )
+    if "throttled_usec" in counters:
+        return counters["throttled_usec"]
+    # The older hierarchy counts nanoseconds.
+    return counters["throttled_time"] // 1000 if "throttled_time" in counters else None
+
+
+def _thermal_events(tree: Tree) -> int | None:
+    folder = "sys/devices/system/cpu"
+    texts = [
+        tree.text(f"{folder}/{cpu}/thermal_throttle/core_throttle_count")
+        for cpu in tree.names(folder)
+        if cpu.removeprefix("cpu").isdigit()
+    ]
+    counts = [int(text) for text in texts if text is not None and text.isdigit()]
+    return sum(counts) if counts else None
+
+
+def _first_number(text: str | None) -> float | None:
+    words = (text or "").split()
+    try:
+        return float(words[0]) if words else None
+    except ValueError:
+        return None
+
+
+def _difference(after: float | None, before: float | None, unit: float) -> float | None:
+    return None if after is None or before is None else (after - before) * unit
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
