@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from contend.spec.document import Document
-from contend.spec.errors import did_you_mean
+from contend.spec.errors import did_you_mean, nearest
 from contend.spec.keys import OPTION_NAME, SECTIONS, TOP_LEVEL
 from contend.spec.model import (
     CellSpec,
@@ -58,7 +58,7 @@ def _check_top_level(document: Document) -> None:
     for name, value in document.tree.items():
         if name not in TOP_LEVEL:
             paths = [path for path in known_paths() if path.endswith(f".{name}")]
-            close = f'did you mean "{paths[0]}"?' if paths else did_you_mean(name, TOP_LEVEL)
+            close = f'Did you mean "{paths[0]}"?' if paths else did_you_mean(name, TOP_LEVEL)
             document.refuse((name,), f'unknown table or key "{name}"', hint=close)
         if not isinstance(value, dict):
             document.refuse((name,), f"[{name}] must be a table, not {shown(value)}")
@@ -84,8 +84,8 @@ def _unknown_key(document: Document, path: tuple[str, ...], names: Iterable[str]
     *table, name = path
     hint = did_you_mean(name, names)
     elsewhere = [p for p in known_paths() if p.endswith(f".{name}")]
-    if elsewhere and (hint is None or not hint.startswith("did you mean")):
-        hint = f'did you mean "{elsewhere[0]}"?'
+    if elsewhere and nearest(name, names) is None:
+        hint = f'Did you mean "{elsewhere[0]}"?'
     document.refuse(path, f'unknown key "{name}" in [{".".join(table)}]', hint=hint)
 
 
@@ -130,7 +130,7 @@ def _factor_target(document: Document, path: str, value: object) -> Target:
         document.refuse(
             place,
             f'the path of factor "{path}.{inner}" must be in quotes',
-            hint=f'write "{path}.{inner}" = […]',
+            hint=f'Write "{path}.{inner}" = […].',
         )
     try:
         target = resolve(path)
@@ -148,10 +148,10 @@ def _levels(document: Document, path: str, target: Target, value: object) -> tup
         document.refuse(
             place,
             f'factor "{path}" must be a list of levels, not {shown(value)}',
-            hint=f"write [{shown(value)}, …], or fix it as {target.path} = {shown(value)}",
+            hint=f"Write [{shown(value)}, …], or set {target.path} itself.",
         )
     if not value:
-        document.refuse(place, f'factor "{path}" has no levels', hint="give at least one level")
+        document.refuse(place, f'factor "{path}" has no levels', hint="Give at least one level.")
     levels: list[Level] = []
     read: list[object] = []
     for index, level in enumerate(value):
@@ -238,7 +238,7 @@ def _baseline(document: Document, factors: tuple[Factor, ...]) -> dict[str, Leve
         document.refuse(
             place,
             f"compare.baseline must name one factor, not {len(table)}",
-            hint="the other factors are the cells in which it is compared",
+            hint="The other factors are the cells in which it is compared.",
         )
     ((path, value),) = table.items()
     if isinstance(value, dict):
@@ -246,7 +246,7 @@ def _baseline(document: Document, factors: tuple[Factor, ...]) -> dict[str, Leve
         document.refuse(
             (*place, path),
             "the path in compare.baseline must be in quotes",
-            hint=f'write baseline = {{ "{path}.{inner}" = … }}',
+            hint=f'Write baseline = {{ "{path}.{inner}" = … }}.',
         )
     known = {factor.path: factor for factor in factors}
     try:
@@ -259,8 +259,8 @@ def _baseline(document: Document, factors: tuple[Factor, ...]) -> dict[str, Leve
         document.refuse(
             (*place, path),
             f'compare.baseline names "{path}", which is not a factor',
-            hint="give it levels in [factors]"
-            + (f", or compare {', '.join(known)}" if known else ""),
+            hint="Give it levels in [factors]"
+            + (f", or compare {', '.join(known)}." if known else "."),
         )
     return {target.path: _baseline_level(document, (*place, path), target, factor, value)}
 
@@ -277,10 +277,10 @@ def _baseline_level(
     if not same:
         levels = ", ".join(shown(level) for level in factor.levels)
         sentence = f'the baseline {shown(value)} is not a level of "{factor.path}"'
-        document.refuse(place, sentence, hint=f"its levels are {levels}")
+        document.refuse(place, sentence, hint=f"Its levels are {levels}.")
     if len(factor.levels) == 1:
         sentence = f'nothing to compare: "{factor.path}" has no level but the baseline'
-        document.refuse(place, sentence, hint="give it a second level")
+        document.refuse(place, sentence, hint="Give it a second level.")
     return same[0]
 
 

@@ -65,12 +65,12 @@ class Document:
         if variant not in VARIANTS:
             known = ", ".join(("default", *VARIANTS))
             raise SpecError(
-                f'"{variant}" is not a variant of an experiment', hint=f"known: {known}"
+                f'"{variant}" is not a variant of an experiment', hint=f"Known are {known}."
             )
         if variant not in self.tree:
             raise SpecError(
                 f"{self.file} has no [{variant}] table",
-                hint=f"run it without --{variant}, or add the table with what it overrides",
+                hint=f"Run it without --{variant}, or add the table with what it overrides.",
             )
         for path, value in self.table((variant,)).items():
             self._put(path, value, self.where((variant, path)))
@@ -80,7 +80,7 @@ class Document:
         path, equals, text = setting.partition("=")
         if not equals:
             raise SpecError(
-                f'--set "{setting}" has no "="', hint="write --set load.connections=8, for example"
+                f'--set "{setting}" has no "="', hint="Write --set load.connections=8, for example."
             )
         path = path.strip()
         self._put(path, _override_value(text.strip(), setting), f"--set {path}")
@@ -129,7 +129,7 @@ def _parse(text: str, file: str) -> dict[str, object]:
             place = f"{file}:{text.count(chr(10)) + 1}"
         raise SpecError(
             f"{place}: not valid TOML: {reason[:1].lower()}{reason[1:]}",
-            hint="text needs quotes, a list needs brackets, and a table is named once",
+            hint="Text needs quotes, a list needs brackets, and a table is named once.",
         ) from None
 
 
@@ -144,7 +144,7 @@ def _override_value(text: str, setting: str) -> object:
             reason = _TOML_PLACE.sub("", str(error)) if text else "there is no value after the ="
             raise SpecError(
                 f"--set {setting}: not a value: {reason[:1].lower()}{reason[1:]}",
-                hint="a list is written [1, 8, 64], text with spaces in quotes",
+                hint="A list is written [1, 8, 64], text with spaces in quotes.",
             ) from None
         return text
 

@@ -33,7 +33,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
     known = list(names)
     close = nearest(name, known)
     if close is not None:
-        return f'did you mean "{close}"?'
+        return f'Did you mean "{close}"?'
     if 0 < len(known) <= 12:
-        return f"known: {', '.join(known)}"
+        return f"Known are {', '.join(known)}."
     return None

@@ -26,7 +26,7 @@ def recipes() -> tuple[str, ...]:
 def recipe_text(name: str) -> str:
     """The file of a built-in recipe."""
     if name not in recipes():
-        hint = did_you_mean(name, recipes()) or "contend recipes lists them"
+        hint = did_you_mean(name, recipes()) or "`contend recipes` lists them."
         raise SpecError(f'there is no recipe "{name}"', hint=hint)
     return (resources.files("contend.recipes") / f"{name}.toml").read_text(encoding="utf-8")
 

@@ -51,7 +51,7 @@ def _columns(document: Document, place: tuple[str, ...]) -> tuple[str, tuple[Lev
         document.refuse(
             place,
             f"{'.'.join(place)} must name the one path that its columns vary",
-            hint='write columns = { "load.connections" = [1, 8, 64] }',
+            hint='Write columns = { "load.connections" = [1, 8, 64] }.',
         )
     ((path, value),) = table.items()
     target_path = _path(document, (*place, path), path)
@@ -76,7 +76,7 @@ def _row(
     _only(document, place, row, _ROW_KEYS)
     cell, gains = row.get("cell"), row.get("gain_percent")
     if not isinstance(cell, dict) or not cell:
-        hint = 'write cell = { "workload.points" = 10 }'
+        hint = 'Write cell = { "workload.points" = 10 }.'
         document.refuse(place, "a published row needs the cell that it belongs to", hint=hint)
     if not isinstance(gains, list) or len(gains) != columns:
         given = len(gains) if isinstance(gains, list) else "none"

@@ -39,7 +39,7 @@ def from_dict(stored: Mapping[str, Any]) -> Experiment:
     if number > SPEC_FORMAT:
         raise SpecError(
             f"the stored experiment has format {number}, and this contend reads {SPEC_FORMAT}",
-            hint="read it with the newer contend that wrote it",
+            hint="Read it with the newer contend that wrote it.",
         )
     try:
         return _experiment(stored)

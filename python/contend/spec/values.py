@@ -85,7 +85,7 @@ class Choice:
         if isinstance(value, str) and value in self.names:
             return value
         close = nearest(value, self.names) if isinstance(value, str) else None
-        hint = f'did you mean "{close}"?' if close is not None else None
+        hint = f'Did you mean "{close}"?' if close is not None else None
         raise Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
 
     def words(self) -> str:
@@ -125,7 +125,7 @@ def _count_hint(value: object) -> str | None:
     if match is None:
         return None
     number = int(match.group(1)) * (1000 if match.group(2) in "kK" else 1_000_000)
-    return f"write {number:_}"
+    return f"Write {number:_}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class Tagged:
 
     def read(self, value: object) -> dict[str, object]:
         if not isinstance(value, dict):
-            hint = f"write {{ kind = {shown(value)} }}" if value in self.kinds else None
+            hint = f"Write {{ kind = {shown(value)} }}." if value in self.kinds else None
             raise Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
         kind = self.read_kind(value.get("kind", self.default_kind))
         given = {name: part for name, part in value.items() if name != "kind"}
@@ -283,7 +283,7 @@ class Tagged:
         of = f'{self.noun} "{kinds[0]}"' if len(kinds) == 1 else f"none of its {self.noun}s"
         raise Refused(
             f"is not a parameter of {of}",
-            hint=did_you_mean(name, known) or f"{of} has no parameters",
+            hint=did_you_mean(name, known) or f"{of[:1].upper()}{of[1:]} has no parameters.",
             place=(name,),
         )
 

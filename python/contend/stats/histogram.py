@@ -78,7 +78,7 @@ def merge(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> Merged:
         except _DAMAGE as error:
             raise HistogramError(
                 f"latency histogram {index} cannot be read: {error or type(error).__name__}",
-                hint="the run folder was changed or written by another program",
+                hint="The run folder was changed, or written by another program.",
             ) from error
     count = int(total.get_total_count())
     if count == 0:
