@@ -11,13 +11,17 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from contend.servers.errors import GetFailed, NotVerified
+from contend.servers.errors import GetFailed, NotVerified, UnknownServer
+from contend.servers.names import nearest_hint
 
 Progress = Callable[[str, float | None], None]
 """Told what is being done, and how much of it in percent where that is known."""
+
+SUITES = ("bullseye", "bookworm", "trixie", "forky", "sid", "stable", "testing", "unstable")
+"""The suites people ask for, to guess what was meant; the mirror decides which there are."""
 
 _STATUS = re.compile(r"^dlstatus:[^:]*:(?P<percent>[0-9.]+):", re.MULTILINE)
 _UNSIGNED = re.compile(
@@ -103,9 +107,9 @@ class Apt:
         if _DISK_FULL.search(said):
             raise GetFailed("the disk is full.", hint="Make room and try again.", detail=detail)
         if _NO_SUITE.search(said):
-            raise GetFailed(
+            raise UnknownServer(
                 f"the mirror this machine is configured for has no suite {suite}.",
-                hint="Suites have names such as bookworm, trixie or sid.",
+                hint=nearest_hint(suite, SUITES),
                 detail=detail,
             )
         raise GetFailed(
@@ -119,6 +123,19 @@ class Apt:
         done = self._run("apt-cache", "policy", package)
         found = re.search(r"^\s*Candidate:\s*(\S+)", done.stdout, re.MULTILINE)
         return found[1] if found and found[1] != "(none)" else None
+
+    def pretend_installed(self, versions: Mapping[str, str]) -> None:
+        """Have apt believe that these packages are here, so that they are not downloaded.
+
+        On hold, or apt would replace a stand-in by the real package of the same version.
+        """
+        stanzas = [
+            f"Package: {name}\nStatus: hold ok installed\nVersion: {version}\n"
+            f"Architecture: {architecture()}\nMulti-Arch: allowed\n"
+            "Maintainer: nobody\nDescription: stands for what a server program does not need\n"
+            for name, version in versions.items()
+        ]
+        (self.folder / "status").write_text("\n".join(stanzas), encoding="utf-8")
 
     def download(self, packages: Sequence[str], on_progress: Progress) -> list[Path]:
         """Download packages and everything they need; the files, in no special order."""
@@ -211,5 +228,5 @@ def _ask(tool: str, *arguments: str) -> str:
 
 
 def _last_lines(text: str) -> str | None:
-    lines = [line for line in text.splitlines() if line.startswith(("E:", "W:", "Err"))]
-    return "\n".join(lines[-8:] or text.splitlines()[-8:]) or None
+    errors = [line for line in text.splitlines() if line.startswith("E: ")]
+    return "\n".join(errors[-8:] or text.splitlines()[-8:]) or None

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.servers.binary import ServerBinary
-from contend.servers.errors import GetFailed, UnknownServer
+from contend.servers.errors import FolderInUse, GetFailed, UnknownServer
 from contend.servers.unpacked import Layout
 
 MANIFEST = "server.json"
@@ -77,7 +77,7 @@ def read(folder: Path) -> Got | None:
             kind=manifest["kind"],
             version=manifest["version"],
             suite=manifest["suite"],
-            argv=layout.argv(manifest["kind"]),
+            argv=layout.argv(manifest["kind"], tuple(manifest["extras"])),
             program=layout.program,
             basedir=layout.basedir,
             share_dir=layout.share_dir,
@@ -124,12 +124,19 @@ def new_folder(cache: Path, on_wait: Callable[[], None]) -> Iterator[Path]:
 
 
 def keep(cache: Path, filled: Path, name: str) -> Got:
-    """Make a filled folder the server `name`, in place of one of that name. Call it locked."""
+    """Make a filled folder the server `name`. Call it within `new_folder`.
+
+    One of that name that is there already stays where it is made of the same packages, since
+    something may run from it.
+    """
     final = servers_folder(cache) / name
+    here, new = read(final), read(filled)
+    if here is not None and new is not None and here.packages == new.packages:
+        return here
     if final.exists():
-        final.rename(filled.parent / f"{_PARTIAL}old-{name}")
+        require_idle(final)
+        final.rename(filled.parent / "replaced")
     filled.rename(final)
-    shutil.rmtree(filled.parent / f"{_PARTIAL}old-{name}", ignore_errors=True)
     got = read(final)
     if got is None:
         raise GetFailed(f"{final} is not a whole server.", hint="Remove the folder and try again.")
@@ -156,10 +163,25 @@ def remove(cache: Path, name: str) -> Got:
     """Remove a server from the cache; what was removed."""
     with _locked(servers_folder(cache), lambda: None):
         got = find_by_name(cache, name)
+        require_idle(got.folder)
         doomed = got.folder.with_name(f"{_PARTIAL}removed-{name}")
         got.folder.rename(doomed)
         shutil.rmtree(doomed)
         return got
+
+
+def require_idle(folder: Path) -> None:
+    """Refuse where a process runs from the folder. Other users' processes cannot be seen."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            program = (process / "exe").readlink()
+        except OSError:
+            continue
+        if program.is_relative_to(folder.resolve()):
+            raise FolderInUse(
+                f"process {process.name} runs the server in {folder}.",
+                hint="Wait until it has ended, or end it.",
+            )
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 from pymysql.constants import CR, ER
 
-from contend.servers.errors import ConnectionRefused
+from contend.servers.errors import ConnectionRefused, WrongLogin
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -70,7 +70,7 @@ def _in_words(
     said = str(error.args[-1]) if error.args else str(error)
     if code in _WRONG_LOGIN:
         with_or_without = "with the password given" if secret else "without a password"
-        return ConnectionRefused(
+        return WrongLogin(
             f"{server} does not let user {user} in {with_or_without} (error {code}).",
             hint="Give the password in an option file, in CONTEND_PASSWORD, or at the prompt.",
             detail=said,

@@ -17,10 +17,16 @@ from contend.servers.cache import default_cache, keep, list_got, new_folder, wri
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 from contend.servers.names import nearest_hint
 from contend.servers.sources import Source, for_suite, parse_sources, render
-from contend.servers.unpacked import find_layout
+from contend.servers.unpacked import find_layout, prune
 
 PACKAGES = {"mariadb": "mariadb-server-core", "mysql": "mysql-server-core"}
-EXTRAS = {"mariadb": {"rocksdb": "mariadb-plugin-rocksdb"}, "mysql": {}}
+EXTRAS: dict[str, dict[str, str]] = {
+    "mariadb": {"rocksdb": "mariadb-plugin-rocksdb"},
+    "mysql": {},
+}
+_TOOLS = ("perl", "python3", "rocksdb-tools")
+"""What the packages need only for their scripts, which are never run."""
+_ANY_VERSION = "99:0"
 KEYRING = Path("usr/share/keyrings/debian-archive-keyring.gpg")
 _SUITE = re.compile(r"[a-z][a-z0-9-]*\Z")
 
@@ -97,12 +103,10 @@ def get(
         on_progress(f"reading the package lists of {suite}", None)
         apt, verified = _updated_apt(folder, sources, suite, root, unverified)
         packages = [PACKAGES[kind], *(EXTRAS[kind][extra] for extra in extras)]
-        for package in packages:
-            if apt.candidate(package) is None:
-                raise GetFailed(
-                    f"suite {suite} of this machine's mirror has no package {package}.",
-                    hint="MySQL is in sid; MariaDB is in every suite.",
-                )
+        versions = [_candidate(apt, package, suite) for package in packages]
+        # A plugin asks for the package of the system service, of exactly its own version.
+        stand_ins = {"mariadb-server": versions[0]} if extras else {}
+        apt.pretend_installed(stand_ins | dict.fromkeys(_TOOLS, _ANY_VERSION))
         files = apt.download(packages, on_progress)
         tree = folder / "server" / "root"
         tree.mkdir(parents=True)
@@ -110,6 +114,17 @@ def get(
             on_progress("unpacking", 100 * number / len(files))
             unpack(file, tree)
         return _keep(cache, tree, kind, suite, extras, verified, [f.stem for f in files])
+
+
+def _candidate(apt: Apt, package: str, suite: str) -> str:
+    version = apt.candidate(package)
+    if version is None:
+        raise UnknownServer(
+            f"suite {suite} of this machine's mirror has no package {package}.",
+            hint="Debian has MariaDB in every suite, MySQL only in sid: "
+            "`contend server get mysql@sid`.",
+        )
+    return version
 
 
 def _keep(
@@ -122,7 +137,8 @@ def _keep(
     packages: list[str],
 ) -> ServerBinary:
     layout = find_layout(tree, kind)
-    argv = layout.argv(kind)
+    prune(tree, layout.program)
+    argv = layout.argv(kind, extras)
     found_kind, version = ask_version(argv)
     if found_kind != kind:
         raise GetFailed(f"the packages hold a {found_kind} server where {kind} was asked for.")

@@ -37,6 +37,10 @@ class ConnectionRefused(WorkError):
     """The server does not answer, or does not let us in."""
 
 
+class WrongLogin(ConnectionRefused):
+    """The server answers, but does not let this user in with this password."""
+
+
 class ServerFailed(WorkError):
     """A private server did not start, or did not stop cleanly."""
 

@@ -109,13 +109,14 @@ def truncation(name: str, asked: Value, got: str | None) -> Truncated | None:
     """
     if got is None:
         return None
-    wanted, there = _plain(as_text(asked)), _plain(got)
+    wanted, there = as_number(as_text(asked)), as_number(got)
     if wanted is None or there is None or wanted == there:
         return None
     return Truncated(name, as_text(asked), got)
 
 
-def _plain(text: str) -> float | None:
+def as_number(text: str) -> float | None:
+    """A number, a size or a switch as a number; None where the text is a word."""
     switch = _BOOLEANS.get(text.lower())
     if switch is not None:
         return float(switch)

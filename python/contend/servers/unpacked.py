@@ -7,6 +7,7 @@ absolute path would leave the tree, so they are never followed.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,7 @@ class Layout:
     share_dir: Path
     plugin_dir: Path | None
 
-    def argv(self, kind: str) -> tuple[str, ...]:
+    def argv(self, kind: str, extras: tuple[str, ...] = ()) -> tuple[str, ...]:
         """What to run: loader, program, `--no-defaults` and the options that say where."""
         command = [
             str(self.loader),
@@ -49,6 +50,7 @@ class Layout:
         if kind == "mysql":
             # The folder it was built to import from does not exist outside a system install.
             command.append("--secure-file-priv=NULL")
+        command += [f"--plugin-load-add=ha_{extra}" for extra in extras]
         return tuple(command)
 
     def to_manifest(self, folder: Path) -> dict[str, object]:
@@ -106,6 +108,18 @@ def find_layout(root: Path, kind: str) -> Layout:
     if share is None:
         raise GetFailed("the packages hold no error messages of the server.")
     return Layout(loader, folders, program, root / "usr", share, _plugin_dir(root, kind))
+
+
+def prune(root: Path, program: Path) -> None:
+    """Remove what a server does not run with: other programs, manuals, scripting languages."""
+    for folder in ("usr/bin", "usr/share/man", "usr/share/locale", "usr/share/perl", "usr/games"):
+        for path in (root / folder).glob("*"):
+            if path == program:
+                continue
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
 
 
 def _library_dirs(root: Path) -> tuple[Path, ...]:

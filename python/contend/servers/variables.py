@@ -14,7 +14,7 @@ import pymysql
 
 from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected
-from contend.servers.options import Value, as_sql, as_text, normal_name, truncation
+from contend.servers.options import Value, as_number, as_sql, as_text, normal_name, truncation
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -75,17 +75,17 @@ def _differing_mysql(connection: Connection[Any], defaults: Mapping[str, str]) -
         " JOIN performance_schema.global_variables v USING (VARIABLE_NAME)"
         " WHERE i.VARIABLE_SOURCE <> 'COMPILED' ORDER BY 1",
     )
+    # Set to what is the default anyway does not differ; the program may spell it otherwise.
     return {
         name: (value, defaults.get(name))
         for name, value in rows
-        if name not in defaults
-        or truncation(name, value, defaults[name])
-        or _words_differ(value, defaults[name])
+        if name not in defaults or not _same(value, defaults[name])
     }
 
 
-def _words_differ(value: str, default: str) -> bool:
-    return value != default
+def _same(value: str, default: str) -> bool:
+    left, right = as_number(value), as_number(default)
+    return value == default if left is None or right is None else left == right
 
 
 def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> list[Truncated]:

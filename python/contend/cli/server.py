@@ -1,0 +1,189 @@
+"""`contend server get | list | remove`: the servers contend can run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from contend.errors import RequestError
+from contend.servers import KINDS, ServerBinary, debian, default_cache, find_server, on_path
+from contend.servers import cache as got_servers
+from contend.servers.errors import NoServer
+from contend.units import format_size
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "server",
+        help="get a server without root, list the servers at hand, remove one",
+        description="Servers are downloaded from the mirror this machine's apt is configured for, "
+        "and unpacked under the user's cache. Nothing of the system is touched.",
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+
+    get = actions.add_parser("get", help="download a server, or find it in the cache")
+    get.add_argument(
+        "wanted",
+        metavar="KIND[+EXTRA][@SUITE]",
+        help="mariadb or mysql, of a Debian suite (the machine's own by default): "
+        "mariadb, mariadb@trixie, mysql@sid, mariadb+rocksdb",
+    )
+    get.add_argument(
+        "--if-missing",
+        action="store_true",
+        help="do nothing where a server of that kind is at hand, installed or got",
+    )
+    get.add_argument(
+        "--refresh", action="store_true", help="look at the mirror for a newer version"
+    )
+    get.add_argument(
+        "--unverified",
+        action="store_true",
+        help="accept packages that this machine's keys cannot verify",
+    )
+
+    listing = actions.add_parser("list", help="the servers at hand")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+
+    remove = actions.add_parser("remove", help="remove a server that was got")
+    remove.add_argument("name", metavar="NAME", help="as `contend server list` shows it")
+    remove.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.action == "get":
+        return _get(args)
+    if args.action == "list":
+        return _list(as_json=args.json)
+    return _remove(args.name, sure=args.yes)
+
+
+def _get(args: argparse.Namespace) -> int:
+    wanted = debian.parse_wanted(args.wanted)
+    if args.if_missing:
+        try:
+            named = args.wanted if wanted.suite or wanted.extras else None
+            here = find_server(wanted.kind, wanted=named)
+        except NoServer:
+            pass
+        else:
+            _say(f"{here.name} is at hand: {_home(here.program)}")
+            return 0
+    progress = _Progress()
+    try:
+        binary = debian.get(
+            wanted.kind,
+            wanted.suite,
+            on_progress=progress,
+            extras=wanted.extras,
+            refresh=args.refresh,
+            unverified=args.unverified,
+        )
+    finally:
+        progress.clear()
+    got = got_servers.find_by_name(default_cache(), binary.name)
+    _say(f"{binary.name} is ready: {_home(got.folder)}")
+    _say(
+        f"{format_size(got.bytes)}, {len(got.packages)} packages, signatures {_signatures(binary)}"
+    )
+    return 0
+
+
+def _list(*, as_json: bool) -> int:
+    got = got_servers.list_got(default_cache())
+    installed = [binary for kind in KINDS if (binary := on_path(kind)) is not None]
+    if as_json:
+        entries = [_entry(b, b.program, None, ()) for b in installed]
+        entries += [_entry(g.binary, g.folder, g.bytes, g.packages) for g in got]
+        _say(json.dumps({"servers": entries}, indent=2))
+        return 0
+    if not got and not installed:
+        _say("no servers. `contend server get mariadb` gets one.")
+        return 0
+    rows = [("NAME", "VERSION", "FROM", "SIZE", "SIGNATURES")]
+    rows += [(b.name, b.version, str(b.program), "", "") for b in installed]
+    rows += [
+        (
+            g.binary.name,
+            g.binary.version,
+            f"Debian {g.binary.suite}",
+            format_size(g.bytes),
+            _signatures(g.binary),
+        )
+        for g in got
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return 0
+
+
+def _entry(
+    binary: ServerBinary, where: Path, size: int | None, packages: tuple[str, ...]
+) -> dict[str, Any]:
+    return {
+        "name": binary.name,
+        "kind": binary.kind,
+        "version": binary.version,
+        "source": binary.source,
+        "suite": binary.suite,
+        "extras": list(binary.extras),
+        "path": str(where),
+        "bytes": size,
+        "verified": binary.verified,
+        "packages": list(packages),
+    }
+
+
+def _remove(name: str, *, sure: bool) -> int:
+    got = got_servers.find_by_name(default_cache(), name)
+    size = format_size(got.bytes)
+    if not sure and not _confirmed(f"Remove {got.binary.name} ({size})? [y/N] "):
+        _say("nothing was removed.")
+        return 0
+    got_servers.remove(default_cache(), got.binary.name)
+    _say(f"{got.binary.name} is removed, {size} are free again.")
+    return 0
+
+
+def _confirmed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise RequestError("nobody is there to be asked.", hint="`--yes` does it without asking.")
+    return input(question).strip().lower() in ("y", "yes")
+
+
+def _signatures(binary: ServerBinary) -> str:
+    return "verified" if binary.verified else "NOT verified"
+
+
+def _home(path: Path) -> str:
+    """The path as people write it."""
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+class _Progress:
+    """One changing line on a terminal; elsewhere one line a step."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._step = ""
+
+    def __call__(self, step: str, percent: float | None) -> None:
+        if self._live:
+            shown = step if percent is None else f"{step} {percent:3.0f} %"
+            sys.stderr.write(f"\r\x1b[K{shown}")
+        elif step != self._step:
+            sys.stderr.write(step + "\n")
+        self._step = step
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._live:
+            sys.stderr.write("\r\x1b[K")

@@ -1,0 +1,141 @@
+"""A server that is not ours: contend starts and stops nothing, and touches only what it made.
+
+A table that contend makes carries a comment `contend:<key>`. A table of the wanted name without
+that comment is somebody's, and is refused before anything is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from contend.servers import variables
+from contend.servers.client import connect
+from contend.servers.dsn import DEFAULT_PORT, Dsn
+from contend.servers.error_log import Truncated
+from contend.servers.errors import TableNotOurs, WrongLogin
+from contend.servers.options import Value
+from contend.servers.peer import socket_peer
+from contend.servers.secret import Password
+from contend.servers.variables import Differing
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+TABLE_MARK = "contend:"
+
+Ask = Callable[[str], str]
+"""Asks the user for a password with the text given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a server says it is."""
+
+    kind: str
+    version: str
+    comment: str
+
+
+class ExistingServer:
+    """The server a DSN names.
+
+    Args:
+        dsn: completed here with its option file and the environment.
+        ask: asks for a password where the server wants one and none was given; None where nobody
+            is there to be asked.
+    """
+
+    def __init__(self, dsn: Dsn, *, ask: Ask | None = None) -> None:
+        self.dsn = dsn.complete()
+        self._ask = ask
+
+    def __repr__(self) -> str:
+        return f"ExistingServer({self.dsn})"
+
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
+        """A control connection. `more` goes to `pymysql.connect`."""
+        try:
+            return self._login(database, more)
+        except WrongLogin:
+            if self._ask is None or self.dsn.password:
+                raise
+        secret = Password(self._ask(f"Password of {self.dsn.user} at {self.dsn}: "))
+        self.dsn = replace(self.dsn, password=secret)
+        return self._login(database, more)
+
+    def _login(self, database: str | None, more: Mapping[str, Any]) -> Connection[Any]:
+        return connect(
+            server=str(self.dsn),
+            user=self.dsn.user or "",
+            password=self.dsn.password.reveal(),
+            socket=self.dsn.socket,
+            host=self.dsn.host,
+            port=self.dsn.port or DEFAULT_PORT,
+            database=database,
+            **more,
+        )
+
+    def identity(self) -> Identity:
+        with self.connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT VERSION(), @@version_comment")
+            row = cursor.fetchone() or ("", "")
+            return identify(str(row[0]), str(row[1]))
+
+    def variables(self) -> dict[str, str]:
+        """Every global variable."""
+        with self.connect() as connection:
+            return variables.read_all(connection)
+
+    def variables_that_differ(self) -> Differing:
+        """name -> (value, default) of every variable whose value is not the default."""
+        kind = self.identity().kind
+        with self.connect() as connection:
+            return variables.differing(connection, kind)
+
+    def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
+        """Change dynamic variables; which of them the server took only in part."""
+        with self.connect() as connection:
+            return variables.set_global(connection, changes)
+
+    def pid(self) -> int | None:
+        """The server's process, where it runs on this host and is reached by its socket."""
+        if self.dsn.socket is None:
+            return None
+        return socket_peer(self.dsn.socket)
+
+
+def identify(version: str, comment: str) -> Identity:
+    """From `SELECT VERSION()`: `10.11.19-MariaDB-…` or `9.7.4-2`."""
+    kind = "mariadb" if "mariadb" in f"{version} {comment}".lower() else "mysql"
+    return Identity(kind, version.partition("-")[0], comment)
+
+
+def table_comment(key: str) -> str:
+    """The comment that marks a table as contend's."""
+    return f"{TABLE_MARK}{key}"
+
+
+def table_key(connection: Connection[Any], database: str, table: str) -> str | None:
+    """The key of a table that contend made; None where there is no table of that name.
+
+    Raises:
+        TableNotOurs: there is one, and contend did not make it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT TABLE_COMMENT, TABLE_TYPE FROM information_schema.TABLES"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            (database, table),
+        )
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    comment, kind = str(row[0]), str(row[1])
+    if kind != "BASE TABLE" or not comment.startswith(TABLE_MARK):
+        raise TableNotOurs(
+            f"the server already has a table {database}.{table} that contend did not make.",
+            hint="Nothing was touched. Name another database in the DSN, or move that table away.",
+        )
+    return comment.removeprefix(TABLE_MARK)
