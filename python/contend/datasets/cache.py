@@ -1,0 +1,153 @@
+"""The kept datasets: one folder each under the user's cache, named by what they hold.
+
+    datasets/<key>/manifest.json    what it is, with size and checksum of every file
+    datasets/<key>/data/            the data folder of a cleanly stopped server, whole
+    datasets/<key>.lock             held while it is made, restored or dropped
+
+The whole data folder is kept for every engine, not the table's files alone: an InnoDB table is
+nothing without its system tablespace and log, and a restored folder needs no initialising.
+A folder gets its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from contend.datasets.errors import DatasetInUse, SnapshotDamaged, UnknownDataset
+from contend.datasets.files import OnBytes, copy_checked
+from contend.datasets.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A kept dataset."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def key(self) -> str:
+        return self.manifest.key
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def bytes(self) -> int:
+        return self.manifest.size
+
+    @property
+    def rows(self) -> int:
+        return self.manifest.rows
+
+
+def datasets_root(cache: Path) -> Path:
+    return cache / "datasets"
+
+
+def find(cache: Path, key: str) -> Dataset | None:
+    """The dataset of that key, or None where there is none or its manifest is damaged."""
+    folder = datasets_root(cache) / key
+    try:
+        manifest = Manifest.read(folder)
+    except SnapshotDamaged:
+        return None
+    return Dataset(folder, manifest) if manifest.key == key else None
+
+
+def list_datasets(cache: Path) -> list[Dataset]:
+    """Every dataset that is kept, by key."""
+    root = datasets_root(cache)
+    if not root.is_dir():
+        return []
+    found = (find(cache, path.name) for path in sorted(root.iterdir()) if path.is_dir())
+    return [dataset for dataset in found if dataset is not None]
+
+
+def drop(cache: Path, key: str) -> int:
+    """Remove a dataset and return how many bytes it had.
+
+    Raises:
+        UnknownDataset: there is none of that key.
+        DatasetInUse: another contend loads or restores it now.
+    """
+    folder = datasets_root(cache) / key
+    keys = [dataset.key for dataset in list_datasets(cache)]
+    if key not in keys:
+        nearest = difflib.get_close_matches(key, keys, n=1)
+        hint = f"Did you mean {nearest[0]}?" if nearest else "`contend data list` shows all."
+        raise UnknownDataset(f"there is no dataset {key}", hint=hint)
+    with locked(cache, key, on_wait=None):
+        dataset = find(cache, key)
+        remove_tree(folder)
+        _lock_path(cache, key).unlink(missing_ok=True)
+    return dataset.bytes if dataset else 0
+
+
+def restore(dataset: Dataset, into: Path, on_bytes: OnBytes = lambda _count: None) -> None:
+    """Make the folder `into` anew as a copy of the dataset's data folder, checked on the way.
+
+    Raises:
+        SnapshotDamaged: it is not what was stored; `into` is removed again.
+    """
+    remove_tree(into)
+    into.mkdir(mode=0o700)
+    try:
+        for name in dataset.manifest.folders:
+            (into / name).mkdir(mode=0o700)
+        copy_checked(dataset.data, dataset.manifest.files, into, on_bytes)
+    except BaseException:
+        remove_tree(into)
+        raise
+
+
+@contextlib.contextmanager
+def locked(cache: Path, key: str, *, on_wait: Callable[[], None] | None) -> Iterator[None]:
+    """Hold the lock of a key. Where another contend has it: wait for it after calling `on_wait`,
+    or raise DatasetInUse where there is no `on_wait`."""
+    path = _lock_path(cache, key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if on_wait is None:
+                    raise DatasetInUse(
+                        f"dataset {key} is in use by another contend",
+                        hint="Try again when that one has ended.",
+                    ) from None
+                on_wait()
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Who held the lock may have removed the file; a lock on a removed file guards nothing.
+            if _is_same_file(descriptor, path):
+                yield
+                return
+        finally:
+            os.close(descriptor)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder that contend made, if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(folder)
+
+
+def _is_same_file(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _lock_path(cache: Path, key: str) -> Path:
+    return datasets_root(cache) / f"{key}.lock"

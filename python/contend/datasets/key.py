@@ -1,0 +1,59 @@
+"""Which dataset: everything that decides what the files hold, and the name made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from contend.spec.model import DataSpec, Level
+from contend.units import format_count
+
+CONTENT_VERSION = 1
+"""Raised when the same inputs come to mean other files: other rows, another table definition."""
+
+LAYOUT_OPTIONS = frozenset(
+    {
+        "aria_block_size",
+        "innodb_checksum_algorithm",
+        "innodb_data_file_path",
+        "innodb_file_per_table",
+        "innodb_page_size",
+        "innodb_undo_tablespaces",
+        "lower_case_table_names",
+        "myisam_block_size",
+    }
+)
+"""Server options that the files are laid out by. A dataset is made with them and for them."""
+
+
+def layout_options(options: Mapping[str, Level]) -> dict[str, Level]:
+    """Those of the server's options that belong to the dataset."""
+    named = ((name.replace("-", "_"), value) for name, value in sorted(options.items()))
+    return {name: value for name, value in named if name in LAYOUT_OPTIONS}
+
+
+def key_inputs(
+    data: DataSpec, *, kind: str, version: str, options: Mapping[str, Level]
+) -> dict[str, Any]:
+    """Everything that decides what the files of a dataset hold."""
+    return {
+        "content_version": CONTENT_VERSION,
+        "server_kind": kind,
+        "server_version": version,
+        "schema": data.schema,
+        "engine": data.engine,
+        "rows": data.rows,
+        "seed": data.seed,
+        "k": data.k,
+        "table_options": data.table_options,
+        "layout": layout_options(options),
+    }
+
+
+def dataset_key(inputs: Mapping[str, Any]) -> str:
+    """A name that people can read, and a digest of all inputs that makes it theirs alone."""
+    text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    return f"{inputs['schema']}-{inputs['engine'].lower()}-{format_count(inputs['rows'])}-{digest}"

@@ -1,0 +1,76 @@
+"""What a kept dataset says of itself: `manifest.json`, written last, read first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from contend.datasets.errors import SnapshotDamaged
+from contend.datasets.files import FileEntry
+
+MANIFEST_NAME = "manifest.json"
+MANIFEST_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One kept dataset.
+
+    Args:
+        key: the name it is kept under.
+        inputs: everything that the key was made of.
+        rows: rows of its table, counted by the server.
+        created_at: ISO 8601 in UTC.
+        load_s: how long loading took.
+        folders: every folder below the data folder, parents first.
+        files: every file below the data folder.
+    """
+
+    key: str
+    inputs: Mapping[str, Any]
+    rows: int
+    created_at: str
+    load_s: float
+    folders: tuple[str, ...]
+    files: tuple[FileEntry, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files together."""
+        return sum(entry.size for entry in self.files)
+
+    def write(self, folder: Path) -> None:
+        document = {"version": MANIFEST_VERSION, **asdict(self)}
+        text = json.dumps(document, indent=1) + "\n"
+        (folder / MANIFEST_NAME).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """The manifest of a kept dataset.
+
+        Raises:
+            SnapshotDamaged: it is missing, of another version or not what `write` wrote.
+        """
+        path = folder / MANIFEST_NAME
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document.pop("version") != MANIFEST_VERSION:
+                raise SnapshotDamaged(f"{path} is of another version of contend")
+            files = tuple(FileEntry(**entry) for entry in document.pop("files"))
+            folders = tuple(document.pop("folders"))
+            _check_inside(path, (*folders, *(entry.path for entry in files)))
+            return cls(files=files, folders=folders, **document)
+        except FileNotFoundError:
+            raise SnapshotDamaged(f"{path} is missing") from None
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SnapshotDamaged(f"{path} cannot be read: {error}") from error
+
+
+def _check_inside(path: Path, names: tuple[str, ...]) -> None:
+    """A manifest that was tampered with must not make a restore write elsewhere."""
+    for name in names:
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise SnapshotDamaged(f"{path} names {name}, which is outside of its folder")
