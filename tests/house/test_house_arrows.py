@@ -29,16 +29,17 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "servers": {"spec", "host"},
     "load": {"spec", "host"},
     "datasets": {"spec", "host", "servers", "load"},
+    "probes": {"spec", "host", "servers"},
     "warm": {"spec", "stats", "host", "servers", "load", "datasets", "store", "design"},
     "doctor": {"spec", "stats", "host", "servers", "load", "datasets", "store", "design"},
     "lab": {
         *("spec", "stats", "host", "servers", "load", "datasets", "store", "design"),
-        *("warm", "doctor"),
+        *("probes", "warm", "doctor"),
     },
     "report": {"spec", "stats", "store"},
     "cli": {
         *("spec", "stats", "host", "servers", "load", "datasets", "store", "design"),
-        *("warm", "doctor", "lab", "report", "recipes"),
+        *("probes", "warm", "doctor", "lab", "report", "recipes"),
     },
 }
 

@@ -1,0 +1,42 @@
+"""Engines that keep rows and indexes in a cache of their own, which a scan of each fills."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from contend.units import format_size
+from contend.warm.model import Table, Warmed
+from contend.warm.size import quoted, table_size, variable
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """One pass over the rows, one over each other index. See `Warmer` for counter and options."""
+
+    counter: str
+    options: tuple[str, ...]
+    size: str
+
+    def warm_files(self, table: Table) -> bool:  # noqa: ARG002
+        return False
+
+    def warm(self, connection: Connection[Any], table: Table) -> Warmed:
+        rows, index = table_size(connection, table.database, table.name)
+        room = variable(connection, self.size)
+        if rows + index > room:
+            # A scan of more than fits would leave its end in the cache and not what is asked for.
+            return Warmed(
+                cache=False,
+                why_not=f"{format_size(rows + index)} do not fit {self.size} = {format_size(room)}",
+            )
+        name = quoted(table.database, table.name)
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT SUM(LENGTH(pad)) FROM {name} FORCE INDEX (PRIMARY)")
+            cursor.fetchall()
+            cursor.execute(f"SELECT SUM(k) FROM {name} FORCE INDEX (k)")
+            cursor.fetchall()
+        return Warmed(cache=True)

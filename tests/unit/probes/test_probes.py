@@ -1,0 +1,190 @@
+"""Probes and checks: differences of counters, and what a run's figures warn of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contend import host, probes
+from contend.load.fake import done_of
+from contend.probes import Expected, warnings_of
+from contend.probes import host as host_probe
+from contend.probes.host import Host
+from contend.probes.key_caches import KeyCaches
+from contend.probes.model import Sight
+from contend.probes.status import Status
+
+PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
+DONE = done_of(PLAN)
+
+Rows = list[tuple[Any, ...]]
+
+
+class Connection:
+    """Answers every statement with the same rows."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+
+    def cursor(self) -> Connection:
+        return self
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute(self, _statement: str) -> None:
+        pass
+
+    def fetchall(self) -> Rows:
+        return self.rows
+
+
+def sight(rows: Rows, kind: str = "mariadb") -> Sight:
+    connection: Any = Connection(rows)
+    return Sight(connection, kind)
+
+
+class TestStatus:
+    def test_only_whole_numbers_that_changed_are_kept(self) -> None:
+        status = Status()
+        before = status.look(sight([("Questions", "10"), ("Key_reads", "5"), ("Ssl_cipher", "")]))
+        after = status.look(
+            sight([("Questions", "30"), ("Key_reads", "5"), ("Ssl_cipher", ""), ("New", "2")])
+        )
+        assert status.change(before, after) == {"Questions": 20, "New": 2}
+
+    def test_a_gauge_may_fall(self) -> None:
+        assert Status().change({"Threads_connected": 9}, {"Threads_connected": 1}) == {
+            "Threads_connected": -8
+        }
+
+    @given(st.dictionaries(st.text(max_size=8), st.integers()))
+    def test_no_change_is_nothing(self, counters: dict[str, int]) -> None:
+        assert Status().change(counters, counters) == {}
+
+
+class TestKeyCaches:
+    def test_segments_are_told_apart_and_their_sum_is_left_out(self) -> None:
+        caches = KeyCaches()
+        before = caches.look(
+            sight(
+                [
+                    ("default", 1, 10, 1, 0, 0),
+                    ("default", 2, 5, 0, 0, 0),
+                    ("default", None, 15, 1, 0, 0),
+                ]
+            )
+        )
+        after = caches.look(
+            sight(
+                [
+                    ("default", 1, 30, 1, 0, 0),
+                    ("default", 2, 6, 0, 0, 0),
+                    ("default", None, 36, 1, 0, 0),
+                ]
+            )
+        )
+        assert before is not None and after is not None
+        assert caches.change(before, after) == [
+            {
+                "cache": "default",
+                "segment": segment,
+                "read_requests": requests,
+                "reads": 0,
+                "write_requests": 0,
+                "writes": 0,
+            }
+            for segment, requests in ((1, 20), (2, 1))
+        ]
+
+    def test_an_unsegmented_cache_is_one_row(self) -> None:
+        caches = KeyCaches()
+        look = caches.look(sight([("default", None, 10, 1, 0, 0)]))
+        assert look is not None
+        (row,) = caches.change({}, look)
+        assert (row["segment"], row["read_requests"]) == (None, 10)
+
+    def test_a_server_without_the_table_is_not_asked(self) -> None:
+        assert KeyCaches().look(sight([], kind="mysql")) is None
+
+
+class TestHost:
+    def test_own_processes_are_no_neighbours(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        at = iter([0.0, 10.0])
+        cpu = iter([{"user": 0.0, "idle": 0.0}, {"user": 18.0, "idle": 2.0}])
+
+        def pressure() -> host.Pressure:
+            return host.Pressure(next(at), 2, next(cpu), {}, None, {}, None, None)
+
+        monkeypatch.setattr(host_probe.host, "pressure", pressure)
+        probe = Host()
+        monkeypatch.setattr(host_probe, "_own_cpu_s", lambda _pid: 0.0)
+        before = probe.look(sight([]))
+        monkeypatch.setattr(host_probe, "_own_cpu_s", lambda _pid: 17.9)
+        after = probe.look(sight([]))
+        change = probe.change(before, after)
+        assert change["own_cpu_s"] == 17.9
+        assert change["disturbances"] == []
+
+    def test_a_server_elsewhere_leaves_own_cpu_unknown(self) -> None:
+        assert Host().look(sight([])).own_cpu_s is None
+
+
+def test_what_a_server_does_not_have_is_left_out() -> None:
+    before = probes.look(sight([("Questions", "1")], kind="mysql"))
+    after = probes.look(sight([("Questions", "4")], kind="mysql"))
+    changes = probes.changes(before, after)
+    assert changes["status"] == {"Questions": 3}
+    assert "key_caches" not in changes
+
+
+WARM = Expected(cache_counter="Key_reads", files_cached=True)
+ERROR = {"code": 1213, "sqlstate": "40001", "count": 3, "message": "Deadlock", "statement": "…"}
+
+
+class TestChecks:
+    @pytest.mark.parametrize(
+        ("done", "seen", "expected", "codes"),
+        [
+            pytest.param({}, {}, WARM, [], id="quiet"),
+            pytest.param(
+                {"client_busiest_thread_share": 0.9}, {}, WARM, ["client-limited"], id="client"
+            ),
+            pytest.param({"errors": [ERROR]}, {}, WARM, ["queries-failed"], id="errors"),
+            pytest.param({"ended": "signal"}, {}, WARM, ["ended-early"], id="early"),
+            pytest.param({}, {"status": {"Key_reads": 500}}, WARM, ["cache-not-warm"], id="cold"),
+            pytest.param({}, {"status": {"Key_reads": 5}}, WARM, [], id="few-misses"),
+            pytest.param({}, {"status": {"Key_reads": 500}}, Expected(), [], id="not-meant-warm"),
+            pytest.param(
+                {"server": {"cpu_us": 1.0, "read_bytes": 10**6}},
+                {},
+                WARM,
+                ["files-not-cached"],
+                id="storage",
+            ),
+            pytest.param({"server": None}, {}, WARM, [], id="server-elsewhere"),
+            pytest.param(
+                {},
+                {"host": {"disturbances": [{"code": "host-steal", "message": "…"}]}},
+                WARM,
+                ["host-steal"],
+                id="steal",
+            ),
+        ],
+    )
+    def test_each_has_its_mark(
+        self, done: dict[str, Any], seen: dict[str, Any], expected: Expected, codes: list[str]
+    ) -> None:
+        marks = warnings_of({**DONE, **done}, seen, expected)
+        assert [mark["code"] for mark in marks] == codes
+
+    def test_failed_queries_are_told_with_the_commonest(self) -> None:
+        other = {**ERROR, "code": 1205, "count": 40, "message": "Lock wait"}
+        (mark,) = warnings_of({**DONE, "errors": [ERROR, other]}, {}, Expected())
+        assert "43 queries failed, most with error 1205" in mark["message"]
