@@ -1,0 +1,72 @@
+"""What the lab tells while it works. Whoever shows it decides how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from contend.spec import Cell
+from contend.store import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the reader should know; no error."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A long step before the runs: loading or restoring data. The last has done == total.
+
+    Args:
+        what: `loading 1M rows (MyISAM)`.
+        unit: `rows` or `bytes`.
+    """
+
+    what: str
+    done: int
+    total: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """The runs begin. `ended` of `total` were made by an earlier session; `load_s` is how long
+    the others drive load."""
+
+    folder: Path
+    total: int
+    ended: int
+    load_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegan:
+    """Run number `run` of the plan is being prepared."""
+
+    run: int
+    block: int
+    blocks: int
+    cell: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Queries a second of the run under way, over its last interval."""
+
+    run: int
+    qps: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """A run was stored."""
+
+    record: RunRecord
+
+
+Event = Notice | Progress | Began | RunBegan | Pace | RunEnded
+Listener = Callable[[Event], None]

@@ -1,0 +1,93 @@
+"""One run on a prepared stage: look, drive load, look again, say what to mark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from contend import probes
+from contend.errors import ContendError
+from contend.lab.events import Listener, Pace
+from contend.lab.stage import Ready
+from contend.load import Load, LoadFailed, plan_of
+from contend.spec import CellSpec
+from contend.store import PlannedLike, RunRecord
+
+
+def measure(
+    planned: PlannedLike, cell: CellSpec, ready: Ready, load: Load, listen: Listener
+) -> RunRecord:
+    """Make one run and return its record.
+
+    Raises:
+        LoadFailed: contend-load gave no result, or not one query was answered.
+    """
+    plan = plan_of(cell, ready.address, seed=cell.load.seed, watch_pid=ready.watch_pid)
+    intervals: list[dict[str, Any]] = []
+
+    def on_event(event: dict[str, Any]) -> None:
+        if event["type"] == "interval":
+            intervals.append({key: value for key, value in event.items() if key != "type"})
+            listen(Pace(planned.run, float(event["qps"])))
+
+    started_at = now()
+    before = probes.look(ready.sight)
+    done = load.run(plan, env=ready.env, on_event=on_event)
+    seen = probes.changes(before, probes.look(ready.sight))
+    _require_answers(done)
+    return RunRecord(
+        run=planned.run,
+        block=planned.block,
+        repeat=planned.repeat,
+        cell=planned.cell,
+        status="ok",
+        started_at=started_at,
+        ended_at=now(),
+        plan=plan,
+        done={key: value for key, value in done.items() if key != "type"},
+        intervals=intervals,
+        probes={**ready.probes, **seen},
+        warnings=[*ready.warnings, *probes.warnings_of(done, seen, ready.expected)],
+    )
+
+
+def without_result(
+    planned: PlannedLike, started_at: str, error: ContendError, death: str | None
+) -> RunRecord:
+    """The record of a run that gave no figures: lost with its server, or failed by itself."""
+    return RunRecord(
+        run=planned.run,
+        block=planned.block,
+        repeat=planned.repeat,
+        cell=planned.cell,
+        status="failed" if death is None else "lost",
+        started_at=started_at,
+        ended_at=now(),
+        error={
+            "message": error.message,
+            "hint": error.hint,
+            "detail": death if death is not None else error.detail,
+            "code": getattr(error, "code", None),
+            "sqlstate": getattr(error, "sqlstate", None),
+            "statement": getattr(error, "statement", None),
+        },
+    )
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _require_answers(done: Mapping[str, Any]) -> None:
+    """A run of nothing but errors has no speed."""
+    errors = done["errors"]
+    if done["queries"] or not errors:
+        return
+    first = errors[0]
+    raise LoadFailed(
+        f"not one query was answered; the server says: {first['message']}",
+        code=first["code"],
+        sqlstate=first["sqlstate"],
+        statement=first["statement"],
+    )

@@ -1,0 +1,184 @@
+"""The stage of a private server: contend starts it, restarts it, sets its options, fills it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+
+from contend.datasets import TABLE, Dataset
+from contend.errors import ContendError
+from contend.lab.stage import Ready, Server
+from contend.load import Address
+from contend.probes import Expected, Sight
+from contend.spec import CellSpec, DataSpec, Level
+from contend.warm import Table, Warmed, disturbs, warmer_of
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+    from contend.servers import Truncated
+
+USER = "root"
+
+CONTROL_TIMEOUT_S = 600
+"""A control statement that takes longer hangs; warming a large table takes minutes at most."""
+
+Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset]
+"""Put the dataset for (data, server options) into an empty data folder."""
+
+
+class PrivateStage:
+    """One private server, used for one cell after another.
+
+    Args:
+        server: not running yet.
+        identity: what the record says of the server: kind, version, source.
+        provide: fills a data folder.
+    """
+
+    def __init__(self, server: Server, identity: Mapping[str, Any], provide: Provide) -> None:
+        self._server = server
+        self._identity = dict(identity)
+        self._provide = provide
+        self._connection: Connection[Any] | None = None
+        self._dataset: Dataset | None = None
+        self._data: DataSpec | None = None
+        self._options: dict[str, Level] = {}
+        self._truncated: dict[str, Truncated] = {}
+        self._differing: dict[frozenset[tuple[str, Level]], dict[str, Any]] = {}
+        self._warmed: Warmed | None = None
+        self._files_cached: bool | None = None
+
+    def set(self, cell: CellSpec) -> Ready:
+        if cell.data != self._data or not self._server.running:
+            self._change_data(cell)
+        elif self._must_restart(cell):
+            self._server.stop()
+            self._start(cell)
+        else:
+            self._change_in_place(cell)
+        warmed = self._warm(cell.data)
+        return self._ready(cell, warmed)
+
+    def death(self) -> str | None:
+        try:
+            self._server.check()
+        except ContendError as error:
+            self._disconnect()
+            return error.detail or error.message
+        return None
+
+    def close(self) -> None:
+        # Its data is a copy that nobody needs any more, so there is nothing to shut down in order.
+        self._disconnect()
+        self._server.kill()
+
+    # --- server and data ---
+
+    def _must_restart(self, cell: CellSpec) -> bool:
+        wanted = dict(cell.server.options)
+        if wanted == self._options:
+            return False
+        return cell.server.change != "in_place" or wanted.keys() != self._options.keys()
+
+    def _change_data(self, cell: CellSpec) -> None:
+        """A fresh copy of the data, also after the server died: a crash may have hurt the old."""
+        self._disconnect()
+        self._data = None
+        self._server.kill()
+        self._server.claim()
+        self._dataset = self._provide(cell.data, cell.server.options, self._server.data_folder)
+        self._start(cell)
+        self._data = cell.data
+
+    def _start(self, cell: CellSpec) -> None:
+        self._disconnect()
+        self._options = {}
+        self._differing = {}
+        self._warmed = None
+        self._files_cached = None
+        truncated = self._server.start(cell.server.options)
+        self._truncated = {one.name: one for one in truncated}
+        self._options = dict(cell.server.options)
+
+    def _change_in_place(self, cell: CellSpec) -> None:
+        wanted = cell.server.options
+        changes = {name: v for name, v in wanted.items() if v != self._options.get(name)}
+        if not changes:
+            return
+        # Until the server has taken all of them, what it runs with is not known.
+        self._options = {}
+        truncated = self._server.set_global(changes)
+        self._truncated = {n: t for n, t in self._truncated.items() if n not in changes}
+        self._truncated |= {one.name: one for one in truncated}
+        self._options = dict(wanted)
+        warmer = warmer_of(cell.data.engine)
+        if warmer is not None and disturbs(warmer, changes):
+            self._warmed = None
+
+    # --- what the record needs ---
+
+    def _warm(self, data: DataSpec) -> Warmed | None:
+        warmer = warmer_of(data.engine)
+        if warmer is not None and self._warmed is None:
+            table = Table(data.schema, TABLE, self._server.data_folder)
+            # Files that the memory could not hold are not read again and again.
+            if self._files_cached is not False:
+                self._files_cached = warmer.warm_files(table)
+            self._warmed = warmer.warm(self._control(), table)
+        return self._warmed
+
+    def _ready(self, cell: CellSpec, warmed: Warmed | None) -> Ready:
+        warmer = warmer_of(cell.data.engine)
+        counter = warmer.counter if warmer is not None and warmed and warmed.cache else None
+        assert self._dataset is not None
+        return Ready(
+            address=Address(socket=str(self._server.socket), user=USER, database=cell.data.schema),
+            watch_pid=self._server.pid,
+            sight=Sight(self._control(), cell.server.kind, self._server.pid),
+            expected=Expected(counter, files_cached=bool(self._files_cached)),
+            probes={
+                "server": {**self._identity, "change": cell.server.change},
+                "variables_that_differ": self._variables_that_differ(),
+                "dataset": {
+                    "key": self._dataset.key,
+                    "engine": cell.data.engine,
+                    "rows": self._dataset.rows,
+                    "bytes": self._dataset.bytes,
+                },
+                "warmed": asdict(warmed) | {"files": self._files_cached} if warmed else None,
+            },
+            warnings=tuple(
+                {"code": "option-truncated", "message": str(one)}
+                for one in self._truncated.values()
+            ),
+        )
+
+    def _variables_that_differ(self) -> dict[str, Any]:
+        # They change only with the options, and asking for all of them takes its time.
+        state = frozenset(self._options.items())
+        if state not in self._differing:
+            self._differing[state] = {
+                name: {"value": value, "default": default}
+                for name, (value, default) in self._server.variables_that_differ().items()
+            }
+        return self._differing[state]
+
+    def _control(self) -> Connection[Any]:
+        if self._connection is None:
+            self._connection = self._server.connect(
+                read_timeout=CONTROL_TIMEOUT_S, write_timeout=CONTROL_TIMEOUT_S
+            )
+        return self._connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            # The other side may be gone already.
+            with contextlib.suppress(OSError, pymysql.err.MySQLError):
+                connection.close()

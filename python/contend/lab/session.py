@@ -1,0 +1,149 @@
+"""A whole run folder: made and filled, or taken up again where it was left."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contend import host
+from contend.design import planned_load_s, planned_runs
+from contend.errors import RequestError
+from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer
+from contend.lab.events import Began, Listener, Notice
+from contend.lab.stage import Stage
+from contend.lab.walk import walk
+from contend.load import Load
+from contend.spec import Experiment, from_dict, to_dict
+from contend.store import RunFolder
+
+Identities = Mapping[str, Mapping[str, Any]]
+"""kind -> what is recorded of the server: kind, version, source."""
+
+OpenStage = Callable[[Path], contextlib.AbstractContextManager[Stage]]
+"""Opens the stage; the path is where servers write their logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a session works with.
+
+    Args:
+        servers: what is recorded of each.
+        open_stage: opens the stage.
+        load: drives load.
+        data_folder: on the disk that holds the servers' data, for the host's facts.
+    """
+
+    servers: Identities
+    open_stage: OpenStage
+    load: Load
+    data_folder: Path
+
+
+def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
+    """Make the run folder `path` and every run of the experiment."""
+    planned = planned_runs(experiment)
+    facts = _facts(means)
+    with RunFolder.create(path, to_dict(experiment), planned, facts) as folder:
+        try:
+            _conduct(experiment, folder, means, listen)
+        except RequestError:
+            if not folder.records():
+                # What was asked could not be done at all, so there is nothing to keep.
+                shutil.rmtree(path, ignore_errors=True)
+            raise
+
+
+def resume(
+    path: Path, means: Means, listen: Listener, *, experiment: Experiment | None = None
+) -> None:
+    """Make the runs that the folder does not hold yet.
+
+    Args:
+        path: the run folder. Its stored spec is used, whatever its recipe says by now.
+        means: to work with.
+        listen: is told what happens.
+        experiment: what the caller believes the folder is for; None where it does not say.
+
+    Raises:
+        ChangedExperiment: the folder is for another experiment, or its file was edited since.
+        OtherServer: the server is of another version than the one before.
+    """
+    with RunFolder.open(path, write=True) as folder:
+        stored = from_dict(folder.meta().experiment)
+        _require_same_experiment(folder, stored, experiment)
+        _require_same_servers(folder, means.servers)
+        if len(folder.records()) == len(folder.meta().planned):
+            listen(Notice(f"{path} is complete already: nothing is left to run"))
+            return
+        folder.add_session(_facts(means))
+        _conduct(stored, folder, means, listen)
+
+
+def stored_experiment(path: Path) -> Experiment:
+    """The experiment a run folder is for."""
+    with RunFolder.open(path) as folder:
+        return from_dict(folder.meta().experiment)
+
+
+def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
+    """The servers a run folder was made with, by kind."""
+    with RunFolder.open(path) as folder:
+        return dict(folder.meta().facts.get("servers", {}))
+
+
+def _conduct(experiment: Experiment, folder: RunFolder, means: Means, listen: Listener) -> None:
+    total, ended = len(folder.meta().planned), len(folder.records())
+    listen(Began(folder.path, total, ended, planned_load_s(experiment)))
+    with _resumable(folder), means.open_stage(folder.path / "logs") as stage:
+        walk(experiment, folder, stage=stage, load=means.load, listen=listen)
+
+
+@contextlib.contextmanager
+def _resumable(folder: RunFolder) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        ended, total = len(folder.records()), len(folder.meta().planned)
+        raise Interrupted(
+            f"interrupted; {ended} of {total} runs are stored in {folder.path}",
+            hint=f"`contend run --resume {folder.path}` makes the rest.",
+        ) from None
+
+
+def _require_same_experiment(
+    folder: RunFolder, stored: Experiment, given: Experiment | None
+) -> None:
+    file = folder.path / "experiment.toml"
+    if file.exists() and file.read_bytes().decode("utf-8", "replace") != stored.source:
+        raise ChangedExperiment(
+            f"{file} was edited since this run began",
+            hint="A run keeps the experiment it began with: undo the edit, or start a new run "
+            "with the edited file.",
+        )
+    if given is not None and to_dict(given) != to_dict(stored):
+        raise ChangedExperiment(
+            f"{folder.path} is not a run of this experiment as it is now",
+            hint=f"`contend run --resume {folder.path}` continues it as it began; "
+            "leave --resume out to start a new run.",
+        )
+
+
+def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
+    for kind, before in folder.meta().facts.get("servers", {}).items():
+        now = servers.get(kind, {})
+        if now.get("version") != before.get("version"):
+            raise OtherServer(
+                f"{folder.path} was begun with {kind} {before.get('version')}, "
+                f"the server now is {kind} {now.get('version')}",
+                hint="Name the same server with --server, or start a new run.",
+            )
+
+
+def _facts(means: Means) -> dict[str, Any]:
+    servers = {kind: dict(one) for kind, one in means.servers.items()}
+    return {**host.facts(folder=means.data_folder), "servers": servers}

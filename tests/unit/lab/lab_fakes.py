@@ -1,0 +1,197 @@
+"""A server, a stage and an experiment that exist only here, for the tests of the lab."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from contend.datasets import Dataset
+from contend.datasets.manifest import Manifest
+from contend.lab.stage import Ready
+from contend.load import Address
+from contend.probes import Expected, Sight
+from contend.servers import Truncated
+from contend.servers.errors import ServerDied
+from contend.spec import CellSpec, DataSpec, Experiment, Level, load_experiment
+
+EXPERIMENT = """
+[experiment]
+name = "tiny"
+question = "Does it help?"
+
+[server]
+kind = "mariadb"
+change = "in_place"
+options = { key_buffer_size = "64M", key_cache_segments = 0 }
+
+[data]
+engine = "MyISAM"
+rows = 1000
+
+[workload]
+kind = "point_select"
+
+[load]
+warmup = "100ms"
+measure = "200ms"
+
+[factors]
+"server.options.key_cache_segments" = [0, 32]
+"load.connections" = [1, 8]
+
+[compare]
+baseline = { "server.options.key_cache_segments" = 0 }
+repeats = 2
+"""
+
+
+def experiment(tmp_path: Path, text: str = EXPERIMENT, **changes: str) -> Experiment:
+    """The tiny experiment; `changes` replace words of its text."""
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    path = tmp_path / "tiny.toml"
+    path.write_text(textwrap.dedent(text))
+    return load_experiment(str(path))
+
+
+class FakeCursor:
+    def __init__(self, connection: FakeConnection) -> None:
+        self._connection = connection
+        self._rows: list[tuple[Any, ...]] = []
+
+    def __enter__(self) -> FakeCursor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute(self, statement: str, _parameters: object = None) -> None:
+        self._connection.statements.append(statement)
+        self._rows = self._connection.answer(statement)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        return self._rows
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return self._rows[0] if self._rows else None
+
+
+class FakeConnection:
+    """Answers the statements of probes and warmers."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+        self.closed = False
+        self.answers: dict[str, list[tuple[Any, ...]]] = {
+            "SHOW GLOBAL STATUS": [("Questions", "10"), ("Key_reads", "0"), ("Name", "text")],
+            "information_schema.KEY_CACHES": [("default", None, 5, 0, 0, 0)],
+            "information_schema.TABLES": [(1000, 500)],
+            "@@GLOBAL": [(1_000_000,)],
+        }
+
+    def answer(self, statement: str) -> list[tuple[Any, ...]]:
+        return next((rows for words, rows in self.answers.items() if words in statement), [])
+
+    def cursor(self) -> FakeCursor:
+        return FakeCursor(self)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class FakeServer:
+    """Writes down what is done to it; `life` is the list of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data_folder = folder / "data"
+        self.socket = folder / "s"
+        self.pid = 4711
+        self.running = False
+        self.life: list[str] = []
+        self.connection = FakeConnection()
+        self.truncates: dict[str, str] = {}
+        self.dead = False
+
+    def claim(self) -> None:
+        self.data_folder.mkdir(parents=True, exist_ok=True)
+
+    def start(self, options: Mapping[str, Level]) -> list[Truncated]:
+        assert not self.running
+        self.running, self.dead = True, False
+        self.life.append("start " + " ".join(f"{k}={v}" for k, v in options.items()))
+        return self._truncated(options)
+
+    def stop(self) -> None:
+        self.running = False
+        self.life.append("stop")
+
+    def kill(self) -> None:
+        if self.running:
+            self.life.append("kill")
+        self.running = False
+
+    def check(self) -> None:
+        if self.dead:
+            self.running = False
+            raise ServerDied("the server ended by itself", detail="[ERROR] mariadbd got signal 11")
+
+    def connect(self, database: str | None = None, **_more: Any) -> Any:
+        return self.connection
+
+    def set_global(self, changes: Mapping[str, Level]) -> list[Truncated]:
+        self.life.append("set " + " ".join(f"{k}={v}" for k, v in changes.items()))
+        return self._truncated(changes)
+
+    def variables_that_differ(self) -> dict[str, tuple[str, str | None]]:
+        self.life.append("differ")
+        return {"key_buffer_size": ("67108864", "134217728")}
+
+    def _truncated(self, options: Mapping[str, Level]) -> list[Truncated]:
+        return [
+            Truncated(name, str(value), self.truncates[name])
+            for name, value in options.items()
+            if name in self.truncates and str(value) != self.truncates[name]
+        ]
+
+
+class FakeStage:
+    """Ready for every cell; `on_set` may object."""
+
+    def __init__(self, on_set: Callable[[CellSpec], None] = lambda _cell: None) -> None:
+        self._on_set = on_set
+        self.cells: list[CellSpec] = []
+        self.log: str | None = None
+        self.closed = False
+
+    def set(self, cell: CellSpec) -> Ready:
+        self.cells.append(cell)
+        self._on_set(cell)
+        connection: Any = FakeConnection()
+        return Ready(
+            address=Address(socket="/s", database="sbtest"),
+            sight=Sight(connection, "mariadb"),
+            expected=Expected(),
+            watch_pid=1,
+            probes={"dataset": {"rows": 1000}},
+            warnings=({"code": "from-stage", "message": "a mark"},),
+        )
+
+    def death(self) -> str | None:
+        log, self.log = self.log, None
+        return log
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def dataset(data: DataSpec, folder: Path) -> Dataset:
+    return Dataset(folder, Manifest("key-1", {}, data.rows, "2026-01-01", 1.0, (), ()))
+
+
+def numbers() -> Iterator[int]:
+    count = 0
+    while True:
+        count += 1
+        yield count

@@ -1,0 +1,185 @@
+"""The stage of a private server: what it does for which change, and what it tells the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lab_fakes import FakeServer, dataset, experiment
+
+from contend.lab.private import PrivateStage
+from contend.spec import CellSpec, DataSpec, Level, cell_spec
+from contend.warm import indexed
+
+
+class Bench:
+    """A stage over a fake server, and what was done."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.server = FakeServer(tmp_path)
+        self.provided: list[DataSpec] = []
+        self.stage = PrivateStage(
+            self.server, {"kind": "mariadb", "version": "10.11.19"}, self.provide
+        )
+        self.tiny = experiment(tmp_path)
+
+    def provide(self, data: DataSpec, _options: Mapping[str, Level], into: Path) -> object:
+        assert not self.server.running
+        self.provided.append(data)
+        return dataset(data, into)
+
+    def cell(self, segments: int = 0, connections: int = 1, **server: object) -> CellSpec:
+        cell = cell_spec(
+            self.tiny,
+            {"server.options.key_cache_segments": segments, "load.connections": connections},
+        )
+        return replace(cell, server=replace(cell.server, **server))  # type: ignore[arg-type]
+
+    @property
+    def life(self) -> list[str]:
+        return [what for what in self.server.life if what != "differ"]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setattr(indexed, "_missing_bytes", lambda _path: 0)
+    return Bench(tmp_path)
+
+
+START = "start key_buffer_size=64M key_cache_segments="
+
+
+def test_the_first_cell_fills_and_starts_the_server(bench: Bench) -> None:
+    ready = bench.stage.set(bench.cell())
+    assert bench.life == [START + "0"]
+    assert len(bench.provided) == 1
+    assert ready.address.socket == str(bench.server.socket)
+    assert ready.address.database == "sbtest"
+    assert ready.watch_pid == 4711
+
+
+def test_a_change_of_load_alone_touches_nothing(bench: Bench) -> None:
+    bench.stage.set(bench.cell())
+    said = len(bench.server.connection.statements)
+    bench.stage.set(bench.cell(connections=8))
+    assert bench.life == [START + "0"]
+    assert len(bench.server.connection.statements) == said
+
+
+def test_an_option_is_changed_in_place_and_the_index_loaded_again(bench: Bench) -> None:
+    bench.stage.set(bench.cell())
+    bench.stage.set(bench.cell(segments=32))
+    assert bench.life == [START + "0", "set key_cache_segments=32"]
+    loads = [s for s in bench.server.connection.statements if "LOAD INDEX" in s]
+    assert len(loads) == 2
+
+
+def test_an_option_that_leaves_the_cache_alone_does_not_load_it_again(bench: Bench) -> None:
+    options = {"key_buffer_size": "64M", "max_connections": 10}
+    bench.stage.set(bench.cell(options=options))
+    bench.stage.set(bench.cell(options={**options, "max_connections": 20}))
+    assert bench.life[-1] == "set max_connections=20"
+    assert sum("LOAD INDEX" in s for s in bench.server.connection.statements) == 1
+
+
+def test_an_option_is_changed_by_restart_where_the_recipe_says_so(bench: Bench) -> None:
+    bench.stage.set(bench.cell(change="restart"))
+    bench.stage.set(bench.cell(segments=32, change="restart"))
+    assert bench.life == [START + "0", "stop", START + "32"]
+    assert len(bench.provided) == 1
+
+
+def test_an_option_that_is_no_longer_named_needs_a_restart(bench: Bench) -> None:
+    bench.stage.set(bench.cell())
+    bench.stage.set(bench.cell(options={"key_buffer_size": "64M"}))
+    assert bench.life[1:] == ["stop", "start key_buffer_size=64M"]
+
+
+def test_other_data_replace_the_old(bench: Bench) -> None:
+    bench.stage.set(bench.cell())
+    more = replace(bench.cell(), data=replace(bench.cell().data, rows=2000))
+    ready = bench.stage.set(more)
+    assert [data.rows for data in bench.provided] == [1000, 2000]
+    assert bench.life == [START + "0", "kill", START + "0"]
+    assert ready.probes["dataset"]["rows"] == 2000
+
+
+def test_a_server_that_died_gets_fresh_data(bench: Bench) -> None:
+    bench.stage.set(bench.cell())
+    bench.server.dead = True
+    assert bench.stage.death() == "[ERROR] mariadbd got signal 11"
+    assert bench.server.connection.closed
+    bench.stage.set(bench.cell())
+    assert len(bench.provided) == 2
+    assert bench.server.running
+
+
+def test_a_server_that_lives_has_no_death(bench: Bench) -> None:
+    bench.stage.set(bench.cell())
+    assert bench.stage.death() is None
+
+
+class TestTruncated:
+    def test_a_value_the_server_takes_in_part_marks_the_cell(self, bench: Bench) -> None:
+        bench.server.truncates = {"key_cache_segments": "64"}
+        bench.stage.set(bench.cell())
+        ready = bench.stage.set(bench.cell(segments=100))
+        assert ready.warnings == (
+            {
+                "code": "option-truncated",
+                "message": "key_cache_segments: asked for 100, the server took 64",
+            },
+        )
+
+    def test_the_mark_goes_with_the_value(self, bench: Bench) -> None:
+        bench.server.truncates = {"key_cache_segments": "64"}
+        bench.stage.set(bench.cell(segments=100))
+        assert bench.stage.set(bench.cell(segments=100, connections=8)).warnings
+        assert not bench.stage.set(bench.cell(segments=64)).warnings
+
+
+class TestWarm:
+    def test_a_cache_that_holds_the_index_is_expected_warm(self, bench: Bench) -> None:
+        ready = bench.stage.set(bench.cell())
+        assert ready.expected.cache_counter == "Key_reads"
+        assert ready.expected.files_cached
+
+    def test_one_that_is_too_small_is_not(self, bench: Bench) -> None:
+        bench.server.connection.answers["information_schema.TABLES"] = [(1000, 2_000_000)]
+        ready = bench.stage.set(bench.cell())
+        assert ready.expected.cache_counter is None
+        assert "do not fit key_buffer_size" in ready.probes["warmed"]["why_not"]
+
+    def test_files_beyond_the_memory_are_read_once(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looked: list[Path] = []
+
+        def missing(path: Path) -> int:
+            looked.append(path)
+            return 1
+
+        monkeypatch.setattr(indexed, "_missing_bytes", missing)
+        for segments in (0, 32, 0):
+            ready = bench.stage.set(bench.cell(segments))
+            assert not ready.expected.files_cached
+        assert len(looked) == 2
+
+
+def test_variables_are_asked_for_once_in_each_state(bench: Bench) -> None:
+    for segments in (0, 32, 0, 32):
+        ready = bench.stage.set(bench.cell(segments))
+        assert ready.probes["variables_that_differ"] == {
+            "key_buffer_size": {"value": "67108864", "default": "134217728"}
+        }
+    assert bench.server.life.count("differ") == 2
+
+
+def test_closing_ends_the_server_and_may_be_repeated(bench: Bench) -> None:
+    bench.stage.set(bench.cell())
+    bench.stage.close()
+    bench.stage.close()
+    assert bench.life[-1] == "kill"
+    assert not bench.server.running

@@ -1,0 +1,146 @@
+"""A run folder from its first session to its last: begun, interrupted, resumed, refused."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab_fakes import EXPERIMENT, FakeStage, experiment
+
+from contend.errors import RequestError
+from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer
+from contend.lab.events import Began, Event, Notice
+from contend.lab.session import Means, begin, resume, stored_experiment, stored_servers
+from contend.load import FakeLoad
+from contend.load.fake import done_of
+from contend.spec import CellSpec, Experiment
+from contend.store import FolderLocked, RunFolder
+
+SERVERS = {"mariadb": {"kind": "mariadb", "version": "10.11.19", "source": "path"}}
+
+
+class Bench:
+    def __init__(self, tmp_path: Path) -> None:
+        self.tiny = experiment(tmp_path)
+        self.path = tmp_path / "run"
+        self.stage = FakeStage()
+        self.heard: list[Event] = []
+        self.data_folder = tmp_path
+
+    @contextlib.contextmanager
+    def open_stage(self, logs: Path) -> Iterator[FakeStage]:
+        assert logs.is_dir()
+        try:
+            yield self.stage
+        finally:
+            self.stage.close()
+
+    def means(self, load: FakeLoad | None = None) -> Means:
+        return Means(SERVERS, self.open_stage, load or FakeLoad(), self.data_folder)
+
+    def begin(self, load: FakeLoad | None = None) -> None:
+        begin(self.tiny, self.path, self.means(load), self.heard.append)
+
+    def resume(self, *, given: Experiment | None = None, version: str = "10.11.19") -> FakeLoad:
+        load = FakeLoad()
+        servers = {"mariadb": {**SERVERS["mariadb"], "version": version}}
+        means = replace(self.means(load), servers=servers)
+        resume(self.path, means, self.heard.append, experiment=given)
+        return load
+
+    def runs(self) -> list[int]:
+        with RunFolder.open(self.path) as folder:
+            return [record.run for record in folder.records()]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def stop_at(count: int, error: BaseException) -> FakeLoad:
+    made: list[object] = []
+
+    def answer(plan: dict[str, Any]) -> dict[str, Any]:
+        made.append(plan)
+        if len(made) == count:
+            raise error
+        return done_of(plan)
+
+    return FakeLoad(answer)
+
+
+def test_a_whole_run_is_stored_and_its_stage_closed(bench: Bench) -> None:
+    bench.begin()
+    assert bench.runs() == list(range(1, 9))
+    assert bench.stage.closed
+    assert stored_experiment(bench.path) == bench.tiny
+    assert stored_servers(bench.path) == SERVERS
+    assert bench.heard[0] == Began(bench.path, 8, 0, pytest.approx(2.4))
+
+
+def test_ctrl_c_keeps_what_ended_and_says_how_to_resume(bench: Bench) -> None:
+    with pytest.raises(Interrupted, match="3 of 8 runs are stored") as caught:
+        bench.begin(stop_at(4, KeyboardInterrupt()))
+    assert caught.value.exit_code == 1
+    assert f"contend run --resume {bench.path}" in (caught.value.hint or "")
+    assert bench.stage.closed
+    load = bench.resume()
+    assert len(load.plans) == 5
+    assert bench.runs() == list(range(1, 9))
+
+
+def test_resuming_a_complete_run_does_nothing(bench: Bench) -> None:
+    bench.begin()
+    assert bench.resume().plans == []
+    assert isinstance(bench.heard[-1], Notice)
+
+
+def test_each_session_leaves_its_facts(bench: Bench) -> None:
+    with pytest.raises(Interrupted):
+        bench.begin(stop_at(2, KeyboardInterrupt()))
+    bench.resume()
+    with RunFolder.open(bench.path) as folder:
+        assert len(folder.meta().sessions) == 2
+
+
+class TestRefused:
+    @pytest.fixture(autouse=True)
+    def begun(self, bench: Bench) -> None:
+        with pytest.raises(Interrupted):
+            bench.begin(stop_at(2, KeyboardInterrupt()))
+
+    def test_an_edited_experiment_file(self, bench: Bench) -> None:
+        file = bench.path / "experiment.toml"
+        file.write_text(file.read_text().replace("[0, 32]", "[0, 64]"))
+        with pytest.raises(ChangedExperiment, match="was edited"):
+            bench.resume()
+        assert bench.runs() == [1]
+
+    def test_another_experiment(self, bench: Bench, tmp_path: Path) -> None:
+        other = experiment(tmp_path, EXPERIMENT.replace("[0, 32]", "[0, 64]"))
+        with pytest.raises(ChangedExperiment, match="not a run of this experiment"):
+            bench.resume(given=other)
+        assert bench.resume(given=bench.tiny).plans
+
+    def test_another_version_of_the_server(self, bench: Bench) -> None:
+        with pytest.raises(OtherServer, match=r"begun with mariadb 10\.11\.19.* 11\.8\.1"):
+            bench.resume(version="11.8.1")
+
+    def test_a_folder_another_lab_works_in(self, bench: Bench) -> None:
+        with RunFolder.open(bench.path, write=True), pytest.raises(FolderLocked):
+            bench.resume()
+
+
+def test_a_request_that_cannot_be_met_leaves_no_folder(bench: Bench) -> None:
+    def refuse(_cell: CellSpec) -> None:
+        raise RequestError("mariadb rejects the option key_cache_segmnts")
+
+    bench.stage = FakeStage(refuse)
+    with pytest.raises(RequestError):
+        bench.begin()
+    assert not bench.path.exists()

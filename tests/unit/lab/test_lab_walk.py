@@ -1,0 +1,210 @@
+"""The walk: every run once, stored at once, failures recorded and bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from lab_fakes import FakeStage, experiment
+
+from contend.design import planned_runs
+from contend.errors import RequestError, WorkError
+from contend.lab.errors import TooManyFailures
+from contend.lab.events import Event, Pace, RunBegan, RunEnded
+from contend.lab.walk import FAILURES_MAX, walk
+from contend.load import FakeLoad, LoadFailed
+from contend.load.fake import done_of
+from contend.spec import CellSpec, Experiment, to_dict
+from contend.store import RunFolder
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Experiment:
+    return experiment(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tiny: Experiment) -> Iterator[RunFolder]:
+    with RunFolder.create(tmp_path / "run", to_dict(tiny), planned_runs(tiny), {}) as made:
+        yield made
+
+
+class Nth:
+    """Answers each plan; the runs named in `errors` raise instead."""
+
+    def __init__(self, errors: dict[int, BaseException]) -> None:
+        self.errors = errors
+        self.count = 0
+
+    def __call__(self, plan: dict[str, Any]) -> dict[str, Any]:
+        self.count += 1
+        if self.count in self.errors:
+            raise self.errors[self.count]
+        return done_of(plan)
+
+
+def go(
+    tiny: Experiment,
+    folder: RunFolder,
+    *,
+    stage: FakeStage | None = None,
+    load: FakeLoad | None = None,
+) -> list[Event]:
+    heard: list[Event] = []
+    walk(tiny, folder, stage=stage or FakeStage(), load=load or FakeLoad(), listen=heard.append)
+    return heard
+
+
+def test_every_planned_run_is_made_once_in_order(tiny: Experiment, folder: RunFolder) -> None:
+    load, stage = FakeLoad(), FakeStage()
+    heard = go(tiny, folder, load=load, stage=stage)
+    records = folder.records()
+    assert [r.run for r in records] == [p.run for p in planned_runs(tiny)]
+    assert [dict(r.cell) for r in records] == [dict(p.cell) for p in planned_runs(tiny)]
+    assert {r.status for r in records} == {"ok"}
+    assert [c.load.connections for c in stage.cells] == [
+        plan["load"]["connections"] for plan in load.plans
+    ]
+    assert sum(isinstance(e, RunBegan) for e in heard) == 8
+    assert sum(isinstance(e, RunEnded) for e in heard) == 8
+    assert any(isinstance(e, Pace) and e.qps == 8000.0 for e in heard)
+
+
+def test_a_record_holds_all_that_made_its_figures(tiny: Experiment, folder: RunFolder) -> None:
+    go(tiny, folder)
+    record = folder.records()[0]
+    assert record.plan["server"] == {"socket": "/s", "user": "root", "database": "sbtest"}
+    assert record.plan["watch"] == {"pid": 1}
+    assert record.done is not None and "type" not in record.done
+    assert record.intervals and record.probes["dataset"] == {"rows": 1000}
+    assert record.probes["key_caches"][0]["read_requests"] == 0
+    assert record.warnings == [{"code": "from-stage", "message": "a mark"}]
+
+
+def test_runs_that_ended_are_not_repeated(tiny: Experiment, folder: RunFolder) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        go(tiny, folder, load=FakeLoad(Nth({4: KeyboardInterrupt()})))
+    assert [r.run for r in folder.records()] == [1, 2, 3]
+    load = FakeLoad()
+    go(tiny, folder, load=load)
+    assert [r.run for r in folder.records()] == list(range(1, 9))
+    assert len(load.plans) == 5
+
+
+def test_a_failed_run_is_recorded_and_the_walk_goes_on(tiny: Experiment, folder: RunFolder) -> None:
+    error = LoadFailed("no", code=1146, sqlstate="42S02", statement="SELECT 1", hint="load it")
+    go(tiny, folder, load=FakeLoad(Nth({3: error})))
+    records = folder.records()
+    assert [r.status for r in records] == ["ok"] * 2 + ["failed"] + ["ok"] * 5
+    assert records[2].done is None
+    assert records[2].error is not None
+    assert records[2].error["code"] == 1146
+    assert records[2].error["statement"] == "SELECT 1"
+
+
+def test_a_run_whose_server_died_is_lost_with_the_end_of_the_log(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    stage = FakeStage()
+
+    def die(plan: dict[str, Any]) -> dict[str, Any]:
+        if len(stage.cells) == 2:
+            stage.log = "got signal 11"
+            raise LoadFailed("connection lost")
+        return done_of(plan)
+
+    go(tiny, folder, stage=stage, load=FakeLoad(die))
+    records = folder.records()
+    assert [r.status for r in records].count("lost") == 1
+    assert records[1].error is not None and records[1].error["detail"] == "got signal 11"
+
+
+def test_a_control_connection_that_breaks_fails_the_run(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    calls: list[CellSpec] = []
+
+    def breaks(cell: CellSpec) -> None:
+        calls.append(cell)
+        if len(calls) == 2:
+            raise pymysql.err.OperationalError(2013, "Lost connection")
+
+    go(tiny, folder, stage=FakeStage(breaks))
+    error = folder.records()[1].error
+    assert error is not None and "Lost connection" in error["message"]
+
+
+def test_failures_in_a_row_end_the_walk_with_the_reason(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    def refuse(_plan: dict[str, Any]) -> dict[str, Any]:
+        raise LoadFailed("Table 'sbtest.sbtest' doesn't exist", hint="Load it.")
+
+    with pytest.raises(TooManyFailures, match="doesn't exist") as caught:
+        go(tiny, folder, load=FakeLoad(refuse))
+    assert caught.value.exit_code == 1
+    assert caught.value.hint == "Load it."
+    assert len(folder.records()) == FAILURES_MAX
+
+
+def test_failures_apart_do_not(tiny: Experiment, folder: RunFolder) -> None:
+    errors: dict[int, BaseException] = {n: LoadFailed("no") for n in (1, 2, 3, 4, 6, 7, 8)}
+    go(tiny, folder, load=FakeLoad(Nth(errors)))
+    assert len(folder.records()) == 8
+
+
+def test_nothing_but_errors_is_a_failed_run(tiny: Experiment, folder: RunFolder) -> None:
+    def all_refused(plan: dict[str, Any]) -> dict[str, Any]:
+        error = {
+            "code": 1054,
+            "sqlstate": "42S22",
+            "count": 9,
+            "message": "Unknown column",
+            "statement": "SELECT x",
+        }
+        if plan["load"]["connections"] == 8:
+            return done_of(plan, queries=0, errors=[error])
+        return done_of(plan)
+
+    go(tiny, folder, load=FakeLoad(all_refused))
+    by_status = {r.status for r in folder.records() if r.cell["load.connections"] == 8}
+    assert by_status == {"failed"}
+
+
+def test_what_can_never_be_met_ends_it_before_anything_is_measured(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    def refuse(_cell: CellSpec) -> None:
+        raise RequestError("unknown variable 'key_cache_segmnts'")
+
+    with pytest.raises(RequestError, match="key_cache_segmnts"):
+        go(tiny, folder, stage=FakeStage(refuse))
+    assert folder.records() == []
+
+
+def test_a_level_that_is_refused_later_costs_only_its_runs(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    stage = FakeStage()
+
+    def refuse(cell: CellSpec) -> None:
+        if len(stage.cells) > 1 and cell.load.connections == 8:
+            raise RequestError("too many connections")
+
+    stage._on_set = refuse
+    go(tiny, folder, stage=stage)
+    assert {r.status for r in folder.records()} == {"ok", "failed"}
+
+
+def test_a_full_disk_under_the_results_stops_the_walk(
+    tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_record: object) -> None:
+        raise WorkError("cannot store run 1: database or disk is full")
+
+    monkeypatch.setattr(folder, "append", full)
+    with pytest.raises(WorkError, match="disk is full"):
+        go(tiny, folder)
