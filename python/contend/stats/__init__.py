@@ -1,12 +1,12 @@
 """Estimates with error and n, comparisons, merged histograms. Arrays in, frozen objects out."""
 
 from contend.stats.compare import Comparison, Verdict, compare, compare_family, verdict
+from contend.stats.drift import Trend, trend
 from contend.stats.estimate import Estimate, estimate
 from contend.stats.histogram import HistogramError, Merged, merge, merge_percentiles
 from contend.stats.multiple import holm
 from contend.stats.power import minimal_detectable_effect, pairs_needed
 from contend.stats.robust import hodges_lehmann, sign_flip_p
-from contend.stats.steady import Trend, mser5, trend
 
 __all__ = [
     "Comparison",
@@ -23,7 +23,6 @@ __all__ = [
     "merge",
     "merge_percentiles",
     "minimal_detectable_effect",
-    "mser5",
     "pairs_needed",
     "sign_flip_p",
     "trend",

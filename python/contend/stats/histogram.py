@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from hdrh import codec
 from hdrh.histogram import HdrHistogram
 
@@ -84,16 +85,25 @@ def merge(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> Merged:
     if count == 0:
         nothing = dict.fromkeys(quantiles, math.nan)
         return Merged(0, math.nan, math.nan, math.nan, nothing)
-    percents = {quantile: 100 * quantile for quantile in quantiles}
-    values = total.get_percentile_to_value_dict(list(percents.values())) if percents else {}
+    # The library rounds ranks to the nearest; contend-load, like HdrHistogram itself, rounds up.
+    reached = np.cumsum(np.ctypeslib.as_array(total.counts))
     highest = float(total.get_max_value())
     return Merged(
         count=count,
         min=float(total.get_min_value()),
         mean=float(total.get_mean_value()),
         max=highest,
-        quantiles={q: min(float(values[percent]), highest) for q, percent in percents.items()},
+        quantiles={q: min(_value_at(total, reached, q), highest) for q in quantiles},
     )
+
+
+def _value_at(total: HdrHistogram, reached: np.ndarray, quantile: float) -> float:
+    """The largest value of the bucket in which the quantile's rank falls."""
+    if quantile == 0:
+        return float(total.get_min_value())
+    rank = max(math.ceil(quantile * int(reached[-1])), 1)
+    index = int(np.searchsorted(reached, rank))
+    return float(total.get_highest_equivalent_value(total.get_value_from_index(index)))
 
 
 def merge_percentiles(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> dict[float, float]:

@@ -1,4 +1,8 @@
-"""Did a series settle, and does it drift? For intervals of a run, or runs in time order."""
+"""Did the host drift while the experiment ran?
+
+Blocks keep drift out of the comparisons, but not out of the absolute figures, and a reader of those
+should know. Feed it the baseline's runs in the order in which they were made.
+"""
 
 from __future__ import annotations
 
@@ -8,29 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
-
-_BATCH = 5
-
-
-def mser5(values: Sequence[float]) -> int | None:
-    """How many leading values belong to the warm-up, by the MSER-5 rule.
-
-    Batches of five are cut from the front until the marginal standard error of the rest is
-    smallest (White, Cobb & Spratt 2000). A minimum in the last half says that the series never
-    settled: None. So does a series of fewer than four batches, which cannot tell.
-
-    Args:
-        values: one value an equal interval, in time order, any unit.
-    """
-    x = np.asarray(values, dtype=float)
-    batches = len(x) // _BATCH
-    if batches < 4:
-        return None
-    means = x[: batches * _BATCH].reshape(batches, _BATCH).mean(axis=1)
-    rest = [means[start:] for start in range(batches - 1)]
-    error = [float(np.sum((r - r.mean()) ** 2)) / len(r) ** 2 for r in rest]
-    best = int(np.argmin(error))
-    return best * _BATCH if best <= batches // 2 else None
 
 
 @dataclass(frozen=True, slots=True)
