@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from contend.errors import ContendError
+from contend.load import find_program
 from contend.servers import PrivateServer, ServerBinary, debian
 
 SMALL_OPTIONS: dict[str, dict[str, str | int | float | bool]] = {
@@ -21,7 +23,21 @@ SMALL_OPTIONS: dict[str, dict[str, str | int | float | bool]] = {
 }
 """What keeps a server small where its speed does not matter."""
 
+REPOSITORY = Path(__file__).resolve().parent.parent
+
 PrivateServerFactory = Callable[..., PrivateServer]
+
+
+@pytest.fixture(scope="session")
+def load_program() -> Path:
+    """contend-load: the installed one, else the newest that cargo built here."""
+    try:
+        return find_program()
+    except ContendError:
+        built = REPOSITORY.glob("target/*/contend-load")
+        newest = max(built, key=lambda path: path.stat().st_mtime, default=None)
+        assert newest is not None, "contend-load is not built: `make setup` or `cargo build`"
+        return newest
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hdrh.histogram import HdrHistogram
+
 from contend.load.process import OnEvent, Outcome
 
 Answer = Callable[[dict[str, Any]], Outcome]
@@ -52,7 +54,7 @@ def done_of(plan: dict[str, Any], *, qps: float | None = None, **changes: Any) -
         "qps": rate,
         "arrival": "closed-loop",
         "latency_us": percentiles(queries),
-        "latency_hdr_ns": "",
+        "latency_hdr_ns": _histogram(queries),
         "errors": [],
         "client": process_delta(queries * 10.0),
         "server": server,
@@ -75,6 +77,14 @@ def process_delta(cpu_us: float) -> dict[str, float]:
         "read_bytes": 0,
         "write_bytes": 0,
     }
+
+
+def _histogram(count: int) -> str:
+    histogram = HdrHistogram(1, 3_600_000_000_000, 3)
+    if count > 0:
+        histogram.record_value(100_000, count)
+    encoded: bytes = histogram.encode()
+    return encoded.decode("ascii")
 
 
 def _hello() -> Outcome:

@@ -1,0 +1,96 @@
+"""Both sides of the seam say the same: the binary, the committed schemas, plans and the fake."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from contend.design import cells
+from contend.load import Address, FakeLoad, plan_of
+from contend.spec import (
+    CellSpec,
+    DataSpec,
+    LoadSpec,
+    ServerSpec,
+    WorkloadSpec,
+    cell_spec,
+    load_experiment,
+    recipes,
+)
+
+BASE = CellSpec(ServerSpec(), DataSpec(), WorkloadSpec(), LoadSpec())
+SOCKET = Address(socket="/run/s", database="sbtest")
+
+
+def committed(name: str) -> str:
+    return (resources.files("contend.load") / f"{name}.schema.json").read_text(encoding="utf-8")
+
+
+def check(name: str, document: object) -> None:
+    jsonschema.Draft202012Validator(json.loads(committed(name))).validate(document)
+
+
+@pytest.mark.parametrize("name", ["plan", "outcome"])
+def test_the_committed_schema_is_what_the_binary_prints(name: str, load_program: Path) -> None:
+    printed = subprocess.run(
+        [load_program, "schema", name], capture_output=True, text=True, check=True
+    ).stdout
+    file = f"python/contend/load/{name}.schema.json"
+    assert committed(name) == printed, f"run `contend-load schema {name} > {file}`"
+
+
+def recipe_cells() -> Iterator[CellSpec]:
+    for name in recipes():
+        experiment = load_experiment(name)
+        for cell in cells(experiment):
+            yield cell_spec(experiment, cell)
+
+
+def test_the_plan_of_every_recipe_s_cell_is_one() -> None:
+    plans = [plan_of(cell, SOCKET, seed=1, watch_pid=2) for cell in recipe_cells()]
+    assert plans
+    for plan in plans:
+        check("plan", plan)
+
+
+@pytest.mark.parametrize(
+    ("address", "server"),
+    [
+        (SOCKET, {"socket": "/run/s", "user": "root", "database": "sbtest"}),
+        (
+            Address(host="db1", port=3307, user="bench", password_env="CONTEND_PASSWORD"),
+            {"host": "db1", "port": 3307, "user": "bench", "password_env": "CONTEND_PASSWORD"},
+        ),
+    ],
+)
+def test_an_address_says_where_and_who(address: Address, server: dict[str, Any]) -> None:
+    plan = plan_of(BASE, address, seed=1, watch_pid=None)
+    assert plan["server"] == server
+    assert "watch" not in plan
+    check("plan", plan)
+
+
+def test_threads_are_left_to_the_program_unless_named() -> None:
+    plan = plan_of(BASE, SOCKET, seed=1, watch_pid=None)
+    assert "threads" not in plan["load"]
+    cell = replace(BASE, load=replace(BASE.load, threads=3))
+    plan = plan_of(cell, SOCKET, seed=1, watch_pid=None)
+    assert plan["load"]["threads"] == 3
+    check("plan", plan)
+
+
+def test_the_fake_says_what_the_program_could() -> None:
+    said: list[dict[str, Any]] = []
+    plan = plan_of(BASE, SOCKET, seed=1, watch_pid=7)
+    FakeLoad().run(plan, env={}, on_event=said.append)
+    assert [outcome["type"] for outcome in said] == ["hello", "phase", "interval", "done"]
+    for outcome in said:
+        check("outcome", outcome)
