@@ -37,6 +37,11 @@ impl Capabilities {
         self.0 & wanted.0 == wanted.0
     }
 
+    /// True where packets travel in compressed packets.
+    pub fn is_compressed(self) -> bool {
+        self.has(Self::COMPRESS) || self.has(Self::ZSTD_COMPRESSION)
+    }
+
     pub fn when(self, asked: bool) -> Self {
         if asked { self } else { Self::NONE }
     }

@@ -17,6 +17,9 @@ pub enum WireError {
     /// A setting or a call of ours cannot work with this server.
     #[error("{0}")]
     Ours(Cow<'static, str>),
+    /// The server's certificate was not accepted.
+    #[error("the server's TLS certificate is refused: {0}")]
+    Distrusted(String),
     /// The server did not let us in.
     #[error("the server refused the connection: {0}")]
     Refused(ServerError),

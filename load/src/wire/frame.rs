@@ -5,6 +5,7 @@
 //! who want to look inside (handshake, values); the request loop reads frames in place with
 //! [`super::answer::AnswerReader::feed`] instead.
 
+use super::capability::Capabilities;
 use super::error::WireError;
 
 /// Length and sequence number.
@@ -73,6 +74,7 @@ pub struct FrameReader {
     buffer: Vec<u8>,
     start: usize,
     sequence: u8,
+    numbered: bool,
     packet_max: usize,
 }
 
@@ -82,7 +84,17 @@ impl FrameReader {
             buffer: Vec::new(),
             start: 0,
             sequence: 0,
+            numbered: true,
             packet_max,
+        }
+    }
+
+    /// For the answers of a session with these capabilities: inside compressed packets the
+    /// servers number frames anew as they please.
+    pub fn of_session(capabilities: Capabilities, packet_max: usize) -> Self {
+        Self {
+            numbered: !capabilities.is_compressed(),
+            ..Self::new(packet_max)
         }
     }
 
@@ -124,7 +136,7 @@ impl FrameReader {
             };
             let (length, sequence) = header(*head);
             let due = self.sequence.wrapping_add(frames);
-            if sequence != due {
+            if sequence != due && self.numbered {
                 return Err(wrong_sequence(sequence, due));
             }
             payload += length;

@@ -6,13 +6,19 @@
 //!                         └──┘  plugin switch, more data
 //! ```
 
+use std::sync::Arc;
+
+use crate::plan::{Compression, Server};
+
 use super::auth::{self, Plugin, Secret};
 use super::capability::Capabilities;
+use super::channel::ZSTD_LEVEL;
 use super::charset::Charset;
 use super::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
 use super::error::{ServerError, WireError};
 use super::frame::put_packet;
 use super::greeting::{Flavour, Greeting};
+use super::tls::TlsConfig;
 
 /// A server that keeps asking is not a server.
 const ROUNDS_MAX: u32 = 16;
@@ -36,7 +42,7 @@ impl std::fmt::Debug for Credentials {
 }
 
 /// What we want of the session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     pub database: Option<String>,
     pub charset: Charset,
@@ -50,6 +56,25 @@ pub struct Options {
     pub deprecate_eof: bool,
     /// MariaDB: a prepared statement's metadata is sent once, not with every result.
     pub cache_metadata: bool,
+    pub compression: Compression,
+    /// None: never encrypt.
+    pub tls: Option<Arc<TlsConfig>>,
+}
+
+impl Options {
+    /// What the plan asks for. The TLS settings are read apart, once for all connections.
+    pub fn from_plan(server: &Server, tls: Option<Arc<TlsConfig>>) -> Result<Self, WireError> {
+        Ok(Self {
+            database: server.database.clone(),
+            charset: Charset::named(&server.charset)?,
+            unix_socket: server.socket.is_some(),
+            local_infile: server.local_infile,
+            cache_metadata: server.cache_metadata,
+            compression: server.compression,
+            tls,
+            ..Self::default()
+        })
+    }
 }
 
 impl Default for Options {
@@ -62,6 +87,8 @@ impl Default for Options {
             multi_statements: true,
             deprecate_eof: true,
             cache_metadata: false,
+            compression: Compression::None,
+            tls: None,
         }
     }
 }
@@ -79,10 +106,12 @@ pub struct Agreed {
 }
 
 /// What is to happen after a packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Step {
     /// Send what was appended, if anything, and wait for the next packet.
     Continue,
+    /// Send what was appended, encrypt, then call [`Handshake::encrypted`].
+    Encrypt(Arc<TlsConfig>),
     /// The session is open.
     Done(Agreed),
 }
@@ -101,6 +130,7 @@ pub struct Handshake {
     greeting: Option<Greeting>,
     capabilities: Capabilities,
     plugin: Option<Box<dyn Plugin>>,
+    encrypted: bool,
     rounds: u32,
 }
 
@@ -112,6 +142,7 @@ impl Handshake {
             greeting: None,
             capabilities: Capabilities::NONE,
             plugin: None,
+            encrypted: false,
             rounds: 0,
         }
     }
@@ -129,10 +160,20 @@ impl Handshake {
         }
         let Some(greeting) = &self.greeting else {
             let greeting = Greeting::parse(payload)?;
+            self.agree(&greeting)?;
+            if let Some(tls) = self.tls_to_begin(&greeting)? {
+                self.capabilities = self.capabilities | Capabilities::SSL;
+                put_packet(out, sequence, |out| self.put_head(out));
+                self.greeting = Some(greeting);
+                return Ok(Step::Encrypt(tls));
+            }
             self.respond(&greeting, sequence, out)?;
             self.greeting = Some(greeting);
             return Ok(Step::Continue);
         };
+        if self.plugin.is_none() {
+            return Err(WireError::theirs("a login packet before encryption is on"));
+        }
         match payload.first() {
             Some(0x00) => {
                 let status = status_of_ok(payload)?;
@@ -153,10 +194,22 @@ impl Handshake {
         }
     }
 
+    /// Encryption is on: appends the response, numbered `sequence`.
+    pub fn encrypted(&mut self, sequence: u8, out: &mut Vec<u8>) -> Result<(), WireError> {
+        self.encrypted = true;
+        let greeting = self.greeting.take();
+        let Some(greeting) = &greeting else {
+            return Err(WireError::ours("encryption before the greeting"));
+        };
+        self.respond(greeting, sequence, out)?;
+        self.greeting = Some(greeting.clone());
+        Ok(())
+    }
+
     fn secret(&self) -> Secret<'_> {
         Secret {
             password: self.credentials.password.as_bytes(),
-            secure: self.options.unix_socket,
+            secure: self.encrypted || self.options.unix_socket,
         }
     }
 
@@ -167,7 +220,6 @@ impl Handshake {
         sequence: u8,
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
-        self.capabilities = self.wanted() & greeting.capabilities;
         let (name, mut plugin) = match auth::plugin(&greeting.plugin) {
             Some(plugin) => (&greeting.plugin[..], plugin),
             None => (auth::FALLBACK, fallback()?),
@@ -176,6 +228,38 @@ impl Handshake {
         self.plugin = Some(plugin);
         put_packet(out, sequence, |out| self.put_response(out, name, &proof));
         Ok(())
+    }
+
+    /// Settles what both ends do.
+    fn agree(&mut self, greeting: &Greeting) -> Result<(), WireError> {
+        self.capabilities = self.wanted() & greeting.capabilities;
+        let (asked, name) = match self.options.compression {
+            Compression::None => return Ok(()),
+            Compression::Zlib => (Capabilities::COMPRESS, "zlib"),
+            Compression::Zstd => (Capabilities::ZSTD_COMPRESSION, "zstd"),
+        };
+        if !self.capabilities.has(asked) {
+            return Err(WireError::ours(format!(
+                "the server offers no {name} compression; set another one, or none"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The TLS settings, where encryption is to begin now.
+    fn tls_to_begin(&self, greeting: &Greeting) -> Result<Option<Arc<TlsConfig>>, WireError> {
+        let Some(tls) = &self.options.tls else {
+            return Ok(None);
+        };
+        let offered = greeting.capabilities.has(Capabilities::SSL);
+        match (tls.is_required(), offered) {
+            (true, false) => Err(WireError::ours(
+                "the server offers no TLS; turn it on there, or set tls.mode to disabled",
+            )),
+            (true, true) => Ok(Some(Arc::clone(tls))),
+            // Nobody can listen on a Unix socket, so preferring TLS does not mean it there.
+            (false, offered) => Ok((offered && !self.options.unix_socket).then(|| Arc::clone(tls))),
+        }
     }
 
     fn wanted(&self) -> Capabilities {
@@ -197,6 +281,8 @@ impl Handshake {
             | C::MULTI_STATEMENTS.when(options.multi_statements)
             | C::DEPRECATE_EOF.when(options.deprecate_eof)
             | C::MARIADB_CACHE_METADATA.when(options.cache_metadata)
+            | C::COMPRESS.when(options.compression == Compression::Zlib)
+            | C::ZSTD_COMPRESSION.when(options.compression == Compression::Zstd)
     }
 
     /// The head that the TLS request and the response share.
@@ -236,6 +322,9 @@ impl Handshake {
             }
             put_lenenc(out, attributes.len() as u64);
             out.extend_from_slice(&attributes);
+        }
+        if agreed.has(Capabilities::ZSTD_COMPRESSION) {
+            out.push(ZSTD_LEVEL);
         }
     }
 

@@ -17,15 +17,25 @@ pub struct Session {
 
 /// One login: socket bytes in, socket bytes out, a [`Session`] at the end.
 pub struct Login {
+    channel: Channel,
     frames: FrameReader,
     handshake: Handshake,
+    /// The number of the response that waits for encryption.
+    waiting: Option<u8>,
+    /// Packets on their way in and out.
+    heard: Vec<u8>,
+    said: Vec<u8>,
 }
 
 impl Login {
     pub fn new(credentials: Credentials, options: Options) -> Self {
         Self {
+            channel: Channel::default(),
             frames: FrameReader::new(LOGIN_PACKET_MAX),
             handshake: Handshake::new(credentials, options),
+            waiting: None,
+            heard: Vec::new(),
+            said: Vec::new(),
         }
     }
 
@@ -36,30 +46,60 @@ impl Login {
         bytes: &[u8],
         socket: &mut Vec<u8>,
     ) -> Result<Option<Session>, WireError> {
-        self.frames.feed(bytes);
+        self.heard.clear();
+        self.channel.open(bytes, &mut self.heard)?;
+        self.frames.feed(&self.heard);
+        if !self.channel.settle(socket) {
+            return Ok(None);
+        }
+        if let Some(sequence) = self.waiting.take() {
+            self.handshake.encrypted(sequence, &mut self.said)?;
+            self.frames.expect_sequence(sequence.wrapping_add(1));
+            self.say(socket)?;
+        }
         loop {
             // A login's packets are short: each has one frame, so its number is known before.
             let sequence = self.frames.next_sequence().wrapping_add(1);
-            let said = socket.len();
             let Some(packet) = self.frames.next_packet()? else {
                 return Ok(None);
             };
-            match self.handshake.advance(packet, sequence, socket)? {
-                Step::Continue if socket.len() > said => {
+            match self.handshake.advance(packet, sequence, &mut self.said)? {
+                Step::Continue if self.said.is_empty() => {}
+                Step::Continue => {
                     self.frames.expect_sequence(sequence.wrapping_add(1));
+                    self.say(socket)?;
                 }
-                Step::Continue => {}
+                Step::Encrypt(tls) => {
+                    self.nothing_unread()?;
+                    self.say(socket)?;
+                    self.channel.encrypt(&tls, socket)?;
+                    self.waiting = Some(sequence.wrapping_add(1));
+                    return Ok(None);
+                }
                 Step::Done(agreed) => {
-                    if !self.frames.unread().is_empty() {
-                        return Err(WireError::theirs("it speaks on after the login"));
-                    }
-                    return Ok(Some(Session {
-                        agreed,
-                        channel: Channel::Plain,
-                    }));
+                    self.nothing_unread()?;
+                    let mut channel = std::mem::take(&mut self.channel);
+                    channel.compress(agreed.capabilities);
+                    return Ok(Some(Session { agreed, channel }));
                 }
             }
         }
+    }
+
+    fn say(&mut self, socket: &mut Vec<u8>) -> Result<(), WireError> {
+        self.channel.seal(&self.said, socket)?;
+        self.said.clear();
+        Ok(())
+    }
+
+    /// What is said before a change of layers must not be believed after it.
+    fn nothing_unread(&self) -> Result<(), WireError> {
+        if self.frames.unread().is_empty() {
+            return Ok(());
+        }
+        Err(WireError::theirs(
+            "it speaks on where it should wait for us",
+        ))
     }
 }
 

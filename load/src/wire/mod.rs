@@ -77,6 +77,7 @@ pub mod handshake;
 pub mod login;
 pub mod row;
 pub mod statement;
+pub mod tls;
 pub mod value;
 
 pub use answer::{AnswerReader, Event, Fed, Prepared, Reply, State, Summary, TAIL_MAX};
@@ -91,4 +92,5 @@ pub use handshake::{Agreed, Credentials, Options};
 pub use login::{Login, Session};
 pub use row::{BinaryRow, TextRow};
 pub use statement::Statement;
+pub use tls::TlsConfig;
 pub use value::{Date, Time, Value};

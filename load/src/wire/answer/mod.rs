@@ -65,6 +65,8 @@ pub struct AnswerReader {
     /// The frame was full: the next one continues its packet.
     continued: bool,
     sequence: u8,
+    /// Frames are numbered through. Inside compressed packets the servers start anew.
+    numbered: bool,
     of_prepare: bool,
     summary: Summary,
     prepared: Prepared,
@@ -80,6 +82,7 @@ impl AnswerReader {
             skip: 0,
             continued: false,
             sequence: 1,
+            numbered: !capabilities.is_compressed(),
             of_prepare: false,
             summary: Summary::default(),
             prepared: Prepared::default(),
@@ -157,7 +160,7 @@ impl AnswerReader {
                 break State::More;
             };
             let (length, sequence) = header(*head);
-            if sequence != self.sequence {
+            if sequence != self.sequence && self.numbered {
                 return Err(wrong_sequence(sequence, self.sequence));
             }
             if !self.continued {

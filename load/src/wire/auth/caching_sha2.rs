@@ -1,5 +1,5 @@
 //! `caching_sha2_password`: a SHA-256 proof where the server has the password cached, else the
-//! password itself, over a secure channel.
+//! password itself: over a secure channel as it is, else under the server's RSA key.
 
 use sha2::{Digest, Sha256};
 
@@ -10,10 +10,13 @@ pub(super) const NAME: &[u8] = b"caching_sha2_password";
 
 const FAST_AUTH_OK: u8 = 3;
 const FULL_AUTH: u8 = 4;
+const WANT_KEY: u8 = 2;
 
 #[derive(Default)]
 pub(super) struct CachingSha2 {
     nonce: Vec<u8>,
+    /// We asked for the server's RSA key.
+    key_asked: bool,
 }
 
 impl Plugin for CachingSha2 {
@@ -32,12 +35,16 @@ impl Plugin for CachingSha2 {
     }
 
     fn more(&mut self, secret: Secret<'_>, data: &[u8]) -> Result<Option<Vec<u8>>, WireError> {
+        if std::mem::take(&mut self.key_asked) {
+            return super::rsa::encrypt(secret.password, &self.nonce, data).map(Some);
+        }
         match data {
             [FAST_AUTH_OK] => Ok(None),
             [FULL_AUTH] if secret.secure => Ok(Some([secret.password, b"\0"].concat())),
-            [FULL_AUTH] => Err(WireError::ours(
-                "the server has not cached this user's password; use TLS or a Unix socket",
-            )),
+            [FULL_AUTH] => {
+                self.key_asked = true;
+                Ok(Some(vec![WANT_KEY]))
+            }
             _ => Err(WireError::theirs(
                 "caching_sha2_password says what it never should",
             )),
@@ -75,7 +82,11 @@ mod tests {
         };
         plugin.answer(open, b"abcdefghijklmnopqrst").unwrap();
         assert_eq!(plugin.more(open, &[FAST_AUTH_OK]).unwrap(), None);
-        assert!(plugin.more(open, &[FULL_AUTH]).is_err());
+        assert_eq!(
+            plugin.more(open, &[FULL_AUTH]).unwrap().unwrap(),
+            [WANT_KEY]
+        );
+        assert!(plugin.more(open, b"no key").is_err());
         let closed = Secret {
             secure: true,
             ..open

@@ -2,7 +2,10 @@
 
 mod caching_sha2;
 mod clear;
+mod ed25519;
 mod native;
+mod parsec;
+mod rsa;
 mod socket;
 
 use super::error::WireError;
@@ -33,6 +36,8 @@ pub(crate) fn plugin(name: &[u8]) -> Option<Box<dyn Plugin>> {
     Some(match name {
         native::NAME => Box::new(native::Native),
         caching_sha2::NAME => Box::new(caching_sha2::CachingSha2::default()),
+        ed25519::NAME => Box::new(ed25519::Ed25519),
+        parsec::NAME => Box::new(parsec::Parsec::default()),
         clear::NAME => Box::new(clear::Clear),
         socket::NAME_MARIADB | socket::NAME_MYSQL => Box::new(socket::Socket),
         _ => return None,

@@ -1,0 +1,186 @@
+//! The compressed protocol: packets travel in compressed packets of their own numbering.
+//!
+//! Header: compressed length (3), sequence number (1), length before compression (3), which is
+//! zero where the content was left as it is.
+
+use super::codec::Algorithm;
+use crate::wire::error::WireError;
+use crate::wire::frame::wrong_sequence;
+
+const HEADER_BYTES: usize = 7;
+/// Shorter contents are sent as they are; the servers do the same.
+const WORTH_BYTES: usize = 50;
+/// Content of one compressed packet of ours. The protocol allows 16 MB; this keeps buffers small.
+const CONTENT_MAX: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Compression {
+    algorithm: Algorithm,
+    /// Of the next compressed packet, ours or theirs.
+    sequence: u8,
+    incoming: Vec<u8>,
+    /// Bytes of `incoming` that were read.
+    start: usize,
+}
+
+/// A compressed packet that arrived.
+struct Waiting<'i> {
+    content: &'i [u8],
+    /// Length before compression; zero: it was left as it is.
+    claimed: usize,
+    /// Where it ends in `incoming`.
+    end: usize,
+}
+
+impl Compression {
+    pub fn new(algorithm: Algorithm) -> Self {
+        Self {
+            algorithm,
+            sequence: 0,
+            incoming: Vec::new(),
+            start: 0,
+        }
+    }
+
+    /// Takes bytes of the stream of compressed packets.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.start == self.incoming.len() {
+            self.incoming.clear();
+        } else {
+            self.incoming.drain(..self.start);
+        }
+        self.start = 0;
+        self.incoming.extend_from_slice(bytes);
+    }
+
+    /// Appends the content of one compressed packet. True: another one waits.
+    pub fn open(&mut self, packets: &mut Vec<u8>) -> Result<bool, WireError> {
+        let Some(next) = self.next()? else {
+            return Ok(false);
+        };
+        match next.claimed {
+            0 => packets.extend_from_slice(next.content),
+            claimed => self.algorithm.expand(next.content, claimed, packets)?,
+        }
+        self.start = next.end;
+        self.sequence = self.sequence.wrapping_add(1);
+        Ok(self.next()?.is_some())
+    }
+
+    /// The next packet, where it is whole.
+    fn next(&self) -> Result<Option<Waiting<'_>>, WireError> {
+        let waiting = self.incoming.get(self.start..).unwrap_or_default();
+        let Some((head, rest)) = waiting.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let [a, b, c, sequence, d, e, f] = *head;
+        if sequence != self.sequence {
+            return Err(wrong_sequence(sequence, self.sequence));
+        }
+        let packed = u32::from_le_bytes([a, b, c, 0]) as usize;
+        let claimed = u32::from_le_bytes([d, e, f, 0]) as usize;
+        let end = self.start + HEADER_BYTES + packed;
+        Ok(rest.get(..packed).map(|content| Waiting {
+            content,
+            claimed,
+            end,
+        }))
+    }
+
+    /// A command begins: both ends count from zero.
+    pub fn begin_command(&mut self) {
+        self.sequence = 0;
+    }
+
+    /// Appends `packets` as compressed packets.
+    pub fn seal(&mut self, packets: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
+        for content in packets.chunks(CONTENT_MAX) {
+            let at = out.len();
+            out.extend_from_slice(&[0; HEADER_BYTES]);
+            let mut before = 0;
+            if content.len() >= WORTH_BYTES {
+                self.algorithm.compress(content, out)?;
+                before = content.len();
+            }
+            // What did not shrink goes as it is.
+            if before == 0 || out.len() - at - HEADER_BYTES >= content.len() {
+                out.truncate(at + HEADER_BYTES);
+                out.extend_from_slice(content);
+                before = 0;
+            }
+            let length = ((out.len() - at - HEADER_BYTES) as u32).to_le_bytes();
+            let before = (before as u32).to_le_bytes();
+            if let Some(head) = out.get_mut(at..at + HEADER_BYTES) {
+                head.copy_from_slice(&[
+                    length[0],
+                    length[1],
+                    length[2],
+                    self.sequence,
+                    before[0],
+                    before[1],
+                    before[2],
+                ]);
+            }
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn opened(layer: &mut Compression, bytes: &[u8], piece: usize) -> Vec<u8> {
+        let mut packets = Vec::new();
+        for part in bytes.chunks(piece) {
+            layer.feed(part);
+            while layer.open(&mut packets).unwrap() {}
+        }
+        packets
+    }
+
+    proptest! {
+        #[test]
+        fn packets_survive_any_cutting(
+            packets in proptest::collection::vec(any::<u8>(), 0..300),
+            times in 1usize..20,
+            piece in 1usize..200,
+        ) {
+            let said: Vec<u8> = packets.repeat(times);
+            for algorithm in [Algorithm::Zlib, Algorithm::Zstd] {
+                let mut ours = Compression::new(algorithm);
+                let mut theirs = Compression::new(algorithm);
+                let mut sent = Vec::new();
+                ours.seal(&said, &mut sent).unwrap();
+                ours.seal(b"more", &mut sent).unwrap();
+                let mut heard = said.clone();
+                heard.extend_from_slice(b"more");
+                prop_assert_eq!(opened(&mut theirs, &sent, piece), heard);
+            }
+        }
+    }
+
+    #[test]
+    fn long_contents_are_cut_and_short_ones_left() {
+        let said = vec![b'x'; CONTENT_MAX + 10];
+        let mut layer = Compression::new(Algorithm::Zlib);
+        let mut sent = Vec::new();
+        layer.seal(&said, &mut sent).unwrap();
+        assert!(sent.ends_with(b"\x0a\0\0\x01\0\0\0xxxxxxxxxx"));
+        layer.begin_command();
+        assert_eq!(opened(&mut layer, &sent, 1000), said);
+    }
+
+    #[test]
+    fn a_wrong_number_is_refused() {
+        let mut layer = Compression::new(Algorithm::Zlib);
+        layer.feed(b"\x01\0\0\x05\0\0\0x");
+        assert!(matches!(
+            layer.open(&mut Vec::new()),
+            Err(WireError::Theirs(_))
+        ));
+    }
+}
