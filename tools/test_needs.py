@@ -1,0 +1,116 @@
+"""Get what only the tests and the benchmarks need, and say what could not be had.
+
+Servers of other kinds and releases come through contend's own Debian provider. The programs we
+are compared with, and the browser that opens the report, are Debian packages: installed with apt
+when this runs as root, else unpacked under the user's cache with a wrapper for each in
+`.venv/bin`, so that nothing of the system is touched. What is missing in the end is named; the
+tests that need it say so when they skip, and with CONTEND_TEST_ALL=1 they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from contend.errors import ContendError
+from contend.servers import debian
+from contend.servers.apt import Apt, architecture, unpack
+from contend.servers.sources import for_suite, render
+from contend.servers.store import default_cache
+
+SERVERS = (("mariadb", None), ("mariadb", "trixie"), ("mysql", "sid"))
+
+PROGRAMS = {
+    "sysbench": ("sysbench", "usr/bin/sysbench"),
+    "mariadb-slap": ("mariadb-client", "usr/bin/mariadb-slap"),
+    "chromium": ("chromium", "usr/lib/chromium/chromium"),
+    "valgrind": ("valgrind", "usr/bin/valgrind"),
+}
+"""Program -> the package it is in, and where it lies in an unpacked tree."""
+
+
+def main() -> int:
+    missing = [*get_servers(), *get_programs()]
+    for line in missing:
+        print(f"contend: for the tests, missing: {line}", file=sys.stderr)
+    return 0
+
+
+def get_servers() -> list[str]:
+    """Get every server kind the tests want. Returns what could not be had, and why."""
+    missing = []
+    for kind, suite in SERVERS:
+        try:
+            binary = debian.get(kind, suite)
+            print(f"contend: for the tests: {binary.name}")
+        except ContendError as error:
+            missing.append(f"{kind}@{suite or 'own suite'}: {error}")
+    return missing
+
+
+def get_programs() -> list[str]:
+    """Get every peer program. Returns what could not be had, and why."""
+    wanted = {name: where for name, where in PROGRAMS.items() if shutil.which(name) is None}
+    if not wanted:
+        return []
+    packages = sorted({package for package, _ in wanted.values()})
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        install(packages)
+    else:
+        try:
+            unpack_programs(wanted, packages)
+        except ContendError as error:
+            return [f"{name}: {error}" for name in wanted]
+    return [f"{name}: it could not be installed" for name in wanted if shutil.which(name) is None]
+
+
+def install(packages: list[str]) -> None:
+    """Install Debian packages as root. A failure shows as a program that is still missing."""
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    for command in (
+        ["apt-get", "update", "-qq"],
+        ["apt-get", "install", "-qq", "-y", "--no-install-recommends", *packages],
+    ):
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
+
+
+def unpack_programs(wanted: dict[str, tuple[str, str]], packages: list[str]) -> None:
+    """Unpack packages with all they need, and write a wrapper for each program."""
+    tree = default_cache() / "test-programs"
+    shutil.rmtree(tree, ignore_errors=True)
+    machine = debian.read_sources(Path("/"))
+    suite = debian.own_suite(machine, Path("/"))
+    tree.mkdir(parents=True)
+    apt = Apt(tree / "apt", render(for_suite(machine, suite, suite), architecture()))
+    apt.update(suite)
+    root = tree / "root"
+    root.mkdir()
+    for file in apt.download(packages, lambda _step, _percent: None):
+        unpack(file, root)
+    shutil.rmtree(tree / "apt")
+    libraries = sorted({path.parent for path in root.rglob("*.so*")} | {root / "lib64"})
+    loader = next(root.rglob("ld-linux-*.so.*"))
+    for name, (_, program) in wanted.items():
+        write_wrapper(Path(sys.executable).parent / name, root, loader, libraries, root / program)
+
+
+def write_wrapper(
+    wrapper: Path, root: Path, loader: Path, libraries: list[Path], program: Path
+) -> None:
+    """Write a script that runs an unpacked program with its own loader and libraries."""
+    path = ":".join(map(str, libraries))
+    wrapper.write_text(
+        "#!/bin/sh\n"
+        f'export XDG_DATA_DIRS="{root}/usr/share:${{XDG_DATA_DIRS:-/usr/share}}"\n'
+        f'export VALGRIND_LIB="{root}/usr/libexec/valgrind"\n'
+        f'exec "{loader}" --library-path "{path}" "{program}" "$@"\n'
+    )
+    wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
