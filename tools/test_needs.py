@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contend.servers.store import default_cache
+from contend.servers.cache import default_cache
 
 from contend.errors import ContendError
 from contend.servers import debian
