@@ -54,10 +54,13 @@ pub struct Interval {
 /// The measured window. Warm-up leaves no trace in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
-    /// Why the run ended: `time` or `signal`.
+    /// Why the run ended: `time`, `events` or `signal`.
     pub ended: String,
     /// True wall time of the window.
     pub measured_s: f64,
+    /// What the workload repeats: a query, or a whole transaction.
+    #[serde(default)]
+    pub events: u64,
     pub queries: u64,
     pub rows: u64,
     pub bytes_sent: u64,
@@ -69,7 +72,21 @@ pub struct Done {
     pub latency_us: Percentiles,
     /// The same as a HdrHistogram V2 deflate, base64; values are nanoseconds.
     pub latency_hdr_ns: String,
+    /// The queries by statement class.
+    #[serde(default)]
+    pub classes: Vec<ClassFigures>,
     pub errors: Vec<ErrorCount>,
+    /// Lost connections that were opened again, and the time without them, over all of them.
+    #[serde(default)]
+    pub reconnects: u64,
+    #[serde(default)]
+    pub outage_s: f64,
+    /// Requests that had no answer when the run was over, and how long the oldest had waited.
+    /// They are in no other figure.
+    #[serde(default)]
+    pub unanswered: u32,
+    #[serde(default)]
+    pub longest_wait_s: f64,
     pub client: ProcessDelta,
     /// Of the watched process; absent where none was named or its counters cannot be read.
     pub server: Option<ProcessDelta>,
@@ -90,6 +107,17 @@ pub struct Percentiles {
     pub p99: f64,
     pub p999: f64,
     pub max: f64,
+}
+
+/// The queries of one statement class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassFigures {
+    pub name: String,
+    pub queries: u64,
+    pub rows: u64,
+    pub errors: u64,
+    /// From sending a query to the last byte of its answer.
+    pub latency_us: Percentiles,
 }
 
 /// What a process used between the two edges of the window.

@@ -180,6 +180,51 @@ pub struct Load {
     pub interval_s: f64,
     #[serde(default)]
     pub protocol: Protocol,
+    /// How bytes get in and out of the sockets.
+    #[serde(default)]
+    pub engine: Engine,
+    /// What is done about errors of the server.
+    #[serde(default)]
+    pub errors: Errors,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// `io_uring` where the kernel allows it, else `epoll`.
+    #[default]
+    Auto,
+    Epoll,
+    IoUring,
+}
+
+/// Errors by code. One that is in no list ends the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Errors {
+    /// The event begins again, asking the same; its clock runs on.
+    #[serde(default = "default_retry")]
+    pub retry: Vec<u16>,
+    /// Counted, and passed over as if the answer were good.
+    #[serde(default)]
+    pub ignore: Vec<u16>,
+    /// Every other code is passed over too.
+    #[serde(default)]
+    pub ignore_all: bool,
+    /// A lost connection is opened again, with growing pauses.
+    #[serde(default = "default_reconnect")]
+    pub reconnect: bool,
+}
+
+impl Default for Errors {
+    fn default() -> Self {
+        Self {
+            retry: default_retry(),
+            ignore: Vec::new(),
+            ignore_all: false,
+            reconnect: default_reconnect(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -229,6 +274,13 @@ fn default_pareto_h() -> f64 {
 }
 fn default_zipfian_exp() -> f64 {
     0.8
+}
+/// A record changed since it was read, a lock wait that lasted too long, a deadlock.
+fn default_retry() -> Vec<u16> {
+    vec![1020, 1205, 1213]
+}
+fn default_reconnect() -> bool {
+    true
 }
 fn default_interval_s() -> f64 {
     1.0

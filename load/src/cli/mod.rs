@@ -4,6 +4,9 @@
 //! output, words for people to standard error. A subcommand is one file and one line in
 //! [`Command`].
 
+mod output;
+mod plan_file;
+mod run;
 mod schema;
 
 use clap::{Parser, Subcommand};
@@ -19,6 +22,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::Arguments),
     Schema(schema::Arguments),
 }
 
@@ -26,6 +30,7 @@ enum Command {
 pub fn main() -> ExitCode {
     // clap leaves with 0 after help and version, and with 2 where the request is wrong.
     match Arguments::parse().command {
+        Command::Run(arguments) => run::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
     }
 }

@@ -1,5 +1,6 @@
 //! `contend-load schema plan|outcome`: what goes in and what comes out, as JSON Schema.
 
+use super::output;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use clap::ValueEnum;
@@ -25,6 +26,5 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Document::Outcome => schemars::schema_for!(Outcome),
     };
     // The alternate form is the indented one.
-    println!("{:#}", schema.as_value());
-    ExitCode::SUCCESS
+    output::whole(&format!("{:#}", schema.as_value()))
 }

@@ -1,8 +1,18 @@
 //! The only room with sockets, threads and a clock.
 
+mod answers;
 pub mod clock;
 pub mod counters;
 pub mod engine;
+pub mod failure;
 pub mod limits;
+pub mod link;
+pub mod run;
+pub mod seat;
+pub mod setup;
+mod signals;
 pub mod socket;
+mod steps;
+pub mod threads;
 pub mod timers;
+pub mod worker;

@@ -13,6 +13,8 @@ pub struct Tally {
     pub bytes_received: u64,
     /// Connections that were lost and opened again.
     pub reconnects: u64,
+    /// Time from losing a connection to having it again, over all connections.
+    pub outage_ns: u64,
     /// Of events: from the intended start to the last byte of the last answer.
     pub response: Latency,
     /// Of events under an open loop; absent under a closed loop, where they would say the same.
@@ -58,6 +60,7 @@ impl Tally {
             bytes_sent: 0,
             bytes_received: 0,
             reconnects: 0,
+            outage_ns: 0,
             response: Latency::new(),
             open: open.then(Box::default),
             classes: vec![class; classes],
@@ -87,6 +90,7 @@ impl Tally {
             bytes_sent,
             bytes_received,
             reconnects,
+            outage_ns,
             response,
             open,
             classes,
@@ -98,6 +102,7 @@ impl Tally {
         self.bytes_sent += bytes_sent;
         self.bytes_received += bytes_received;
         self.reconnects += reconnects;
+        self.outage_ns += outage_ns;
         self.response.merge(response);
         if let (Some(ours), Some(theirs)) = (&mut self.open, open) {
             ours.service.merge(&theirs.service);
@@ -140,6 +145,7 @@ mod tests {
         tally.bytes_sent = 4;
         tally.bytes_received = 5;
         tally.reconnects = 6;
+        tally.outage_ns = 60;
         tally.response.record_ns(1000);
         tally.open.as_mut().unwrap().service.record_ns(900);
         tally.open.as_mut().unwrap().lag.record_ns(100);

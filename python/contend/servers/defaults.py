@@ -13,8 +13,7 @@ from contend.servers.binary import ServerBinary
 
 _TIMEOUT_S = 60
 _RULE = re.compile(r"^-{5,} -{5,}$", re.MULTILINE)
-# As the server itself spells these in its tables.
-_SPELLINGS = {"(No default value)": "", "TRUE": "ON", "FALSE": "OFF"}
+_NONE = "(No default value)"
 
 
 def program_defaults(binary: ServerBinary) -> dict[str, str]:
@@ -50,5 +49,5 @@ def parse_defaults(text: str) -> dict[str, str]:
             break
         name, _, value = line.partition(" ")
         value = value.strip()
-        found[name.replace("-", "_")] = _SPELLINGS.get(value, value)
+        found[name.replace("-", "_")] = "" if value == _NONE else value
     return found

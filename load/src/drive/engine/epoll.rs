@@ -200,7 +200,7 @@ impl Engine for Epoll {
         };
         if token == WAKE {
             drain(self.wake.as_raw_fd());
-            return (0, Event::Nothing);
+            return (0, Event::Woken);
         }
         let token = token as usize;
         let (connecting, fd) = match self.sockets.get(token) {

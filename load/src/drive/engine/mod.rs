@@ -25,6 +25,8 @@ pub enum Event<'a> {
     Bytes(&'a [u8]),
     /// The other side closed, or the socket failed. No more events follow.
     Closed(Option<io::Error>),
+    /// Somebody wrote to the waking file.
+    Woken,
     /// Nothing to do: the event was of a socket that is no more, or the engine's own.
     Nothing,
 }

@@ -174,8 +174,10 @@ impl Uring {
                 size_of::<u64>(),
             )
         };
-        // Without its alarm the worker would still see the end of the window on its own clock.
-        let _ = self.watch_wake();
+        if let Err(error) = self.watch_wake() {
+            // No place in the queue means a broken ring: the next wait will say so.
+            debug_assert!(false, "{error}");
+        }
     }
 }
 
@@ -239,6 +241,8 @@ impl Engine for Uring {
         let Some(fd) = place.fd.take() else { return };
         // Completions under way carry the old generation and are passed over.
         place.generation = (place.generation + 1) & ((1 << GENERATION_BITS) - 1);
+        // What was sent last leaves before the end. If it cannot, the other side sees a close.
+        let _ = self.ring.submit();
         // An armed receive holds the socket open, so closing alone would not close it.
         // SAFETY: no pointers; a socket that is not connected any more refuses, which is fine.
         unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) };
@@ -328,7 +332,7 @@ impl Engine for Uring {
         let kind = completion.data & ((1 << KIND_BITS) - 1);
         if kind == Kind::Wake as u64 {
             self.woken();
-            return (token, Event::Nothing);
+            return (token, Event::Woken);
         }
         let generation = (completion.data as u32) >> KIND_BITS;
         if self

@@ -1,0 +1,310 @@
+//! Reads a plan and refuses what cannot be meant, with one line that says what to do.
+
+use crate::plan::{Distribution, Load, PLAN_VERSION, Plan, Server, Workload};
+use serde::Deserialize;
+use std::io::Read;
+
+/// No plan is longer; a file that is was named by mistake.
+const PLAN_BYTES_MAX: u64 = 64 << 20;
+const CONNECTIONS_MAX: u32 = 1_000_000;
+const THREADS_MAX: u32 = 1024;
+/// A year: a longer time is a unit mistaken for another.
+const TIME_S_MAX: f64 = 366.0 * 86_400.0;
+const INTERVAL_S_MIN: f64 = 0.01;
+/// The protocol counts parameters with two bytes.
+const POINTS_MAX: u32 = 65_535;
+const ITER_MAX: u32 = 1000;
+const ZIPFIAN_EXP_MAX: f64 = 100.0;
+
+/// Reads the plan at `source`, a path or `-` for standard input.
+///
+/// # Errors
+/// One line for the reader of the plan.
+pub fn read(source: &str) -> Result<Plan, String> {
+    let mut text = String::new();
+    let read = if source == "-" {
+        std::io::stdin()
+            .take(PLAN_BYTES_MAX)
+            .read_to_string(&mut text)
+    } else {
+        std::fs::File::open(source).and_then(|f| f.take(PLAN_BYTES_MAX).read_to_string(&mut text))
+    };
+    read.map_err(|error| format!("cannot read the plan {source}: {error}"))?;
+    parse(&text)
+}
+
+/// A plan from its text, checked.
+pub fn parse(text: &str) -> Result<Plan, String> {
+    // The version comes first: a plan of another one has other names, and complaining about
+    // those would lead astray.
+    let version: Version = serde_json::from_str(text).map_err(|error| in_words(&error))?;
+    if version.version != PLAN_VERSION {
+        return Err(format!(
+            "the plan has version {}, this program reads version {PLAN_VERSION}: use the \
+             contend-load that came with the contend that wrote it",
+            version.version
+        ));
+    }
+    let plan: Plan = serde_json::from_str(text).map_err(|error| in_words(&error))?;
+    check_server(&plan.server)?;
+    check_workload(&plan.workload)?;
+    check_load(&plan.load)?;
+    Ok(plan)
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+fn check_server(server: &Server) -> Result<(), String> {
+    if server.socket.is_none() && server.host.as_deref().unwrap_or_default().is_empty() {
+        return Err("server: name a socket or a host".to_owned());
+    }
+    if server.port == 0 {
+        return Err("server.port: 0 is no port to connect to".to_owned());
+    }
+    time("server.connect_timeout_s", server.connect_timeout_s, 0.001)
+}
+
+fn check_load(load: &Load) -> Result<(), String> {
+    range("load.connections", load.connections, 1, CONNECTIONS_MAX)?;
+    if let Some(threads) = load.threads {
+        range("load.threads", threads, 1, THREADS_MAX)?;
+    }
+    time("load.warmup_s", load.warmup_s, 0.0)?;
+    time("load.measure_s", load.measure_s, 0.001)?;
+    if load.interval_s != 0.0 {
+        time("load.interval_s", load.interval_s, INTERVAL_S_MIN)?;
+    }
+    Ok(())
+}
+
+fn check_workload(workload: &Workload) -> Result<(), String> {
+    let (table, rows, distribution) = match workload {
+        Workload::RandomPoints {
+            table,
+            rows,
+            points,
+            distribution,
+        } => {
+            range("workload.points", *points, 1, POINTS_MAX)?;
+            (table, rows, distribution)
+        }
+        Workload::PointSelect {
+            table,
+            rows,
+            distribution,
+        } => (table, rows, distribution),
+    };
+    check_table(table)?;
+    range("workload.rows", *rows, 1, i64::MAX as u64)?;
+    check_distribution(distribution)
+}
+
+/// Names stand in the statements as they are, so they may not hold anything else.
+fn check_table(table: &str) -> Result<(), String> {
+    let fine = |part: &str| {
+        !part.is_empty()
+            && part.len() <= 64
+            && part
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
+    };
+    if table.split('.').count() <= 2 && table.split('.').all(fine) {
+        return Ok(());
+    }
+    Err(format!(
+        "workload.table: {table:?} is no plain name; use letters, digits and _, with at most one \
+         dot after the database"
+    ))
+}
+
+fn check_distribution(distribution: &Distribution) -> Result<(), String> {
+    match *distribution {
+        Distribution::Uniform {} => Ok(()),
+        Distribution::Gaussian { iter } => range("workload.distribution.iter", iter, 1, ITER_MAX),
+        Distribution::Special { iter, pct, res } => {
+            range("workload.distribution.iter", iter, 1, ITER_MAX)?;
+            range("workload.distribution.pct", pct, 1, 100)?;
+            range("workload.distribution.res", res, 0, 100)
+        }
+        Distribution::Pareto { h } if h > 0.0 && h < 1.0 => Ok(()),
+        Distribution::Pareto { h } => Err(format!(
+            "workload.distribution.h: {h} is not between 0 and 1"
+        )),
+        Distribution::Zipfian { exp } if (0.0..=ZIPFIAN_EXP_MAX).contains(&exp) => Ok(()),
+        Distribution::Zipfian { exp } => Err(format!(
+            "workload.distribution.exp: {exp} is not between 0 and {ZIPFIAN_EXP_MAX}"
+        )),
+    }
+}
+
+fn range<N: PartialOrd + std::fmt::Display>(
+    path: &str,
+    value: N,
+    min: N,
+    max: N,
+) -> Result<(), String> {
+    if value >= min && value <= max {
+        return Ok(());
+    }
+    Err(format!("{path}: {value} is not between {min} and {max}"))
+}
+
+fn time(path: &str, value_s: f64, min_s: f64) -> Result<(), String> {
+    if (min_s..=TIME_S_MAX).contains(&value_s) {
+        return Ok(());
+    }
+    Err(format!(
+        "{path}: {value_s} seconds are not between {min_s} and {TIME_S_MAX}"
+    ))
+}
+
+/// The JSON reader's complaint, with the nearest known name where a name is unknown.
+fn in_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let Some(nearest) = nearest(&text) else {
+        return format!("the plan cannot be read: {text}");
+    };
+    format!("the plan cannot be read: {text}; did you mean `{nearest}`?")
+}
+
+/// Of the names that a message gives between backquotes, the one most like the first.
+fn nearest(message: &str) -> Option<&str> {
+    if !message.starts_with("unknown ") {
+        return None;
+    }
+    let mut names = message.split('`').skip(1).step_by(2);
+    let wrong = names.next()?;
+    names
+        .map(|name| (distance(wrong, name), name))
+        .min()
+        // A name that shares less than half is no help.
+        .filter(|(distance, name)| distance * 2 <= name.chars().count().max(2))
+        .map(|(_, name)| name)
+}
+
+/// Edits (one character put in, left out, changed) from one word to another.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (place, to) in row.iter().skip(1).zip(&b) {
+            let changed = diagonal + usize::from(from != *to);
+            diagonal = *place;
+            left = changed.min(left + 1).min(place + 1);
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn plan() -> serde_json::Value {
+        json!({
+            "version": PLAN_VERSION,
+            "server": {"socket": "/run/db.sock"},
+            "workload": {"kind": "point_select", "rows": 1000},
+            "load": {"connections": 8, "measure_s": 1.0},
+        })
+    }
+
+    fn refusal(pointer: &str, value: serde_json::Value) -> String {
+        let mut plan = plan();
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        plan.pointer_mut(parent).unwrap()[key] = value;
+        parse(&plan.to_string()).unwrap_err()
+    }
+
+    #[test]
+    fn a_small_plan_is_read() {
+        let plan = parse(&plan().to_string()).unwrap();
+        assert_eq!(plan.load.connections, 8);
+        assert_eq!(plan.load.errors.retry, [1020, 1205, 1213]);
+    }
+
+    #[test]
+    fn another_version_is_refused_before_its_names() {
+        let error = parse(r#"{"version": 99, "colour": "red"}"#).unwrap_err();
+        assert!(
+            error.contains("99") && error.contains("version 1"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn unknown_names_come_with_the_nearest_known() {
+        let error = refusal("/load/conections", json!(5));
+        assert!(error.contains("did you mean `connections`?"), "{error}");
+        let error = refusal("/workload/kind", json!("point_selects"));
+        assert!(error.contains("did you mean `point_select`?"), "{error}");
+        let error = refusal("/load/xyzzy", json!(5));
+        assert!(
+            error.contains("xyzzy") && !error.contains("did you mean"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn absurd_values_are_refused_by_path() {
+        for (pointer, value) in [
+            ("/load/connections", json!(0)),
+            ("/load/measure_s", json!(0)),
+            ("/load/measure_s", json!(-3.5)),
+            ("/load/measure_s", json!(1e300)),
+            ("/load/warmup_s", json!(-1)),
+            ("/load/interval_s", json!(1e-9)),
+            ("/load/threads", json!(1_000_000)),
+            ("/workload/rows", json!(0)),
+            ("/workload/table", json!("a; DROP TABLE b")),
+            ("/workload/table", json!("a.b.c")),
+            ("/server/port", json!(0)),
+            ("/server/connect_timeout_s", json!(0)),
+        ] {
+            let error = refusal(pointer, value.clone());
+            let path = pointer.trim_start_matches('/').replace('/', ".");
+            assert!(error.starts_with(&path), "{pointer} {value}: {error}");
+            assert!(!error.contains('\n'));
+        }
+        for value in [
+            json!({"kind": "pareto", "h": 1.0}),
+            json!({"kind": "zipfian", "exp": -0.1}),
+            json!({"kind": "gaussian", "iter": 0}),
+            json!({"kind": "special", "pct": 101}),
+        ] {
+            let error = refusal("/workload/distribution", value);
+            assert!(error.starts_with("workload.distribution."), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_server_must_be_named() {
+        let error = refusal("/server/socket", json!(null));
+        assert!(error.contains("socket or a host"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text: String) {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn distance_is_a_metric(a in "[a-c]{0,6}", b in "[a-c]{0,6}", c in "[a-c]{0,6}") {
+            prop_assert_eq!(distance(&a, &a), 0);
+            prop_assert_eq!(distance(&a, &b), distance(&b, &a));
+            prop_assert!(distance(&a, &c) <= distance(&a, &b) + distance(&b, &c));
+        }
+    }
+}

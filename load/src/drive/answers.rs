@@ -1,0 +1,221 @@
+//! What a worker does with what it hears: count it, judge it, pass it on.
+
+use super::engine::Engine;
+use super::failure::{self, LOST};
+use super::link::Heard;
+use super::seat::Stand;
+use super::steps::Cue;
+use super::worker::{Phase, Worker};
+use crate::wire::WireError;
+use crate::workload::{Class, Request, Verdict};
+use std::io;
+
+/// Places of the classes of a workload that counts by answer.
+const READ: usize = 0;
+const WRITE: usize = 1;
+const OTHER: usize = 2;
+
+impl<E: Engine> Worker<E> {
+    #[inline]
+    pub(super) fn heard(&mut self, token: usize, heard: Result<Heard, WireError>) {
+        match heard {
+            Ok(Heard::Answered(request)) => self.answered(token, request),
+            Ok(Heard::More) => {
+                if !self.out.is_empty() {
+                    self.engine.send(token, &self.out);
+                }
+            }
+            Ok(Heard::Opened) => {
+                if !self.out.is_empty() {
+                    self.engine.send(token, &self.out);
+                }
+                self.opened(token);
+            }
+            Err(error) => self.broken(token, &error),
+        }
+    }
+
+    #[inline]
+    fn answered(&mut self, token: usize, request: Request) {
+        self.tick();
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        if connection.link.summary().failed {
+            return self.refused(token, request);
+        }
+        self.count(token, request);
+        if !request.ends {
+            return self.go_on(seat_index, Cue::Answer(token, Verdict::Ignore));
+        }
+        self.end_event(seat_index);
+        self.offer_event(seat_index);
+    }
+
+    /// Counts a query that was answered, well or not.
+    #[inline]
+    fn count(&mut self, token: usize, request: Request) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let summary = connection.link.summary();
+        let class = match request.class {
+            Class::Of(class) => usize::from(class),
+            Class::ByAnswer if summary.columns > 0 => READ,
+            Class::ByAnswer if summary.affected_rows > 0 => WRITE,
+            Class::ByAnswer => OTHER,
+            Class::Uncounted => return,
+        };
+        self.tally.queries += 1;
+        self.tally.rows += summary.rows;
+        if let Some(seat) = self.seats.get_mut(connection.seat) {
+            seat.queries += 1;
+        }
+        if let Some(tally) = self.tally.classes.get_mut(class) {
+            tally.queries += 1;
+            tally.rows += summary.rows;
+            tally.errors += u64::from(summary.failed);
+            if let Some(latency) = &mut tally.latency {
+                latency.record_ns(self.now_ns.saturating_sub(connection.sent_ns));
+            }
+        }
+    }
+
+    /// The server answered with an error.
+    #[cold]
+    fn refused(&mut self, token: usize, request: Request) {
+        self.count(token, request);
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let (Some(error), Some(seat)) = (connection.link.error(), self.seats.get(connection.seat))
+        else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let verdict = if self.setup.workload.judges_errors() {
+            Some(Verdict::Ignore)
+        } else if self.phase == Phase::Setup || request.class == Class::Uncounted {
+            // A statement that cannot be prepared, or a transaction that cannot be taken back,
+            // leaves nothing to measure.
+            None
+        } else {
+            self.setup.errors.verdict(error.code)
+        };
+        let Some(verdict) = verdict else {
+            let failure = failure::of_statement(error, seat.session.statement());
+            return self.fail(failure);
+        };
+        let statement = || seat.session.statement();
+        self.tally
+            .errors
+            .record(error.code, error.sqlstate(), &error.message, statement);
+        self.go_on(seat_index, Cue::Answer(token, verdict));
+    }
+
+    /// A connection stands and is logged in.
+    fn opened(&mut self, token: usize) {
+        self.tick();
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        seat.forget_back_off();
+        seat.alarm += 1;
+        if let Some(lost_ns) = seat.lost_ns.take() {
+            self.tally.reconnects += 1;
+            self.tally.outage_ns += self.now_ns.saturating_sub(lost_ns);
+        }
+        self.go_on(seat_index, Cue::Connected(token));
+    }
+
+    /// The other side closed, or the socket failed.
+    #[cold]
+    pub(super) fn closed(&mut self, token: usize, error: Option<io::Error>) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        if connection.link.is_open() {
+            let why = error.map_or("the server closed the connection".to_owned(), |e| {
+                e.to_string()
+            });
+            return self.lost(token, LOST, "HY000", &why);
+        }
+        let error = error.unwrap_or_else(|| io::ErrorKind::ConnectionReset.into());
+        self.not_connected(token, &error);
+    }
+
+    /// The conversation cannot go on.
+    #[cold]
+    fn broken(&mut self, token: usize, error: &WireError) {
+        self.tick();
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        if self.phase == Phase::Setup || !matches!(error, WireError::Refused(_)) {
+            // Before the load begins every connection must stand; and a server that breaks the
+            // protocol, or a setting that cannot work, gets no better by trying again.
+            let failure = failure::of_wire(&self.setup.address, error);
+            return self.fail(failure);
+        }
+        let WireError::Refused(refusal) = error else {
+            return;
+        };
+        if connection.link.is_open() {
+            return self.lost(token, refusal.code, refusal.sqlstate(), &refusal.message);
+        }
+        self.count_error(token, refusal.code, refusal.sqlstate(), &refusal.message);
+        self.connect_later(token);
+    }
+
+    /// An open connection is gone.
+    #[cold]
+    fn lost(&mut self, token: usize, code: u16, sqlstate: &str, why: &str) {
+        self.tick();
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let (seat_index, number) = (connection.seat, connection.number);
+        if self.phase == Phase::Setup
+            || (self.phase < Phase::Closed && !self.setup.errors.reconnect)
+        {
+            let mut failure = failure::plain(format!("a connection was lost: {why}"));
+            failure.code = Some(code);
+            failure.sqlstate = Some(sqlstate.to_owned());
+            failure.statement = self
+                .seats
+                .get(seat_index)
+                .map(|seat| seat.session.statement());
+            failure.hint = Some("the server's error log may say why".to_owned());
+            return self.fail(failure);
+        }
+        self.count_error(token, code, sqlstate, why);
+        self.hang_up(token);
+        if self.phase >= Phase::Closed {
+            return self.stop(seat_index);
+        }
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.lost_ns.get_or_insert(self.now_ns);
+            seat.stand = Stand::Asking;
+        }
+        self.go_on(seat_index, Cue::Lost(number));
+    }
+
+    /// Counts an error that is not the answer to a statement.
+    #[cold]
+    pub(super) fn count_error(&mut self, token: usize, code: u16, sqlstate: &str, message: &str) {
+        let seat = self
+            .links
+            .get(token)
+            .and_then(|connection| self.seats.get(connection.seat));
+        let statement = || {
+            seat.map(|seat| seat.session.statement())
+                .unwrap_or_default()
+        };
+        self.tally.errors.record(code, sqlstate, message, statement);
+    }
+}

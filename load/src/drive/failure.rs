@@ -1,0 +1,130 @@
+//! Failures in words: what was wrong, and what the reader can do about it.
+
+use super::socket::Address;
+use crate::outcome::Failure;
+use crate::wire::{ServerError, WireError};
+use std::io;
+
+/// Codes of the client library for connections that could not be made or were lost, which
+/// reports of other tools use as well.
+pub const CANNOT_CONNECT: u16 = 2002;
+pub const LOST: u16 = 2013;
+
+/// A failure without more to say.
+pub fn plain(message: impl Into<String>) -> Failure {
+    Failure {
+        message: message.into(),
+        hint: None,
+        code: None,
+        sqlstate: None,
+        statement: None,
+    }
+}
+
+/// The server refused a statement.
+pub fn of_statement(error: &ServerError, statement: String) -> Failure {
+    Failure {
+        message: format!("the server refused a statement: {error}"),
+        hint: hint(error.code).map(str::to_owned),
+        code: Some(error.code),
+        sqlstate: Some(error.sqlstate().to_owned()),
+        statement: Some(statement),
+    }
+}
+
+/// A connection could not be made.
+pub fn of_connect(address: &Address, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            Some("see that the server runs and that this is where it listens")
+        }
+        io::ErrorKind::PermissionDenied => {
+            Some("this user may not open the socket: run as another, or connect over TCP")
+        }
+        io::ErrorKind::TimedOut => {
+            Some("see that the address is right, or raise connect_timeout_s")
+        }
+        _ if error.raw_os_error() == Some(libc::EMFILE) => Some("raise the limit: ulimit -n"),
+        _ => None,
+    };
+    Failure {
+        hint: hint.map(str::to_owned),
+        code: Some(CANNOT_CONNECT),
+        ..plain(format!("cannot connect to {address}: {error}"))
+    }
+}
+
+/// A conversation could not go on.
+pub fn of_wire(address: &Address, error: &WireError) -> Failure {
+    match error {
+        WireError::Refused(refusal) => Failure {
+            hint: hint(refusal.code).map(str::to_owned),
+            code: Some(refusal.code),
+            sqlstate: Some(refusal.sqlstate().to_owned()),
+            ..plain(format!(
+                "the server at {address} refused the connection: {refusal}"
+            ))
+        },
+        other => plain(format!("talking to {address}: {other}")),
+    }
+}
+
+/// The server did not answer before the load could begin.
+pub fn of_silence(address: &Address, statement: String) -> Failure {
+    Failure {
+        hint: Some("see what the server is busy with: SHOW PROCESSLIST".to_owned()),
+        statement: Some(statement),
+        ..plain(format!("the server at {address} does not answer"))
+    }
+}
+
+/// What to do about an error of the server.
+fn hint(code: u16) -> Option<&'static str> {
+    Some(match code {
+        1040 => "raise max_connections on the server, or ask for fewer connections",
+        1044 | 1045 | 1698 => {
+            "check the user, the variable that password_env names, and what the user may do"
+        }
+        1049 => "create the database, or name another in the plan",
+        1054 | 1146 => "fill the table first, or name the right one in the plan",
+        1129 => "let the host in again: FLUSH HOSTS on the server",
+        1130 => "no user of the server may come from this host",
+        1203 | 1226 => "raise max_user_connections on the server, or ask for fewer connections",
+        1461 => {
+            "raise max_prepared_stmt_count on the server, ask for fewer connections, or use the \
+             text protocol"
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_full_server_names_the_variable_to_raise() {
+        let address = Address::Unix("/run/db.sock".into());
+        let error = ServerError {
+            code: 1040,
+            sqlstate: *b"08004",
+            message: "Too many connections".to_owned(),
+        };
+        let failure = of_wire(&address, &WireError::Refused(error));
+        assert!(failure.hint.unwrap().contains("max_connections"));
+        assert_eq!(
+            (failure.code, failure.sqlstate.as_deref()),
+            (Some(1040), Some("08004"))
+        );
+        assert!(failure.message.contains("/run/db.sock"));
+    }
+
+    #[test]
+    fn a_missing_socket_says_where_it_looked() {
+        let address = Address::Unix("/run/db.sock".into());
+        let failure = of_connect(&address, &io::Error::from_raw_os_error(libc::ENOENT));
+        assert!(failure.message.contains("/run/db.sock"));
+        assert!(failure.hint.is_some());
+    }
+}

@@ -1,0 +1,83 @@
+//! One session and where it stands.
+
+use crate::workload::Session;
+
+/// A session with the times and counts that the driver keeps for it.
+pub struct Seat {
+    pub session: Box<dyn Session>,
+    pub stand: Stand,
+    /// Tokens of its links, by their number.
+    pub tokens: Vec<usize>,
+    /// The event in progress, or the next one.
+    pub cycle: u64,
+    pub in_event: bool,
+    /// When the event in progress was to begin, and when it did.
+    pub intended_ns: u64,
+    pub begun_ns: u64,
+    /// Queries answered inside the window.
+    pub queries: u64,
+    /// Number of the alarm that counts: an older one in the queue means nothing any more.
+    pub alarm: u64,
+    /// Pause before the next attempt to connect.
+    pub backoff_ns: u64,
+    /// Since when its link has been gone.
+    pub lost_ns: Option<u64>,
+    /// When the present attempt to connect began.
+    pub attempt_ns: u64,
+}
+
+/// What a seat waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// Its turn in the setup.
+    Unborn,
+    /// The connection of this token.
+    Connecting(usize),
+    /// The end of the pause before it connects again.
+    BackingOff(usize),
+    /// A place in the queue of the server's socket, which was full.
+    KnockingAgain(usize),
+    /// An answer.
+    Asking,
+    /// The end of a sleep that the session asked for.
+    Sleeping,
+    /// Leave to begin an event.
+    Parked,
+    /// Nothing: the session has ended.
+    Stopped,
+}
+
+/// Pauses between attempts to connect grow from the first to the last of these.
+const BACKOFF_NS_MIN: u64 = 10_000_000;
+const BACKOFF_NS_MAX: u64 = 1_000_000_000;
+
+impl Seat {
+    pub fn new(session: Box<dyn Session>, first_cycle: u64) -> Self {
+        Self {
+            session,
+            stand: Stand::Unborn,
+            tokens: Vec::new(),
+            cycle: first_cycle,
+            in_event: false,
+            intended_ns: 0,
+            begun_ns: 0,
+            queries: 0,
+            alarm: 0,
+            backoff_ns: BACKOFF_NS_MIN,
+            lost_ns: None,
+            attempt_ns: 0,
+        }
+    }
+
+    /// The pause before the next attempt; the one after will be twice as long.
+    pub fn back_off_ns(&mut self) -> u64 {
+        let pause = self.backoff_ns;
+        self.backoff_ns = (pause * 2).min(BACKOFF_NS_MAX);
+        pause
+    }
+
+    /// An attempt succeeded: the next pause is a short one again.
+    pub fn forget_back_off(&mut self) {
+        self.backoff_ns = BACKOFF_NS_MIN;
+    }
+}

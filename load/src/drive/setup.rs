@@ -1,0 +1,252 @@
+//! What every worker of a run is given, and what workers and controller say to one another.
+
+use super::socket::Address;
+use crate::outcome::Failure;
+use crate::record::Tally;
+use crate::wire::{Credentials, Options};
+use crate::workload::{Verdict, Workload};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The run as all workers see it. Read only.
+pub struct Setup {
+    pub address: Address,
+    pub credentials: Credentials,
+    pub options: Options,
+    pub workload: Arc<dyn Workload>,
+    /// Seats of the run, and the workers they are spread over.
+    pub seats: u32,
+    pub workers: u32,
+    pub seed: u64,
+    pub errors: ErrorPolicy,
+    pub connect_timeout_ns: u64,
+    /// For each answer before the load begins.
+    pub setup_timeout_ns: u64,
+    /// Events of the whole run, where they are limited.
+    pub events_max: Option<u64>,
+}
+
+impl Setup {
+    /// The seats of one worker: as many as the others', give or take one.
+    pub fn seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
+        (worker..self.seats).step_by(self.workers.max(1) as usize)
+    }
+
+    /// An empty tally of this run.
+    pub fn tally(&self) -> Tally {
+        let classes = self.workload.classes().len();
+        Tally::new(classes, !self.workload.is_single_query(), false)
+    }
+}
+
+/// What is done about an error of the server, by its code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorPolicy {
+    pub retry: Vec<u16>,
+    pub ignore: Codes,
+    /// Open a lost connection again, or end the run.
+    pub reconnect: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Codes {
+    All,
+    Only(Vec<u16>),
+}
+
+impl ErrorPolicy {
+    /// None where the error ends the run.
+    pub fn verdict(&self, code: u16) -> Option<Verdict> {
+        if self.retry.contains(&code) {
+            return Some(Verdict::Retry);
+        }
+        match &self.ignore {
+            Codes::All => Some(Verdict::Ignore),
+            Codes::Only(codes) => codes.contains(&code).then_some(Verdict::Ignore),
+        }
+    }
+}
+
+/// The moments that all workers share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    pub begin_ns: u64,
+    /// End of the warm-up, begin of the window.
+    pub open_ns: u64,
+    pub close_ns: u64,
+    /// 0: the whole window is one interval.
+    pub interval_ns: u64,
+}
+
+impl Timeline {
+    /// Where interval number `index` of the window ends.
+    pub fn interval_end_ns(&self, index: u32) -> u64 {
+        if self.interval_ns == 0 {
+            return self.close_ns;
+        }
+        let end = self
+            .interval_ns
+            .checked_mul(u64::from(index) + 1)
+            .and_then(|length| length.checked_add(self.open_ns))
+            .unwrap_or(u64::MAX);
+        // A last interval of next to no length would hold next to nothing.
+        if end.saturating_add(self.interval_ns / 100) >= self.close_ns {
+            self.close_ns
+        } else {
+            end
+        }
+    }
+}
+
+/// What the controller tells a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// All seats are ready: go.
+    Begin(Timeline),
+    /// Close the window at this time at the latest.
+    CloseBy(u64),
+    /// Both edges were measured: end the sessions, then the connections.
+    Release,
+}
+
+/// What a worker tells the controller.
+#[derive(Debug)]
+pub enum Report {
+    Ready {
+        server_version: String,
+    },
+    /// One interval of the window, in order.
+    Interval {
+        worker: u32,
+        tally: Box<Tally>,
+    },
+    /// The window is closed; every interval was sent before.
+    Closed {
+        cpu_ns: u64,
+        queries_by_seat: Vec<u64>,
+    },
+    /// Every session of the worker has ended by itself.
+    Idle,
+    /// The connections are closed. `unanswered` of them still waited for an answer, the longest
+    /// for so long.
+    Ended {
+        unanswered: u32,
+        longest_wait_ns: u64,
+    },
+    Failed(Box<Failure>),
+    /// Not of a worker: the process was asked to end.
+    Signal,
+}
+
+/// Where the controller leaves commands for one worker. Only looked at when the bell rang, so
+/// the request loop shares nothing with anybody.
+pub struct Mailbox {
+    commands: Mutex<Vec<Command>>,
+    bell: OwnedFd,
+}
+
+impl Mailbox {
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no pointers; the result is checked.
+        let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if bell < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and nobody else has it.
+        let bell = unsafe { OwnedFd::from_raw_fd(bell) };
+        Ok(Self {
+            commands: Mutex::new(Vec::new()),
+            bell,
+        })
+    }
+
+    /// A descriptor that becomes readable when a command comes.
+    pub fn bell(&self) -> io::Result<OwnedFd> {
+        self.bell.try_clone()
+    }
+
+    pub fn put(&self, command: Command) {
+        self.commands
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(command);
+        let one = 1u64;
+        // SAFETY: an eventfd takes eight bytes, the pointer is to a live local of that size.
+        // It only refuses when it is rung already.
+        unsafe {
+            libc::write(
+                self.bell.as_raw_fd(),
+                (&raw const one).cast(),
+                size_of::<u64>(),
+            );
+        }
+    }
+
+    pub fn take(&self) -> Vec<Command> {
+        std::mem::take(&mut self.commands.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn intervals_end_at_the_window_and_the_last_is_not_a_sliver() {
+        let timeline = Timeline {
+            begin_ns: 0,
+            open_ns: 1_000,
+            close_ns: 3_505,
+            interval_ns: 1_000,
+        };
+        assert_eq!(timeline.interval_end_ns(0), 2_000);
+        assert_eq!(timeline.interval_end_ns(1), 3_000);
+        assert_eq!(timeline.interval_end_ns(2), 3_505);
+        let sliver = Timeline {
+            close_ns: 3_005,
+            ..timeline
+        };
+        assert_eq!(sliver.interval_end_ns(1), 3_005);
+        let whole = Timeline {
+            interval_ns: 0,
+            ..timeline
+        };
+        assert_eq!(whole.interval_end_ns(0), 3_505);
+        assert_eq!(timeline.interval_end_ns(u32::MAX), 3_505);
+    }
+
+    #[test]
+    fn the_policy_knows_three_classes() {
+        let policy = ErrorPolicy {
+            retry: vec![1213],
+            ignore: Codes::Only(vec![1062]),
+            reconnect: true,
+        };
+        assert_eq!(policy.verdict(1213), Some(Verdict::Retry));
+        assert_eq!(policy.verdict(1062), Some(Verdict::Ignore));
+        assert_eq!(policy.verdict(1146), None);
+        let lenient = ErrorPolicy {
+            ignore: Codes::All,
+            ..policy
+        };
+        assert_eq!(lenient.verdict(1146), Some(Verdict::Ignore));
+        assert_eq!(lenient.verdict(1213), Some(Verdict::Retry));
+    }
+
+    #[test]
+    fn a_command_rings_the_bell() {
+        let mailbox = Mailbox::new().unwrap();
+        mailbox.put(Command::Release);
+        mailbox.put(Command::CloseBy(5));
+        assert_eq!(mailbox.take(), [Command::Release, Command::CloseBy(5)]);
+        assert!(mailbox.take().is_empty());
+        let mut count = [0u8; 8];
+        use std::io::Read as _;
+        std::fs::File::from(mailbox.bell().unwrap())
+            .read_exact(&mut count)
+            .unwrap();
+        assert_eq!(u64::from_ne_bytes(count), 2);
+    }
+}

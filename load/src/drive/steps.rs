@@ -1,0 +1,466 @@
+//! What a worker does for its sessions: carries out their steps, wakes them, connects them.
+
+use super::clock::seconds_ns;
+use super::engine::Engine;
+use super::failure::{self, CANNOT_CONNECT};
+use super::link::Link;
+use super::seat::Stand;
+use super::worker::{Connection, Phase, Worker};
+use crate::wire::{Login, Summary};
+use crate::workload::{self, Answer, Call, Reply, Request, Step, Verdict};
+use std::io;
+use std::time::Duration;
+
+/// A Unix socket whose queue is full tells nobody when it is not: look again after so long.
+const QUEUE_FULL_NS: u64 = 1_000_000;
+
+/// Why a session is called: as [`Call`], without what is borrowed.
+#[derive(Clone, Copy, Debug)]
+pub enum Cue {
+    Start,
+    Connected(usize),
+    Lost(workload::Link),
+    Event(u64),
+    /// The answer on this link.
+    Answer(usize, Verdict),
+    /// The answer to a request that has none.
+    NoAnswer,
+    Woken,
+    Finish,
+}
+
+const NO_ANSWER: Answer<'static> = Answer {
+    summary: Summary {
+        rows: 0,
+        affected_rows: 0,
+        last_insert_id: 0,
+        results: 0,
+        columns: 0,
+        warnings: 0,
+        status: 0,
+        failed: false,
+    },
+    error: None,
+    verdict: Verdict::Ignore,
+    prepared: None,
+    bytes: None,
+};
+
+impl<E: Engine> Worker<E> {
+    pub(super) fn start(&mut self, seat: usize) {
+        self.go_on(seat, Cue::Start);
+    }
+
+    /// Calls the session, and again as long as its steps are over at once.
+    #[inline]
+    pub(super) fn go_on(&mut self, seat_index: usize, first: Cue) {
+        let mut cue = first;
+        loop {
+            if self.phase == Phase::Over {
+                return;
+            }
+            self.out.clear();
+            let Some(seat) = self.seats.get_mut(seat_index) else {
+                return;
+            };
+            let answer;
+            let call = match cue {
+                Cue::Event(cycle) => Call::Event { cycle },
+                Cue::Answer(token, verdict) => {
+                    let Some(Connection { link, .. }) = self.links.get(token) else {
+                        return;
+                    };
+                    answer = Answer {
+                        summary: *link.summary(),
+                        error: link.error(),
+                        verdict,
+                        prepared: link.prepared(),
+                        bytes: Some(link.whole()),
+                    };
+                    Call::Answer(&answer)
+                }
+                Cue::NoAnswer => Call::Answer(&NO_ANSWER),
+                Cue::Start => Call::Start,
+                Cue::Connected(token) => {
+                    let Some(connection) = self.links.get(token) else {
+                        return;
+                    };
+                    let Some(agreed) = connection.link.agreed() else {
+                        return;
+                    };
+                    Call::Connected {
+                        link: connection.number,
+                        agreed,
+                    }
+                }
+                Cue::Lost(link) => Call::Lost(link),
+                Cue::Woken => Call::Woken,
+                Cue::Finish => Call::Finish,
+            };
+            let step = seat.session.next(call, &mut self.out);
+            match self.carry_out(seat_index, step) {
+                Some(next) => cue = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Carries out one step. Returns what the session is called with next, if at once.
+    #[inline]
+    fn carry_out(&mut self, seat_index: usize, step: Step) -> Option<Cue> {
+        match step {
+            Step::Send(request) => self.send(seat_index, request),
+            Step::EventEnd => {
+                self.end_event(seat_index);
+                self.next_event(seat_index)
+            }
+            Step::EventDropped => {
+                self.seats.get_mut(seat_index)?.in_event = false;
+                self.next_event(seat_index)
+            }
+            Step::Ready => self.ready(seat_index),
+            Step::Connect => self.connect_next(seat_index),
+            Step::Disconnect(number) => {
+                let token = *self
+                    .seats
+                    .get(seat_index)?
+                    .tokens
+                    .get(usize::from(number))?;
+                self.hang_up(token);
+                Some(Cue::Lost(number))
+            }
+            Step::Sleep(time) => {
+                self.sleep(seat_index, time);
+                None
+            }
+            Step::Stop => {
+                self.stop(seat_index);
+                None
+            }
+            Step::Fail(failure) => {
+                self.fail(*failure);
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, seat_index: usize, request: Request) -> Option<Cue> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let token = seat.tokens.get(usize::from(request.link)).copied();
+        let connection = token.and_then(|token| self.links.get_mut(token));
+        let (Some(token), Some(connection)) = (token, connection) else {
+            self.fail(failure::plain(
+                "a session asks on a connection that it never opened",
+            ));
+            return None;
+        };
+        if !connection.link.is_open() {
+            // It was lost while the session slept, or by the session's own will.
+            return Some(Cue::Lost(request.link));
+        }
+        seat.stand = Stand::Asking;
+        connection.sent_ns = self.now_ns;
+        let has_answer = request.reply != Reply::Nothing;
+        if has_answer {
+            connection.link.expect(request);
+        }
+        match connection.link.seal(&self.out, &mut self.spare) {
+            Ok(bytes) => {
+                self.tally.bytes_sent += bytes.len() as u64;
+                self.engine.send(token, bytes);
+            }
+            Err(error) => {
+                let failure = failure::of_wire(&self.setup.address, &error);
+                self.fail(failure);
+                return None;
+            }
+        }
+        if self.phase == Phase::Setup {
+            // Later the window ends in time whatever the server does; the setup would not.
+            self.alarm(seat_index, self.setup.setup_timeout_ns);
+        }
+        (!has_answer).then_some(Cue::NoAnswer)
+    }
+
+    /// Records the event in progress.
+    #[inline]
+    pub(super) fn end_event(&mut self, seat_index: usize) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        seat.in_event = false;
+        self.tally.events += 1;
+        self.tally
+            .response
+            .record_ns(self.now_ns.saturating_sub(seat.intended_ns));
+    }
+
+    /// Lets a seat that is between events begin the next one, when it is time.
+    #[inline]
+    pub(super) fn offer_event(&mut self, seat_index: usize) {
+        if let Some(cue) = self.next_event(seat_index) {
+            self.go_on(seat_index, cue);
+        }
+    }
+
+    #[inline]
+    fn next_event(&mut self, seat_index: usize) -> Option<Cue> {
+        let seat = self.seats.get_mut(seat_index)?;
+        seat.stand = Stand::Parked;
+        match self.phase {
+            Phase::Warmup | Phase::Measure => {}
+            Phase::Released => return Some(Cue::Finish),
+            Phase::Setup | Phase::Closed | Phase::Over => return None,
+        }
+        if self.setup.events_max.is_some_and(|max| seat.cycle >= max) {
+            return Some(Cue::Finish);
+        }
+        let cycle = seat.cycle;
+        // Every seat has its own numbers, so nobody has to be asked for the next.
+        seat.cycle += u64::from(self.setup.seats);
+        seat.in_event = true;
+        seat.intended_ns = self.now_ns;
+        seat.begun_ns = self.now_ns;
+        Some(Cue::Event(cycle))
+    }
+
+    /// The session is set up, or set up again after its link was lost.
+    fn ready(&mut self, seat_index: usize) -> Option<Cue> {
+        let seat = self.seats.get_mut(seat_index)?;
+        if seat.in_event {
+            // The event that the loss broke begins again. Its clock has not stopped.
+            return Some(Cue::Event(
+                seat.cycle.saturating_sub(u64::from(self.setup.seats)),
+            ));
+        }
+        seat.stand = Stand::Parked;
+        seat.alarm += 1;
+        if self.phase == Phase::Setup {
+            self.count_ready(seat_index);
+            return None;
+        }
+        self.next_event(seat_index)
+    }
+
+    fn sleep(&mut self, seat_index: usize, time: Duration) {
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.stand = Stand::Sleeping;
+        }
+        self.alarm(seat_index, seconds_ns(time.as_secs_f64()));
+    }
+
+    /// Rings for a seat after `pause_ns`, unless another alarm is set before.
+    fn alarm(&mut self, seat_index: usize, pause_ns: u64) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        seat.alarm += 1;
+        self.timers
+            .set(self.now_ns.saturating_add(pause_ns), seat_index, seat.alarm);
+    }
+
+    /// An alarm rang.
+    pub(super) fn ring(&mut self, seat_index: usize, alarm: u64) {
+        let Some(seat) = self.seats.get(seat_index) else {
+            return;
+        };
+        if seat.alarm != alarm {
+            return;
+        }
+        match seat.stand {
+            Stand::Sleeping => self.go_on(seat_index, Cue::Woken),
+            Stand::BackingOff(token) => self.connect(token),
+            Stand::KnockingAgain(token) => self.open_socket(token),
+            Stand::Asking if self.phase == Phase::Setup => {
+                let statement = seat.session.statement();
+                self.fail(failure::of_silence(&self.setup.address, statement));
+            }
+            Stand::Connecting(token) => self.not_connected(token, &io::ErrorKind::TimedOut.into()),
+            Stand::Unborn | Stand::Asking | Stand::Parked | Stand::Stopped => {}
+        }
+    }
+
+    /// Connects the first link of the session that is not open, or a new one.
+    fn connect_next(&mut self, seat_index: usize) -> Option<Cue> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let closed = seat
+            .tokens
+            .iter()
+            .copied()
+            .find(|token| self.links.get(*token).is_none_or(|c| c.link.is_closed()));
+        let token = closed.unwrap_or_else(|| {
+            let number = seat.tokens.len();
+            seat.tokens.push(self.links.len());
+            self.links.push(Connection {
+                link: Link::default(),
+                seat: seat_index,
+                number: number as workload::Link,
+                sent_ns: 0,
+            });
+            self.links.len() - 1
+        });
+        if self.phase >= Phase::Closed {
+            return Some(Cue::Finish);
+        }
+        if self.seats.get(seat_index)?.lost_ns.is_some() {
+            self.connect_later(token);
+        } else {
+            self.connect(token);
+        }
+        None
+    }
+
+    fn connect(&mut self, token: usize) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        if let Some(seat) = self.seats.get_mut(connection.seat) {
+            seat.attempt_ns = self.now_ns;
+        }
+        self.open_socket(token);
+    }
+
+    /// Opens the socket of a link. What comes of it is an event.
+    fn open_socket(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let connected = self.setup.address.connect();
+        let (socket, connecting) = match connected {
+            Ok(opened) => opened,
+            Err(error) => return self.not_connected(token, &error),
+        };
+        if let Err(error) = self.engine.attach(token, socket, connecting) {
+            let failure = failure::of_connect(&self.setup.address, &error);
+            return self.fail(failure);
+        }
+        // The server speaks first, so the login may wait for it from now on.
+        let (credentials, options) = (&self.setup.credentials, &self.setup.options);
+        connection
+            .link
+            .log_in(Login::new(credentials.clone(), options.clone()));
+        let timeout_ns = self.setup.connect_timeout_ns;
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.stand = Stand::Connecting(token);
+        }
+        self.alarm(seat_index, timeout_ns);
+    }
+
+    /// A connection could not be made.
+    #[cold]
+    pub(super) fn not_connected(&mut self, token: usize, error: &io::Error) {
+        self.tick();
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        connection.link.close();
+        self.engine.detach(token);
+        if error.kind() == io::ErrorKind::WouldBlock {
+            return self.knock_again(token);
+        }
+        if self.phase == Phase::Setup {
+            let failure = failure::of_connect(&self.setup.address, error);
+            return self.fail(failure);
+        }
+        self.count_error(token, CANNOT_CONNECT, "HY000", &error.to_string());
+        self.connect_later(token);
+    }
+
+    /// The queue of the server's socket is full: waits in front of it, but not for ever.
+    fn knock_again(&mut self, token: usize) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        if self.now_ns.saturating_sub(seat.attempt_ns) > self.setup.connect_timeout_ns {
+            return self.not_connected(token, &io::ErrorKind::TimedOut.into());
+        }
+        seat.stand = Stand::KnockingAgain(token);
+        self.alarm(seat_index, QUEUE_FULL_NS);
+    }
+
+    /// Tries to connect after a pause that grows with every attempt.
+    pub(super) fn connect_later(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        connection.link.close();
+        self.engine.detach(token);
+        if self.phase >= Phase::Closed {
+            return self.stop(seat_index);
+        }
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        seat.stand = Stand::BackingOff(token);
+        let pause_ns = seat.back_off_ns();
+        self.alarm(seat_index, pause_ns);
+    }
+
+    /// Closes a link, with a word of goodbye where it is idle.
+    pub(super) fn hang_up(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        if connection.link.is_closed() {
+            return;
+        }
+        self.out.clear();
+        connection.link.put_goodbye(&mut self.out);
+        if !self.out.is_empty()
+            && let Ok(bytes) = connection.link.seal(&self.out, &mut self.spare)
+        {
+            self.engine.send(token, bytes);
+        }
+        connection.link.close();
+        self.engine.detach(token);
+    }
+
+    /// The session has ended; so do its connections.
+    pub(super) fn stop(&mut self, seat_index: usize) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        if seat.stand == Stand::Stopped {
+            return;
+        }
+        let born_in_setup = self.phase == Phase::Setup;
+        seat.stand = Stand::Stopped;
+        seat.in_event = false;
+        for place in 0..seat.tokens.len() {
+            let token = self
+                .seats
+                .get(seat_index)
+                .and_then(|seat| seat.tokens.get(place));
+            if let Some(token) = token.copied() {
+                self.hang_up(token);
+            }
+        }
+        if born_in_setup {
+            self.count_ready(seat_index);
+        }
+        self.count_stopped();
+    }
+
+    /// After the release: ends a session that waits for nothing but leave.
+    pub(super) fn finish_if_free(&mut self, seat_index: usize) {
+        let Some(seat) = self.seats.get(seat_index) else {
+            return;
+        };
+        match seat.stand {
+            Stand::Parked => self.go_on(seat_index, Cue::Finish),
+            Stand::Sleeping
+            | Stand::BackingOff(_)
+            | Stand::KnockingAgain(_)
+            | Stand::Connecting(_)
+            | Stand::Unborn => self.stop(seat_index),
+            Stand::Asking | Stand::Stopped => {}
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! One worker: one thread, one engine, and the seats that are its own.
+//!
+//! The loop is made so that a query costs two movements of bytes, one look at the clock and
+//! some arithmetic: no lock, no allocation, no shared memory, no formatting. What happens
+//! rarely (edges of intervals, commands, lost connections) is kept out of its way.
+
+use super::clock;
+use super::engine::{Engine, Event};
+use super::link::Link;
+use super::seat::{Seat, Stand};
+use super::setup::{Command, Mailbox, Report, Setup, Timeline};
+use super::timers::Timers;
+use crate::outcome::Failure;
+use crate::record::Tally;
+use crate::workload;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+/// Connections of one worker that are opened at the same time before the load begins.
+const SETUP_AT_ONCE: usize = 64;
+/// How long answers may still come after the release.
+const DRAIN_NS: u64 = 1_000_000_000;
+
+pub struct Worker<E> {
+    pub(super) number: u32,
+    pub(super) setup: Arc<Setup>,
+    pub(super) engine: E,
+    pub(super) links: Vec<Connection>,
+    pub(super) seats: Vec<Seat>,
+    pub(super) timers: Timers,
+    pub(super) tally: Tally,
+    /// The clock as it was last read.
+    pub(super) now_ns: u64,
+    pub(super) phase: Phase,
+    pub(super) out: Vec<u8>,
+    pub(super) spare: Vec<u8>,
+    reports: Sender<Report>,
+    mailbox: Arc<Mailbox>,
+    timeline: Timeline,
+    /// When the next thing of the timeline is due.
+    next_edge_ns: u64,
+    interval: u32,
+    cpu_opened_ns: u64,
+    /// Seats that have not begun their setup.
+    unborn: std::ops::Range<usize>,
+    /// Seats that are in it.
+    in_setup: usize,
+    stopped: usize,
+}
+
+/// A link, and whose it is.
+pub struct Connection {
+    pub link: Link,
+    pub seat: usize,
+    pub number: workload::Link,
+    /// When its request was sent.
+    pub sent_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Sessions connect and prepare.
+    Setup,
+    Warmup,
+    Measure,
+    /// The window is closed; answers that are due may come.
+    Closed,
+    /// Sessions end.
+    Released,
+    Over,
+}
+
+impl<E: Engine> Worker<E> {
+    /// A worker with its seats. Made on the thread that runs it.
+    ///
+    /// # Errors
+    /// Where a session cannot be made.
+    pub fn new(
+        number: u32,
+        setup: Arc<Setup>,
+        engine: E,
+        mailbox: Arc<Mailbox>,
+        reports: Sender<Report>,
+    ) -> Result<Self, Box<Failure>> {
+        let mut seats = Vec::new();
+        for index in setup.seats_of(number) {
+            let seat = workload::Seat {
+                index,
+                count: setup.seats,
+                worker: number,
+                seed: setup.seed,
+            };
+            let session = setup.workload.session(seat).map_err(Box::new)?;
+            seats.push(Seat::new(session, u64::from(index)));
+        }
+        Ok(Self {
+            number,
+            tally: setup.tally(),
+            setup,
+            engine,
+            links: Vec::new(),
+            timers: Timers::default(),
+            now_ns: clock::now_ns(),
+            phase: Phase::Setup,
+            out: Vec::with_capacity(4096),
+            spare: Vec::new(),
+            reports,
+            mailbox,
+            timeline: Timeline {
+                begin_ns: u64::MAX,
+                open_ns: u64::MAX,
+                close_ns: u64::MAX,
+                interval_ns: 0,
+            },
+            next_edge_ns: u64::MAX,
+            interval: 0,
+            cpu_opened_ns: 0,
+            unborn: 0..seats.len(),
+            in_setup: 0,
+            stopped: 0,
+            seats,
+        })
+    }
+
+    /// Works until the run is over.
+    pub fn run(mut self) {
+        while self.phase != Phase::Over {
+            self.begin_setups();
+            let due_ns = self
+                .next_edge_ns
+                .min(self.timers.next_ns().unwrap_or(u64::MAX));
+            let timeout = (due_ns != u64::MAX).then(|| due_ns.saturating_sub(self.now_ns));
+            let events = match self.engine.wait(timeout) {
+                Ok(events) => events,
+                Err(error) => {
+                    self.fail(super::failure::plain(format!(
+                        "waiting for sockets: {error}"
+                    )));
+                    return;
+                }
+            };
+            for index in 0..events {
+                self.take_event(index);
+            }
+            self.now_ns = clock::now_ns();
+            self.cross_edges();
+            while let Some((_, seat, alarm)) = self.timers.pop_due(self.now_ns) {
+                self.ring(seat, alarm);
+            }
+        }
+    }
+
+    #[inline]
+    fn take_event(&mut self, index: usize) {
+        let (token, event) = self.engine.event(index);
+        match event {
+            Event::Bytes(bytes) => {
+                let Some(connection) = self.links.get_mut(token) else {
+                    return;
+                };
+                self.tally.bytes_received += bytes.len() as u64;
+                self.out.clear();
+                let heard = connection.link.hear(bytes, &mut self.out, &mut self.spare);
+                self.heard(token, heard);
+            }
+            Event::Connected | Event::Nothing => {}
+            Event::Woken => self.obey(),
+            Event::Closed(error) => self.closed(token, error),
+        }
+    }
+
+    /// Reads the clock, and does what the timeline has due by then.
+    #[inline]
+    pub(super) fn tick(&mut self) {
+        self.now_ns = clock::now_ns();
+        if self.now_ns >= self.next_edge_ns {
+            self.cross_edges();
+        }
+    }
+
+    fn cross_edges(&mut self) {
+        while self.now_ns >= self.next_edge_ns {
+            match self.phase {
+                Phase::Warmup => self.open_window(),
+                Phase::Measure => self.end_interval(),
+                Phase::Released => return self.end(),
+                Phase::Setup | Phase::Closed | Phase::Over => return,
+            }
+        }
+    }
+
+    fn open_window(&mut self) {
+        self.tally.take();
+        self.seats.iter_mut().for_each(|seat| seat.queries = 0);
+        self.cpu_opened_ns = clock::thread_cpu_ns();
+        self.phase = Phase::Measure;
+        self.next_edge_ns = self.timeline.interval_end_ns(0);
+    }
+
+    fn end_interval(&mut self) {
+        let tally = Box::new(self.tally.take());
+        self.report(Report::Interval {
+            worker: self.number,
+            tally,
+        });
+        if self.next_edge_ns >= self.timeline.close_ns {
+            self.phase = Phase::Closed;
+            self.next_edge_ns = u64::MAX;
+            self.report(Report::Closed {
+                cpu_ns: clock::thread_cpu_ns().saturating_sub(self.cpu_opened_ns),
+                queries_by_seat: self.seats.iter().map(|seat| seat.queries).collect(),
+            });
+        } else {
+            self.interval += 1;
+            self.next_edge_ns = self.timeline.interval_end_ns(self.interval);
+        }
+    }
+
+    pub(super) fn report(&self, report: Report) {
+        // The controller only goes away when the process does.
+        let _ = self.reports.send(report);
+    }
+
+    /// The run has failed.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.phase = Phase::Over;
+        self.report(Report::Failed(Box::new(failure)));
+    }
+
+    fn obey(&mut self) {
+        for command in self.mailbox.take() {
+            self.now_ns = clock::now_ns();
+            match command {
+                Command::Begin(timeline) => self.begin(timeline),
+                Command::CloseBy(at_ns) => self.close_by(at_ns),
+                Command::Release => self.release(),
+            }
+        }
+    }
+
+    fn begin(&mut self, timeline: Timeline) {
+        self.timeline = timeline;
+        self.phase = Phase::Warmup;
+        self.next_edge_ns = timeline.open_ns;
+        // Without a warm-up the window opens before the first request, not after it.
+        self.cross_edges();
+        for seat in 0..self.seats.len() {
+            if self
+                .seats
+                .get(seat)
+                .is_some_and(|seat| seat.stand == Stand::Parked)
+            {
+                self.offer_event(seat);
+            }
+        }
+    }
+
+    fn close_by(&mut self, at_ns: u64) {
+        self.timeline.open_ns = self.timeline.open_ns.min(at_ns);
+        self.timeline.close_ns = self.timeline.close_ns.min(at_ns);
+        if self.phase == Phase::Setup {
+            self.phase = Phase::Warmup;
+        }
+        if self.phase <= Phase::Measure {
+            self.next_edge_ns = self.next_edge_ns.min(at_ns);
+        }
+        self.cross_edges();
+    }
+
+    /// Lets the sessions end, those first that wait for nothing.
+    fn release(&mut self) {
+        self.phase = Phase::Released;
+        self.next_edge_ns = self.now_ns + DRAIN_NS;
+        for seat in 0..self.seats.len() {
+            self.finish_if_free(seat);
+        }
+        self.end_if_all_stopped();
+    }
+
+    /// One more session has ended.
+    pub(super) fn count_stopped(&mut self) {
+        self.stopped += 1;
+        if self.stopped == self.seats.len() && self.phase < Phase::Closed {
+            self.report(Report::Idle);
+        }
+        self.end_if_all_stopped();
+    }
+
+    fn end_if_all_stopped(&mut self) {
+        if self.phase == Phase::Released && self.stopped == self.seats.len() {
+            self.end();
+        }
+    }
+
+    /// Says goodbye where somebody listens, and tells who never answered.
+    fn end(&mut self) {
+        let mut unanswered = 0;
+        let mut longest_wait_ns = 0;
+        for token in 0..self.links.len() {
+            if let Some(connection) = self.links.get(token)
+                && connection.link.is_waiting()
+            {
+                unanswered += 1;
+                longest_wait_ns =
+                    longest_wait_ns.max(self.now_ns.saturating_sub(connection.sent_ns));
+            }
+            self.hang_up(token);
+        }
+        self.phase = Phase::Over;
+        self.report(Report::Ended {
+            unanswered,
+            longest_wait_ns,
+        });
+    }
+
+    /// Begins as many setups as may go on at the same time.
+    fn begin_setups(&mut self) {
+        while self.phase == Phase::Setup && self.in_setup < SETUP_AT_ONCE {
+            let Some(seat) = self.unborn.next() else {
+                break;
+            };
+            self.in_setup += 1;
+            self.start(seat);
+        }
+    }
+
+    /// A seat of the setup is ready.
+    pub(super) fn count_ready(&mut self, seat: usize) {
+        self.in_setup -= 1;
+        if self.in_setup > 0 || !self.unborn.is_empty() {
+            return;
+        }
+        // A script that opens no connection has no server either.
+        let token = self.seats.get(seat).and_then(|seat| seat.tokens.first());
+        let server_version = token
+            .and_then(|token| self.links.get(*token)?.link.agreed())
+            .map(|agreed| agreed.server_version.clone())
+            .unwrap_or_default();
+        self.report(Report::Ready { server_version });
+    }
+}
