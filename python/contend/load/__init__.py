@@ -3,9 +3,10 @@
 The lab sees only the `Load` protocol, so its tests run against `FakeLoad` and no process.
 """
 
+from contend.load.errors import LoadFailed
 from contend.load.fake import FakeLoad
 from contend.load.plan import Address, plan_of
-from contend.load.process import Load, LoadFailed, LoadProcess, find_program
+from contend.load.process import Load, LoadProcess, find_program
 
 __all__ = [
     "Address",

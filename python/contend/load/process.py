@@ -1,70 +1,31 @@
 """One run of contend-load as a process: plan in, outcomes out, never longer than planned.
 
 The program answers on its standard output, one JSON document a line, and speaks to people on its
-standard error, of which the end is kept for the error message. It lives in a process group of its
-own, so that Ctrl-C reaches the lab alone and the lab decides; it dies with the lab, however the
-lab dies.
+standard error, of which the end is kept for the error message.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import json
 import os
-import selectors
 import shutil
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from contend.errors import RequestError, WorkError
+from contend.errors import RequestError
+from contend.load.child import PROGRAM, Child
+from contend.load.errors import LoadFailed
 from contend.load.plan import planned_s
 
 OUTCOME_VERSION = 1
-PROGRAM = "contend-load"
-
 Outcome = dict[str, Any]
 OnEvent = Callable[[Outcome], None]
 
 GRACE_S = 20.0
 """How much longer than planned a run may take: connecting, the last answers, the summary."""
-
-END_GRACE_S = 3.0
-"""How long a run that was told to stop may take to do so before it is killed."""
-
-LINE_BYTES_MAX = 64 * 1024 * 1024
-STDERR_BYTES_KEPT = 4096
-PR_SET_PDEATHSIG = 1
-
-_libc = ctypes.CDLL(None)
-
-
-class LoadFailed(WorkError):
-    """A run gave no result.
-
-    Attributes:
-        code, sqlstate, statement: of the server's refusal, where there was one.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        hint: str | None = None,
-        detail: str | None = None,
-        code: int | None = None,
-        sqlstate: str | None = None,
-        statement: str | None = None,
-    ) -> None:
-        super().__init__(message, hint=hint, detail=detail)
-        self.code = code
-        self.sqlstate = sqlstate
-        self.statement = statement
 
 
 class Load(Protocol):
@@ -117,9 +78,9 @@ class LoadProcess:
         connect_s = float(plan["server"].get("connect_timeout_s", 10.0))
         limit_s = planned_s(plan) + connect_s + self.grace_s
         last: Outcome | None = None
-        with _Child([str(self.program), "run", "-"], env) as child:
+        with Child([str(self.program), "run", "-"], env) as child:
             child.send(json.dumps(plan).encode())
-            for line in child.lines(time.monotonic() + limit_s):
+            for line in child.lines(limit_s=limit_s):
                 last = _parse(line)
                 on_event(last)
             code = child.wait()
@@ -161,93 +122,3 @@ def _parse(line: bytes) -> Outcome:
             hint="Install both from the same version of contend.",
         )
     return outcome
-
-
-class _Child:
-    """A child process whose standard streams are read without a thread and within a deadline."""
-
-    def __init__(self, argv: list[str], env: Mapping[str, str]) -> None:
-        self._process = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **env},
-            process_group=0,
-            preexec_fn=_die_with_parent,  # one prctl call: no Python state is touched in the child
-        )
-        self._stderr = bytearray()
-
-    def __enter__(self) -> _Child:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None:
-                # A program that died early leaves what was not yet written to it unwritable.
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
-
-    def send(self, data: bytes) -> None:
-        stdin = self._process.stdin
-        assert stdin is not None
-        # A program that refuses to start closes its input; its own words say why.
-        with contextlib.suppress(BrokenPipeError):
-            stdin.write(data)
-            stdin.close()
-
-    def lines(self, deadline: float) -> Iterator[bytes]:
-        """The lines of standard output until it is closed; LoadFailed at the deadline."""
-        stdout, stderr = self._process.stdout, self._process.stderr
-        assert stdout is not None and stderr is not None
-        pending = bytearray()
-        with selectors.DefaultSelector() as selector:
-            selector.register(stdout, selectors.EVENT_READ)
-            selector.register(stderr, selectors.EVENT_READ)
-            while selector.get_map():
-                remaining_s = deadline - time.monotonic()
-                ready = selector.select(remaining_s) if remaining_s > 0 else []
-                if not ready:
-                    raise LoadFailed(
-                        f"{PROGRAM} did not end in its time and was stopped",
-                        hint="The server may hang; its error log and process list may say why.",
-                        detail=self.stderr_tail() or None,
-                    )
-                for key, _ in ready:
-                    chunk = os.read(key.fd, 65536)
-                    if not chunk:
-                        selector.unregister(key.fileobj)
-                    elif key.fileobj is stderr:
-                        self._stderr = (self._stderr + chunk)[-STDERR_BYTES_KEPT:]
-                    else:
-                        pending += chunk
-                        if len(pending) > LINE_BYTES_MAX:
-                            raise LoadFailed(f"{PROGRAM} wrote a line without end")
-                        *whole, rest = pending.split(b"\n")
-                        pending = bytearray(rest)
-                        yield from (bytes(line) for line in whole if line.strip())
-        if pending.strip():
-            yield bytes(pending)
-
-    def stderr_tail(self) -> str:
-        return self._stderr.decode(errors="replace").strip()
-
-    def wait(self) -> int:
-        """The exit code; streams are closed already, so the process is all but gone."""
-        try:
-            return self._process.wait(END_GRACE_S)
-        except subprocess.TimeoutExpired:
-            raise LoadFailed(f"{PROGRAM} closed its output and did not exit") from None
-
-    def _end(self) -> None:
-        """Stop the process, gently first. Does nothing where it has ended."""
-        for stop in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is None:
-                self._process.send_signal(stop)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(END_GRACE_S)
-
-
-def _die_with_parent() -> None:
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

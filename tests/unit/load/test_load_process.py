@@ -117,7 +117,7 @@ def test_the_end_of_standard_error_is_kept_and_bounded(program: Program) -> None
 def test_a_run_that_hangs_is_ended(
     program: Program, stubborn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.load.process.END_GRACE_S", 0.2)
+    monkeypatch.setattr("contend.load.child.END_GRACE_S", 0.2)
     pid_file = tmp_path / "pid"
     body = f"""
         if {stubborn}:
