@@ -6,34 +6,41 @@ files      copying and checking files
 workspace  a folder for one private server's data, removed with its owner
 """
 
+from contend.datasets.build import DatasetSource, provide
 from contend.datasets.cache import Dataset, drop, list_datasets, restore
+from contend.datasets.engines import engine_options
 from contend.datasets.errors import (
     DatasetInUse,
+    DiskFull,
     EngineMissing,
+    LoadingDeclined,
     LoadingFailed,
     SnapshotDamaged,
-    TableNotOurs,
     UnknownDataset,
 )
+from contend.datasets.existing import TABLE, drop_on, ensure_on
 from contend.datasets.key import dataset_key, key_inputs
 from contend.datasets.workspace import workspace
-
-TABLE = "sbtest"
-"""The table of the schema `sbtest`, in the database of the schema's name."""
 
 __all__ = [
     "TABLE",
     "Dataset",
     "DatasetInUse",
+    "DatasetSource",
+    "DiskFull",
     "EngineMissing",
+    "LoadingDeclined",
     "LoadingFailed",
     "SnapshotDamaged",
-    "TableNotOurs",
     "UnknownDataset",
     "dataset_key",
     "drop",
+    "drop_on",
+    "engine_options",
+    "ensure_on",
     "key_inputs",
     "list_datasets",
+    "provide",
     "restore",
     "workspace",
 ]

@@ -17,8 +17,8 @@ class EngineMissing(RequestError):
     """The server does not have the storage engine."""
 
 
-class TableNotOurs(RequestError):
-    """A table of that name exists on a server that is not ours, and contend did not make it."""
+class LoadingDeclined(RequestError):
+    """Rows were to be loaded into a server that is not ours, and nobody agreed."""
 
 
 class LoadingFailed(WorkError):
@@ -27,3 +27,7 @@ class LoadingFailed(WorkError):
 
 class SnapshotDamaged(WorkError):
     """A kept dataset is not what was stored."""
+
+
+class DiskFull(WorkError):
+    """There is no room for a dataset; nothing of it was kept."""

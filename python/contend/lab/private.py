@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from contend.datasets import TABLE, Dataset
+from contend.datasets import TABLE, Dataset, engine_options
 from contend.errors import ContendError
 from contend.lab.stage import Ready, Server
 from contend.load import Address
@@ -102,7 +102,8 @@ class PrivateStage:
         self._differing = {}
         self._warmed = None
         self._files_cached = None
-        truncated = self._server.start(cell.server.options)
+        needed = engine_options(cell.data.engine)
+        truncated = self._server.start({**needed, **cell.server.options})
         self._truncated = {one.name: one for one in truncated}
         self._options = dict(cell.server.options)
 

@@ -5,12 +5,14 @@ The lab sees only the `Load` protocol, so its tests run against `FakeLoad` and n
 
 from contend.load.errors import LoadFailed
 from contend.load.fake import FakeLoad
+from contend.load.fill import FillProcess
 from contend.load.plan import Address, plan_of
 from contend.load.process import Load, LoadProcess, find_program
 
 __all__ = [
     "Address",
     "FakeLoad",
+    "FillProcess",
     "Load",
     "LoadFailed",
     "LoadProcess",

@@ -81,14 +81,14 @@ class LoadProcess:
         with Child([str(self.program), "run", "-"], env) as child:
             child.send(json.dumps(plan).encode())
             for line in child.lines(limit_s=limit_s):
-                last = _parse(line)
+                last = parse(line)
                 on_event(last)
             code = child.wait()
             tail = child.stderr_tail()
-        return _judge(last, code, tail)
+        return judge(last, code, tail)
 
 
-def _judge(last: Outcome | None, code: int, tail: str) -> Outcome:
+def judge(last: Outcome | None, code: int, tail: str) -> Outcome:
     """The `done` outcome, or the reason why there is none."""
     kind = last.get("type") if last else None
     if last is not None and kind == "done" and code == 0:
@@ -105,7 +105,7 @@ def _judge(last: Outcome | None, code: int, tail: str) -> Outcome:
     raise LoadFailed(f"{PROGRAM} ended with {how} and no result", detail=tail or None)
 
 
-def _parse(line: bytes) -> Outcome:
+def parse(line: bytes) -> Outcome:
     try:
         outcome = json.loads(line)
     except ValueError:

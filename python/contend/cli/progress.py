@@ -1,0 +1,219 @@
+"""What `contend run` shows while it works: a live display on a terminal, plain lines elsewhere.
+
+Both write to standard error, so that standard output is the result alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from contend.lab import events
+from contend.units import format_count, format_duration, format_size
+
+PLAIN_STEP = 0.1
+"""Without a terminal, long steps are told at each tenth."""
+
+
+class Display(Protocol):
+    """A listener of the lab with a beginning and an end."""
+
+    def __call__(self, event: events.Event) -> None: ...
+    def paused(self) -> AbstractContextManager[None]:
+        """Keep still while the user is asked something."""
+        ...
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+def display_on(console: Console) -> Display:
+    """The display that fits where `console` writes."""
+    return LiveDisplay(console) if console.is_terminal else PlainDisplay(console)
+
+
+class Clock:
+    """How long the rest will take, from what the runs so far took."""
+
+    def __init__(self, began: events.Began) -> None:
+        self._started = time.monotonic()
+        self._left = began.total - began.ended
+        self._expected_s = began.load_s * self._left / max(1, began.total)
+        self._done = 0
+
+    def run_ended(self) -> None:
+        self._done += 1
+
+    @property
+    def left_s(self) -> float:
+        spent_s = time.monotonic() - self._started
+        if self._done == 0:
+            return max(0.0, self._expected_s - spent_s)
+        return spent_s / self._done * (self._left - self._done)
+
+
+def label(cell: Mapping[str, object]) -> str:
+    """`key_cache_segments=32 points=10 connections=64`."""
+    return " ".join(f"{path.rpartition('.')[2]}={level}" for path, level in cell.items())
+
+
+class PlainDisplay:
+    """One line a step, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._shown: tuple[str, float] = ("", 0.0)
+        self._total = 0
+        self._clock: Clock | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def __call__(self, event: events.Event) -> None:
+        match event:
+            case events.Notice(text):
+                self._say(text)
+            case events.Progress():
+                self._progress(event)
+            case events.Began():
+                self._total = event.total
+                self._clock = Clock(event)
+                self._say(f"{event.total - event.ended} runs to make in {event.folder}")
+            case events.RunEnded(record):
+                self._run_ended(record.run, label(record.cell), _outcome(event))
+
+    def _run_ended(self, run: int, cell: str, outcome: str) -> None:
+        left = ""
+        if self._clock is not None:
+            self._clock.run_ended()
+            left = f"  ({format_duration(self._clock.left_s)} left)"
+        self._say(f"run {run}/{self._total}  {cell}: {outcome}{left}")
+
+    def _progress(self, event: events.Progress) -> None:
+        share = event.done / max(1, event.total)
+        what, shown = self._shown
+        if what != event.what or share >= shown + PLAIN_STEP or (share >= 1.0 > shown):
+            self._shown = (event.what, share)
+            self._say(f"{event.what}: {share:.0%}")
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class LiveDisplay:
+    """One moving line for the long steps, one for all runs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[state]}"),
+            console=console,
+            transient=True,
+        )
+        self._step: TaskID | None = None
+        self._step_started = 0.0
+        self._runs: TaskID | None = None
+        self._clock: Clock | None = None
+        self._where = ""
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self._progress.stop()
+        yield
+        self._progress.start()
+
+    def __call__(self, event: events.Event) -> None:
+        match event:
+            case events.Notice(text):
+                self._progress.console.print(text, markup=False, highlight=False)
+            case events.Progress():
+                self._show_step(event)
+            case events.Began():
+                self._clock = Clock(event)
+                self._runs = self._progress.add_task(
+                    "runs", total=event.total, completed=event.ended, state=""
+                )
+            case events.RunBegan():
+                self._where = f"block {event.block}/{event.blocks}  {label(event.cell)}"
+                self._show_runs("")
+            case events.Pace(_, qps):
+                self._show_runs(f"{format_count(qps)} q/s")
+            case events.RunEnded(record):
+                self._run_ended(event)
+                if record.status != "ok":
+                    message = (record.error or {}).get("message", "")
+                    self._progress.console.print(
+                        f"run {record.run} ({label(record.cell)}) {record.status}: {message}",
+                        markup=False,
+                        highlight=False,
+                    )
+
+    def _show_step(self, event: events.Progress) -> None:
+        if self._step is None:
+            self._step = self._progress.add_task(event.what, total=event.total, state="")
+            self._step_started = time.monotonic()
+        elapsed_s = max(1e-6, time.monotonic() - self._step_started)
+        rate = event.done / elapsed_s
+        shown = f"{format_count(rate)} rows/s" if event.unit == "rows" else f"{format_size(rate)}/s"
+        left_s = (event.total - event.done) / rate if rate > 0 else 0.0
+        self._progress.update(
+            self._step,
+            description=event.what,
+            completed=event.done,
+            total=event.total,
+            state=f"{shown}  {format_duration(left_s)} left",
+        )
+        if event.done >= event.total:
+            self._progress.remove_task(self._step)
+            self._step = None
+
+    def _run_ended(self, event: events.RunEnded) -> None:
+        if self._clock is not None:
+            self._clock.run_ended()
+        if self._runs is not None:
+            self._progress.advance(self._runs)
+        self._show_runs(_outcome(event))
+
+    def _show_runs(self, pace: str) -> None:
+        if self._runs is None or self._clock is None:
+            return
+        left = format_duration(self._clock.left_s)
+        done = self._progress.tasks[self._progress.task_ids.index(self._runs)]
+        self._progress.update(
+            self._runs,
+            state=f"{done.completed:.0f}/{done.total:.0f}  {self._where}  {pace}  {left} left",
+        )
+
+
+def _outcome(event: events.RunEnded) -> str:
+    record = event.record
+    if record.done is not None:
+        marks = ", ".join(sorted({str(warning["code"]) for warning in record.warnings}))
+        return f"{record.done['qps']:,.0f} q/s" + (f"  [{marks}]" if marks else "")
+    return f"{record.status}: {(record.error or {}).get('message', '')}"

@@ -1,0 +1,266 @@
+"""The stage of a server that is not ours: options are set in place and put back, data are added
+beside what is there, and nothing is started or stopped.
+
+What the options were is written to the run folder before the first is changed, so that a resumed
+run puts back what was there before the first session and not what a killed one left behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pymysql
+
+from contend.datasets import TABLE
+from contend.errors import ContendError
+from contend.lab.errors import NeedsRestart, OtherServer
+from contend.lab.events import Listener, Notice
+from contend.lab.stage import Ready
+from contend.load import Address
+from contend.probes import Expected, Sight
+from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE
+from contend.servers.errors import OptionRejected
+from contend.servers.options import as_number, as_text, normal_name
+from contend.spec import CellSpec, DataSpec, Level
+from contend.warm import Table, Warmed, disturbs, warmer_of
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+    from contend.servers import Truncated
+    from contend.servers.existing import ExistingServer
+
+ORIGINALS_NAME = "server-options-before.json"
+CONTROL_TIMEOUT_S = 600
+
+NO_MATTER = frozenset({"skip_grant_tables"})
+"""Options that only make a private server reachable; elsewhere they have no meaning."""
+
+_ER_READ_ONLY = 1238
+
+Provide = Callable[[DataSpec], Mapping[str, Any]]
+"""See that the server has the data; what the record says of them."""
+
+
+class BorrowedStage:
+    """A server that a DSN names.
+
+    Args:
+        server: the server.
+        provide: puts the data there.
+        run_folder: where the original options are written.
+        listen: is told what is put back.
+    """
+
+    def __init__(
+        self, server: ExistingServer, provide: Provide, run_folder: Path, listen: Listener
+    ) -> None:
+        self._server = server
+        self._provide = provide
+        self._originals_path = run_folder / ORIGINALS_NAME
+        self._listen = listen
+        self._identity = server.identity()
+        self._now = server.variables()
+        self._pid = server.pid()
+        self._originals: dict[str, str] = self._read_originals()
+        self._asked: dict[str, str] = {}
+        self._truncated: dict[str, Truncated] = {}
+        self._connection: Connection[Any] | None = None
+        self._data: DataSpec | None = None
+        self._dataset: dict[str, Any] = {}
+        self._differing: dict[str, Any] | None = None
+        self._warmed: Warmed | None = None
+
+    def set(self, cell: CellSpec) -> Ready:
+        if cell.server.kind != self._identity.kind:
+            raise OtherServer(
+                f"the experiment is for {cell.server.kind}, and {self._server.dsn} is "
+                f"{self._identity.kind} {self._identity.version}",
+                hint=f"`--set server.kind={self._identity.kind}` measures that one.",
+            )
+        if cell.data != self._data:
+            self._warmed = None
+            self._dataset = dict(self._provide(cell.data))
+            self._data = cell.data
+        self._set_options(cell)
+        warmer = warmer_of(cell.data.engine)
+        if warmer is not None and self._warmed is None:
+            self._warmed = warmer.warm(self._control(), Table(self._database(cell), TABLE, None))
+        return self._ready(cell)
+
+    def death(self) -> str | None:
+        try:
+            self._server.identity()
+        except ContendError as error:
+            self._disconnect()
+            return error.message
+        return None
+
+    def close(self) -> None:
+        self._disconnect()
+        if not self._originals:
+            self._originals_path.unlink(missing_ok=True)
+            return
+        self._server.set_global(dict(self._originals))
+        self._originals_path.unlink(missing_ok=True)
+        names = ", ".join(self._originals)
+        self._originals = {}
+        self._listen(Notice(f"put back on {self._server.dsn}: {names}"))
+
+    # --- options ---
+
+    def _set_options(self, cell: CellSpec) -> None:
+        wanted = {normal_name(name): value for name, value in cell.server.options.items()}
+        refused: dict[str, Level] = {}
+        for name, value in wanted.items():
+            if name in NO_MATTER or self._has(name, value):
+                continue
+            if name not in self._now:
+                raise OptionRejected(
+                    f"{self._server.dsn} has no variable {name}.",
+                    hint="Leave it out of the experiment for this server.",
+                )
+            try:
+                self._set_one(cell, name, value)
+            except OptionRejected as error:
+                self._forget(name)
+                if not _needs_restart(error):
+                    raise
+                refused[name] = value
+        if refused:
+            raise self._needs_restart(refused)
+
+    def _set_one(self, cell: CellSpec, name: str, value: Level) -> None:
+        self._remember(name)
+        truncated = self._server.set_global({name: value})
+        self._truncated.pop(name, None)
+        self._truncated |= {one.name: one for one in truncated}
+        self._asked[name] = as_text(value)
+        self._differing = None
+        warmer = warmer_of(cell.data.engine)
+        if warmer is not None and disturbs(warmer, (name,)):
+            self._warmed = None
+
+    def _has(self, name: str, value: Level) -> bool:
+        """Whether the server runs with that value, or with what it made of it, already."""
+        if name in self._asked:
+            return self._asked[name] == as_text(value)
+        return name in self._now and _is_same(value, self._now[name])
+
+    def _remember(self, name: str) -> None:
+        if name not in self._originals:
+            self._originals[name] = self._now[name]
+            self._write_originals()
+
+    def _forget(self, name: str) -> None:
+        """The option was not changed after all."""
+        if name not in self._asked and self._originals.pop(name, None) is not None:
+            self._write_originals()
+
+    def _write_originals(self) -> None:
+        text = json.dumps(self._originals, indent=1) + "\n"
+        self._originals_path.write_text(text, encoding="utf-8")
+
+    def _read_originals(self) -> dict[str, str]:
+        try:
+            read = json.loads(self._originals_path.read_text(encoding="utf-8"))
+            return {str(name): str(value) for name, value in read.items()}
+        except FileNotFoundError:
+            return {}
+
+    def _needs_restart(self, refused: Mapping[str, Level]) -> NeedsRestart:
+        lines = [
+            f"{name}: the experiment wants {as_text(value)}, the server has {self._now[name]}"
+            for name, value in refused.items()
+        ]
+        take_theirs = " ".join(f"--set server.options.{n}={self._now[n]}" for n in refused)
+        return NeedsRestart(
+            f"{self._server.dsn} would have to be restarted to change {', '.join(refused)}, "
+            "and contend restarts no server that is not its own",
+            hint=f"Take the server's own values ({take_theirs}), restart it with the wanted ones "
+            "yourself, or leave --server out to use a private server.",
+            detail="\n".join(lines),
+        )
+
+    # --- what the record needs ---
+
+    def _ready(self, cell: CellSpec) -> Ready:
+        dsn = self._server.dsn
+        secret = dsn.password.reveal()
+        warmer = warmer_of(cell.data.engine)
+        counter = warmer.counter if warmer is not None and self._warmed_cache() else None
+        if self._differing is None:
+            self._differing = {
+                name: {"value": value, "default": default}
+                for name, (value, default) in self._server.variables_that_differ().items()
+            }
+        return Ready(
+            address=Address(
+                socket=str(dsn.socket) if dsn.socket is not None else None,
+                host=dsn.host,
+                port=dsn.port or DEFAULT_PORT,
+                user=dsn.user or "root",
+                password_env=PASSWORD_VARIABLE if secret else None,
+                database=self._database(cell),
+            ),
+            env={PASSWORD_VARIABLE: secret} if secret else {},
+            watch_pid=self._pid,
+            sight=Sight(self._control(), self._identity.kind, self._pid),
+            expected=Expected(counter),
+            probes={
+                "server": {
+                    **asdict(self._identity),
+                    "source": str(dsn),
+                    "change": "in_place",
+                },
+                "variables_that_differ": self._differing,
+                "dataset": self._dataset,
+                "warmed": asdict(self._warmed) | {"files": False} if self._warmed else None,
+            },
+            warnings=tuple(
+                {"code": "option-truncated", "message": str(one)}
+                for one in self._truncated.values()
+            ),
+        )
+
+    def _warmed_cache(self) -> bool:
+        return self._warmed is not None and self._warmed.cache
+
+    def _database(self, cell: CellSpec) -> str:
+        return self._server.dsn.database or cell.data.schema
+
+    def _control(self) -> Connection[Any]:
+        if self._connection is None:
+            self._connection = self._server.connect(
+                read_timeout=CONTROL_TIMEOUT_S, write_timeout=CONTROL_TIMEOUT_S
+            )
+        return self._connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            # The other side may be gone already.
+            with contextlib.suppress(OSError, pymysql.err.MySQLError):
+                connection.close()
+
+
+def _is_same(value: Level, there: str) -> bool:
+    text = as_text(value)
+    numbers = as_number(text), as_number(there)
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    return text.lower() == there.lower()
+
+
+def _needs_restart(error: OptionRejected) -> bool:
+    cause = error.__cause__
+    return (
+        isinstance(cause, pymysql.err.MySQLError)
+        and bool(cause.args)
+        and cause.args[0] == _ER_READ_ONLY
+    )

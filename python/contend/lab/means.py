@@ -1,0 +1,115 @@
+"""What a session works with: private servers over the dataset cache, or a server that is there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from contend.datasets import Dataset, DatasetSource, ensure_on, provide, workspace
+from contend.lab.borrowed import BorrowedStage
+from contend.lab.events import Listener, Notice, Progress
+from contend.lab.kinds import StageOfEachKind
+from contend.lab.private import PrivateStage
+from contend.lab.session import Means
+from contend.lab.stage import Stage
+from contend.load import LoadProcess
+from contend.servers import PrivateServer, ServerBinary
+from contend.servers.existing import ExistingServer
+from contend.spec import DataSpec, Experiment, Level
+
+Confirm = Callable[[str], bool]
+"""Asks the user whether to do what the question says."""
+
+
+def server_kinds(experiment: Experiment) -> tuple[str, ...]:
+    """Every kind of server that the experiment's cells run on."""
+    varied = [f.levels for f in experiment.factors if f.path == "server.kind"]
+    return tuple(str(kind) for kind in (varied[0] if varied else (experiment.base.server.kind,)))
+
+
+def private_means(
+    binaries: Mapping[str, ServerBinary], *, cache: Path, program: Path, listen: Listener
+) -> Means:
+    """Private servers of the given programs, one of each kind."""
+    tell = _Telling(listen)
+
+    @contextlib.contextmanager
+    def open_stage(logs: Path) -> Iterator[Stage]:
+        with workspace(cache) as work:
+
+            def of_kind(kind: str) -> Stage:
+                binary = binaries[kind]
+
+                def fill_folder(
+                    data: DataSpec, options: Mapping[str, Level], into: Path
+                ) -> Dataset:
+                    source = DatasetSource(data, binary, options)
+                    return provide(source, into, cache=cache, program=program, tell=tell)
+
+                server = PrivateServer(binary, work / kind, logs)
+                return PrivateStage(server, identity(binary), fill_folder)
+
+            stage = StageOfEachKind(of_kind)
+            try:
+                yield stage
+            finally:
+                stage.close()
+
+    return Means(
+        servers={kind: identity(binary) for kind, binary in binaries.items()},
+        open_stage=open_stage,
+        load=LoadProcess(program),
+        data_folder=cache,
+    )
+
+
+def borrowed_means(
+    server: ExistingServer,
+    *,
+    program: Path,
+    run_folder: Path,
+    listen: Listener,
+    confirm: Confirm,
+) -> Means:
+    """A server that contend neither starts nor stops."""
+    tell = _Telling(listen)
+    found = server.identity()
+
+    @contextlib.contextmanager
+    def open_stage(_logs: Path) -> Iterator[Stage]:
+        def fill_server(data: DataSpec) -> Mapping[str, Any]:
+            return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
+
+        stage = BorrowedStage(server, fill_server, run_folder, listen)
+        try:
+            yield stage
+        finally:
+            stage.close()
+
+    identity = {"kind": found.kind, "version": found.version, "source": str(server.dsn)}
+    return Means(
+        servers={found.kind: identity},
+        open_stage=open_stage,
+        load=LoadProcess(program),
+        data_folder=run_folder.parent,
+    )
+
+
+def identity(binary: ServerBinary) -> dict[str, Any]:
+    """What is recorded of a server program."""
+    return {"kind": binary.kind, "version": binary.version, "source": binary.name}
+
+
+class _Telling:
+    """Passes on what the datasets room says to whoever listens to the lab."""
+
+    def __init__(self, listen: Listener) -> None:
+        self._listen = listen
+
+    def notice(self, text: str) -> None:
+        self._listen(Notice(text))
+
+    def progress(self, what: str, done: int, total: int, unit: str) -> None:
+        self._listen(Progress(what, done, total, unit))
