@@ -65,6 +65,29 @@ fn set_header(out: &mut [u8], at: usize, payload: usize, sequence: u8) {
     }
 }
 
+/// The sequence number of the answer to the last of these whole packets.
+///
+/// It is 1 but for a packet that needs several frames, so short requests cost a comparison.
+#[inline]
+pub fn sequence_after(packets: &[u8]) -> u8 {
+    if packets.len() < PAYLOAD_MAX {
+        1
+    } else {
+        walk(packets)
+    }
+}
+
+fn walk(packets: &[u8]) -> u8 {
+    let mut rest = packets;
+    let mut next = 1u8;
+    while let Some((head, after)) = rest.split_first_chunk::<HEADER_BYTES>() {
+        let (length, sequence) = header(*head);
+        next = sequence.wrapping_add(1);
+        rest = after.get(length..).unwrap_or_default();
+    }
+    next
+}
+
 /// Gives whole packets out of bytes that arrive in any pieces.
 ///
 /// Holds what arrived and was not read yet, never more: a length that the server claims
@@ -217,6 +240,7 @@ mod tests {
             let mut stream = b"before".to_vec();
             let next = put_packet(&mut stream, 0, |out| out.extend_from_slice(&payload));
             assert_eq!(usize::from(next), length / PAYLOAD_MAX + 1);
+            assert_eq!(sequence_after(&stream[6..]), next);
             let mut reader = FrameReader::new(64 << 20);
             reader.feed(&stream[6..]);
             reader.feed(b"after");

@@ -86,7 +86,7 @@ pub use channel::Channel;
 pub use charset::Charset;
 pub use column::Column;
 pub use error::{ServerError, WireError};
-pub use frame::FrameReader;
+pub use frame::{FrameReader, sequence_after};
 pub use greeting::Flavour;
 pub use handshake::{Agreed, Credentials, Options};
 pub use login::{Login, Session};

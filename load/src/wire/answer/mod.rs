@@ -68,6 +68,8 @@ pub struct AnswerReader {
     /// Frames are numbered through. Inside compressed packets the servers start anew.
     numbered: bool,
     of_prepare: bool,
+    /// The result set holds out parameters of a procedure: the end of the call follows it.
+    out_parameters: bool,
     summary: Summary,
     prepared: Prepared,
     error: Option<Box<ServerError>>,
@@ -84,6 +86,7 @@ impl AnswerReader {
             sequence: 1,
             numbered: !capabilities.is_compressed(),
             of_prepare: false,
+            out_parameters: false,
             summary: Summary::default(),
             prepared: Prepared::default(),
             error: None,
@@ -100,9 +103,16 @@ impl AnswerReader {
         };
         self.skip = 0;
         self.continued = false;
+        self.out_parameters = false;
         self.sequence = 1;
         self.summary = Summary::default();
         self.error = None;
+    }
+
+    /// After [`Self::expect`], where the command may be longer than 16 MB: the answer to several
+    /// frames is numbered after them. See [`super::frame::sequence_after`].
+    pub fn expect_sequence(&mut self, sequence: u8) {
+        self.sequence = sequence;
     }
 
     /// True between [`Self::expect`] and the end of the answer.
@@ -256,7 +266,9 @@ impl AnswerReader {
                 Ok(Meaning::Column)
             }
             Phase::ColumnsMark => {
-                eof(head, length)?;
+                let (_, status) = eof(head, length)?;
+                // MySQL says here, and not at the end of the rows, that more follows.
+                self.out_parameters = status & status::OUT_PARAMETERS != 0;
                 self.phase = if self.of_prepare {
                     Phase::Done
                 } else {
@@ -381,7 +393,8 @@ impl AnswerReader {
         self.summary.results = self.summary.results.wrapping_add(1);
         self.summary.warnings = self.summary.warnings.saturating_add(warnings);
         self.summary.status = status;
-        if status & status::MORE_RESULTS != 0 {
+        let out_parameters = std::mem::take(&mut self.out_parameters);
+        if status & status::MORE_RESULTS != 0 || out_parameters {
             self.phase = Phase::First;
             Meaning::ResultEnd
         } else {

@@ -144,6 +144,20 @@ fn several_results() {
     );
 }
 
+/// `CALL` of a procedure with an out parameter, as MySQL 9.7 answers it.
+#[test]
+fn out_parameters_are_followed_by_the_end_of_the_call() {
+    let packets = [
+        &b"\x01"[..],
+        COLUMN,
+        b"\xfe\0\0\x0a\x10",
+        b"\0\0\x0a\0\0\0",
+        b"\xfe\0\0\x02\0",
+        b"\0\0\0\x02\0\0\0",
+    ];
+    assert_eq!(check(PLAIN, Reply::Results, &packets).0.results, 2);
+}
+
 #[test]
 fn cached_metadata() {
     let capabilities = Capabilities::MARIADB_CACHE_METADATA | NO_EOF;
