@@ -13,7 +13,8 @@ from contend.servers.binary import ServerBinary
 
 _TIMEOUT_S = 60
 _RULE = re.compile(r"^-{5,} -{5,}$", re.MULTILINE)
-_NONE = "(No default value)"
+# As the server itself spells these in its tables.
+_SPELLINGS = {"(No default value)": "", "TRUE": "ON", "FALSE": "OFF"}
 
 
 def program_defaults(binary: ServerBinary) -> dict[str, str]:
@@ -49,5 +50,5 @@ def parse_defaults(text: str) -> dict[str, str]:
             break
         name, _, value = line.partition(" ")
         value = value.strip()
-        found[name.replace("-", "_")] = "" if value == _NONE else value
+        found[name.replace("-", "_")] = _SPELLINGS.get(value, value)
     return found

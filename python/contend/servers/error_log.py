@@ -13,20 +13,37 @@ TAIL_LINES = 12
 
 _REJECTED = (
     re.compile(r"(?P<why>unknown (?:option|variable)) '(?:--)?(?P<option>[^'=]+)(?:=[^']*)?'"),
+    re.compile(r"(?P<why>ambiguous option) '(?:--)?(?P<option>[^'=]+)(?:=[^']*)?'"),
     re.compile(r"option '(?:--)?(?P<option>[^'=]+)(?:=[^']*)?' (?P<why>requires an argument)"),
     re.compile(r"option '(?:--)?(?P<option>[^'=]+)(?:=[^']*)?' (?P<why>cannot take an argument)"),
-    re.compile(r"(?P<why>ambiguous option) '(?:--)?(?P<option>[^'=]+)(?:=[^']*)?'"),
-    re.compile(r"Error while setting value '(?P<value>[^']*)' to '(?P<option>[^']+)'(?P<why>)"),
-    re.compile(r"Unknown suffix '.' used for variable '(?P<option>[^']+)' \((?P<why>[^)]*)\)"),
-    re.compile(r"option '(?P<option>[^']+)': (?P<why>(?:boolean )?value '[^']*' .*)"),
-    re.compile(r"Incorrect (?P<why>(?:unsigned |signed )?integer value: '[^']*')(?P<option>)"),
-    re.compile(r"Unknown/unsupported (?P<option>storage engine): (?P<why>\S+)"),
+    re.compile(r"Error while setting value '(?P<value>[^']*)' to '(?P<option>[^']+)'"),
+    re.compile(
+        r"Unknown suffix '.' used for variable '(?P<option>[^']+)' \(value '(?P<value>.*)'\)"
+    ),
 )
+_REJECTED_BY_VALUE = (
+    (
+        re.compile(r"Unknown/unsupported storage engine: (?P<value>(?!InnoDB)\S+)"),
+        "default_storage_engine",
+    ),
+    (
+        re.compile(
+            r"Character set '(?P<value>[^']*)' is not a compiled|"
+            r"Unknown character set: '(?P<other>[^']*)'"
+        ),
+        "character_set_server",
+    ),
+)
+"""Values that are refused without a word about their option."""
+
 _ADJUSTED = re.compile(
     r"option '(?P<option>[^']+)': (?:un)?signed (?:int )?value (?P<asked>\S+) adjusted to "
-    r"(?P<got>\S+)"
+    r"(?P<got>\S+)|"
+    r"option '(?P<switch>[^']+)': boolean value '(?P<word>[^']*)' (?:was not|wasn't) recognized"
+    r"\. Set to (?P<state>ON|OFF)"
 )
 _NOISE = re.compile(r"^\s*$|For more information|To report this bug|Aborting$|Please refer")
+_CALM = re.compile(r"\[(?:Note|System|Warning)\]")
 
 
 class Cause(Enum):
@@ -77,34 +94,39 @@ class Truncated:
 
 
 def tail(text: str, lines: int = TAIL_LINES) -> str:
-    """The last lines that say something."""
+    """The end of a log: its last errors where it has some, else its last lines."""
     kept = [line.rstrip() for line in text.splitlines() if not _NOISE.search(line)]
-    return "\n".join(kept[-lines:])
+    errors = [line for line in kept if not _CALM.search(line)]
+    return "\n".join((errors or kept)[-lines:])
 
 
 def rejected_option(text: str) -> Rejected | None:
-    """The first option that the server said it does not take."""
-    for line in text.splitlines():
-        if "[Warning]" in line:
-            continue
-        for pattern in _REJECTED:
-            found = pattern.search(line)
-            if found is None:
-                continue
+    """The option that the server said it does not take."""
+    said = "\n".join(line for line in text.splitlines() if not _CALM.search(line))
+    for pattern in _REJECTED:
+        found = pattern.search(said)
+        if found is not None:
             parts = found.groupdict()
-            why = parts["why"] or f"it refuses the value '{parts.get('value', '')}'"
-            return Rejected(parts["option"].replace("-", "_"), why.strip().rstrip("."))
+            why = parts.get("why") or f"it refuses the value '{parts.get('value')}'"
+            return Rejected(parts["option"].replace("-", "_"), why)
+    for pattern, option in _REJECTED_BY_VALUE:
+        found = pattern.search(said)
+        if found is not None:
+            value = next(group for group in found.groups() if group is not None)
+            return Rejected(option, f"it refuses the value '{value}'")
     return None
 
 
 def adjusted_options(text: str) -> list[Truncated]:
     """Values that the server said at start it changed to fit."""
-    found = {
-        match["option"].replace("-", "_"): Truncated(
-            match["option"].replace("-", "_"), match["asked"], match["got"].rstrip(".")
-        )
-        for match in _ADJUSTED.finditer(text)
-    }
+    found = {}
+    for match in _ADJUSTED.finditer(text):
+        if match["option"] is not None:
+            name, asked, got = match["option"], match["asked"], match["got"].rstrip(".")
+        else:
+            name, asked, got = match["switch"], match["word"], match["state"]
+        name = name.replace("-", "_")
+        found[name] = Truncated(name, asked, got)
     return list(found.values())
 
 

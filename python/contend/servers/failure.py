@@ -35,9 +35,8 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
     why = cause(log)
     rejected = rejected_option(log)
     if rejected is not None and why is not Cause.DISK_FULL:
-        option = rejected.option or "one of its options"
         return OptionRejected(
-            f"{name} rejects the option {option}: {rejected.why}.",
+            f"{name} rejects the option {rejected.option}: {rejected.why}.",
             hint="Correct it under [server] options, or leave it out.",
             detail=tail(log),
         )

@@ -269,7 +269,7 @@ class PrivateServer:
             command = [
                 *self._command(),
                 f"--socket={self.socket}",
-                f"--pid-file={self._socket_folder / 'pid'}",
+                f"--pid-file={self.folder.root / 'pid'}",
                 "--skip-name-resolve",
             ]
             if self.binary.kind == "mysql":

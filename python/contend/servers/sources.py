@@ -125,7 +125,7 @@ def for_suite(sources: Sequence[Source], codename: str, suite: str) -> list[Sour
     ours = _of_release(sources, [codename]) or _of_release(sources, _ALIASES)
     turned = []
     for source, pocket in ours:
-        if pocket and suite in _ROLLING:
+        if (pocket and suite in _ROLLING) or source.uri.startswith("cdrom:"):
             continue
         name = source.suite if suite == codename else f"{suite}{pocket.replace('/', '-')}"
         turned.append(replace(source, suite=name))
@@ -147,7 +147,7 @@ def render(sources: Iterable[Source], architecture: str) -> str:
     for source in sources:
         lines = [
             "Types: deb",
-            f"URIs: {source.uri}",
+            f"URIs: {_copied(source.uri)}",
             f"Suites: {source.suite}",
             f"Components: {' '.join(source.components)}",
             f"Architectures: {architecture}",
@@ -160,3 +160,8 @@ def render(sources: Iterable[Source], architecture: str) -> str:
             lines.append("Trusted: yes")
         stanzas.append("\n".join(lines))
     return "\n\n".join(stanzas) + "\n"
+
+
+def _copied(uri: str) -> str:
+    # apt uses the packages of a file: mirror in place, but we need them as files of ours.
+    return f"copy:{uri.removeprefix('file:')}" if uri.startswith("file:") else uri

@@ -73,7 +73,9 @@ def _differing_mysql(connection: Connection[Any], defaults: Mapping[str, str]) -
         "SELECT LOWER(i.VARIABLE_NAME), v.VARIABLE_VALUE"
         " FROM performance_schema.variables_info i"
         " JOIN performance_schema.global_variables v USING (VARIABLE_NAME)"
-        " WHERE i.VARIABLE_SOURCE <> 'COMPILED' ORDER BY 1",
+        # Some variables the server sets itself while it starts: dynamic, but by nobody.
+        " WHERE i.VARIABLE_SOURCE <> 'COMPILED'"
+        " AND NOT (i.VARIABLE_SOURCE = 'DYNAMIC' AND i.SET_USER IS NULL) ORDER BY 1",
     )
     # Set to what is the default anyway does not differ; the program may spell it otherwise.
     return {

@@ -14,6 +14,10 @@ from contend.spec.paths import option_name, resolve
 from contend.spec.positions import Path, key_lines
 from contend.spec.values import Refused, shown
 
+_DEEPEST = 16
+"""An experiment nests four deep. What is far deeper is no experiment, and could exhaust the stack
+of whoever walks it."""
+
 _TOML_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -118,17 +122,16 @@ class Document:
 
 def _parse(text: str, file: str) -> dict[str, object]:
     try:
-        return tomllib.loads(text)
+        tree = tomllib.loads(text)
+        _check_depth(tree)
+        return tree
+    except RecursionError:
+        raise SpecError(f"{file}: tables and lists are nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        match = _TOML_PLACE.search(message)
-        reason = message[: match.start()] if match is not None else message
-        if match is not None and match.group(1) is not None:
-            place = f"{file}:{match.group(1)}:{match.group(2)}"
-        else:
-            place = f"{file}:{text.count(chr(10)) + 1}"
+        reason, line, column = _fault(error)
+        at = f"{line}:{column}" if line is not None else str(text.count("\n") + 1)
         raise SpecError(
-            f"{place}: not valid TOML: {reason[:1].lower()}{reason[1:]}",
+            f"{file}:{at}: not valid TOML: {reason}",
             hint="Text needs quotes, a list needs brackets, and a table is named once.",
         ) from None
 
@@ -138,15 +141,46 @@ def _override_value(text: str, setting: str) -> object:
     if "\n" in text:
         raise SpecError(f"--set {shown(setting)} has a line break in its value")
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value: object = tomllib.loads(f"value = {text}")["value"]
+        _check_depth(value)
+    except RecursionError:
+        raise SpecError(f"--set {shown(setting)} is nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         if text[:1] in ("", "[", "{", '"', "'"):
-            reason = _TOML_PLACE.sub("", str(error)) if text else "there is no value after the ="
+            reason = _fault(error)[0] if text else "there is nothing after the ="
             raise SpecError(
-                f"--set {setting}: not a value: {reason[:1].lower()}{reason[1:]}",
+                f"--set {setting}: not a value: {reason}",
                 hint="A list is written [1, 8, 64], text with spaces in quotes.",
             ) from None
         return text
+    return value
+
+
+def _fault(error: tomllib.TOMLDecodeError) -> tuple[str, int | None, int | None]:
+    """What is wrong, at which line and column; the parser says so in one sentence only."""
+    message = str(error)
+    match = _TOML_PLACE.search(message)
+    if match is None:
+        return message, None, None
+    reason = message[: match.start()]
+    line, column = (int(group) if group else None for group in match.groups())
+    return reason[:1].lower() + reason[1:], line, column
+
+
+def _check_depth(value: object) -> None:
+    """Raise RecursionError before somebody else does."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner: list[object] = []
+        for node in level:
+            if isinstance(node, dict):
+                inner.extend(node.values())
+            elif isinstance(node, list):
+                inner.extend(node)
+        level = inner
+        if not level:
+            return
+    raise RecursionError
 
 
 def _same_path(name: str, path: str) -> bool:

@@ -48,7 +48,6 @@ class _Scanner:
                 table = self._array_table_header()
             elif self._take("["):
                 table = self._resolve(self._key())
-                self._mark(table)
                 self._take("]")
             else:
                 self._pair(table)
@@ -70,6 +69,7 @@ class _Scanner:
         path: Path = ()
         for key in keys:
             path = (*path, key)
+            self._mark(path)
             if path in self._array_tables:
                 path = (*path, self._array_tables[path])
         return path

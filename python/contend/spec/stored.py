@@ -34,7 +34,7 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 def from_dict(stored: Mapping[str, Any]) -> Experiment:
     """The experiment that `to_dict` wrote; raises SpecError where it is damaged or newer."""
     number = stored.get("format")
-    if not isinstance(number, int) or number < 1:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise SpecError("the stored experiment has no format number")
     if number > SPEC_FORMAT:
         raise SpecError(

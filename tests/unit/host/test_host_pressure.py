@@ -1,0 +1,177 @@
+"""What happened to a host between two moments, and whether that disturbed a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from contend.host import Disturbance, Pressure, PressureChange, change, disturbances, pressure
+
+QUIET = PressureChange(
+    elapsed_s=2.0,
+    cpus=4,
+    busy_share=0.5,
+    steal_share=0.0,
+    iowait_share=0.0,
+    stall_share={"cpu.some": 0.6, "memory.full": 0.0, "io.full": 0.0},
+    load_1m_before=0.1,
+    vm={"pswpin": 0, "pswpout": 0, "pgmajfault": 3, "oom_kill": 0},
+    throttled_s=0.0,
+    thermal_events=0,
+)
+
+
+def snapshot(root: Path, at_s: float) -> Pressure:
+    return pressure(root, clock=lambda: at_s)
+
+
+def test_a_snapshot(two_sockets: Path) -> None:
+    seen = snapshot(two_sockets, 5.0)
+    assert (seen.at_s, seen.cpus, seen.load_1m) == (5.0, 8, 0.52)
+    assert seen.cpu_s["user"] / seen.cpu_s["system"] == pytest.approx(2.0)
+    assert seen.stall_us["io.full"] == 200
+    assert seen.vm == {"pgmajfault": 5, "pswpin": 1, "pswpout": 2, "oom_kill": 0}
+    assert (seen.throttled_us, seen.thermal_events) == (7000, 16)
+
+
+def test_older_control_groups_count_nanoseconds(micro_vm: Path) -> None:
+    seen = snapshot(micro_vm, 0.0)
+    assert seen.throttled_us == 5000
+    assert seen.thermal_events is None
+
+
+def test_what_happened_between_two_snapshots(two_sockets: Path) -> None:
+    before = snapshot(two_sockets, 5.0)
+    (two_sockets / "proc/stat").write_text(
+        "cpu  160 0 70 900 20 0 5 10 0 0\n" + "cpu0 1\n" * 8, encoding="utf-8"
+    )
+    (two_sockets / "proc/pressure/io").write_text("full avg10=0 total=500200\n", encoding="utf-8")
+    (two_sockets / "proc/vmstat").write_text("pswpin 11\npswpout 2\n", encoding="utf-8")
+    happened = change(before, snapshot(two_sockets, 7.0))
+    assert happened.elapsed_s == 2.0
+    # 60 user, 20 system, 100 idle, 10 waiting, 10 stolen.
+    assert happened.busy_share == pytest.approx(80 / 200)
+    assert happened.steal_share == pytest.approx(10 / 200)
+    assert happened.iowait_share == pytest.approx(10 / 200)
+    assert happened.stall_share["io.full"] == pytest.approx(0.25)
+    assert happened.vm == {"pswpin": 10, "pswpout": 0}
+    assert (happened.throttled_s, happened.thermal_events) == (0.0, 0)
+
+
+def test_a_host_that_shows_nothing(tmp_path: Path) -> None:
+    seen = snapshot(tmp_path, 1.0)
+    assert (seen.cpus, seen.cpu_s, seen.stall_us, seen.load_1m) == (0, {}, {}, None)
+    happened = change(seen, snapshot(tmp_path, 1.0))
+    assert (happened.busy_share, happened.elapsed_s) == (0.0, 0.0)
+    assert disturbances(happened, own_cpu_s=1.0) == ()
+
+
+def test_nonsense_in_the_files_is_not_believed(tree_of: Callable[[dict[str, str]], Path]) -> None:
+    root = tree_of(
+        {
+            "proc/stat": "cpu  a b c\ncpu0 1\n",
+            "proc/loadavg": "high\n",
+            "proc/pressure/cpu": "some\n\n",
+            "proc/vmstat": "pswpin many\npswpout 1\n".replace("many", "0 0"),
+        }
+    )
+    seen = snapshot(root, 0.0)
+    assert (seen.cpu_s, seen.load_1m, seen.stall_us, seen.vm) == ({}, None, {}, {"pswpout": 1})
+
+
+def test_a_quiet_host_disturbs_nothing() -> None:
+    assert disturbances(QUIET, own_cpu_s=0.5 * 2.0 * 4) == ()
+
+
+@pytest.mark.parametrize(
+    ("happened", "own_cpu_s", "expected"),
+    [
+        pytest.param(
+            replace(QUIET, steal_share=0.032),
+            None,
+            Disturbance(
+                "host-steal", "the hypervisor gave 3.2% of this machine's CPU time to others"
+            ),
+            id="steal",
+        ),
+        pytest.param(
+            replace(QUIET, throttled_s=0.25),
+            None,
+            Disturbance(
+                "cpu-quota", "the CPU quota of the control group held processes back for 0.25 s"
+            ),
+            id="quota",
+        ),
+        pytest.param(
+            QUIET,
+            0.4 * 2.0 * 4,
+            Disturbance(
+                "noisy-neighbour", "other processes of this machine used 10.0% of its CPU time"
+            ),
+            id="neighbour",
+        ),
+        pytest.param(
+            replace(QUIET, vm={"pswpin": 2, "pswpout": 1}),
+            None,
+            Disturbance("swapping", "3 memory pages were swapped in or out"),
+            id="swap",
+        ),
+        pytest.param(
+            replace(QUIET, vm={"oom_kill": 1}),
+            None,
+            Disturbance("out-of-memory", "the kernel killed a process for lack of memory"),
+            id="killed",
+        ),
+        pytest.param(
+            replace(QUIET, stall_share={"memory.full": 0.05}),
+            None,
+            Disturbance("memory-pressure", "all tasks waited for memory 5.0% of the time"),
+            id="memory",
+        ),
+        pytest.param(
+            replace(QUIET, stall_share={"io.full": 0.2}),
+            None,
+            Disturbance("io-pressure", "all tasks waited for storage 20.0% of the time"),
+            id="storage",
+        ),
+        pytest.param(
+            replace(QUIET, thermal_events=4),
+            None,
+            Disturbance("thermal", "CPUs slowed down for heat 4 times"),
+            id="heat",
+        ),
+    ],
+)
+def test_disturbances(
+    happened: PressureChange, own_cpu_s: float | None, expected: Disturbance
+) -> None:
+    assert disturbances(happened, own_cpu_s=own_cpu_s) == (expected,)
+
+
+def test_several_come_worst_first() -> None:
+    happened = replace(QUIET, steal_share=0.1, thermal_events=1, vm={"pswpin": 1})
+    codes = [found.code for found in disturbances(happened)]
+    assert codes == ["host-steal", "swapping", "thermal"]
+
+
+def test_what_cannot_be_seen_disturbs_nothing() -> None:
+    blind = replace(QUIET, throttled_s=None, thermal_events=None, vm={}, stall_share={})
+    assert disturbances(blind) == ()
+
+
+def test_snapshots_and_changes_are_json(two_sockets: Path) -> None:
+    seen = snapshot(two_sockets, 1.0)
+    assert json.loads(json.dumps(asdict(seen))) == asdict(seen)
+    happened = change(seen, snapshot(two_sockets, 2.0))
+    assert json.loads(json.dumps(asdict(happened))) == asdict(happened)
+
+
+def test_this_host() -> None:
+    before = pressure()
+    happened = change(before, pressure())
+    assert before.cpus >= 1
+    assert 0 <= happened.busy_share <= 1

@@ -1,0 +1,133 @@
+"""Options: from values to arguments and SQL, and whether the server took them whole."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contend.servers.defaults import parse_defaults
+from contend.servers.error_log import Truncated
+from contend.servers.errors import OptionRejected
+from contend.servers.options import (
+    Value,
+    as_arguments,
+    as_sql,
+    normal_name,
+    size_in_bytes,
+    truncation,
+)
+
+
+def test_options_become_arguments() -> None:
+    assert as_arguments(
+        {
+            "key_buffer_size": "512M",
+            "query-cache-type": 0,
+            "slow_query_log": True,
+            "skip_log_bin": True,
+            "skip_external_locking": False,
+            "hot.key_buffer_size": 1024,
+            "init_file": "",
+        }
+    ) == [
+        "--key-buffer-size=512M",
+        "--query-cache-type=0",
+        "--slow-query-log=1",
+        "--skip-log-bin",
+        "--hot.key-buffer-size=1024",
+        "--init-file=",
+    ]
+
+
+@pytest.mark.parametrize("name", ["datadir", "--datadir", "Socket", "pid-file", "skip-networking"])
+def test_what_contend_sets_itself_is_refused(name: str) -> None:
+    with pytest.raises(OptionRejected, match="contend's own"):
+        as_arguments({name: "x"})
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x;y", "1x", "a=b", "a.b.c", "ключ"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(OptionRejected, match="is no name of a server option"):
+        normal_name(name)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (True, "1"),
+        (64, "64"),
+        (0.5, "0.5"),
+        ("512M", "536870912"),
+        ("64", "64"),
+        ("off", "OFF"),
+        ("default", "DEFAULT"),
+        ("O_DIRECT", "'O_DIRECT'"),
+        ("it's \\ here", "'it''s \\\\ here'"),
+        ("", "''"),
+    ],
+)
+def test_values_become_sql(value: Value, expected: str) -> None:
+    assert as_sql(value) == expected
+
+
+@given(st.text())
+def test_no_text_ends_its_quotes(text: str) -> None:
+    sql = as_sql(text)
+    if sql.startswith("'"):
+        inside = sql[1:-1].replace("\\\\", "").replace("''", "")
+        assert "'" not in inside
+        assert "\\" not in inside
+
+
+@given(st.integers(0, 10**12), st.sampled_from(["", "K", "m", "G"]))
+def test_sizes_are_powers_of_1024(number: int, suffix: str) -> None:
+    power = {"": 0, "K": 1, "m": 2, "G": 3}[suffix]
+    assert size_in_bytes(f"{number}{suffix}") == number * 1024**power
+
+
+@pytest.mark.parametrize(
+    ("asked", "got"),
+    [
+        (64, "64"),
+        ("512M", "536870912"),
+        (True, "ON"),
+        (False, "OFF"),
+        ("on", "1"),
+        (75.5, "75.500000"),
+        ("O_DIRECT", "O_DIRECT"),
+        (0, "LEGACY"),
+        ("TRADITIONAL", "STRICT_TRANS_TABLES,TRADITIONAL"),
+        (5, None),
+    ],
+)
+def test_what_was_taken_whole_is_no_truncation(asked: Value, got: str | None) -> None:
+    assert truncation("x", asked, got) is None
+
+
+def test_what_was_cut_is_told() -> None:
+    assert truncation("key_cache_segments", 100, "64") == Truncated(
+        "key_cache_segments", "100", "64"
+    )
+    assert truncation("max_connections", "1G", "100000") is not None
+    assert truncation("slow_query_log", True, "OFF") is not None
+
+
+def test_reads_the_defaults_a_program_prints() -> None:
+    text = (
+        "mysqld  Ver 9.7.4\n\nVariables (--variable-name=value)\n"
+        "and boolean options {FALSE|TRUE}        Value (after reading options)\n"
+        "--------------------------------------- ------------------------------\n"
+        "key-buffer-size                         8388608\n"
+        "local-infile                            FALSE\n"
+        "init-file                               (No default value)\n"
+        "ssl-cipher                              \n"
+        "\nTo see what values a running server uses, type\nnot-a-variable 1\n"
+    )
+    assert parse_defaults(text) == {
+        "key_buffer_size": "8388608",
+        "local_infile": "OFF",
+        "init_file": "",
+        "ssl_cipher": "",
+    }
+    assert parse_defaults("nothing of the kind") == {}

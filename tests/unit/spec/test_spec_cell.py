@@ -1,0 +1,139 @@
+"""A cell's levels go where their paths say, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from contend.design import cells
+from contend.spec import Experiment, SpecError, cell_spec, load_experiment
+from contend.spec.paths import factor_paths, resolve
+
+Load = Callable[..., Experiment]
+
+
+def test_levels_are_put_in(load: Load) -> None:
+    experiment = load()
+    cell = {"server.options.key_cache_segments": 32, "load.connections": 8}
+    spec = cell_spec(experiment, cell)
+    assert spec.server.options == {"key_buffer_size": "64M", "key_cache_segments": 32}
+    assert spec.load.connections == 8
+    assert (spec.server.change, spec.data, spec.load.measure_s) == (
+        "in_place",
+        experiment.base.data,
+        2.0,
+    )
+
+
+def test_the_base_is_left_alone(load: Load) -> None:
+    experiment = load(sets=["workload.distribution.kind=special"])
+    before = load(sets=["workload.distribution.kind=special"])
+    cell_spec(experiment, {"workload.distribution.pct": 7, "server.options.x": 1})
+    assert experiment == before
+
+
+def test_levels_are_read_as_the_file_would_be(load: Load) -> None:
+    experiment = load(sets=['load.measure=["500ms", 2]'])
+    assert [
+        cell_spec(experiment, {"load.measure": level}).load.measure_s for level in ("500ms", 2)
+    ] == [0.5, 2.0]
+
+
+def test_defaults_of_the_workload_are_filled_in(load: Load) -> None:
+    spec = cell_spec(load(), {})
+    assert spec.workload.parameters == {"points": 10, "distribution": {"kind": "uniform"}}
+    spec = cell_spec(load(sets=["workload.distribution.kind=special"]), {})
+    assert spec.workload.parameters["distribution"] == {
+        "kind": "special",
+        "iter": 12,
+        "pct": 1,
+        "res": 75,
+    }
+
+
+def test_where_the_kind_varies_each_cell_has_its_own_parameters(load: Load) -> None:
+    experiment = load(
+        '[workload]\ndistribution = { pct = 3 }\n[factors]\n"workload.distribution.kind" = '
+        '["uniform", "special"]\n"workload.kind" = ["point_select", "random_points"]'
+    )
+    found = {
+        (spec.workload.kind, *sorted(spec.workload.parameters["distribution"].items()))  # type: ignore[attr-defined]
+        for spec in (cell_spec(experiment, cell) for cell in cells(experiment))
+    }
+    special = (("iter", 12), ("kind", "special"), ("pct", 3), ("res", 75))
+    assert found == {
+        ("point_select", ("kind", "uniform")),
+        ("point_select", *special),
+        ("random_points", ("kind", "uniform")),
+        ("random_points", *special),
+    }
+
+
+LEVELS: dict[str, tuple[object, object]] = {
+    "server.kind": ("mysql", "mysql"),
+    "server.change": ("restart", "restart"),
+    "data.schema": ("sbtest", "sbtest"),
+    "data.engine": ("Aria", "Aria"),
+    "data.rows": (77, 77),
+    "data.seed": (5, 5),
+    "data.k": ("random", "random"),
+    "data.table_options": ("CHECKSUM=1", "CHECKSUM=1"),
+    "load.connections": (3, 3),
+    "load.threads": (2, 2),
+    "load.warmup": ("1m", 60.0),
+    "load.measure": ("1m", 60.0),
+    "load.interval": (0, 0.0),
+    "load.protocol": ("text", "text"),
+    "load.seed": (9, 9),
+    "workload.kind": ("point_select", "point_select"),
+    "workload.points": (4, 4),
+    "workload.distribution.kind": ("zipfian", "zipfian"),
+    "workload.distribution.iter": (4, 4),
+    "workload.distribution.pct": (4, 4),
+    "workload.distribution.res": (4, 4),
+    "workload.distribution.h": (0.5, 0.5),
+    "workload.distribution.exp": (1.5, 1.5),
+}
+
+
+@pytest.mark.parametrize("path", factor_paths())
+def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str) -> None:
+    level, expected = LEVELS[path]
+    kinds = {"h": "pareto", "exp": "zipfian"}
+    name = path.rsplit(".", 1)[-1]
+    text = '[workload]\nkind = "random_points"\n'
+    if path.startswith("workload.distribution.") and name != "kind":
+        text += f'distribution = {{ kind = "{kinds.get(name, "special")}" }}\n'
+    spec = cell_spec(load(text), {path: level})  # type: ignore[dict-item]
+    section, *rest = resolve(path).steps
+    if section == "workload":
+        found: object = {"kind": spec.workload.kind, **spec.workload.parameters}
+        for key in rest:
+            found = found[key]  # type: ignore[index]
+    else:
+        part = getattr(spec, section)
+        found = getattr(part, rest[0], None)
+        found = getattr(part, f"{rest[0]}_s") if found is None else found
+    assert found == expected
+
+
+@pytest.mark.parametrize("cell", [{"load.conections": 1}, {"load.connections": "many"}])
+def test_a_cell_that_the_experiment_cannot_have(load: Load, cell: dict[str, object]) -> None:
+    with pytest.raises(SpecError, match="a cell of the experiment: "):
+        cell_spec(load(), cell)  # type: ignore[arg-type]
+
+
+def test_the_study_in_one_cell() -> None:
+    experiment = load_experiment("segmented-key-cache")
+    cell = {
+        "server.options.key_cache_segments": 64,
+        "workload.points": 50,
+        "load.connections": 128,
+    }
+    spec = cell_spec(experiment, cell)
+    assert spec.server.options["key_buffer_size"] == "512M"
+    assert spec.server.options["key_cache_segments"] == 64
+    assert spec.workload.parameters["points"] == 50
+    assert spec.workload.parameters["distribution"]["kind"] == "special"  # type: ignore[index]
+    assert (spec.load.connections, spec.load.seed) == (128, 303)

@@ -1,0 +1,482 @@
+"""Everything that can be wrong with a file: one sentence each, with the line and what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contend.spec import Experiment, SpecError, load_experiment
+
+Load = Callable[..., Experiment]
+
+# (id, text of the file, start of the message, the hint or None)
+FAULTS: list[tuple[str, str, str, str | None]] = [
+    (
+        "unknown key",
+        '[load]\nmesure = "2s"',
+        'it.toml:2: unknown key "mesure" in [load]',
+        'Did you mean "measure"?',
+    ),
+    (
+        "key of another table",
+        "[load]\nrows = 5",
+        'it.toml:2: unknown key "rows" in [load]',
+        'Did you mean "data.rows"?',
+    ),
+    (
+        "unknown table",
+        "[sever]",
+        'it.toml:1: unknown table or key "sever"',
+        'Did you mean "server"?',
+    ),
+    (
+        "key outside its table",
+        "rows = 5",
+        'it.toml:1: unknown table or key "rows"',
+        'Did you mean "data.rows"?',
+    ),
+    ("table that is a value", "load = 5", "it.toml:1: [load] must be a table, not 5", None),
+    (
+        "unit",
+        '[load]\nmeasure = "5 parsecs"',
+        'it.toml:2: load.measure must be a duration such as "2s", "500ms" or "8m": "parsecs" is',
+        None,
+    ),
+    (
+        "type",
+        "[load]\nmeasure = true",
+        'it.toml:2: load.measure must be a duration such as "2s", "500ms" or "8m", not true',
+        None,
+    ),
+    (
+        "nothing to measure",
+        "[load]\nmeasure = 0",
+        "it.toml:2: load.measure must be longer than 0",
+        None,
+    ),
+    (
+        "forever",
+        '[load]\nwarmup = "31d"',
+        "it.toml:2: load.warmup must be at most 30 days",
+        None,
+    ),
+    (
+        "text for a number",
+        '\n[data]\nrows = "20M"',
+        'it.toml:3: data.rows must be a whole number of at least 1, not "20M"',
+        "Write 20_000_000.",
+    ),
+    (
+        "fraction for a whole number",
+        "[load]\nconnections = 1.5",
+        "it.toml:2: load.connections must be a whole number from 1 to 100000, not 1.5",
+        None,
+    ),
+    (
+        "true for a number",
+        "[load]\nseed = true",
+        "it.toml:2: load.seed must be a whole number of at least 0, not true",
+        None,
+    ),
+    (
+        "out of range",
+        "[load]\nconnections = 0",
+        "it.toml:2: load.connections must be a whole number from 1 to 100000, not 0",
+        None,
+    ),
+    (
+        "choice",
+        '[data]\nengine = "InoDB"',
+        'it.toml:2: data.engine must be "InnoDB", "MyISAM", "Aria" or "RocksDB", not "InoDB"',
+        'Did you mean "InnoDB"?',
+    ),
+    (
+        "name",
+        '[experiment]\nname = "../up"',
+        "it.toml:2: experiment.name must be letters, digits",
+        None,
+    ),
+    (
+        "number for a text",
+        "[experiment]\nquestion = 5",
+        "it.toml:2: experiment.question must be text in quotes, not 5",
+        None,
+    ),
+    (
+        "option that is a list",
+        "[server]\noptions = { key_buffer_size = [1] }",
+        "it.toml:2: server.options.key_buffer_size must be text, a number or true/false, not [1]",
+        None,
+    ),
+    (
+        "option that is a date",
+        "[server.options]\nwhen = 2020-01-01",
+        "it.toml:2: server.options.when must be text, a number or true/false, not 2020-01-01",
+        None,
+    ),
+    (
+        "option's name",
+        '[server.options]\n"--x y" = 1',
+        'it.toml:2: "--x y" is not the name of a server option',
+        None,
+    ),
+    (
+        "option twice",
+        "[server.options]\nkey-buffer = 1\nkey_buffer = 2",
+        'it.toml:3: server option "key_buffer" is given twice',
+        None,
+    ),
+    (
+        "repeats",
+        "[compare]\nrepeats = 1",
+        "it.toml:2: compare.repeats must be a whole number from 2 to 10000, not 1",
+        None,
+    ),
+    (
+        "margin",
+        "[compare]\nmargin = 2",
+        "it.toml:2: compare.margin must be a number between 0 and 1, not 2",
+        None,
+    ),
+    (
+        "confidence",
+        '[compare]\nconfidence = "95%"',
+        'it.toml:2: compare.confidence must be a number between 0.5 and 1, not "95%"',
+        None,
+    ),
+    (
+        "workload",
+        '[workload]\nkind = "random_point"',
+        'it.toml:2: workload.kind must be "point_select" or "random_points", not "random_point"',
+        'Did you mean "random_points"?',
+    ),
+    (
+        "parameter of another workload",
+        '[workload]\nkind = "point_select"\npoints = 10',
+        'it.toml:3: workload.points is not a parameter of workload "point_select"',
+        "Known are distribution.",
+    ),
+    (
+        "parameter",
+        '[workload]\nkind = "random_points"\npoint = 10',
+        'it.toml:3: workload.point is not a parameter of workload "random_points"',
+        'Did you mean "points"?',
+    ),
+    (
+        "distribution as text",
+        '[workload]\ndistribution = "special"',
+        "it.toml:2: workload.distribution must be a table",
+        'Write { kind = "special" }.',
+    ),
+    (
+        "distribution's kind",
+        '[workload]\ndistribution = { kind = "zipf" }',
+        "it.toml:2: workload.distribution.kind must be",
+        'Did you mean "zipfian"?',
+    ),
+    (
+        "distribution's parameter",
+        '[workload]\ndistribution = { kind = "uniform", pct = 1 }',
+        'it.toml:2: workload.distribution.pct is not a parameter of distribution "uniform"',
+        'Distribution "uniform" has no parameters.',
+    ),
+    (
+        "distribution's value",
+        '[workload.distribution]\nkind = "special"\npct = 101',
+        "it.toml:3: workload.distribution.pct must be a whole number from 1 to 100, not 101",
+        None,
+    ),
+    (
+        "empty factor",
+        '[factors]\n"load.connections" = []',
+        'it.toml:2: factor "load.connections" has no levels',
+        "Give at least one level.",
+    ),
+    (
+        "factor that is no list",
+        '[factors]\n"load.connections" = 8',
+        'it.toml:2: factor "load.connections" must be a list of levels, not 8',
+        "Write [8, …], or set load.connections itself.",
+    ),
+    (
+        "factor without a path",
+        '[factors]\n"load.conections" = [1]',
+        'it.toml:2: factor "load.conections" names nothing in an experiment',
+        'Did you mean "load.connections"?',
+    ),
+    (
+        "factor without quotes",
+        "[factors]\nload.connections = [1]",
+        'it.toml:2: the path of factor "load.connections" must be in quotes',
+        'Write "load.connections" = […].',
+    ),
+    (
+        "factor that no cell depends on",
+        '[factors]\n"compare.repeats" = [2, 4]',
+        'it.toml:2: "compare.repeats" cannot be a factor: no cell depends on it',
+        None,
+    ),
+    (
+        "level of the wrong type, on its own line",
+        '[factors]\n"load.connections" = [\n  1,\n  "8",\n]',
+        'it.toml:4: level "8" of factor "load.connections" must be a whole number',
+        None,
+    ),
+    (
+        "level that is a list",
+        '[factors]\n"server.options.x" = [[1]]',
+        'it.toml:2: level [1] of factor "server.options.x" must be text, a number or true/false',
+        None,
+    ),
+    (
+        "level twice",
+        '[factors]\n"load.connections" = [1, 8, 1]',
+        'it.toml:2: factor "load.connections" has level 1 twice',
+        None,
+    ),
+    (
+        "level twice in two units",
+        '[factors]\n"load.measure" = ["1s", "1000ms"]',
+        'it.toml:2: factor "load.measure" has level "1000ms" twice',
+        None,
+    ),
+    (
+        "factor twice in two spellings",
+        '[factors]\n"server.options.a_b" = [1]\n"server.options.a-b" = [1]',
+        'it.toml:3: factor "server.options.a_b" is given twice',
+        None,
+    ),
+    (
+        "factor that does nothing",
+        '[workload]\nkind = "point_select"\n[factors]\n"workload.points" = [1, 2]',
+        'it.toml:4: factor "workload.points" does nothing: workload "point_select" has no points',
+        "Known are distribution.",
+    ),
+    (
+        "factor that does nothing at one level of another",
+        '[factors]\n"workload.kind" = ["point_select", "random_points"]\n'
+        '"workload.points" = [1, 2]',
+        'it.toml:3: factor "workload.points" does nothing: workload "point_select" has no points',
+        None,
+    ),
+    (
+        "factor that does nothing in the default distribution",
+        '[factors]\n"workload.distribution.pct" = [1, 2]',
+        'it.toml:2: factor "workload.distribution.pct" does nothing: distribution "uniform" has',
+        None,
+    ),
+    (
+        "baseline that is no factor",
+        '[factors]\n"load.connections" = [1, 8]\n[compare]\nbaseline = { "data.rows" = 5 }',
+        'it.toml:4: compare.baseline names "data.rows", which is not a factor',
+        "Give it levels in [factors], or compare load.connections.",
+    ),
+    (
+        "baseline that is no path",
+        '[factors]\n"load.connections" = [1, 8]\n[compare]\nbaseline = { "load.connection" = 1 }',
+        'it.toml:4: compare.baseline: "load.connection" names nothing in an experiment',
+        'Did you mean "load.connections"?',
+    ),
+    (
+        "baseline that is no level",
+        '[factors]\n"load.connections" = [1, 8]\n[compare]\nbaseline = { "load.connections" = 2 }',
+        'it.toml:4: the baseline 2 is not a level of "load.connections"',
+        "Its levels are 1, 8.",
+    ),
+    (
+        "baseline true is not 1",
+        '[factors]\n"server.options.x" = [0, 1]\n'
+        '[compare]\nbaseline = { "server.options.x" = true }',
+        'it.toml:4: the baseline true is not a level of "server.options.x"',
+        "Its levels are 0, 1.",
+    ),
+    (
+        "baseline without quotes",
+        '[factors]\n"load.connections" = [1, 8]\n[compare]\nbaseline = { load.connections = 1 }',
+        "it.toml:4: the path in compare.baseline must be in quotes",
+        'Write baseline = { "load.connections" = … }.',
+    ),
+    (
+        "two baselines",
+        '[factors]\n"load.connections" = [1, 8]\n"data.rows" = [1, 2]\n[compare]\n'
+        'baseline = { "load.connections" = 1, "data.rows" = 1 }',
+        "it.toml:5: compare.baseline must name one factor, not 2",
+        None,
+    ),
+    (
+        "nothing to compare",
+        '[factors]\n"load.connections" = [1]\n[compare]\nbaseline = { "load.connections" = 1 }',
+        'it.toml:4: nothing to compare: "load.connections" has no level but the baseline',
+        "Give it a second level.",
+    ),
+    (
+        "analysis",
+        '[experiment]\nexplain = "magic"',
+        'it.toml:2: experiment.explain must be "segmented-key-cache", not "magic"',
+        None,
+    ),
+    (
+        "published key",
+        '[published.a]\nmaschine = "x"',
+        'it.toml:2: unknown key "maschine" in [published.a]',
+        'Did you mean "machine"?',
+    ),
+    (
+        "published without columns",
+        '[published.a]\nmachine = "x"',
+        "it.toml:1: published.a.columns must name the one path that its columns vary",
+        None,
+    ),
+    (
+        "published row of another length",
+        '[published.a]\ncolumns = { "load.connections" = [1, 8] }\nrows = [\n'
+        '  { cell = { "workload.points" = 1 }, gain_percent = [1] },\n]',
+        "it.toml:4: gain_percent must have one number a column: 2, not 1",
+        None,
+    ),
+    (
+        "published row of words",
+        '[published.a]\ncolumns = { "load.connections" = [1] }\nrows = [\n'
+        '  { cell = { "workload.points" = 1 }, gain_percent = ["x"] },\n]',
+        'it.toml:4: gain_percent must hold numbers, not "x"',
+        None,
+    ),
+    (
+        "published row without a cell",
+        '[published.a]\ncolumns = { "load.connections" = [1] }\nrows = [{ gain_percent = [1] }]',
+        "it.toml:3: a published row needs the cell that it belongs to",
+        None,
+    ),
+    (
+        "published rows that are none",
+        '[published.a]\ncolumns = { "load.connections" = [1] }\nrows = 5',
+        "it.toml:3: published.a.rows must be a list of tables, not 5",
+        None,
+    ),
+    (
+        "variant with an unknown path",
+        '[full]\n"load.conections" = 1',
+        'it.toml:2: "load.conections" names nothing in an experiment',
+        'Did you mean "load.connections"?',
+    ),
+    (
+        "variant with a wrong value",
+        '\n[quick]\n"data.rows" = 0',
+        "it.toml:3: data.rows must be a whole number of at least 1, not 0",
+        None,
+    ),
+    ("syntax", "[load]\nmeasure = 2s", "it.toml:2:12: not valid TOML: ", None),
+    ("syntax, open string", '[load]\nwarmup = "2s', "it.toml:2: not valid TOML: ", None),
+    ("syntax, open list", "[factors]\nx = [1,\n", "it.toml:3: not valid TOML: ", None),
+    ("syntax, table twice", "[load]\n[data]\n[load]", "it.toml:3:6: not valid TOML: ", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [pytest.param(text, message, hint, id=name) for name, text, message, hint in FAULTS],
+)
+def test_a_fault_is_named_with_its_line(
+    load: Load, text: str, message: str, hint: str | None
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        load(text)
+    assert caught.value.message.startswith(message)
+    assert "\n" not in caught.value.message
+    assert caught.value.exit_code == 2
+    if hint is not None:
+        assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        pytest.param("data.rows", '--set "data.rows" has no "="', id="no value"),
+        pytest.param("data.rows=", "--set data.rows=: not a value: there is nothing", id="empty"),
+        pytest.param("data.rowz=5", '--set data.rowz: "data.rowz" names nothing', id="path"),
+        pytest.param("data.rows=x", "--set data.rows: data.rows must be a whole", id="type"),
+        pytest.param("load.connections=[1,", "--set load.connections=[1,: not a value", id="list"),
+        pytest.param(
+            "load.connections=[]", '--set load.connections: factor "load.conn', id="no levels"
+        ),
+        pytest.param("data.rows=5\nx=6", "--set ", id="line break"),
+        pytest.param(
+            "server.options.key_cache_segments=0",
+            "it.toml:25: compare.baseline names",
+            id="the compared factor fixed",
+        ),
+        pytest.param("compare.baseline=5", "--set compare.baseline: [compare.b", id="baseline"),
+        pytest.param("workload=5", '--set workload: "workload" names nothing', id="table"),
+        pytest.param("factors.load.connections=5", "--set factors.load", id="factors"),
+    ],
+)
+def test_a_fault_in_an_override_names_it(load: Load, setting: str, message: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        load(sets=[setting])
+    assert caught.value.message.startswith(message)
+
+
+def test_deep_nesting_is_a_fault_and_no_crash(load: Load) -> None:
+    with pytest.raises(SpecError, match="nested too deeply"):
+        load("x = " + "[" * 100_000)
+    with pytest.raises(SpecError, match="nested too deeply"):
+        load(sets=["data.rows=" + "[" * 100_000])
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "hint"),
+    [
+        (
+            "segmented-keycache",
+            'there is no recipe "segmented-keycache"',
+            'Did you mean "segmented-key-cache"?',
+        ),
+        ("missing.toml", "there is no file missing.toml", None),
+        ("./missing", "there is no file ./missing", None),
+        (
+            "segmented-key-cache.toml",
+            "there is no file segmented-key-cache.toml",
+            'Did you mean "segmented-key-cache"?',
+        ),
+    ],
+)
+def test_what_is_not_there(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+    message: str,
+    hint: str | None,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError) as caught:
+        load_experiment(source)
+    assert caught.value.message == message
+    if hint is not None:
+        assert caught.value.hint == hint
+
+
+def test_what_is_no_text_file(tmp_path: Path) -> None:
+    path = tmp_path / "bin.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match="not a text file in UTF-8"):
+        load_experiment(str(path))
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="cannot be read: Is a directory"):
+        load_experiment(str(tmp_path))
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "huge.toml"
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(SpecError, match="too large for an experiment file"):
+        load_experiment(str(path))
+
+
+def test_an_unknown_variant(load: Load) -> None:
+    with pytest.raises(SpecError, match='"slow" is not a variant'):
+        load(variant="slow")
