@@ -18,6 +18,7 @@ from contend.spec.model import (
     WorkloadSpec,
     same_level,
 )
+from contend.spec.reference import key_tables
 from contend.spec.schema import json_schema
 from contend.spec.stored import SPEC_FORMAT, from_dict, to_dict
 
@@ -40,6 +41,7 @@ __all__ = [
     "did_you_mean",
     "from_dict",
     "json_schema",
+    "key_tables",
     "load_experiment",
     "nearest",
     "recipe_text",

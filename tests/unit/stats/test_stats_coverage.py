@@ -8,8 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats as reference
 
-from contend.stats import compare, compare_family, estimate, hodges_lehmann, sign_flip_p
+from contend.stats import (
+    compare,
+    compare_family,
+    estimate,
+    hodges_lehmann,
+    minimal_detectable_effect,
+    sign_flip_p,
+)
 
 SIMULATIONS = 3000
 RUN_SD, DRIFT_SD = 0.012, 0.003
@@ -73,8 +81,6 @@ def test_a_difference_at_the_margin_is_called_equivalent_in_at_most_5_of_100() -
 
 def test_what_is_said_to_be_detectable_is_detected_in_4_of_5() -> None:
     """The pairs' standard deviation is sqrt(2) times that of a run."""
-    from contend.stats import minimal_detectable_effect
-
     effect = minimal_detectable_effect(RUN_SD * 2**0.5, 8)
     chance = np.random.default_rng(4)
     seen = 0
@@ -94,3 +100,31 @@ def test_the_twins_keep_their_promises_too() -> None:
         covered += interval.low <= 1.0 <= interval.high
     assert 0.03 <= rejected / simulations <= 0.07
     assert 0.94 <= covered / simulations <= 0.985
+
+
+def test_why_seconds_of_one_run_are_not_taken_as_runs() -> None:
+    """The page on statistics warns of this: identical servers differ in about half of all cases."""
+    chance = np.random.default_rng(6)
+
+    def seconds_of_a_run() -> np.ndarray:
+        values, level = np.empty(60), 0.0
+        for second in range(60):
+            level = 0.6 * level + chance.normal(0, 0.02 * 0.8)
+            values[second] = level
+        return 1000 * np.exp(values + chance.normal(0, 0.008))
+
+    wrong = sum(
+        reference.ttest_ind(seconds_of_a_run(), seconds_of_a_run(), equal_var=False).pvalue < 0.05
+        for _ in range(400)
+    )
+    assert 0.4 <= wrong / 400 <= 0.7
+
+
+def test_why_nobody_stops_when_it_is_significant() -> None:
+    """Looking after every pair from the fifth to the fortieth finds a difference in a quarter."""
+    chance = np.random.default_rng(7)
+    wrong = 0
+    for _ in range(200):
+        baseline, level = experiment(chance, 1.0, 40)
+        wrong += any(compare(baseline[:n], level[:n]).p_value < 0.05 for n in range(5, 41))
+    assert 0.18 <= wrong / 200 <= 0.35
