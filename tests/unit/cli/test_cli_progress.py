@@ -1,0 +1,112 @@
+"""The display of a run: plain lines without a terminal, a live line on one."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from contend.cli import progress
+from contend.cli.progress import Clock, LiveDisplay, PlainDisplay, display_on, label
+from contend.lab import events
+from contend.load.fake import done_of
+from contend.store import RunRecord
+
+CELL = {"server.options.key_cache_segments": 32, "load.connections": 64}
+BEGAN = events.Began(Path("runs/x"), total=4, ended=1, load_s=8.0)
+
+
+def record(status: str = "ok", **changes: object) -> RunRecord:
+    done = done_of({"load": {"connections": 64, "measure_s": 1.0}}) if status == "ok" else None
+    fields: dict[str, object] = {
+        "run": 2,
+        "block": 1,
+        "repeat": 1,
+        "cell": CELL,
+        "status": status,
+        "started_at": "",
+        "ended_at": "",
+        "done": done,
+    }
+    return RunRecord(**(fields | changes))  # type: ignore[arg-type]
+
+
+def plain(*heard: events.Event) -> list[str]:
+    out = io.StringIO()
+    with PlainDisplay(Console(file=out, width=200)) as display:
+        for event in heard:
+            display(event)
+    return out.getvalue().splitlines()
+
+
+def test_a_pipe_gets_plain_lines_and_a_terminal_a_live_one() -> None:
+    assert isinstance(display_on(Console(file=io.StringIO())), PlainDisplay)
+    live = display_on(Console(file=io.StringIO(), force_terminal=True))
+    assert isinstance(live, LiveDisplay)
+
+
+def test_a_cell_is_named_by_the_ends_of_its_paths() -> None:
+    assert label(CELL) == "key_cache_segments=32 connections=64"
+
+
+def test_each_run_is_one_line_with_its_speed_marks_and_the_time_left() -> None:
+    marks = [{"code": "client-limited", "message": "…"}]
+    lines = plain(BEGAN, events.RunEnded(record(warnings=marks)))
+    assert lines[0] == "3 runs to make in runs/x"
+    assert lines[1].startswith(
+        "run 2/4  key_cache_segments=32 connections=64: 64,000 q/s  [client-limited]  ("
+    )
+    assert lines[1].endswith(" left)")
+
+
+@pytest.mark.parametrize("status", ["failed", "lost"])
+def test_a_run_without_figures_says_why(status: str) -> None:
+    lines = plain(BEGAN, events.RunEnded(record(status, error={"message": "table is full"})))
+    assert f"{status}: table is full" in lines[1]
+
+
+def test_long_steps_are_told_at_each_tenth() -> None:
+    steps = [events.Progress("loading 1k rows", n, 1000, "rows") for n in range(0, 1001, 10)]
+    lines = plain(*steps)
+    assert lines[0] == "loading 1k rows: 0%"
+    assert lines[-1] == "loading 1k rows: 100%"
+    assert len(lines) <= 12
+
+
+def test_square_brackets_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert plain(events.Notice("value [red]x[/red] and [64]")) == ["value [red]x[/red] and [64]"]
+
+
+def test_the_clock_goes_by_the_plan_until_runs_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    clock = Clock(BEGAN)
+    assert clock.left_s == pytest.approx(6.0)
+    now[0] += 3.0
+    clock.run_ended()
+    assert clock.left_s == pytest.approx(6.0)
+    now[0] += 1.0
+    clock.run_ended()
+    assert clock.left_s == pytest.approx(2.0)
+
+
+def test_the_live_display_shows_cell_block_pace_and_time_left() -> None:
+    out = io.StringIO()
+    with LiveDisplay(Console(file=out, force_terminal=True, width=160)) as display:
+        display(events.Progress("loading 1M rows", 500_000, 1_000_000, "rows"))
+        display(events.Progress("loading 1M rows", 1_000_000, 1_000_000, "rows"))
+        display(BEGAN)
+        display(events.RunBegan(2, 1, 2, CELL))
+        display(events.Pace(2, 41_234.0))
+        with display.paused():
+            pass
+        display(events.RunEnded(record("failed", error={"message": "table is full"})))
+        display(events.RunEnded(record()))
+        display._progress.refresh()
+    shown = out.getvalue()
+    assert "block 1/2" in shown
+    assert "key_cache_segments=32" in shown
+    assert "failed: table is full" in shown
+    assert " left" in shown

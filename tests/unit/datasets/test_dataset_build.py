@@ -1,0 +1,234 @@
+"""Loading a dataset and keeping it: with a server and a fill that only write files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from contend.datasets import DatasetSource, build, engines, list_datasets, provide, room
+from contend.datasets.errors import DiskFull, EngineMissing, LoadingFailed
+from contend.load import LoadFailed
+from contend.servers import ServerBinary
+from contend.spec import DataSpec, Level
+
+ROWS = 100
+
+
+class FakeServer:
+    """A private server whose table file is written by the fake fill."""
+
+    starts: ClassVar[list[dict[str, Level]]] = []
+
+    def __init__(self, _binary: ServerBinary, folder: Path) -> None:
+        self.data_folder = folder / "data"
+        self.socket = folder / "s"
+        self.running = False
+
+    def initialise(self) -> None:
+        (self.data_folder / "mysql").mkdir(parents=True)
+        (self.data_folder / "ibdata1").write_bytes(b"i" * 100)
+        (self.data_folder / "ib_buffer_pool").write_text("hot pages")
+
+    def start(self, options: Mapping[str, Level]) -> list[object]:
+        self.running = True
+        FakeServer.starts.append(dict(options))
+        return []
+
+    def stop(self) -> None:
+        self.running = False
+
+    def kill(self) -> None:
+        self.running = False
+
+    def log(self) -> str:
+        return "its log"
+
+
+class FakeFill:
+    """Writes the table file next to the socket of the server it is sent to."""
+
+    error: Exception | None = None
+    loads = 0
+
+    def __init__(self, _program: Path) -> None:
+        pass
+
+    def run(
+        self,
+        data: DataSpec,
+        address: Any,
+        *,
+        on_rows: Callable[[int], None],
+        on_tick: Callable[[], None],
+    ) -> int:
+        FakeFill.loads += 1
+        on_rows(data.rows // 2)
+        on_tick()
+        if FakeFill.error is not None:
+            raise FakeFill.error
+        table = Path(address.socket).parent / "data" / data.schema
+        table.mkdir()
+        (table / "sbtest.MYD").write_bytes(b"row" * data.rows)
+        on_rows(data.rows)
+        return data.rows
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+        self.steps: list[tuple[str, int, int, str]] = []
+
+    def notice(self, text: str) -> None:
+        self.notices.append(text)
+
+    def progress(self, what: str, done: int, total: int, unit: str) -> None:
+        self.steps.append((what, done, total, unit))
+
+
+@pytest.fixture(autouse=True)
+def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "PrivateServer", FakeServer)
+    monkeypatch.setattr(build, "FillProcess", FakeFill)
+    FakeServer.starts = []
+    FakeFill.error = None
+    FakeFill.loads = 0
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> ServerBinary:
+    return ServerBinary(
+        kind="mariadb",
+        version="10.11.19",
+        suite=None,
+        argv=("mariadbd",),
+        program=Path("mariadbd"),
+        basedir=Path("usr"),
+        share_dir=Path("share"),
+        plugin_dir=tmp_path / "plugins",
+        source="path",
+    )
+
+
+class Bench:
+    def __init__(self, tmp_path: Path, binary: ServerBinary) -> None:
+        self.cache = tmp_path / "cache"
+        self.into = tmp_path / "server" / "data"
+        self.into.parent.mkdir()
+        self.binary = binary
+        self.heard = Heard()
+
+    def provide(self, engine: str = "MyISAM", **options: Level) -> object:
+        source = DatasetSource(DataSpec(engine=engine, rows=ROWS), self.binary, options)
+        return provide(
+            source, self.into, cache=self.cache, program=Path("contend-load"), tell=self.heard
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path, binary: ServerBinary) -> Bench:
+    return Bench(tmp_path, binary)
+
+
+def test_a_dataset_is_loaded_once_and_copied_each_time(bench: Bench) -> None:
+    bench.provide()
+    assert (bench.into / "sbtest" / "sbtest.MYD").read_bytes() == b"row" * ROWS
+    (bench.into / "sbtest" / "sbtest.MYD").write_bytes(b"changed by a run")
+    bench.provide()
+    assert (bench.into / "sbtest" / "sbtest.MYD").read_bytes() == b"row" * ROWS
+    assert FakeFill.loads == 1
+    (kept,) = list_datasets(bench.cache)
+    assert kept.rows == ROWS
+    assert ("loading 100 rows (MyISAM)", 50, ROWS, "rows") in bench.heard.steps
+    assert bench.heard.steps[-1][1:3] == (kept.bytes, kept.bytes)
+
+
+def test_what_a_server_acts_on_at_its_start_is_not_kept(bench: Bench) -> None:
+    bench.provide()
+    assert not (bench.into / "ib_buffer_pool").exists()
+    assert (bench.into / "ibdata1").exists()
+    assert (bench.into / "mysql").is_dir()
+
+
+def test_nothing_but_the_dataset_is_left_behind(bench: Bench) -> None:
+    bench.provide()
+    assert [path.name for path in (bench.cache / "work").iterdir()] == ["sweep.lock"]
+
+
+def test_a_damaged_one_is_told_and_loaded_again(bench: Bench) -> None:
+    bench.provide()
+    (kept,) = list_datasets(bench.cache)
+    (kept.data / "sbtest" / "sbtest.MYD").write_bytes(b"rot" * ROWS)
+    bench.provide()
+    assert FakeFill.loads == 2
+    assert (bench.into / "sbtest" / "sbtest.MYD").read_bytes() == b"row" * ROWS
+    assert any("damaged and is loaded again" in text for text in bench.heard.notices)
+
+
+def test_a_manifest_that_cannot_be_read_counts_as_none(bench: Bench) -> None:
+    bench.provide()
+    (kept,) = list_datasets(bench.cache)
+    (kept.folder / "manifest.json").write_text("{")
+    bench.provide()
+    assert FakeFill.loads == 2
+
+
+def test_options_that_lay_out_files_reach_the_loading_server(bench: Bench) -> None:
+    bench.provide(myisam_block_size=4096, key_buffer_size="1G")
+    (start,) = FakeServer.starts
+    assert start["myisam_block_size"] == 4096
+    assert start["innodb_fast_shutdown"] == 0
+    assert start["key_buffer_size"] != "1G"
+
+
+class TestFailure:
+    def test_a_refusal_of_the_server_is_told_and_nothing_kept(self, bench: Bench) -> None:
+        FakeFill.error = LoadFailed("The table is full", code=1114)
+        with pytest.raises(LoadingFailed, match=r"loading 100 rows.*table is full") as caught:
+            bench.provide()
+        assert caught.value.detail == "its log"
+        self.nothing_is_left(bench)
+
+    def test_ctrl_c_leaves_nothing(self, bench: Bench) -> None:
+        FakeFill.error = KeyboardInterrupt()  # type: ignore[assignment]
+        with pytest.raises(KeyboardInterrupt):
+            bench.provide()
+        self.nothing_is_left(bench)
+
+    def test_a_disk_that_runs_full_ends_the_load(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(room, "LEFT_BYTES_MIN", 1 << 62)
+        with pytest.raises(DiskFull, match="ran full while 100 rows") as caught:
+            bench.provide()
+        assert "XDG_CACHE_HOME" in (caught.value.hint or "")
+        self.nothing_is_left(bench)
+
+    def test_a_load_that_cannot_fit_is_not_begun(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(engines, "FIXED_BYTES", 1 << 62)
+        with pytest.raises(DiskFull, match=r"need about .* are free"):
+            bench.provide()
+        assert FakeFill.loads == 0
+
+    def nothing_is_left(self, bench: Bench) -> None:
+        assert list_datasets(bench.cache) == []
+        assert [path.name for path in (bench.cache / "work").iterdir()] == ["sweep.lock"]
+        assert not bench.into.exists()
+
+
+class TestEngine:
+    def test_a_plugin_that_is_not_there_is_refused_with_a_way_out(self, bench: Bench) -> None:
+        with pytest.raises(EngineMissing) as caught:
+            bench.provide(engine="RocksDB")
+        assert "contend server get mariadb+rocksdb" in (caught.value.hint or "")
+
+    def test_one_that_is_there_is_loaded(self, bench: Bench) -> None:
+        assert bench.binary.plugin_dir is not None
+        bench.binary.plugin_dir.mkdir()
+        (bench.binary.plugin_dir / "ha_rocksdb.so").touch()
+        bench.provide(engine="RocksDB")
+        assert FakeServer.starts[0]["plugin_load_add"] == "ha_rocksdb"

@@ -1,0 +1,200 @@
+"""The stage of a server that is not ours: set in place, put back, never restarted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from lab_fakes import FakeConnection, experiment
+
+from contend.errors import RequestError
+from contend.lab.borrowed import ORIGINALS_NAME, BorrowedStage
+from contend.lab.errors import NeedsRestart, OtherServer
+from contend.lab.events import Event, Notice
+from contend.servers import Truncated
+from contend.servers.dsn import Dsn
+from contend.servers.errors import ConnectionRefused, OptionRejected
+from contend.servers.existing import Identity
+from contend.servers.options import as_text
+from contend.servers.secret import Password
+from contend.spec import CellSpec, DataSpec, Level, cell_spec
+
+READ_ONLY = frozenset({"open_files_limit", "thread_stack"})
+
+
+class FakeExisting:
+    """A server somebody else runs."""
+
+    def __init__(self) -> None:
+        self.dsn = Dsn(user="bench", host="db1", port=3307, password=Password("s3cret"))
+        self.there = {
+            "key_buffer_size": "134217728",
+            "key_cache_segments": "0",
+            "open_files_limit": "32768",
+            "thread_stack": "299008",
+            "sql_mode": "STRICT_TRANS_TABLES",
+        }
+        self.changes: list[dict[str, str]] = []
+        self.gone = False
+
+    def identity(self) -> Identity:
+        if self.gone:
+            raise ConnectionRefused("mysql://bench@db1:3307/ does not answer")
+        return Identity("mariadb", "10.11.19", "test")
+
+    def variables(self) -> dict[str, str]:
+        return dict(self.there)
+
+    def variables_that_differ(self) -> dict[str, tuple[str, str | None]]:
+        return {"key_buffer_size": (self.there["key_buffer_size"], "134217728")}
+
+    def pid(self) -> int | None:
+        return None
+
+    def connect(self, database: str | None = None, **_more: Any) -> Any:
+        return FakeConnection()
+
+    def set_global(self, changes: Mapping[str, Level]) -> list[Truncated]:
+        truncated = []
+        for name, value in changes.items():
+            if name in READ_ONLY:
+                cause = pymysql.err.OperationalError(1238, "read only")
+                raise OptionRejected(f"cannot change {name}") from cause
+            got = "64" if (name, value) == ("key_cache_segments", 100) else as_text(value)
+            if got != as_text(value):
+                truncated.append(Truncated(name, as_text(value), got))
+            self.there[name] = got
+        self.changes.append({name: as_text(value) for name, value in changes.items()})
+        return truncated
+
+
+class Bench:
+    def __init__(self, tmp_path: Path) -> None:
+        self.tmp_path = tmp_path
+        self.server = FakeExisting()
+        self.provided: list[DataSpec] = []
+        self.heard: list[Event] = []
+        self.tiny = experiment(tmp_path)
+
+    def stage(self) -> BorrowedStage:
+        server: Any = self.server
+        return BorrowedStage(server, self.provide, self.tmp_path, self.heard.append)
+
+    def provide(self, data: DataSpec) -> Mapping[str, Any]:
+        self.provided.append(data)
+        return {"key": "k", "rows": data.rows}
+
+    def cell(self, segments: int = 0, **options: Level) -> CellSpec:
+        levels = {f"server.options.{name}": value for name, value in options.items()}
+        return cell_spec(self.tiny, {"server.options.key_cache_segments": segments, **levels})
+
+    @property
+    def originals(self) -> Path:
+        return self.tmp_path / ORIGINALS_NAME
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_only_what_differs_is_set_and_all_is_put_back(bench: Bench) -> None:
+    stage = bench.stage()
+    stage.set(bench.cell(segments=0))
+    stage.set(bench.cell(segments=32))
+    assert bench.server.changes == [{"key_buffer_size": "64M"}, {"key_cache_segments": "32"}]
+    assert json.loads(bench.originals.read_text()) == {
+        "key_buffer_size": "134217728",
+        "key_cache_segments": "0",
+    }
+    stage.close()
+    assert bench.server.there["key_buffer_size"] == "134217728"
+    assert bench.server.there["key_cache_segments"] == "0"
+    assert not bench.originals.exists()
+    assert any(isinstance(e, Notice) and "put back" in e.text for e in bench.heard)
+
+
+def test_a_session_after_a_killed_one_puts_back_what_was_there_first(bench: Bench) -> None:
+    bench.stage().set(bench.cell(segments=32))
+    resumed = bench.stage()
+    resumed.set(bench.cell(segments=64))
+    resumed.close()
+    assert bench.server.there["key_buffer_size"] == "134217728"
+    assert bench.server.there["key_cache_segments"] == "0"
+
+
+def test_options_that_need_a_restart_are_refused_all_at_once(bench: Bench) -> None:
+    stage = bench.stage()
+    with pytest.raises(NeedsRestart) as caught:
+        stage.set(bench.cell(open_files_limit=16384, thread_stack=1))
+    assert caught.value.exit_code == 2
+    assert "open_files_limit, thread_stack" in caught.value.message
+    assert "--set server.options.open_files_limit=32768" in (caught.value.hint or "")
+    stage.close()
+    assert "open_files_limit" not in bench.server.changes[-1]
+    assert bench.server.there["key_buffer_size"] == "134217728"
+
+
+def test_an_option_the_server_has_already_needs_nothing(bench: Bench) -> None:
+    bench.stage().set(bench.cell(open_files_limit=32768, sql_mode="strict_trans_tables"))
+    assert bench.server.changes == [{"key_buffer_size": "64M"}]
+
+
+def test_an_option_that_only_private_servers_need_is_passed_over(bench: Bench) -> None:
+    bench.stage().set(bench.cell(skip_grant_tables=True))
+    assert "skip_grant_tables" not in str(bench.server.changes)
+
+
+def test_an_unknown_variable_is_refused(bench: Bench) -> None:
+    with pytest.raises(RequestError, match="no variable key_cache_segmnts"):
+        bench.stage().set(bench.cell(key_cache_segmnts=3))
+
+
+def test_a_truncated_value_marks_the_cell_and_is_not_set_again(bench: Bench) -> None:
+    stage = bench.stage()
+    for _ in range(2):
+        ready = stage.set(bench.cell(segments=100))
+        assert [mark["code"] for mark in ready.warnings] == ["option-truncated"]
+    assert sum("key_cache_segments" in change for change in bench.server.changes) == 1
+    assert not stage.set(bench.cell(segments=64)).warnings
+
+
+def test_another_kind_of_server_is_refused(bench: Bench) -> None:
+    with pytest.raises(OtherServer) as caught:
+        bench.stage().set(cell_spec(bench.tiny, {"server.kind": "mysql"}))
+    assert "--set server.kind=mariadb" in (caught.value.hint or "")
+
+
+def test_the_password_is_in_the_environment_alone(bench: Bench) -> None:
+    ready = bench.stage().set(bench.cell())
+    assert ready.env == {"CONTEND_PASSWORD": "s3cret"}
+    assert ready.address.as_plan() == {
+        "host": "db1",
+        "port": 3307,
+        "user": "bench",
+        "password_env": "CONTEND_PASSWORD",
+        "database": "sbtest",
+    }
+    assert "s3cret" not in repr(ready.address) + str(ready.probes)
+
+
+def test_data_are_asked_for_once(bench: Bench) -> None:
+    stage = bench.stage()
+    stage.set(bench.cell())
+    ready = stage.set(bench.cell(segments=32))
+    assert len(bench.provided) == 1
+    assert ready.probes["dataset"] == {"key": "k", "rows": 1000}
+    assert ready.probes["server"]["change"] == "in_place"
+    assert not ready.expected.files_cached
+
+
+def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:
+    stage = bench.stage()
+    stage.set(bench.cell())
+    assert stage.death() is None
+    bench.server.gone = True
+    assert "does not answer" in (stage.death() or "")
