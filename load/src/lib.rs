@@ -5,6 +5,7 @@
 
 pub mod cli;
 pub mod drive;
+pub mod fill;
 pub mod outcome;
 pub mod plan;
 pub mod random;

@@ -1,0 +1,128 @@
+//! Random decimal digits, several at a time.
+//!
+//! A table row holds 165 random digits, and the server is to wait for the disk, not for us: so a
+//! group of eleven digits costs one random word, two multiplications for its value and a few for
+//! its text, instead of eleven draws.
+
+/// Digits of a group, as sysbench writes them.
+pub const GROUP_DIGITS: usize = 11;
+
+const GROUP_VALUES: u64 = 100_000_000_000;
+
+/// The text of eleven random digits, each combination equally likely but for a part in 10^8.
+#[inline]
+pub fn group(random: u64) -> [u8; GROUP_DIGITS] {
+    let value = ((u128::from(random) * u128::from(GROUP_VALUES)) >> 64) as u64;
+    let high = (value / 100_000_000) as u32;
+    let low = eight(value - u64::from(high) * 100_000_000);
+    let hundreds = (high * 41) >> 12;
+    let rest = high - hundreds * 100;
+    let tens = (rest * 103) >> 10;
+    let ones = rest - tens * 10;
+    let [a, b, c, d, e, f, g, h] = low;
+    let digit = |value: u32| b'0' + value as u8;
+    [
+        digit(hundreds),
+        digit(tens),
+        digit(ones),
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+    ]
+}
+
+/// The text of a number below 10^8, with leading zeros.
+#[inline]
+fn eight(value: u64) -> [u8; 8] {
+    // Each step halves the digits of every part, all parts in one word: 8 -> 4+4 -> 2+2+2+2 ->
+    // single digits, the leading one in the lowest byte. The multiplications are divisions by
+    // 10^4, 100 and 10, exact in the range that can occur.
+    let high = value / 10_000;
+    let fours = high | ((value - high * 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | ((twos - tens * 10) << 8);
+    (ones + 0x3030_3030_3030_3030).to_le_bytes()
+}
+
+/// Appends a number in decimal.
+#[inline]
+pub fn append_number(out: &mut Vec<u8>, number: u64) {
+    let mut text = [0u8; 24];
+    let mut start = text.len();
+    let mut left = number;
+    loop {
+        start -= 8;
+        let part = eight(left % 100_000_000);
+        if let Some(place) = text.get_mut(start..start + 8) {
+            place.copy_from_slice(&part);
+        }
+        left /= 100_000_000;
+        if left == 0 {
+            break;
+        }
+    }
+    let written = text.get(start..).unwrap_or_default();
+    let zeros = written
+        .iter()
+        .take(written.len() - 1)
+        .take_while(|digit| **digit == b'0')
+        .count();
+    out.extend_from_slice(written.get(zeros..).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn eight_digits_are_exact_where_the_divisions_turn() {
+        for hundreds in 0..10_000u64 {
+            for value in [hundreds, hundreds * 10_000, hundreds * 10_000 + 9_999] {
+                assert_eq!(&eight(value), format!("{value:08}").as_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_covers_the_whole_range() {
+        assert_eq!(&group(0), b"00000000000");
+        assert_eq!(&group(u64::MAX), b"99999999999");
+        assert_eq!(&group(1 << 63), b"50000000000");
+    }
+
+    #[test]
+    fn every_digit_is_as_likely_at_every_place() {
+        let mut counts = [[0u32; 10]; GROUP_DIGITS];
+        let mut stream = crate::random::Stream::new(1, 1);
+        for _ in 0..100_000 {
+            for (place, digit) in group(stream.next_u64()).iter().enumerate() {
+                counts[place][usize::from(digit - b'0')] += 1;
+            }
+        }
+        // Binomial with mean 10 000 and deviation 95: five deviations.
+        for place in counts {
+            assert!(
+                place.iter().all(|c| (9_525..=10_475).contains(c)),
+                "{place:?}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_read_as_they_print(number: u64, shift in 0u32..64) {
+            let mut out = Vec::new();
+            append_number(&mut out, number >> shift);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), (number >> shift).to_string());
+        }
+    }
+}
