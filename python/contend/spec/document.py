@@ -127,11 +127,11 @@ def _parse(text: str, file: str) -> dict[str, object]:
         return tree
     except RecursionError:
         raise SpecError(f"{file}: tables and lists are nested too deeply") from None
-    except tomllib.TOMLDecodeError as error:
-        reason, line, column = _fault(error)
-        at = f"{line}:{column}" if line is not None else str(text.count("\n") + 1)
+    except ValueError as error:
+        reason, at = _fault(error)
+        at = str(text.count("\n") + 1) if at == "end" else at
         raise SpecError(
-            f"{file}:{at}: not valid TOML: {reason}",
+            f"{file}:{at}: not valid TOML: {reason}" if at else f"{file}: not valid TOML: {reason}",
             hint="Text needs quotes, a list needs brackets, and a table is named once.",
         ) from None
 
@@ -145,7 +145,7 @@ def _override_value(text: str, setting: str) -> object:
         _check_depth(value)
     except RecursionError:
         raise SpecError(f"--set {shown(setting)} is nested too deeply") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         if text[:1] in ("", "[", "{", '"', "'"):
             reason = _fault(error)[0] if text else "there is nothing after the ="
             raise SpecError(
@@ -156,15 +156,18 @@ def _override_value(text: str, setting: str) -> object:
     return value
 
 
-def _fault(error: tomllib.TOMLDecodeError) -> tuple[str, int | None, int | None]:
-    """What is wrong, at which line and column; the parser says so in one sentence only."""
+def _fault(error: ValueError) -> tuple[str, str]:
+    """What is wrong, and where: `3:14`, `end` of the text, or nothing where it is not known.
+
+    The parser says both in one sentence. An error that is not its own comes from a number of
+    thousands of digits, which Python refuses to read.
+    """
     message = str(error)
     match = _TOML_PLACE.search(message)
     if match is None:
-        return message, None, None
-    reason = message[: match.start()]
-    line, column = (int(group) if group else None for group in match.groups())
-    return reason[:1].lower() + reason[1:], line, column
+        return message[:1].lower() + message[1:], ""
+    reason, (line, column) = message[: match.start()], match.groups()
+    return reason[:1].lower() + reason[1:], f"{line}:{column}" if line else "end"
 
 
 def _check_depth(value: object) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from contend.spec.document import Document
 from contend.spec.errors import did_you_mean
 from contend.spec.model import Level, Published, PublishedRow
@@ -84,7 +86,8 @@ def _row(
             place, f"gain_percent must have one number a column: {columns}, not {given}"
         )
     for gain in gains:
-        if isinstance(gain, bool) or not isinstance(gain, int | float):
+        is_number = isinstance(gain, int | float) and not isinstance(gain, bool)
+        if not is_number or not abs(gain) < sys.float_info.max:
             document.refuse(place, f"gain_percent must hold numbers, not {shown(gain)}")
     return PublishedRow(
         cell={

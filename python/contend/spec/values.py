@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -107,7 +108,7 @@ class Whole:
         if isinstance(value, bool) or not isinstance(value, int):
             raise Refused(f"must be {self.words()}, not {shown(value)}", hint=_count_hint(value))
         if not self.least <= value <= self.most:
-            raise Refused(f"must be {self.words()}, not {value}")
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
         return value
 
     def words(self) -> str:
@@ -138,8 +139,8 @@ class Real:
     def read(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
-        if not self.above < value < self.below:
-            raise Refused(f"must be {self.words()}, not {value}")
+        if not self.above < value < min(self.below, sys.float_info.max):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
         return float(value)
 
     def words(self) -> str:
@@ -164,6 +165,8 @@ class Duration:
     def read(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
+        if isinstance(value, int) and value > self.most_s:
+            raise Refused(f"must be at most 30 days, not {shown(value)}")
         try:
             seconds = parse_duration_s(value)
         except ValueError as error:
@@ -195,9 +198,11 @@ class AnyLevel:
     """Text, a number or true/false, as it stands: what a server option can be."""
 
     def read(self, value: object) -> Level:
-        if isinstance(value, str | int | float):
-            if isinstance(value, float) and not math.isfinite(value):
-                raise Refused(f"must be a finite number, not {value}")
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int | float):
+            if not abs(value) < 2**64:
+                raise Refused(f"must be a number of at most 64 bits, not {shown(value)}")
             return value
         raise Refused(f"must be {self.words()}, not {shown(value)}")
 
@@ -245,7 +250,8 @@ class Tagged:
 
     def read(self, value: object) -> dict[str, object]:
         if not isinstance(value, dict):
-            hint = f"Write {{ kind = {shown(value)} }}." if value in self.kinds else None
+            known = isinstance(value, str) and value in self.kinds
+            hint = f"Write {{ kind = {shown(value)} }}." if known else None
             raise Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
         kind = self.read_kind(value.get("kind", self.default_kind))
         given = {name: part for name, part in value.items() if name != "kind"}

@@ -367,6 +367,37 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
         "it.toml:3: data.rows must be a whole number of at least 1, not 0",
         None,
     ),
+    (
+        "endless fraction",
+        '[workload]\ndistribution = { kind = "zipfian", exp = 1' + "0" * 400 + " }",
+        "it.toml:2: workload.distribution.exp must be a number above 0, not 1000",
+        None,
+    ),
+    (
+        "endless number of seconds",
+        "[load]\nmeasure = 1" + "0" * 400,
+        "it.toml:2: load.measure must be at most 30 days, not 1000",
+        None,
+    ),
+    (
+        "endless option",
+        "[server.options]\nx = 1" + "0" * 400,
+        "it.toml:2: server.options.x must be a number of at most 64 bits, not 1000",
+        None,
+    ),
+    (
+        "endless gain",
+        '[published.a]\ncolumns = { "load.connections" = [1] }\nrows = [\n'
+        '  { cell = { "workload.points" = 1 }, gain_percent = [1' + "0" * 400 + "] },\n]",
+        "it.toml:4: gain_percent must hold numbers, not 1000",
+        None,
+    ),
+    (
+        "number of thousands of digits",
+        "[load]\nseed = 1" + "0" * 5000,
+        "it.toml: not valid TOML: exceeds the limit",
+        None,
+    ),
     ("syntax", "[load]\nmeasure = 2s", "it.toml:2:12: not valid TOML: ", None),
     ("syntax, open string", '[load]\nwarmup = "2s', "it.toml:2: not valid TOML: ", None),
     ("syntax, open list", "[factors]\nx = [1,\n", "it.toml:3: not valid TOML: ", None),
