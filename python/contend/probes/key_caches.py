@@ -10,6 +10,8 @@ from typing import Any
 from contend.probes.model import Sight
 
 COUNTERS = ("read_requests", "reads", "write_requests", "writes")
+COLUMNS = ", ".join(f"`{counter}`" for counter in COUNTERS)
+"""Quoted, because `reads` is a word of SQL."""
 
 Segment = tuple[str, int | None]
 Visits = dict[Segment, tuple[int, ...]]
@@ -25,7 +27,7 @@ class KeyCaches:
             return None
         with sight.connection.cursor() as cursor:
             cursor.execute(
-                f"SELECT KEY_CACHE_NAME, SEGMENT_NUMBER, {', '.join(COUNTERS)}"
+                f"SELECT KEY_CACHE_NAME, SEGMENT_NUMBER, {COLUMNS}"
                 " FROM information_schema.KEY_CACHES"
             )
             rows = cursor.fetchall()
