@@ -1,11 +1,10 @@
 """Estimates with error and n, comparisons, merged histograms. Arrays in, frozen objects out."""
 
 from contend.stats.compare import Comparison, Verdict, compare, compare_family, verdict
-from contend.stats.drift import Trend, trend
 from contend.stats.estimate import Estimate, estimate
 from contend.stats.histogram import HistogramError, Merged, merge, merge_percentiles
 from contend.stats.multiple import holm
-from contend.stats.power import minimal_detectable_effect, pairs_needed
+from contend.stats.power import minimal_detectable_effect
 from contend.stats.robust import hodges_lehmann, sign_flip_p
 
 __all__ = [
@@ -13,7 +12,6 @@ __all__ = [
     "Estimate",
     "HistogramError",
     "Merged",
-    "Trend",
     "Verdict",
     "compare",
     "compare_family",
@@ -23,8 +21,6 @@ __all__ = [
     "merge",
     "merge_percentiles",
     "minimal_detectable_effect",
-    "pairs_needed",
     "sign_flip_p",
-    "trend",
     "verdict",
 ]
