@@ -23,6 +23,9 @@ def record_cpu(facts: Facts) -> None:
     no_topology = "the kernel shows no topology"
     facts.put("cpu.sockets", len(packages) or None, reason=no_topology)
     facts.put("cpu.cores", len(cores) or None, reason=no_topology)
+    siblings = _siblings(tree, online)
+    facts.put("cpu.thread_siblings", siblings or None, reason=no_topology)
+    _record_allowed(facts)
     facts.read("cpu.smt_active", f"{_CPUS}/smt/active", lambda text: bool(int(text)))
     mhz = [float(cpu["cpu MHz"]) for cpu in info if _is_number(cpu.get("cpu MHz", ""))]
     facts.put("cpu.mhz_now", round(sum(mhz) / len(mhz), 1) if mhz else None, reason=reason)
@@ -84,6 +87,24 @@ def _topology(tree: Tree, online: list[int]) -> tuple[set[str], set[tuple[str, s
             packages.add(package)
             cores.add((package, core or str(cpu)))
     return packages, cores
+
+
+def _siblings(tree: Tree, online: list[int]) -> list[str]:
+    """CPUs that share a core, a group an entry."""
+    paths = (f"{_CPUS}/cpu{cpu}/topology/thread_siblings_list" for cpu in online)
+    return list(dict.fromkeys(text for path in paths if (text := tree.text(path))))
+
+
+def _record_allowed(facts: Facts) -> None:
+    """Where this process, and so what it starts, may run and take memory from."""
+    status = facts.tree.text("proc/self/status") or ""
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    reason = "/proc/self/status does not say"
+    for name, field in (
+        ("cpu.allowed", "Cpus_allowed_list"),
+        ("numa.allowed", "Mems_allowed_list"),
+    ):
+        facts.put(name, fields.get(field, "").strip() or None, reason=reason)
 
 
 def _caches(tree: Tree) -> list[str]:

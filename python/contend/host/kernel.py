@@ -64,7 +64,6 @@ def record_kernel(facts: Facts) -> None:
         facts.read(f"kernel.{name.replace('-', '_')}", f"proc/sys/fs/{name}", int)
     for name in ("threads-max", "pid_max"):
         facts.read(f"kernel.{name.replace('-', '_')}", f"proc/sys/kernel/{name}", int)
-    facts.read("kernel.somaxconn", "proc/sys/net/core/somaxconn", int)
 
 
 def record_limits(facts: Facts) -> None:

@@ -45,13 +45,15 @@ def machine_id(facts: Facts) -> str:
     """12 hex digits that tell machines apart and name none: results of two are never pooled.
 
     The hash covers the model and number of the CPUs and the size of the memory too, because
-    copies of one virtual machine share their /etc/machine-id.
+    copies of one virtual machine share their /etc/machine-id. Memory counts in GiB: each kernel
+    keeps another few MiB for itself.
     """
+    memory = facts.values.get("memory.total_bytes")
     parts = [
         facts.tree.text("etc/machine-id"),
         facts.values.get("cpu.model"),
         facts.values.get("cpu.count"),
-        facts.values.get("memory.total_bytes"),
+        round(memory / 2**30) if isinstance(memory, int) else None,
     ]
     text = json.dumps(["contend machine", *parts])
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -30,6 +30,10 @@ Max realtime timeout      unlimited            unlimited            us
 COMMON = {
     "etc/machine-id": "0123456789abcdef0123456789abcdef\n",
     "proc/self/limits": LIMITS,
+    "proc/self/status": "Name:\tcat\nCpus_allowed_list:\t0-1\nMems_allowed_list:\t0\n",
+    "proc/sys/net/core/somaxconn": "4096\n",
+    "proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
+    "sys/class/net/lo/mtu": "65536\n",
     "proc/sys/kernel/osrelease": "6.1.0-18-amd64\n",
     "proc/sys/kernel/version": "#1 SMP PREEMPT_DYNAMIC Debian 6.1.76-1\n",
     "proc/sys/kernel/randomize_va_space": "2\n",
@@ -129,6 +133,7 @@ def _two_sockets() -> dict[str, str]:
         folder = f"{_CPU}/cpu{cpu}"
         files[f"{folder}/topology/physical_package_id"] = f"{socket}\n"
         files[f"{folder}/topology/core_id"] = f"{core}\n"
+        files[f"{folder}/topology/thread_siblings_list"] = f"{cpu % 4},{cpu % 4 + 4}\n"
         files[f"{folder}/cpufreq/scaling_governor"] = "powersave\n" if cpu else "performance\n"
         files[f"{folder}/cpufreq/scaling_driver"] = "intel_pstate\n"
         files[f"{folder}/cpufreq/cpuinfo_max_freq"] = "3200000\n"

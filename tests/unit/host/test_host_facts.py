@@ -34,6 +34,18 @@ def test_a_server_with_two_sockets(two_sockets: Path) -> None:
     assert cpu["idle_states"] == ["POLL 0 µs", "C6 133 µs (disabled)"]
 
 
+def test_who_shares_a_core_and_where_we_may_run(two_sockets: Path) -> None:
+    host = found(two_sockets)
+    assert host["cpu"]["thread_siblings"] == ["0,4", "1,5", "2,6", "3,7"]
+    assert (host["cpu"]["allowed"], host["numa"]["allowed"]) == ("0-1", "0")
+
+
+def test_network(two_sockets: Path) -> None:
+    network = found(two_sockets)["network"]
+    assert (network["somaxconn"], network["loopback_mtu"]) == (4096, 65536)
+    assert network["tcp_rmem"] == "4096 131072 6291456"
+
+
 def test_numa_nodes(two_sockets: Path) -> None:
     numa = found(two_sockets)["numa"]
     assert (numa["node_count"], numa["balancing"], numa["zone_reclaim_mode"]) == (2, True, 0)
@@ -178,6 +190,10 @@ def test_the_identity_tells_machines_apart_and_names_none(
     assert one != other
     assert one == found(two_sockets)["machine"]["id"]
     assert len(one) == 12
+    meminfo = two_sockets / "proc/meminfo"
+    text = meminfo.read_text(encoding="utf-8").replace("16384000 kB", "16379000 kB")
+    meminfo.write_text(text, encoding="utf-8")
+    assert found(two_sockets)["machine"]["id"] == one
 
 
 @pytest.mark.parametrize(
