@@ -1,11 +1,13 @@
 """Servers for every test that needs a real one. They are got once into the user's cache.
 
 `private_server` is a factory: each call gives an initialised server in a folder of its own. All
-of them are gone when the test is over, whatever happened in it.
+of them are gone when the test is over, whatever happened in it; those of `shared_server` when the
+file's last test is over.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shutil
 from collections.abc import Callable, Iterator
@@ -81,14 +83,11 @@ def fresh_data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ServerBina
     return get
 
 
-@pytest.fixture
-def private_server(
-    tmp_path: Path, fresh_data: Callable[[ServerBinary], Path]
+@contextlib.contextmanager
+def servers_in(
+    folder: Path, fresh_data: Callable[[ServerBinary], Path]
 ) -> Iterator[PrivateServerFactory]:
-    """`private_server(binary, options, tcp=False, start=True)`: a server that is surely cleaned up.
-
-    `options` are added to a few that keep it small.
-    """
+    """A factory of private servers under a folder; all of them are killed at the end."""
     made: list[PrivateServer] = []
     numbers = itertools.count(1)
 
@@ -99,7 +98,7 @@ def private_server(
         tcp: bool = False,
         start: bool = True,
     ) -> PrivateServer:
-        server = PrivateServer(binary, tmp_path / f"server-{next(numbers)}")
+        server = PrivateServer(binary, folder / f"server-{next(numbers)}")
         made.append(server)
         server.claim()
         shutil.copytree(fresh_data(binary), server.data_folder, dirs_exist_ok=True)
@@ -107,6 +106,29 @@ def private_server(
             server.start(SMALL_OPTIONS[binary.kind] | (options or {}), tcp=tcp)
         return server
 
-    yield make
-    for server in made:
-        server.kill()
+    try:
+        yield make
+    finally:
+        for server in made:
+            server.kill()
+
+
+@pytest.fixture
+def private_server(
+    tmp_path: Path, fresh_data: Callable[[ServerBinary], Path]
+) -> Iterator[PrivateServerFactory]:
+    """`private_server(binary, options, tcp=False, start=True)`: a server of the test's own.
+
+    `options` are added to a few that keep it small.
+    """
+    with servers_in(tmp_path, fresh_data) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def shared_server(
+    tmp_path_factory: pytest.TempPathFactory, fresh_data: Callable[[ServerBinary], Path]
+) -> Iterator[PrivateServerFactory]:
+    """The same factory, for servers that all tests of a file share."""
+    with servers_in(tmp_path_factory.mktemp("shared"), fresh_data) as make:
+        yield make

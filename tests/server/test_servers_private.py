@@ -92,3 +92,14 @@ def test_refuses_a_folder_that_is_not_ours(mariadb_binary: ServerBinary, tmp_pat
         server.start()
     assert (tmp_path / "ibdata1").read_text() == "precious"
     assert [p.name for p in tmp_path.iterdir()] == ["ibdata1"]
+
+
+def test_options_that_shape_the_data_are_taken_when_it_is_made(
+    any_binary: ServerBinary, tmp_path: Path
+) -> None:
+    shape = {"innodb_page_size": "8K"}
+    server = PrivateServer(any_binary, tmp_path / "s")
+    server.initialise(shape)
+    with server:
+        assert server.start(shape) == []
+        assert server.variables()["innodb_page_size"] == "8192"

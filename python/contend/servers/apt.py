@@ -29,7 +29,7 @@ _UNSIGNED = re.compile(
     r"invalid|EXPKEYSIG|REVKEYSIG|BADSIG|Missing key|Bad OpenPGP|Verifying signature",
     re.IGNORECASE,
 )
-_NO_SUITE = re.compile(r"does not have a Release file|404\s+Not Found")
+_NO_SUITE = re.compile(r"does not have a Release file|404\s+Not Found|Failed to stat - stat \(2")
 _UNREACHABLE = re.compile(
     r"Could not resolve|Could not connect|Connection (?:refused|timed out|failed)|"
     r"Unable to connect|Temporary failure|Network is unreachable|Failed to fetch|"
@@ -228,5 +228,6 @@ def _ask(tool: str, *arguments: str) -> str:
 
 
 def _last_lines(text: str) -> str | None:
-    errors = [line for line in text.splitlines() if line.startswith("E: ")]
-    return "\n".join(errors[-8:] or text.splitlines()[-8:]) or None
+    said = text.splitlines()
+    errors = [line.strip() for line in said if line.startswith("E: ") or " Depends: " in line]
+    return "\n".join(errors[-8:] or said[-8:]) or None

@@ -7,6 +7,8 @@ it. See docs/decisions/control-client.md.
 from __future__ import annotations
 
 from pathlib import Path
+from socket import AF_UNIX, SOCK_STREAM
+from socket import socket as Socket
 from typing import TYPE_CHECKING, Any
 
 import pymysql
@@ -45,7 +47,7 @@ def connect(
         more: passed to `pymysql.connect`.
     """
     try:
-        return pymysql.connect(
+        connection = pymysql.connect(
             unix_socket=None if socket is None else str(socket),
             host=None if socket is not None else host,
             port=port,
@@ -55,12 +57,27 @@ def connect(
             connect_timeout=connect_timeout_s,
             autocommit=True,
             charset="utf8mb4",
+            defer_connect=True,
             **more,
         )
+        connection.connect(None if socket is None else _open(socket, connect_timeout_s))
+        return connection
     except pymysql.err.MySQLError as error:
         raise _in_words(error, server, user, database, bool(password)) from error
     except (OSError, RuntimeError) as error:
         raise ConnectionRefused(f"{server} cannot be reached: {error}.") from error
+
+
+def _open(path: Path, timeout_s: float) -> Socket:
+    # Opened here, because PyMySQL leaves a Unix socket open where nobody listens at it.
+    opened = Socket(AF_UNIX, SOCK_STREAM)
+    try:
+        opened.settimeout(timeout_s)
+        opened.connect(str(path))
+    except OSError as error:
+        opened.close()
+        raise pymysql.err.OperationalError(CR.CR_CONNECTION_ERROR, str(error)) from error
+    return opened
 
 
 def _in_words(

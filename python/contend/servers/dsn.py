@@ -98,12 +98,13 @@ class Dsn:
         socket = self.socket
         if socket is None and self.host is None and "socket" in said:
             socket = Path(said["socket"])
+        port = _port(said.get("port"), self.option_file)
         secret = said.get("password") or environment.get(PASSWORD_VARIABLE, "")
         return replace(
             self,
             user=self.user or said.get("user") or _user_of_this_process(),
             host=None if socket is not None else self.host or said.get("host") or "127.0.0.1",
-            port=self.port or _port(said.get("port"), self.option_file) or DEFAULT_PORT,
+            port=self.port if socket is not None else self.port or port or DEFAULT_PORT,
             database=self.database or said.get("database"),
             socket=socket,
             password=self.password or Password(secret),

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -24,7 +23,7 @@ from contend.servers import variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect
 from contend.servers.defaults import program_defaults
-from contend.servers.endpoint import SOCKET_NAME, free_port, new_socket_folder
+from contend.servers.endpoint import SOCKET_NAME, free_port, new_socket_folder, remove_socket_folder
 from contend.servers.error_log import Cause, Truncated, adjusted_options, cause, tail
 from contend.servers.errors import ConnectionRefused, PortTaken, ServerDied, ServerFailed
 from contend.servers.failure import describe_exit, disk_full, start_failure
@@ -92,8 +91,17 @@ class PrivateServer:
         check_runs_here(self.binary.program)
         self.folder.claim(self.binary.kind, self.binary.version)
 
-    def initialise(self, *, timeout_s: float = 300) -> None:
-        """Make a new data folder with the system tables; what was in it is gone."""
+    def initialise(
+        self, options: Mapping[str, Value] | None = None, *, timeout_s: float = 300
+    ) -> None:
+        """Make a new data folder with the system tables; what was in it is gone.
+
+        Args:
+            options: those that shape the data folder, such as `innodb_page_size`. `start` must
+                be given them as well.
+            timeout_s: how long it may take.
+        """
+        arguments = as_arguments(options or {})
         self.claim()
         lock = self.folder.lock()
         try:
@@ -103,7 +111,7 @@ class PrivateServer:
             script.write_bytes(initialise_sql(self.binary))
             with self.log_path.open("ab") as log, script.open("rb") as sql:
                 process = spawn(
-                    [*self._command(), *initialise_arguments(self.binary)],
+                    [*self._command(), *initialise_arguments(self.binary), *arguments],
                     cwd=self.folder.data,
                     log=log,
                     stdin=sql,
@@ -263,9 +271,10 @@ class PrivateServer:
         return command
 
     def _start_once(self, arguments: list[str], tcp: bool, timeout_s: float) -> None:
-        lock = self.folder.lock()
+        locks = [self.folder.lock()]
         try:
-            self._socket_folder = new_socket_folder()
+            self._socket_folder, socket_lock = new_socket_folder()
+            locks.append(socket_lock)
             command = [
                 *self._command(),
                 f"--socket={self.socket}",
@@ -283,13 +292,15 @@ class PrivateServer:
             self._open_log()
             with self.log_path.open("ab") as log:
                 self._process = spawn(
-                    [*command, *arguments], cwd=self.folder.data, log=log, keep_open=[lock]
+                    [*command, *arguments], cwd=self.folder.data, log=log, keep_open=locks
                 )
         except BaseException:
             self._forget()
             raise
         finally:
-            os.close(lock)
+            # The server has them too, and keeps them as long as it lives.
+            for lock in locks:
+                os.close(lock)
         try:
             self._wait_until_ready(timeout_s)
         except BaseException:
@@ -364,5 +375,5 @@ class PrivateServer:
         self._process = None
         self.port = None
         if self._socket_folder is not None:
-            shutil.rmtree(self._socket_folder, ignore_errors=True)
+            remove_socket_folder(self._socket_folder)
             self._socket_folder = None

@@ -1,0 +1,137 @@
+"""A server that is not ours, reached by a DSN: who may enter, what it says, what is not touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
+from contend.servers.endpoint import free_port
+from contend.servers.errors import ConnectionRefused, TableNotOurs, WrongLogin
+from contend.servers.existing import table_comment, table_key
+
+Factory = Callable[..., PrivateServer]
+
+PASSWORD = "correct horse"
+
+
+@pytest.fixture(scope="module")
+def theirs(any_binary: ServerBinary, shared_server: Factory) -> PrivateServer:
+    """A server on loopback with a user `u` who has a password, and a table somebody made."""
+    server = shared_server(any_binary, tcp=True)
+    with server.connect() as connection, connection.cursor() as cursor:
+        for host in ("localhost", "127.0.0.1"):
+            cursor.execute(f"CREATE USER u@'{host}' IDENTIFIED BY '{PASSWORD}'")
+            cursor.execute(f"GRANT ALL ON *.* TO u@'{host}'")
+        cursor.execute("CREATE DATABASE shop")
+        cursor.execute("CREATE TABLE shop.sbtest (a INT)")
+        cursor.execute("CREATE VIEW shop.seen AS SELECT a FROM shop.sbtest")
+    return server
+
+
+@pytest.fixture(autouse=True)
+def no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CONTEND_PASSWORD", raising=False)
+
+
+def existing(theirs: PrivateServer, **more: object) -> ExistingServer:
+    return ExistingServer(Dsn.parse(f"mysql://u@127.0.0.1:{theirs.port}/"), **more)  # type: ignore[arg-type]
+
+
+def test_enters_with_a_password_from_the_environment(
+    theirs: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEND_PASSWORD", PASSWORD)
+    server = existing(theirs)
+    assert server.identity().kind == theirs.binary.kind
+    assert server.identity().version == theirs.binary.version
+    assert server.variables()["port"] == str(theirs.port)
+    assert PASSWORD not in repr(server)
+    assert PASSWORD not in repr(vars(server))
+
+
+def test_enters_by_an_option_file_and_a_socket(theirs: PrivateServer, tmp_path: Path) -> None:
+    file = tmp_path / "my.cnf"
+    file.write_text(f'[client]\nuser=u\npassword="{PASSWORD}"\nsocket={theirs.socket}\n')
+    server = ExistingServer(Dsn.parse(f"mysql:///?option_file={file}"))
+    with server.connect("shop"):
+        pass
+    assert server.pid() == theirs.pid
+
+
+def test_asks_once_where_somebody_is_there(theirs: PrivateServer) -> None:
+    asked: list[str] = []
+
+    def ask(words: str) -> str:
+        asked.append(words)
+        return PASSWORD
+
+    server = existing(theirs, ask=ask)
+    assert server.variables()
+    assert server.identity()
+    [words] = asked
+    assert "u at mysql://u@127.0.0.1" in words
+
+
+def test_a_wrong_password_has_words(theirs: PrivateServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(WrongLogin, match=r"does not let user u in without a password \(error"):
+        existing(theirs).connect()
+    monkeypatch.setenv("CONTEND_PASSWORD", "battery staple")
+    with pytest.raises(WrongLogin, match=r"with the password given \(error 1045\)") as refused:
+        existing(theirs).connect()
+    assert "battery staple" not in f"{refused.value} {refused.value.detail} {refused.value.hint}"
+    with pytest.raises(WrongLogin):
+        existing(theirs, ask=lambda _words: "never asked").connect()
+
+
+def test_an_unknown_database_has_words(
+    theirs: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEND_PASSWORD", PASSWORD)
+    with pytest.raises(ConnectionRefused, match=r"has no database gone \(error 1049\)"):
+        existing(theirs).connect("gone")
+
+
+def test_a_server_that_does_not_answer_has_words(tmp_path: Path) -> None:
+    port = free_port()
+    with pytest.raises(ConnectionRefused, match=rf"127\.0\.0\.1:{port}/ does not answer") as gone:
+        ExistingServer(Dsn.parse(f"mysql://u@127.0.0.1:{port}/")).connect()
+    assert "user u, error 2003" in gone.value.message
+    with pytest.raises(ConnectionRefused, match=rf"socket={tmp_path}/s does not answer"):
+        ExistingServer(Dsn.parse(f"socket:{tmp_path}/s")).connect()
+    assert ExistingServer(Dsn.parse(f"socket:{tmp_path}/s")).pid() is None
+
+
+def test_a_table_of_somebody_is_refused_and_not_touched(
+    theirs: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEND_PASSWORD", PASSWORD)
+    with existing(theirs).connect() as connection:
+        for name in ("sbtest", "seen"):
+            with pytest.raises(TableNotOurs, match=rf"shop\.{name} that contend did not make"):
+                table_key(connection, "shop", name)
+        assert table_key(connection, "shop", "nothing") is None
+        assert table_key(connection, "nowhere", "sbtest") is None
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE shop.ours (a INT) COMMENT %s", (table_comment("k1"),))
+        assert table_key(connection, "shop", "ours") == "k1"
+
+
+def test_variables_that_differ_are_told_with_what_is_known(
+    theirs: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTEND_PASSWORD", PASSWORD)
+    server = existing(theirs)
+    server.set_global({"max_connections": 77})
+    value, default = server.variables_that_differ()["max_connections"]
+    assert value == "77"
+    assert default == ("151" if theirs.binary.kind == "mariadb" else None)
+
+
+def test_nothing_of_theirs_is_ended(theirs: PrivateServer) -> None:
+    assert not hasattr(ExistingServer, "stop")
+    assert not hasattr(ExistingServer, "kill")
+    os.kill(theirs.pid, 0)

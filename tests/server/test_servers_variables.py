@@ -1,0 +1,101 @@
+"""Variables of real servers: changed, read back, and told where the server changed its mind."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from contend.servers import PrivateServer, ServerBinary, Truncated
+from contend.servers.errors import OptionRejected
+
+Factory = Callable[..., PrivateServer]
+
+
+def test_a_value_cut_at_start_is_told(
+    mariadb_binary: ServerBinary, private_server: Factory
+) -> None:
+    server = private_server(mariadb_binary, start=False)
+    assert server.start({"key-cache-segments": 100, "key_buffer_size": "64M"}) == [
+        Truncated("key_cache_segments", "100", "64")
+    ]
+    assert server.variables()["key_cache_segments"] == "64"
+
+
+def test_a_value_cut_while_running_is_told(
+    mariadb_binary: ServerBinary, private_server: Factory
+) -> None:
+    server = private_server(mariadb_binary)
+    assert server.set_global({"key_cache_segments": 32, "key_buffer_size": "64M"}) == []
+    assert server.set_global({"key_cache_segments": 100}) == [
+        Truncated("key_cache_segments", "100", "64")
+    ]
+    differing = server.variables_that_differ()
+    assert differing["key_cache_segments"] == ("64", "0")
+    assert differing["key_buffer_size"] == (str(64 << 20), str(128 << 20))
+
+
+def test_every_kind_tells_what_it_cut(any_binary: ServerBinary, private_server: Factory) -> None:
+    server = private_server(any_binary, start=False)
+    assert server.start({"max_connections": 1_000_000_000})[0].name == "max_connections"
+    assert server.set_global({"max_connections": 1_000_000_000}) == [
+        Truncated("max_connections", "1000000000", "100000")
+    ]
+
+
+def test_a_switch_in_words_that_mean_nothing_is_told(
+    any_binary: ServerBinary, private_server: Factory
+) -> None:
+    server = private_server(any_binary, start=False)
+    assert server.start({"slow_query_log": "maybe"}) == [
+        Truncated("slow_query_log", "maybe", "OFF")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"no_such_thing": 1}, "has no variable no_such_thing"),
+        ({"datadir": "/x"}, "cannot change datadir while it runs"),
+        ({"max_connections": "many"}, "refuses the value 'many' for max_connections"),
+        ({"default_storage_engine": "Bogus"}, "did not set default_storage_engine"),
+        ({"max_connections; DROP": 1}, "is no name of a server option"),
+    ],
+)
+def test_a_change_that_is_refused_has_words(
+    any_binary: ServerBinary,
+    private_server: Factory,
+    change: dict[str, str | int],
+    words: str,
+) -> None:
+    server = private_server(any_binary)
+    with pytest.raises(OptionRejected, match=words):
+        server.set_global(change)
+
+
+def test_only_what_differs_is_listed(any_binary: ServerBinary, private_server: Factory) -> None:
+    server = private_server(any_binary, {"table_open_cache": 321})
+    differing = server.variables_that_differ()
+    assert differing["table_open_cache"][0] == "321"
+    assert differing["skip_networking"][0] == "ON"
+    assert "key_buffer_size" not in differing
+    assert "foreign_key_checks" not in differing
+    assert len(differing) < 40
+    assert all(value != default for value, default in differing.values())
+
+
+def test_another_port_is_taken_where_one_is_in_use(
+    mariadb_binary: ServerBinary, private_server: Factory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ports = [taken.getsockname()[1]]
+        from contend.servers import private
+
+        choose = private.free_port
+        monkeypatch.setattr(private, "free_port", lambda: ports.pop() if ports else choose())
+        server = private_server(mariadb_binary, tcp=True)
+        assert server.port not in (None, taken.getsockname()[1])
+        assert server.variables()["port"] == str(server.port)
