@@ -1,7 +1,7 @@
 """The control connection to a server, with its errors in words.
 
 PyMySQL, because control statements are few and need no speed; the load itself never goes through
-it. See docs/decisions/control-client.md.
+it. See docs/decisions/0005-pymysql-for-control.md.
 """
 
 from __future__ import annotations

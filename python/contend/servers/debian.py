@@ -2,7 +2,7 @@
 
 It asks this machine's own apt for the packages, at the mirror this machine is configured for,
 verified by this machine's keys, and unpacks them under the user's cache. See
-docs/decisions/debian-provider.md for why.
+docs/decisions/0004-servers-from-debian.md for why.
 """
 
 from __future__ import annotations
