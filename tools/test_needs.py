@@ -16,11 +16,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contend.servers.cache import default_cache
-
 from contend.errors import ContendError
 from contend.servers import debian
 from contend.servers.apt import Apt, architecture, unpack
+from contend.servers.cache import default_cache
 from contend.servers.sources import for_suite, render
 
 SERVERS = (("mariadb", None), ("mariadb", "trixie"), ("mysql", "sid"))
