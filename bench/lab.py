@@ -67,7 +67,7 @@ def private_server(
             with server.connect() as connection, connection.cursor() as cursor:
                 cursor.execute(f"CREATE DATABASE {DATABASE}")
                 # sysbench on TCP cannot come in by the socket's account.
-                cursor.execute("CREATE USER root@'127.0.0.1'")
+                cursor.execute("CREATE USER IF NOT EXISTS root@'127.0.0.1'")
                 cursor.execute("GRANT ALL ON *.* TO root@'127.0.0.1'")
             yield server
     finally:
