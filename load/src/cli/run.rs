@@ -3,7 +3,7 @@
 use super::{output, plan_file};
 use crate::drive::clock::seconds_ns;
 use crate::drive::run::{Ended, EngineChoice, Job, Measured, Progress, run};
-use crate::drive::setup::{Codes, ErrorPolicy, Setup};
+use crate::drive::setup::{Codes, DRAIN_NS, ErrorPolicy, Setup};
 use crate::drive::socket::Address;
 use crate::drive::threads;
 use crate::outcome::{
@@ -75,6 +75,7 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
                 ..Options::default()
             },
             address,
+            more_addresses: Vec::new(),
             credentials: Credentials {
                 user: server.user.clone(),
                 password,
@@ -86,6 +87,7 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
             errors: policy_of(&load.errors),
             connect_timeout_ns: seconds_ns(server.connect_timeout_s),
             setup_timeout_ns: seconds_ns(server.connect_timeout_s.max(SETUP_TIMEOUT_S_MIN)),
+            drain_ns: DRAIN_NS,
             events_max: None,
         },
         engine: match load.engine {

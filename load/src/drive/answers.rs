@@ -1,7 +1,7 @@
 //! What a worker does with what it hears: count it, judge it, pass it on.
 
 use super::engine::Engine;
-use super::failure::{self, LOST};
+use super::failure::{self, LOST, MALFORMED, client_error};
 use super::link::Heard;
 use super::seat::Stand;
 use super::steps::Cue;
@@ -94,7 +94,7 @@ impl<E: Engine> Worker<E> {
             return;
         };
         let seat_index = connection.seat;
-        let verdict = if self.setup.workload.judges_errors() {
+        let verdict = if self.judged {
             Some(Verdict::Ignore)
         } else if self.phase == Phase::Setup || request.class == Class::Uncounted {
             // A statement that cannot be prepared, or a transaction that cannot be taken back,
@@ -156,6 +156,13 @@ impl<E: Engine> Worker<E> {
         let Some(connection) = self.links.get(token) else {
             return;
         };
+        if self.judged {
+            let error = match error {
+                WireError::Refused(refusal) => refusal.clone(),
+                other => client_error(MALFORMED, &other.to_string()),
+            };
+            return self.tell_trouble(token, error);
+        }
         if self.phase == Phase::Setup || !matches!(error, WireError::Refused(_)) {
             // Before the load begins every connection must stand; and a server that breaks the
             // protocol, or a setting that cannot work, gets no better by trying again.
@@ -180,6 +187,9 @@ impl<E: Engine> Worker<E> {
             return;
         };
         let (seat_index, number) = (connection.seat, connection.number);
+        if self.judged {
+            return self.tell_trouble(token, client_error(code, why));
+        }
         if self.phase == Phase::Setup
             || (self.phase < Phase::Closed && !self.setup.errors.reconnect)
         {

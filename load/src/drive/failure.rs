@@ -9,6 +9,17 @@ use std::io;
 /// reports of other tools use as well.
 pub const CANNOT_CONNECT: u16 = 2002;
 pub const LOST: u16 = 2013;
+pub const GONE: u16 = 2006;
+pub const MALFORMED: u16 = 2027;
+
+/// An error of our side in the form of the server's, for sessions that judge errors.
+pub fn client_error(code: u16, message: &str) -> ServerError {
+    ServerError {
+        code,
+        sqlstate: *b"HY000",
+        message: message.to_owned(),
+    }
+}
 
 /// A failure without more to say.
 pub fn plain(message: impl Into<String>) -> Failure {

@@ -2,6 +2,7 @@
 
 mod answers;
 pub mod clock;
+mod connect;
 pub mod counters;
 pub mod engine;
 pub mod failure;

@@ -304,7 +304,7 @@ impl Controller<'_> {
     }
 
     fn wait_for_end(&mut self) -> Result<(u32, u64), Failure> {
-        let limit_ns = clock::now_ns() + 2 * WORKER_GRACE_NS;
+        let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
         let (mut ended, mut unanswered, mut longest_ns) = (0, 0, 0);
         while ended < self.setup.workers {
             match self.next_before(limit_ns)? {

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The run as all workers see it. Read only.
 pub struct Setup {
     pub address: Address,
+    /// More servers, which a session may choose from: [`Self::address_at`].
+    pub more_addresses: Vec<Address>,
     pub credentials: Credentials,
     pub options: Options,
     pub workload: Arc<dyn Workload>,
@@ -23,11 +25,24 @@ pub struct Setup {
     pub connect_timeout_ns: u64,
     /// For each answer before the load begins.
     pub setup_timeout_ns: u64,
+    /// For what sessions have begun when the load is over.
+    pub drain_ns: u64,
     /// Events of the whole run, where they are limited.
     pub events_max: Option<u64>,
 }
 
+/// Time enough for a request that is on its way.
+pub const DRAIN_NS: u64 = 1_000_000_000;
+
 impl Setup {
+    /// The server at a place of the run's list; the first one where there are not so many.
+    pub fn address_at(&self, place: u16) -> &Address {
+        let place = usize::from(place).checked_sub(1);
+        place
+            .and_then(|place| self.more_addresses.get(place))
+            .unwrap_or(&self.address)
+    }
+
     /// The seats of one worker: as many as the others', give or take one.
     pub fn seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
         (worker..self.seats).step_by(self.workers.max(1) as usize)

@@ -2,17 +2,13 @@
 
 use super::clock::seconds_ns;
 use super::engine::Engine;
-use super::failure::{self, CANNOT_CONNECT};
-use super::link::Link;
+use super::failure::{self, GONE, client_error};
 use super::seat::Stand;
 use super::worker::{Connection, Phase, Worker};
-use crate::wire::{Login, Summary};
+use crate::wire::Summary;
 use crate::workload::{self, Answer, Call, Reply, Request, Step, Verdict};
 use std::io;
 use std::time::Duration;
-
-/// A Unix socket whose queue is full tells nobody when it is not: look again after so long.
-const QUEUE_FULL_NS: u64 = 1_000_000;
 
 /// Why a session is called: as [`Call`], without what is borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +16,8 @@ pub enum Cue {
     Start,
     Connected(usize),
     Lost(workload::Link),
+    /// What stands in the worker's `trouble`.
+    Broken,
     Event(u64),
     /// The answer on this link.
     Answer(usize, Verdict),
@@ -64,6 +62,7 @@ impl<E: Engine> Worker<E> {
                 return;
             };
             let answer;
+            let trouble;
             let call = match cue {
                 Cue::Event(cycle) => Call::Event { cycle },
                 Cue::Answer(token, verdict) => {
@@ -94,6 +93,13 @@ impl<E: Engine> Worker<E> {
                     }
                 }
                 Cue::Lost(link) => Call::Lost(link),
+                Cue::Broken => {
+                    trouble = self.trouble.take();
+                    let Some(error) = &trouble else {
+                        return;
+                    };
+                    Call::Broken(error)
+                }
                 Cue::Woken => Call::Woken,
                 Cue::Finish => Call::Finish,
             };
@@ -119,7 +125,7 @@ impl<E: Engine> Worker<E> {
                 self.next_event(seat_index)
             }
             Step::Ready => self.ready(seat_index),
-            Step::Connect => self.connect_next(seat_index),
+            Step::Connect(server) => self.connect_next(seat_index, server),
             Step::Disconnect(number) => {
                 let token = *self
                     .seats
@@ -157,6 +163,10 @@ impl<E: Engine> Worker<E> {
         };
         if !connection.link.is_open() {
             // It was lost while the session slept, or by the session's own will.
+            if self.judged {
+                self.trouble = Some(client_error(GONE, "the server closed the connection"));
+                return Some(Cue::Broken);
+            }
             return Some(Cue::Lost(request.link));
         }
         seat.stand = Stand::Asking;
@@ -251,7 +261,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// Rings for a seat after `pause_ns`, unless another alarm is set before.
-    fn alarm(&mut self, seat_index: usize, pause_ns: u64) {
+    pub(super) fn alarm(&mut self, seat_index: usize, pause_ns: u64) {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
@@ -279,147 +289,6 @@ impl<E: Engine> Worker<E> {
             Stand::Connecting(token) => self.not_connected(token, &io::ErrorKind::TimedOut.into()),
             Stand::Unborn | Stand::Asking | Stand::Parked | Stand::Stopped => {}
         }
-    }
-
-    /// Connects the first link of the session that is not open, or a new one.
-    fn connect_next(&mut self, seat_index: usize) -> Option<Cue> {
-        let seat = self.seats.get_mut(seat_index)?;
-        let closed = seat
-            .tokens
-            .iter()
-            .copied()
-            .find(|token| self.links.get(*token).is_none_or(|c| c.link.is_closed()));
-        let token = closed.unwrap_or_else(|| {
-            let number = seat.tokens.len();
-            seat.tokens.push(self.links.len());
-            self.links.push(Connection {
-                link: Link::default(),
-                seat: seat_index,
-                number: number as workload::Link,
-                sent_ns: 0,
-            });
-            self.links.len() - 1
-        });
-        if self.phase >= Phase::Closed {
-            return Some(Cue::Finish);
-        }
-        if self.seats.get(seat_index)?.lost_ns.is_some() {
-            self.connect_later(token);
-        } else {
-            self.connect(token);
-        }
-        None
-    }
-
-    fn connect(&mut self, token: usize) {
-        let Some(connection) = self.links.get(token) else {
-            return;
-        };
-        if let Some(seat) = self.seats.get_mut(connection.seat) {
-            seat.attempt_ns = self.now_ns;
-        }
-        self.open_socket(token);
-    }
-
-    /// Opens the socket of a link. What comes of it is an event.
-    fn open_socket(&mut self, token: usize) {
-        let Some(connection) = self.links.get_mut(token) else {
-            return;
-        };
-        let seat_index = connection.seat;
-        let connected = self.setup.address.connect();
-        let (socket, connecting) = match connected {
-            Ok(opened) => opened,
-            Err(error) => return self.not_connected(token, &error),
-        };
-        if let Err(error) = self.engine.attach(token, socket, connecting) {
-            let failure = failure::of_connect(&self.setup.address, &error);
-            return self.fail(failure);
-        }
-        // The server speaks first, so the login may wait for it from now on.
-        let (credentials, options) = (&self.setup.credentials, &self.setup.options);
-        connection
-            .link
-            .log_in(Login::new(credentials.clone(), options.clone()));
-        let timeout_ns = self.setup.connect_timeout_ns;
-        if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.stand = Stand::Connecting(token);
-        }
-        self.alarm(seat_index, timeout_ns);
-    }
-
-    /// A connection could not be made.
-    #[cold]
-    pub(super) fn not_connected(&mut self, token: usize, error: &io::Error) {
-        self.tick();
-        let Some(connection) = self.links.get_mut(token) else {
-            return;
-        };
-        connection.link.close();
-        self.engine.detach(token);
-        if error.kind() == io::ErrorKind::WouldBlock {
-            return self.knock_again(token);
-        }
-        if self.phase == Phase::Setup {
-            let failure = failure::of_connect(&self.setup.address, error);
-            return self.fail(failure);
-        }
-        self.count_error(token, CANNOT_CONNECT, "HY000", &error.to_string());
-        self.connect_later(token);
-    }
-
-    /// The queue of the server's socket is full: waits in front of it, but not for ever.
-    fn knock_again(&mut self, token: usize) {
-        let Some(connection) = self.links.get(token) else {
-            return;
-        };
-        let seat_index = connection.seat;
-        let Some(seat) = self.seats.get_mut(seat_index) else {
-            return;
-        };
-        if self.now_ns.saturating_sub(seat.attempt_ns) > self.setup.connect_timeout_ns {
-            return self.not_connected(token, &io::ErrorKind::TimedOut.into());
-        }
-        seat.stand = Stand::KnockingAgain(token);
-        self.alarm(seat_index, QUEUE_FULL_NS);
-    }
-
-    /// Tries to connect after a pause that grows with every attempt.
-    pub(super) fn connect_later(&mut self, token: usize) {
-        let Some(connection) = self.links.get_mut(token) else {
-            return;
-        };
-        let seat_index = connection.seat;
-        connection.link.close();
-        self.engine.detach(token);
-        if self.phase >= Phase::Closed {
-            return self.stop(seat_index);
-        }
-        let Some(seat) = self.seats.get_mut(seat_index) else {
-            return;
-        };
-        seat.stand = Stand::BackingOff(token);
-        let pause_ns = seat.back_off_ns();
-        self.alarm(seat_index, pause_ns);
-    }
-
-    /// Closes a link, with a word of goodbye where it is idle.
-    pub(super) fn hang_up(&mut self, token: usize) {
-        let Some(connection) = self.links.get_mut(token) else {
-            return;
-        };
-        if connection.link.is_closed() {
-            return;
-        }
-        self.out.clear();
-        connection.link.put_goodbye(&mut self.out);
-        if !self.out.is_empty()
-            && let Ok(bytes) = connection.link.seal(&self.out, &mut self.spare)
-        {
-            self.engine.send(token, bytes);
-        }
-        connection.link.close();
-        self.engine.detach(token);
     }
 
     /// The session has ended; so do its connections.
@@ -455,6 +324,9 @@ impl<E: Engine> Worker<E> {
         };
         match seat.stand {
             Stand::Parked => self.go_on(seat_index, Cue::Finish),
+            Stand::Sleeping if self.judged => self.go_on(seat_index, Cue::Finish),
+            // These end by what comes of their connecting.
+            Stand::Connecting(_) | Stand::KnockingAgain(_) if self.judged => {}
             Stand::Sleeping
             | Stand::BackingOff(_)
             | Stand::KnockingAgain(_)

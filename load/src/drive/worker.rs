@@ -12,14 +12,15 @@ use super::setup::{Command, Mailbox, Report, Setup, Timeline};
 use super::timers::Timers;
 use crate::outcome::Failure;
 use crate::record::Tally;
+use crate::wire::ServerError;
 use crate::workload;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 /// Connections of one worker that are opened at the same time before the load begins.
 const SETUP_AT_ONCE: usize = 64;
-/// How long answers may still come after the release.
-const DRAIN_NS: u64 = 1_000_000_000;
+/// Waiting for less than this takes longer than looking again.
+const WAIT_NS_MIN: u64 = 1_000;
 
 pub struct Worker<E> {
     pub(super) number: u32,
@@ -34,6 +35,10 @@ pub struct Worker<E> {
     pub(super) phase: Phase,
     pub(super) out: Vec<u8>,
     pub(super) spare: Vec<u8>,
+    /// Sessions judge errors themselves.
+    pub(super) judged: bool,
+    /// What a judging session is about to be told.
+    pub(super) trouble: Option<ServerError>,
     reports: Sender<Report>,
     mailbox: Arc<Mailbox>,
     timeline: Timeline,
@@ -53,6 +58,8 @@ pub struct Connection {
     pub link: Link,
     pub seat: usize,
     pub number: workload::Link,
+    /// The server's place in the run's list.
+    pub server: u16,
     /// When its request was sent.
     pub sent_ns: u64,
 }
@@ -96,7 +103,6 @@ impl<E: Engine> Worker<E> {
         Ok(Self {
             number,
             tally: setup.tally(),
-            setup,
             engine,
             links: Vec::new(),
             timers: Timers::default(),
@@ -104,6 +110,9 @@ impl<E: Engine> Worker<E> {
             phase: Phase::Setup,
             out: Vec::with_capacity(4096),
             spare: Vec::new(),
+            judged: setup.workload.judges_errors(),
+            trouble: None,
+            setup,
             reports,
             mailbox,
             timeline: Timeline {
@@ -129,7 +138,10 @@ impl<E: Engine> Worker<E> {
             let due_ns = self
                 .next_edge_ns
                 .min(self.timers.next_ns().unwrap_or(u64::MAX));
-            let timeout = (due_ns != u64::MAX).then(|| due_ns.saturating_sub(self.now_ns));
+            let timeout = (due_ns != u64::MAX).then(|| match due_ns.saturating_sub(self.now_ns) {
+                short if short < WAIT_NS_MIN => 0,
+                long => long,
+            });
             let events = match self.engine.wait(timeout) {
                 Ok(events) => events,
                 Err(error) => {
@@ -270,7 +282,7 @@ impl<E: Engine> Worker<E> {
     /// Lets the sessions end, those first that wait for nothing.
     fn release(&mut self) {
         self.phase = Phase::Released;
-        self.next_edge_ns = self.now_ns + DRAIN_NS;
+        self.next_edge_ns = self.now_ns.saturating_add(self.setup.drain_ns);
         for seat in 0..self.seats.len() {
             self.finish_if_free(seat);
         }

@@ -44,7 +44,9 @@ pub trait Workload: Send + Sync {
     }
 
     /// True where sessions judge errors themselves: the driver then counts an error of the
-    /// server and hands it over, whatever the plan says about its code.
+    /// server and hands it over, whatever the plan says about its code. Connections that cannot
+    /// be had or are lost are errors of that kind too: [`Call::Broken`]. Such sessions also end
+    /// in their own way: while they sleep they are told of the end, and go on until they stop.
     fn judges_errors(&self) -> bool {
         false
     }
@@ -88,11 +90,14 @@ pub enum Call<'a> {
     Lost(Link),
     /// Begin event number `cycle`. The same cycle of the same seed asks the same question.
     Event { cycle: u64 },
+    /// For sessions that judge errors: what the last request or [`Step::Connect`] came to. The
+    /// link is closed.
+    Broken(&'a ServerError),
     /// The answer to the last request, whole.
     Answer(&'a Answer<'a>),
     /// The time of [`Step::Sleep`] is over.
     Woken,
-    /// The load is over: say goodbye within a second, then [`Step::Stop`].
+    /// The load is over: say goodbye within a moment, then [`Step::Stop`].
     Finish,
 }
 
@@ -104,9 +109,10 @@ pub type Link = u8;
 pub enum Step {
     /// Send what is in the output buffer and wait for its answer.
     Send(Request),
-    /// Open a connection, then [`Call::Connected`]. A refused or failed first connection ends
-    /// the run; a later one is tried again with growing pauses.
-    Connect,
+    /// Open a connection to the server at this place of the run's list, then
+    /// [`Call::Connected`]. A refused or failed first connection ends the run; a later one is
+    /// tried again with growing pauses.
+    Connect(u16),
     /// Close a link, then [`Call::Lost`] for it: a session that reconnects on purpose.
     Disconnect(Link),
     /// The setup is over, or the session is back from a lost link: wait for an event.

@@ -74,8 +74,9 @@ impl<K: Kind> Workload for Native<K> {
     }
 }
 
-/// The only link of a native session.
+/// The only link of a native session, and the server it goes to.
 const LINK: Link = 0;
+const SERVER: u16 = 0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -218,13 +219,14 @@ impl<K: Kind> Session for NativeSession<K> {
                 self.begin(out)
             }
             Call::Answer(answer) => self.answered(answer, out),
-            Call::Start => Step::Connect,
+            Call::Start => Step::Connect(SERVER),
             Call::Connected { .. } => self.prepare(0, out),
-            Call::Lost(_) => {
+            // A native session judges no errors, so nothing breaks but by loss.
+            Call::Lost(_) | Call::Broken(_) => {
                 self.statements
                     .iter_mut()
                     .for_each(|(_, statement)| statement.forget());
-                Step::Connect
+                Step::Connect(SERVER)
             }
             Call::Woken => Step::Ready,
             Call::Finish => Step::Stop,
@@ -302,7 +304,10 @@ pub(super) mod tests {
     fn prepares_on_every_new_connection_and_asks_by_cycle() {
         let mut session = session(Protocol::Prepared);
         let mut out = Vec::new();
-        assert!(matches!(session.next(Call::Start, &mut out), Step::Connect));
+        assert!(matches!(
+            session.next(Call::Start, &mut out),
+            Step::Connect(SERVER)
+        ));
         for _ in 0..2 {
             out.clear();
             let step = session.prepare(0, &mut out);
@@ -330,7 +335,7 @@ pub(super) mod tests {
             assert_eq!(out[4], 0x17);
             assert!(matches!(
                 session.next(Call::Lost(0), &mut out),
-                Step::Connect
+                Step::Connect(SERVER)
             ));
         }
     }

@@ -1,0 +1,187 @@
+//! How a worker connects its sessions, waits where the server has no place, and hangs up.
+
+use super::engine::Engine;
+use super::failure::{self, CANNOT_CONNECT, client_error};
+use super::link::Link;
+use super::seat::Stand;
+use super::steps::Cue;
+use super::worker::{Connection, Phase, Worker};
+use crate::wire::{Login, ServerError};
+use crate::workload;
+use std::io;
+
+/// A Unix socket whose queue is full tells nobody when it is not: look again after so long.
+const QUEUE_FULL_NS: u64 = 1_000_000;
+
+impl<E: Engine> Worker<E> {
+    /// Connects the first link of the session that is not open, or a new one.
+    pub(super) fn connect_next(&mut self, seat_index: usize, server: u16) -> Option<Cue> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let closed = seat
+            .tokens
+            .iter()
+            .copied()
+            .find(|token| self.links.get(*token).is_none_or(|c| c.link.is_closed()));
+        let token = closed.unwrap_or_else(|| {
+            let number = seat.tokens.len();
+            seat.tokens.push(self.links.len());
+            self.links.push(Connection {
+                link: Link::default(),
+                seat: seat_index,
+                number: number as workload::Link,
+                server,
+                sent_ns: 0,
+            });
+            self.links.len() - 1
+        });
+        if let Some(connection) = self.links.get_mut(token) {
+            connection.server = server;
+        }
+        if self.phase >= Phase::Closed && !self.judged {
+            return Some(Cue::Finish);
+        }
+        if self.seats.get(seat_index)?.lost_ns.is_some() {
+            self.connect_later(token);
+        } else {
+            self.connect(token);
+        }
+        None
+    }
+
+    pub(super) fn connect(&mut self, token: usize) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        if let Some(seat) = self.seats.get_mut(connection.seat) {
+            seat.attempt_ns = self.now_ns;
+        }
+        self.open_socket(token);
+    }
+
+    /// Opens the socket of a link. What comes of it is an event.
+    pub(super) fn open_socket(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let connected = self.setup.address_at(connection.server).connect();
+        let (socket, connecting) = match connected {
+            Ok(opened) => opened,
+            Err(error) => return self.not_connected(token, &error),
+        };
+        if let Err(error) = self.engine.attach(token, socket, connecting) {
+            let address = self.setup.address_at(connection.server);
+            let failure = failure::of_connect(address, &error);
+            return self.fail(failure);
+        }
+        // The server speaks first, so the login may wait for it from now on.
+        let (credentials, options) = (&self.setup.credentials, &self.setup.options);
+        connection
+            .link
+            .log_in(Login::new(credentials.clone(), options.clone()));
+        let timeout_ns = self.setup.connect_timeout_ns;
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.stand = Stand::Connecting(token);
+        }
+        self.alarm(seat_index, timeout_ns);
+    }
+
+    /// A connection could not be made.
+    #[cold]
+    pub(super) fn not_connected(&mut self, token: usize, error: &io::Error) {
+        self.tick();
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        connection.link.close();
+        self.engine.detach(token);
+        if error.kind() == io::ErrorKind::WouldBlock {
+            return self.knock_again(token);
+        }
+        if self.judged {
+            let error = client_error(CANNOT_CONNECT, &error.to_string());
+            return self.tell_trouble(token, error);
+        }
+        if self.phase == Phase::Setup {
+            let failure = failure::of_connect(&self.setup.address, error);
+            return self.fail(failure);
+        }
+        self.count_error(token, CANNOT_CONNECT, "HY000", &error.to_string());
+        self.connect_later(token);
+    }
+
+    /// Tells a session that judges errors what its request or connection came to.
+    #[cold]
+    pub(super) fn tell_trouble(&mut self, token: usize, error: ServerError) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let waits = connection.link.is_waiting() || !connection.link.is_open();
+        self.count_error(token, error.code, error.sqlstate(), &error.message);
+        self.hang_up(token);
+        // A link that breaks while its session is busy elsewhere is noticed when it is used.
+        if waits {
+            if let Some(seat) = self.seats.get_mut(seat_index) {
+                seat.alarm += 1;
+                seat.stand = Stand::Asking;
+            }
+            self.trouble = Some(error);
+            self.go_on(seat_index, Cue::Broken);
+        }
+    }
+
+    /// The queue of the server's socket is full: waits in front of it, but not for ever.
+    fn knock_again(&mut self, token: usize) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        if self.now_ns.saturating_sub(seat.attempt_ns) > self.setup.connect_timeout_ns {
+            return self.not_connected(token, &io::ErrorKind::TimedOut.into());
+        }
+        seat.stand = Stand::KnockingAgain(token);
+        self.alarm(seat_index, QUEUE_FULL_NS);
+    }
+
+    /// Tries to connect after a pause that grows with every attempt.
+    pub(super) fn connect_later(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        connection.link.close();
+        self.engine.detach(token);
+        if self.phase >= Phase::Closed {
+            return self.stop(seat_index);
+        }
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        seat.stand = Stand::BackingOff(token);
+        let pause_ns = seat.back_off_ns();
+        self.alarm(seat_index, pause_ns);
+    }
+
+    /// Closes a link, with a word of goodbye where it is idle.
+    pub(super) fn hang_up(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        if connection.link.is_closed() {
+            return;
+        }
+        self.out.clear();
+        connection.link.put_goodbye(&mut self.out);
+        if !self.out.is_empty()
+            && let Ok(bytes) = connection.link.seal(&self.out, &mut self.spare)
+        {
+            self.engine.send(token, bytes);
+        }
+        connection.link.close();
+        self.engine.detach(token);
+    }
+}
