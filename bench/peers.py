@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,7 +62,11 @@ class PeerFailed(Exception):
 
 
 def spent(command: list[str], *, stdin: str | None = None) -> tuple[str, float, int]:
-    """Run a command. Returns its output, the CPU seconds it used, and its peak memory in KiB."""
+    """Run a command. Returns its output, the CPU seconds it used, and its peak memory in KiB.
+
+    The kernel's `ru_maxrss` would count this process's own pages, which a child has for a moment
+    before it becomes another program; so the peak is read from the child while it runs.
+    """
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
@@ -74,12 +79,37 @@ def spent(command: list[str], *, stdin: str | None = None) -> tuple[str, float, 
         assert process.stdin is not None
         process.stdin.write(stdin)
         process.stdin.close()
+    peak = PeakMemory(process.pid)
     output = process.stdout.read()
+    peak.stop()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         raise PeerFailed(f"{command[0]} ended with {process.returncode}:\n{output[-2000:]}")
-    return output, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+    return output, usage.ru_utime + usage.ru_stime, peak.kb
+
+
+class PeakMemory(threading.Thread):
+    """Reads the peak resident memory of a process ten times a second until it is stopped."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.kb = 0
+        self._status = Path(f"/proc/{pid}/status")
+        self._over = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._over.wait(0.1):
+            try:
+                match = re.search(r"VmHWM:\s+(\d+)", self._status.read_text())
+            except OSError:
+                return
+            self.kb = int(match.group(1)) if match else self.kb
+
+    def stop(self) -> None:
+        self._over.set()
+        self.join()
 
 
 class Contend:
