@@ -6,9 +6,11 @@ read comes from `spec.json` beside it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from contend.store.checked import connect
 from contend.store.connection import RESULTS_NAME
 from contend.store.errors import DamagedStore
 from contend.store.folder import RunFolder
@@ -27,6 +29,9 @@ class Rescued:
 
 def rescue(damaged: Path, into: Path) -> Rescued:
     """Write every run that can be read into a new run folder, which can be shown and resumed."""
+    # A newer format or another program's file is refused here as everywhere.
+    with suppress(DamagedStore):
+        connect(damaged, write=False).close()
     records = read_runs(damaged)
     planned = read_planned(damaged) or [
         Planned(record.run, record.block, record.repeat, record.cell) for record in records

@@ -1,0 +1,13 @@
+"""What a run folder says, in the terminal, in one HTML file, and as data for other programs.
+
+report = build(folder)              # plain data
+terminal.render(report, console)
+html.write(report, path)
+as_json(report)
+"""
+
+from contend.report.as_json import as_json
+from contend.report.build import build
+from contend.report.model import Report
+
+__all__ = ["Report", "as_json", "build"]

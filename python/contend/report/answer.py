@@ -1,0 +1,168 @@
+"""The answer: one sentence a reader can repeat, and what it rests on.
+
+The words follow the verdicts and nothing else: "faster" and "slower" are only said of comparisons
+whose verdict says so after Holm's adjustment.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from contend.report.causes.base import Explanation
+from contend.report.gains import headline, strongest
+from contend.report.labels import factor_label, level_label, level_phrase
+from contend.report.model import Answer, CellComparison, CellFigures, Progress
+from contend.report.numbers import estimate_text, gain_text, size_text
+from contend.report.roles import Roles
+from contend.report.study import Study
+from contend.spec import Level
+
+VERDICTS = ("faster", "slower", "equivalent", "inconclusive")
+
+
+def answer_of(
+    study: Study,
+    explanation: Explanation,
+    comparisons: tuple[CellComparison, ...],
+    cells: Sequence[CellFigures],
+    progress: Progress,
+) -> Answer:
+    """What the experiment says, or that it says nothing yet."""
+    if not cells:
+        return Answer("Nothing is measured yet.", f"0 of {progress.planned} planned runs.")
+    if not comparisons:
+        return _without_comparison(study, cells, progress)
+    largest = headline(comparisons)
+    level = comparisons[0].level if largest is None else largest.level
+    sentence = _sentence(study, explanation, comparisons, level)
+    if progress.state != "complete":
+        sentence = f"So far ({progress.measured} of {progress.planned} runs): {sentence}"
+    others = tuple(
+        _range_of(study, explanation, comparisons, other)
+        for other in dict.fromkeys(one.level for one in comparisons)
+        if other != level
+    )
+    pattern = _pattern(study.roles, comparisons, level)
+    return Answer(sentence, _basis(study, comparisons), others, pattern)
+
+
+def _sentence(
+    study: Study,
+    explanation: Explanation,
+    comparisons: tuple[CellComparison, ...],
+    level: Level,
+) -> str:
+    own = [one for one in comparisons if one.level == level]
+    change = explanation.change(study.roles, level)
+    claims = []
+    for verdict in ("faster", "slower"):
+        extreme = strongest(own, verdict)
+        if extreme is not None:
+            several = sum(one.comparison.verdict == verdict for one in own) > 1
+            size = ("up to " if several else "") + size_text(extreme.comparison)
+            claims.append(f"{size} {verdict}{_where(study.roles, extreme.cell)}")
+    if claims:
+        return f"{change} makes this server {', and '.join(claims)}."
+    margin = f"±{study.experiment.compare.margin * 100:g} %"
+    if all(one.comparison.verdict == "equivalent" for one in own):
+        return f"{change} makes no difference to this server that exceeds {margin}."
+    widest = max(own, key=lambda one: one.comparison.high - one.comparison.low)
+    return (
+        f"{change} made no difference that this experiment could tell from noise; "
+        f"its widest interval is {gain_text(widest.comparison)} %"
+        f"{_where(study.roles, widest.cell)}."
+    )
+
+
+def _range_of(
+    study: Study,
+    explanation: Explanation,
+    comparisons: tuple[CellComparison, ...],
+    level: Level,
+) -> str:
+    own = [one for one in comparisons if one.level == level]
+    least = min(own, key=lambda one: one.comparison.ratio)
+    most = max(own, key=lambda one: one.comparison.ratio)
+    change = explanation.change(study.roles, level)
+    text = f"{change}: {gain_text(most.comparison)} %{_where(study.roles, most.cell)}"
+    if least is not most:
+        text = (
+            f"{change}: from {gain_text(least.comparison)} %{_where(study.roles, least.cell)} "
+            f"to {gain_text(most.comparison)} %{_where(study.roles, most.cell)}"
+        )
+    return f"{text}."
+
+
+def _basis(study: Study, comparisons: tuple[CellComparison, ...]) -> str:
+    settings = study.experiment.compare
+    sizes = sorted({one.comparison.n for one in comparisons})
+    pairs = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    verdicts = Counter[str](one.comparison.verdict for one in comparisons)
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
+    return (
+        f"n = {pairs} pairs of neighbouring runs each, {settings.confidence * 100:g} % intervals; "
+        f"of {len(comparisons)} comparisons, adjusted for their number (Holm): {counts} "
+        f"(equivalent: within ±{settings.margin * 100:g} %)."
+    )
+
+
+def _pattern(roles: Roles, comparisons: tuple[CellComparison, ...], level: Level) -> str:
+    """Along the columns: `slower at 1, faster at 4 to 128 connections`."""
+    if roles.columns is None:
+        return ""
+    path = roles.columns.path
+    stretches: list[tuple[str, list[Level]]] = []
+    for column in roles.columns.levels:
+        verdicts = {
+            one.comparison.verdict
+            for one in comparisons
+            if one.level == level and one.cell[path] == column
+        }
+        if not verdicts:
+            continue
+        word = verdicts.pop() if len(verdicts) == 1 else "mixed"
+        if stretches and stretches[-1][0] == word:
+            stretches[-1][1].append(column)
+        else:
+            stretches.append((word, [column]))
+    if not stretches:
+        return ""
+    parts = [
+        f"{word} at {level_label(at[0])}" + (f" to {level_label(at[-1])}" if len(at) > 1 else "")
+        for word, at in stretches
+    ]
+    text = f"{', '.join(parts)} {factor_label(path)}."
+    return text[0].upper() + text[1:]
+
+
+def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Progress) -> Answer:
+    measured = [cell for cell in cells if "qps" in cell.figures]
+    if not measured:
+        return Answer("No throughput was measured.", f"{progress.measured} runs.")
+    best = max(measured, key=lambda cell: cell.figures["qps"].mean)
+    most = ", the most of all cells" if len(measured) > 1 else ""
+    sentence = (
+        f"This server answered {estimate_text(best.figures['qps'])} queries a second"
+        f"{_where(study.roles, best.cell)}{most}."
+    )
+    if progress.state != "complete":
+        sentence = f"So far ({progress.measured} of {progress.planned} runs): {sentence}"
+    confidence = study.experiment.compare.confidence * 100
+    why = (
+        "the experiment names no baseline"
+        if study.experiment.compared is None
+        else "no pair of neighbouring runs is complete yet"
+    )
+    basis = f"n = {best.runs} runs, {confidence:g} % intervals. Nothing is compared: {why}."
+    return Answer(sentence, basis)
+
+
+def _where(roles: Roles, cell: Mapping[str, Level]) -> str:
+    """` at 64 connections with 10 points`; nothing where the experiment has one place only."""
+    compared = roles.compared.path if roles.baseline is not None and roles.compared else None
+    paths = [path for path in cell if path != compared]
+    loads = [level_phrase(path, cell[path]) for path in paths if path.startswith("load.")]
+    rest = [level_phrase(path, cell[path]) for path in paths if not path.startswith("load.")]
+    text = f" at {', '.join(loads)}" if loads else ""
+    return text + (f" with {' and '.join(rest)}" if rest else "")

@@ -1,0 +1,29 @@
+"""What an experiment's own analysis may add to the report. Without one, this is what is used."""
+
+from __future__ import annotations
+
+from contend.report.labels import factor_label, level_label
+from contend.report.model import Cause, Layout, Panel
+from contend.report.roles import Roles
+from contend.report.study import Study
+from contend.spec import Level
+
+
+class Explanation:
+    """The plain one: levels are called what they are, and no cause is stated."""
+
+    def level(self, level: Level) -> str:
+        """What a level of the compared factor is called in tables and charts."""
+        return level_label(level)
+
+    def change(self, roles: Roles, level: Level) -> str:
+        """The change from the baseline to a level, as the subject of a sentence."""
+        if roles.compared is None or roles.baseline is None:
+            return "The change"
+        name = factor_label(roles.compared.path)
+        return f"Setting {name} to {self.level(level)} instead of {self.level(roles.baseline)}"
+
+    def cause(self, study: Study, layout: Layout, panels: tuple[Panel, ...]) -> Cause | None:
+        """Why the curve has its shape; None where this analysis has nothing to go by."""
+        del study, layout, panels
+        return None

@@ -1,0 +1,271 @@
+"""Why 32 locks behave like four: a page lives in one segment, and every lookup visits the root.
+
+From information_schema.KEY_CACHES before and after each run come the visits of each segment. The
+share of the most visited one sets a ceiling on what the segments can gain: if only its lock
+queued, throughput could rise to 1/share of that behind a single lock.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contend.report.causes.base import Explanation
+from contend.report.charts.shares import shares_chart
+from contend.report.labels import level_phrase
+from contend.report.model import Cause, CellComparison, Chart, Layout, Panel, TextTable
+from contend.report.numbers import UNKNOWN, estimate_text, gain_text, share_text
+from contend.report.roles import Roles
+from contend.report.study import Study
+from contend.spec import Level
+from contend.stats import Estimate, estimate
+from contend.store import RunRecord
+
+WARM_BELOW = 0.001
+"""Key cache misses per query below which the cache counts as warm."""
+
+_LISTED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class _Visits:
+    """Visits of the segments in one panel at one level, over all its runs."""
+
+    panel: Panel
+    label: str
+    level: Level
+    shares: tuple[tuple[str, float], ...]
+    hottest: Estimate
+
+    @property
+    def ceiling_percent(self) -> float:
+        return (1 / self.hottest.mean - 1) * 100
+
+    def ceiling_text(self) -> str:
+        low, high = self.hottest.low, self.hottest.high
+        if self.hottest.n < 2 or low <= 0:
+            return f"+{self.ceiling_percent:.0f} {UNKNOWN}"
+        half = (1 / low - 1 / high) / 2 * 100
+        places = 0 if half >= 0.95 else 1
+        return f"+{self.ceiling_percent:.{places}f} ±{half:.{places}f}"
+
+
+class SegmentedKeyCache(Explanation):
+    """The analysis of the experiment on `key_cache_segments`."""
+
+    def level(self, level: Level) -> str:
+        return "off" if level == 0 else str(level)
+
+    def change(self, roles: Roles, level: Level) -> str:
+        instead = "" if roles.baseline in (0, 1) else f" instead of {roles.baseline}"
+        return f"Splitting the key cache into {level} segments{instead}"
+
+    def cause(self, study: Study, layout: Layout, panels: tuple[Panel, ...]) -> Cause | None:
+        visits = _visits(study, layout, panels)
+        if not visits:
+            return None
+        hottest = max(visits, key=lambda one: one.hottest.mean)
+        first = visits[0]
+        return Cause(
+            title="Why: every lookup visits the root page, and that lives in one segment",
+            lead=_lead(first),
+            paragraphs=(_MECHANISM, _ceiling_paragraph(visits), _warmth(panels)),
+            tables=(_table(visits),),
+            charts=tuple(_chart(one) for one in visits if one.level == first.level),
+            refutation=_REFUTATION.format(ceiling=f"+{hottest.ceiling_percent:.0f} %"),
+        )
+
+
+_MECHANISM = (
+    "MyISAM finds a row by walking down the B-tree of its index, and asks the key cache for each "
+    "page on the way, under a lock. The segments divide that lock, but a page always belongs to "
+    "the same segment, chosen by its file and position. Every walk begins at the root page, so "
+    "the segment that holds it is visited by every lookup, and the pages just below it draw most "
+    "of the rest to a few more. Other segments stand nearly idle, and adding more of them does "
+    "not divide the visits to the root."
+)
+
+_REFUTATION = (
+    "A gain certainly above {ceiling} would refute this, and so would a gain that stays when the "
+    "same queries are spread over many tables, each with a root page of its own, or one that "
+    "comes without fewer context switches per query."
+)
+
+
+def _lead(first: _Visits) -> str:
+    where = f" ({first.panel.title})" if first.panel.title else ""
+    best = _best(first)
+    measured = f"{gain_text(best.comparison)} % at {_place(best)}" if best else "not known yet"
+    return (
+        f"Of {len(first.shares)} segments, the most visited one takes {share_text(first.hottest)} "
+        f"of all visits to the key cache{where}, n = {first.hottest.n} runs; an even share would "
+        f"be {100 / len(first.shares):.1f} %. However many segments there are, the gain that they "
+        f"alone can bring ends at 1/share - 1 = {first.ceiling_text()} %; the largest measured "
+        f"there is {measured}."
+    )
+
+
+def _ceiling_paragraph(visits: Sequence[_Visits]) -> str:
+    first = visits[0]
+    listed = ", ".join(f"{share * 100:.0f}" for _, share in first.shares[:_LISTED])
+    beyond = [
+        (one, best)
+        for one in visits
+        if (best := _best(one)) is not None
+        and (best.comparison.low - 1) * 100 > one.ceiling_percent
+    ]
+    text = f"The most visited segments have {listed} % of the visits."
+    if beyond:
+        one, best = beyond[0]
+        return (
+            f"{text} In the table {one.panel.title} the measured gain of "
+            f"{gain_text(best.comparison)} % lies above the ceiling: here the root page alone does "
+            "not explain the curve."
+        )
+    return f"{text} No measured gain lies above its ceiling."
+
+
+def _warmth(panels: Sequence[Panel]) -> str:
+    found = [
+        (panel, row.label, estimate)
+        for panel in panels
+        if (table := panel.metric("key_misses_per_query")) is not None
+        for row in table.rows
+        for estimate in row.estimates
+        if estimate is not None
+    ]
+    if not found:
+        return "Key cache misses were not recorded, so it is not known whether the cache was warm."
+    panel, label, worst = max(found, key=lambda one: one[2].mean)
+    if worst.mean == 0:
+        return "The key cache was warm: not one key cache miss was counted in any run."
+    where = f"{panel.title}, {label}" if panel.title else label
+    text = f"at most {estimate_text(worst)} key cache misses per query (n = {worst.n}, {where})"
+    if worst.mean < WARM_BELOW:
+        return f"The key cache was warm in every cell: {text}."
+    return (
+        f"The key cache was not warm everywhere: {text}. There the disk or the page cache counts."
+    )
+
+
+def _table(visits: Sequence[_Visits]) -> TextTable:
+    rows = []
+    for one in visits:
+        best = _best(one)
+        column = _column_of(one, best)
+        rows.append(
+            (
+                one.panel.title or "all",
+                one.label,
+                share_text(one.hottest),
+                one.ceiling_text(),
+                gain_text(best.comparison) if best else "not measured",
+                _place(best) if best else "",
+                _before_after(one, "switches_per_query", column),
+                _before_after(one, "cpus_busy", column),
+            )
+        )
+    return TextTable(
+        caption="The ceiling that the most visited segment sets, beside the largest measured gain "
+        "and what changed at that place (intervals after ±)",
+        columns=(
+            "table",
+            "segments",
+            "most visited",
+            "ceiling, %",
+            "largest gain, %",
+            "at",
+            "switches per query, off → split",
+            "CPUs busy, off → split",
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _best(one: _Visits) -> CellComparison | None:
+    gains = [
+        gain for row in one.panel.gains if row.level == one.level for gain in row.gains if gain
+    ]
+    return max(gains, key=lambda gain: gain.comparison.ratio, default=None)
+
+
+def _column_of(one: _Visits, best: CellComparison | None) -> int | None:
+    for row in one.panel.gains:
+        for column, gain in enumerate(row.gains):
+            if best is not None and gain is best:
+                return column
+    return None
+
+
+def _place(best: CellComparison) -> str:
+    path = "load.connections"
+    return level_phrase(path, best.cell[path]) if path in best.cell else ""
+
+
+def _before_after(one: _Visits, key: str, column: int | None) -> str:
+    table = one.panel.metric(key)
+    if table is None or column is None:
+        return "not recorded"
+    before = table.rows[0].estimates[column]
+    after = next((row.estimates[column] for row in table.rows if row.label == one.label), None)
+    if before is None or after is None:
+        return "not recorded"
+    return f"{estimate_text(before)} → {estimate_text(after)}"
+
+
+def _chart(one: _Visits) -> Chart:
+    return shares_chart(
+        f"segments-{one.panel.slug}",
+        f"Visits to each of {len(one.shares)} segments",
+        one.panel.title,
+        one.shares,
+        noun="segment",
+        caption="Share of all key cache read requests over all runs; dashed: an even share.",
+    )
+
+
+def _visits(study: Study, layout: Layout, panels: Sequence[Panel]) -> list[_Visits]:
+    roles = study.roles
+    found = []
+    for panel in panels:
+        for label, level in zip(layout.levels, roles.levels, strict=True):
+            runs = [
+                run
+                for column in roles.column_levels
+                for run in study.runs_of(roles.cell(panel.context, column, level))
+            ]
+            shares = [s for s in map(_shares_of_run, runs) if s]
+            if level is None or not shares:
+                continue
+            found.append(_gathered(study, panel, label, level, shares))
+    return found
+
+
+def _gathered(
+    study: Study, panel: Panel, label: str, level: Level, runs: Sequence[dict[str, float]]
+) -> _Visits:
+    totals: dict[str, float] = defaultdict(float)
+    for run in runs:
+        for segment, share in run.items():
+            totals[segment] += share / len(runs)
+    ordered = sorted(totals.items(), key=lambda item: -item[1])
+    name = ordered[0][0]
+    hottest = estimate([run.get(name, 0.0) for run in runs], study.experiment.compare.confidence)
+    return _Visits(panel, label, level, tuple(ordered), hottest)
+
+
+def _shares_of_run(record: RunRecord) -> dict[str, float]:
+    """Each segment's share of the read requests of one run; empty where there are no segments.
+
+    The row without a segment number is the sum that the server adds.
+    """
+    visits = {
+        str(row["segment"]): float(row.get("read_requests") or 0)
+        for row in record.probes.get("key_caches") or []
+        if row.get("segment") is not None
+    }
+    total = sum(visits.values())
+    if len(visits) < 2 or total <= 0:
+        return {}
+    return {segment: count / total for segment, count in visits.items()}

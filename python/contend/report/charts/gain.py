@@ -1,0 +1,112 @@
+"""The gain over the baseline with intervals, and published gains of other machines, dashed."""
+
+from __future__ import annotations
+
+import math
+
+from contend.report.charts.frame import (
+    Spec,
+    chart_title,
+    colour,
+    column_value,
+    frame,
+    lines,
+    tooltip,
+    x_axis,
+)
+from contend.report.model import CellComparison, Chart, Layout, Panel
+
+_HERE = "this machine"
+
+
+def gain_chart(panel: Panel, layout: Layout) -> Chart | None:
+    measured = [
+        _measured(layout, column, row.label, gain)
+        for row in panel.gains
+        for column, gain in enumerate(row.gains)
+        if gain is not None and math.isfinite(gain.comparison.ratio)
+    ]
+    if not measured:
+        return None
+    sources = [_HERE] + [f"{block.name} (published)" for block in panel.published]
+    published = [
+        {
+            "x": column_value(layout, column),
+            "level": label,
+            "value": gain,
+            "source": f"{block.name} (published)",
+        }
+        for block in panel.published
+        for label, gains in block.rows
+        for column, gain in enumerate(gains)
+        if gain is not None
+    ]
+    y: Spec = {
+        "type": "quantitative",
+        "title": f"gain over {layout.baseline}, %",
+        "axis": {"tickCount": 6},
+    }
+    x = x_axis(layout)
+    hue = colour(layout.levels, layout.rows_label, skip_baseline=True)
+    here = {"x": x, "color": hue}
+    details = tooltip(layout, layout.rows_label, "gain, %", "+.3~g")
+    zero: Spec = {
+        "mark": {"type": "rule", "strokeWidth": 1},
+        "encoding": {"y": {"datum": 0, "type": "quantitative"}},
+    }
+    mine = {"transform": [{"filter": f"datum.source == '{_HERE}'"}]}
+    layers = [zero] + [mine | layer for layer in lines(layout, y, here, details)]
+    if published:
+        layers.insert(1, _dashed(x, y, hue, sources, layout))
+    kind = f"Gain over {layout.baseline}"
+    title = chart_title(kind, panel.title)
+    others = " Dashed: published figures of other machines, without intervals." if published else ""
+    return Chart(
+        id=f"gain-{panel.slug}",
+        kind=kind,
+        label=panel.title,
+        caption=f"Gain in percent; bands are the intervals.{others}",
+        alt=f"{title}: gain in percent against {layout.columns_label or 'levels'}. "
+        "The figures are in the table of gains.",
+        spec=frame(title, measured + published, layers),
+    )
+
+
+def _dashed(x: Spec, y: Spec, hue: Spec, sources: list[str], layout: Layout) -> Spec:
+    dash = {
+        "field": "source",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": sources, "range": [[1, 0], [7, 4], [2, 3], [9, 3, 2, 3]]},
+        "legend": {"symbolType": "stroke", "columns": 2},
+    }
+    details = [
+        {"field": "source", "type": "nominal", "title": "machine"},
+        {"field": "level", "type": "nominal", "title": layout.rows_label},
+        {"field": "x", "type": "nominal", "title": layout.columns_label},
+        {"field": "value", "type": "quantitative", "title": "gain, %", "format": "+.3~g"},
+    ]
+    return {
+        "transform": [{"filter": f"datum.source != '{_HERE}'"}],
+        "mark": {"type": "line", "strokeWidth": 1.3, "opacity": 0.75},
+        "encoding": {
+            "x": x,
+            "y": {**y, "field": "value"},
+            "color": hue,
+            "strokeDash": dash,
+            "tooltip": details,
+        },
+    }
+
+
+def _measured(layout: Layout, column: int, label: str, gain: CellComparison) -> Spec:
+    c = gain.comparison
+    return {
+        "x": column_value(layout, column),
+        "level": label,
+        "value": (c.ratio - 1) * 100,
+        "low": (c.low - 1) * 100 if c.n > 1 else None,
+        "high": (c.high - 1) * 100 if math.isfinite(c.high) else None,
+        "n": c.n,
+        "source": _HERE,
+    }

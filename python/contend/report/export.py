@@ -1,0 +1,168 @@
+"""A run folder as tables for other programs: CSV and Parquet a table, JSON the whole of it.
+
+Tables: `runs` (one row a run that ended), `cells`, `comparisons`, `intervals` (one row an interval
+of a run). The columns are stable: first what identifies a row, then a column a factor named by
+its path, then the figures.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from contend.report.build import build
+from contend.report.metrics import METRICS
+from contend.report.model import Report
+from contend.store import RunFolder, RunRecord
+
+EXPORT_FORMAT = 1
+"""Version of the JSON document. A field that goes or changes its meaning raises it."""
+
+_INTERVAL_FIGURES = ("index", "start_s", "duration_s", "queries", "errors", "qps")
+_INTERVAL_LATENCIES = ("p50", "p95", "p99")
+_RUN_COUNTS = ("measured_s", "queries", "rows", "bytes_sent", "bytes_received")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table: its columns in order, and its rows."""
+
+    columns: tuple[str, ...]
+    rows: list[Row]
+
+
+def rows_of(folder: RunFolder, table: str) -> Rows:
+    """One of TABLES of a run folder."""
+    report = build(folder)
+    factors = tuple(factor["path"] for factor in folder.meta().experiment["factors"])
+    return TABLES[table](folder, report, factors)
+
+
+def write_csv(table: Rows, stream: TextIO) -> None:
+    """With a head; what is not known is empty."""
+    writer = csv.DictWriter(stream, table.columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table.rows)
+
+
+def write_parquet(table: Rows, path: Path) -> None:
+    """Columns keep their types; one whose values have several types is text."""
+    columns = {name: _column([row.get(name) for row in table.rows]) for name in table.columns}
+    pq.write_table(pa.table(columns), path)
+
+
+def whole(folder: RunFolder) -> dict[str, Any]:
+    """Everything that the folder holds, as one JSON document."""
+    meta = folder.meta()
+    return {
+        "format": EXPORT_FORMAT,
+        "contend_version": meta.contend_version,
+        "created_at": meta.created_at,
+        "experiment": meta.experiment,
+        "sessions": [asdict(session) for session in meta.sessions],
+        "planned": [asdict(one) for one in meta.planned],
+        "runs": [asdict(record) for record in folder.records()],
+    }
+
+
+def write_json(folder: RunFolder, stream: TextIO) -> None:
+    json.dump(whole(folder), stream, indent=1, ensure_ascii=False)
+    stream.write("\n")
+
+
+def _runs(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
+    del report
+    keys = ("run", "block", "repeat", "status", "started_at", "ended_at")
+    figures = tuple(metric.key for metric in METRICS)
+    rows = []
+    for record in folder.records():
+        done = record.done or {}
+        rows.append(
+            {
+                **{key: getattr(record, key) for key in keys},
+                **_levels(record, factors),
+                **{metric.key: metric.value(record) for metric in METRICS},
+                **{key: done.get(key) for key in _RUN_COUNTS},
+                "arrival": done.get("arrival"),
+                "warnings": " ".join(str(w.get("code", "")) for w in record.warnings),
+                "error": (record.error or {}).get("message"),
+            }
+        )
+    columns = (*keys, *factors, *figures, *_RUN_COUNTS, "arrival", "warnings", "error")
+    return Rows(columns, rows)
+
+
+def _cells(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
+    del folder
+    figures = [f"{m.key}{end}" for m in METRICS for end in ("", "_low", "_high")]
+    rows = []
+    for cell in report.cells:
+        row: Row = {**cell.cell, "n": cell.runs, "warnings": " ".join(cell.warnings)}
+        for key, estimate in cell.figures.items():
+            row |= {key: estimate.mean, f"{key}_low": estimate.low, f"{key}_high": estimate.high}
+        rows.append(row)
+    return Rows((*factors, "n", *figures, "warnings"), rows)
+
+
+def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
+    del folder
+    figures = ("ratio", "low", "high", "n", "verdict", "p_value", "p_adjusted", "detectable")
+    rows = [
+        {
+            **one.cell,
+            "level": one.level,
+            "baseline": one.baseline,
+            **{key: getattr(one.comparison, key) for key in figures},
+            "pairs_lost": one.pairs_lost,
+        }
+        for one in report.comparisons
+    ]
+    return Rows((*factors, "level", "baseline", *figures, "pairs_lost"), rows)
+
+
+def _intervals(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
+    del report
+    latencies = tuple(f"latency_us_{percentile}" for percentile in _INTERVAL_LATENCIES)
+    rows = []
+    for record in folder.records():
+        for interval in record.intervals:
+            latency = interval.get("latency_us") or {}
+            rows.append(
+                {
+                    "run": record.run,
+                    **_levels(record, factors),
+                    **{key: interval.get(key) for key in _INTERVAL_FIGURES},
+                    **{f"latency_us_{p}": latency.get(p) for p in _INTERVAL_LATENCIES},
+                }
+            )
+    return Rows(("run", *factors, *_INTERVAL_FIGURES, *latencies), rows)
+
+
+def _levels(record: RunRecord, factors: tuple[str, ...]) -> Row:
+    return {path: record.cell.get(path) for path in factors}
+
+
+def _column(values: list[Any]) -> pa.Array:
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) > 1 and kinds != {int, float}:
+        values = [None if value is None else str(value) for value in values]
+    elif kinds == {int, float}:
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values)
+
+
+TABLES: dict[str, Callable[[RunFolder, Report, tuple[str, ...]], Rows]] = {
+    "runs": _runs,
+    "cells": _cells,
+    "comparisons": _comparisons,
+    "intervals": _intervals,
+}

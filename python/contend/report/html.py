@@ -1,0 +1,150 @@
+"""The report as one HTML file that fetches nothing, with its charts as files beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from contend.report.charts.files import VEGA_LITE_VERSION, svg, write_files
+from contend.report.charts.theme import THEMES
+from contend.report.html_cells import FILTERS
+from contend.report.metrics import METRICS
+from contend.report.model import Chart, FactGroup, MetricTable, Panel, PublishedBlock, Report
+from contend.report.words import notices_text, pairs_text, progress_text
+
+
+@dataclass(frozen=True, slots=True)
+class _MetricGroup:
+    """One metric over all panels: a section that opens."""
+
+    title: str
+    tables: tuple[tuple[Panel, MetricTable], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _FactSection:
+    title: str
+    groups: tuple[FactGroup, ...]
+
+
+def write(report: Report, path: Path) -> list[Path]:
+    """Write the page to `path` and each chart beside it; returns all paths, the page first."""
+    drawings = {chart.id: svg(chart) for chart in all_charts(report)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render(report, drawings), encoding="utf-8")
+    return [path, *write_files(all_charts(report), drawings, charts_folder(path))]
+
+
+def charts_folder(page: Path) -> Path:
+    """`charts` beside a report.html; a page of another name has a folder of its own."""
+    return page.with_name("charts" if page.stem == "report" else f"{page.stem}-charts")
+
+
+def render(report: Report, drawings: Mapping[str, str]) -> str:
+    """The text of the page; `drawings` has the SVG of each chart."""
+    charts = all_charts(report)
+    sizes, vary = pairs_text(report)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            report=report,
+            css=Markup(_asset("report.css")),
+            bundle=Markup(_bundle() if charts else ""),
+            chart_json=Markup(_chart_json(charts)),
+            drawings={name: Markup(_scalable(text)) for name, text in drawings.items()},
+            chart_groups=_by_kind(report.charts),
+            cause_groups=_by_kind(report.cause.charts if report.cause else ()),
+            metric_groups=list(_metric_groups(report)),
+            fact_groups=list(_fact_sections(report)),
+            published=list(_published(report).items()),
+            progress_text=progress_text(report.progress),
+            notices_text=notices_text(report),
+            pairs_text=sizes,
+            pairs_vary=vary,
+        )
+    )
+
+
+def all_charts(report: Report) -> tuple[Chart, ...]:
+    return (*(report.cause.charts if report.cause else ()), *report.charts)
+
+
+def _by_kind(charts: Sequence[Chart]) -> list[list[Chart]]:
+    return [list(group) for _, group in groupby(charts, lambda chart: chart.kind)]
+
+
+def _metric_groups(report: Report) -> Iterator[_MetricGroup]:
+    for metric in METRICS:
+        tables = tuple(
+            (panel, table)
+            for panel in report.panels
+            if (table := panel.metric(metric.key)) is not None
+        )
+        if tables:
+            yield _MetricGroup(metric.title, tables)
+
+
+def _fact_sections(report: Report) -> Iterator[_FactSection]:
+    """Server with dataset, the host's headlines, and everything else about the host."""
+    sections: dict[str, list[FactGroup]] = {}
+    for group in report.facts:
+        if group.title in ("Server", "Dataset"):
+            title = "Server and data"
+        else:
+            title = "Host" if group.title == "Host" else "Host, every fact"
+        sections.setdefault(title, []).append(group)
+    if report.variables:
+        sections.setdefault("Server and data", [])
+    for title, groups in sections.items():
+        yield _FactSection(title, tuple(groups))
+
+
+def _published(report: Report) -> dict[str, PublishedBlock]:
+    return {block.name: block for panel in report.panels for block in panel.published}
+
+
+def _chart_json(charts: tuple[Chart, ...]) -> str:
+    """Themes and specifications, safe inside a script element. Titles stand in the page."""
+    specs: dict[str, Any] = {
+        chart.id: {key: value for key, value in chart.spec.items() if key not in ("title", "width")}
+        for chart in charts
+    }
+    text = json.dumps({"themes": THEMES, "charts": specs}, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def _scalable(drawing: str) -> str:
+    """A drawing without a size of its own: it takes that of its column."""
+    return re.sub(r'(<svg\b[^>]*?) width="[^"]*" height="[^"]*"', r"\1", drawing, count=1)
+
+
+@cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and vega-embed with our script, as one script without imports."""
+    bundle = vl_convert.javascript_bundle(_asset("report.js"), vl_version=VEGA_LITE_VERSION)
+    return str(bundle).replace("</script", "<\\/script")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("contend.report"), autoescape=True, undefined=StrictUndefined
+    )
+    environment.filters.update(FILTERS)
+    return environment
+
+
+def _asset(name: str) -> str:
+    return (resources.files("contend.report") / "templates" / name).read_text(encoding="utf-8")

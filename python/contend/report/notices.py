@@ -1,0 +1,115 @@
+"""What went wrong or needs saying, gathered over its cells. Nothing is averaged away."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from contend.report.host_facts import sessions_differ
+from contend.report.labels import cell_phrase
+from contend.report.model import CellComparison, Notice, Progress
+from contend.report.study import Study
+from contend.store import RunRecord
+
+
+def warnings_of(study: Study, comparisons: Sequence[CellComparison]) -> tuple[Notice, ...]:
+    """Warnings of the measured runs by code, then what the report itself has to warn of."""
+    gathered: dict[str, list[tuple[RunRecord, str]]] = defaultdict(list)
+    for record in study.measured:
+        for warning in record.warnings:
+            code = str(warning.get("code") or "warning")
+            gathered[code].append((record, str(warning.get("message") or code)))
+    runs = len(study.measured)
+    found = [
+        Notice(
+            code=code,
+            message=group[0][1],
+            cells=_cells(record for record, _ in group),
+            runs=len({record.run for record, _ in group}),
+            planned_runs=runs,
+        )
+        for code, group in sorted(gathered.items())
+    ]
+    return (*found, *_query_errors(study), *_lost_pairs(comparisons, runs), *_hosts(study, runs))
+
+
+def failures_of(study: Study) -> tuple[Notice, ...]:
+    """Runs that failed or were lost, by what their errors say."""
+    gathered: dict[tuple[str, str], list[RunRecord]] = defaultdict(list)
+    measured = {record.run for record in study.measured}
+    for record in study.records:
+        if record.status == "ok":
+            continue
+        error = record.error or {}
+        message = str(error.get("message") or "no reason was recorded")
+        if record.run in measured:
+            message += " (measured at a later attempt)"
+        gathered[record.status, message].append(record)
+    return tuple(
+        Notice(status, message, _cells(group), len(group), len(study.meta.planned))
+        for (status, message), group in gathered.items()
+    )
+
+
+def progress_of(study: Study, writer_pid: int | None) -> Progress:
+    """How many of the planned runs have ended, and how the folder was left."""
+    measured = {record.run for record in study.measured}
+    failed = {r.run for r in study.records if r.status == "failed"} - measured
+    lost = {r.run for r in study.records if r.status == "lost"} - measured - failed
+    planned = len(study.meta.planned)
+    if len(measured) + len(failed) + len(lost) >= planned:
+        state = "complete"
+    else:
+        state = "under way" if writer_pid is not None else "unfinished"
+    return Progress(planned, len(measured), len(failed), len(lost), state)
+
+
+def _query_errors(study: Study) -> list[Notice]:
+    """Errors that the server sent for single queries of runs that went on."""
+    gathered: dict[tuple[object, str], list[tuple[RunRecord, int]]] = defaultdict(list)
+    for record in study.measured:
+        for error in (record.done or {}).get("errors") or []:
+            text = f"error {error.get('code')} ({error.get('sqlstate')}): {error.get('message')}"
+            gathered[error.get("code"), text].append((record, int(error.get("count") or 0)))
+    return [
+        Notice(
+            code="query-errors",
+            message=f"{sum(count for _, count in group)} queries ended in {text}",
+            cells=_cells(record for record, _ in group),
+            runs=len(group),
+            planned_runs=len(study.measured),
+        )
+        for (_, text), group in gathered.items()
+    ]
+
+
+def _lost_pairs(comparisons: Sequence[CellComparison], runs: int) -> list[Notice]:
+    losing = [one for one in comparisons if one.pairs_lost]
+    if not losing:
+        return []
+    lost = sum(one.pairs_lost for one in losing)
+    return [
+        Notice(
+            code="pairs-lost",
+            message=f"{lost} pairs lack one of their runs and are left out of the comparisons",
+            cells=tuple(dict.fromkeys(cell_phrase(one.cell) for one in losing)),
+            runs=lost,
+            planned_runs=runs,
+        )
+    ]
+
+
+def _hosts(study: Study, runs: int) -> list[Notice]:
+    differing = sessions_differ(study.meta.sessions)
+    if not differing:
+        return []
+    message = (
+        "the runs were made on hosts that differ ("
+        + ", ".join(differing)
+        + "): pairs stay sound, absolute figures of different sessions do not compare"
+    )
+    return [Notice("host-changed", message, (), runs, runs)]
+
+
+def _cells(records: Iterable[RunRecord]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(cell_phrase(record.cell) for record in records))

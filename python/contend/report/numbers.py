@@ -1,0 +1,98 @@
+"""How a number is written: the one place that puts a value, its interval and its unit in words.
+
+A value is rounded where its interval stops saying anything: `23.46 ±0.21`, not `23.4567 ±0.2134`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from contend.stats import Comparison, Estimate
+
+UNKNOWN = "±?"
+"""Stands where one run gives no interval."""
+
+
+def gain_text(comparison: Comparison) -> str:
+    """A ratio as a gain in percent with half its interval: `+82 ±6`."""
+    gain = percent(comparison)
+    if math.isnan(gain):
+        return "n/a"
+    half = gain_half(comparison)
+    error = f"±{_gain_error(gain, half)}" if math.isfinite(half) else UNKNOWN
+    return f"{_signed(gain, _gain_places(gain))} {error}"
+
+
+def size_text(comparison: Comparison) -> str:
+    """The size of a change without its direction, for a sentence: `82 % (±6)`."""
+    gain, half = percent(comparison), gain_half(comparison)
+    error = f" (±{_gain_error(gain, half)})" if math.isfinite(half) else ""
+    return f"{abs(gain):.{_gain_places(gain)}f} %{error}"
+
+
+def plain_gain(gain_percent: float) -> str:
+    """A published gain, which has no interval."""
+    return _signed(gain_percent, 0 if abs(gain_percent) >= 1 or gain_percent == 0 else 1)
+
+
+def percent(comparison: Comparison) -> float:
+    return (comparison.ratio - 1) * 100
+
+
+def gain_half(comparison: Comparison) -> float:
+    """Half the width of the interval, in percent of the baseline."""
+    return (comparison.high - comparison.low) / 2 * 100
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """`23.46 ±0.21`."""
+    mean, half = estimate.mean, half_of(estimate)
+    if not math.isfinite(half):
+        return f"{significant(mean, 3)} {UNKNOWN}"
+    if half <= 0:
+        return f"{significant(mean, 3)} ±0"
+    places = _places_for(half)
+    return f"{mean:.{places}f} ±{half:.{places}f}"
+
+
+def share_text(estimate: Estimate) -> str:
+    """A share as percent with half its interval: `26.1 % ±0.3`."""
+    half = half_of(estimate) * 100
+    if not math.isfinite(half):
+        return f"{estimate.mean * 100:.1f} % {UNKNOWN}"
+    places = max(1, min(2, _places_for(half))) if half > 0 else 1
+    return f"{estimate.mean * 100:.{places}f} % ±{half:.{places}f}"
+
+
+def half_of(estimate: Estimate) -> float:
+    return (estimate.high - estimate.low) / 2
+
+
+def significant(value: float, digits: int) -> str:
+    """A value without an interval of its own, to so many digits, never with an exponent."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "n/a"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{places}f}"
+
+
+def _places_for(half: float) -> int:
+    """Decimals that leave one digit of the error, or two where the first is a 1."""
+    exponent = math.floor(math.log10(half))
+    leading = half / 10**exponent
+    return max(0, -exponent + (1 if leading < 1.95 else 0))
+
+
+def _gain_places(gain: float) -> int:
+    """Whole percents, as the studies print them; tenths where the gain is small."""
+    return 1 if abs(gain) < 9.95 else 0
+
+
+def _gain_error(gain: float, half: float) -> str:
+    tenths = half < 0.95 or (_gain_places(gain) == 1 and half < 9.95)
+    return f"{half:.{1 if tenths else 0}f}"
+
+
+def _signed(value: float, places: int) -> str:
+    text = f"{value:+.{places}f}"
+    return text.replace("-", "+") if float(text) == 0 else text

@@ -1,0 +1,90 @@
+"""What made the figures: server, dataset and host, and the variables read back from the server."""
+
+from __future__ import annotations
+
+from contend.report.causes.base import Explanation
+from contend.report.host_facts import fact, fact_text, flat, host_groups
+from contend.report.labels import cell_phrase
+from contend.report.model import FactGroup, TextTable
+from contend.report.study import Study
+from contend.units import format_count, format_size
+
+
+def fact_groups(study: Study) -> tuple[FactGroup, ...]:
+    """Server, dataset and host; what a reader asks of a host first, and the rest by group."""
+    groups = [
+        FactGroup("Server", _seen(study, "server")),
+        FactGroup("Dataset", _seen(study, "dataset")),
+    ]
+    return (*(group for group in groups if group.facts), *host_groups(study.meta.facts))
+
+
+def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
+    """What was measured, where and when, in a few words each."""
+    facts = study.meta.facts
+    server, dataset = dict(_seen(study, "server")), dict(_seen(study, "dataset"))
+    data = study.experiment.base.data
+    cpus, memory = fact(facts, "cpu.count"), fact(facts, "memory.total_bytes")
+    machine = [
+        str(fact(facts, "cpu.model") or ""),
+        f"{cpus} CPUs" if cpus else "",
+        format_size(memory) if memory else "",
+    ]
+    found = [
+        ("Server", server.get("version", study.experiment.base.server.kind)),
+        ("Data", f"{dataset.get('engine', data.engine)}, {format_count(data.rows)} rows"),
+        ("Machine", ", ".join(part for part in machine if part)),
+        ("Measured", _begun(study)[:16].replace("T", " ") + " UTC"),
+    ]
+    return tuple((name, text) for name, text in found if text)
+
+
+def _begun(study: Study) -> str:
+    return study.records[0].started_at if study.records else study.meta.created_at
+
+
+def variables_table(study: Study, explanation: Explanation) -> TextTable | None:
+    """Server variables that differ from their defaults, with their values in the runs."""
+    seen: dict[str, dict[str, list[str]]] = {}
+    defaults: dict[str, str] = {}
+    compared = study.roles.compared
+    for record in study.measured:
+        level = record.cell.get(compared.path) if compared else None
+        label = "" if level is None else explanation.level(level)
+        for name, pair in (record.probes.get("variables_that_differ") or {}).items():
+            defaults[name] = fact_text(pair.get("default"))
+            cells = seen.setdefault(name, {}).setdefault(fact_text(pair.get("value")), [])
+            if label not in cells:
+                cells.append(label)
+    if not seen:
+        return None
+    everywhere = {label for values in seen.values() for cells in values.values() for label in cells}
+    rows = []
+    for name, values in sorted(seen.items()):
+        if len(values) == 1 and set(next(iter(values.values()))) == everywhere:
+            shown = next(iter(values))
+        else:
+            shown = "; ".join(f"{value} ({', '.join(at)})" for value, at in values.items())
+        rows.append((name, shown, defaults[name]))
+    return TextTable(
+        caption="Server variables that differ from their defaults, read back from the server",
+        columns=("variable", "here", "default"),
+        rows=tuple(rows),
+    )
+
+
+def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
+    """A document that every run carries, as names and values; a value that varies shows where."""
+    values: dict[str, dict[str, str]] = {}
+    for record in study.measured:
+        for name, text in flat(record.probes.get(key) or {}).items():
+            values.setdefault(name, {}).setdefault(text, cell_phrase(record.cell))
+    return tuple(
+        (
+            name,
+            next(iter(seen))
+            if len(seen) == 1
+            else "; ".join(f"{text} (first: {where})" for text, where in seen.items()),
+        )
+        for name, seen in values.items()
+    )

@@ -1,0 +1,88 @@
+"""The runs of a folder, sorted into cells and pairs. What every part of the report reads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from contend.report.roles import Roles, roles_of
+from contend.spec import Experiment, Level, from_dict
+from contend.store import Meta, RunFolder, RunRecord
+
+CellKey = tuple[tuple[str, bool, Level], ...]
+
+
+def cell_key(cell: Mapping[str, Level]) -> CellKey:
+    """A cell as a key. `true` is not 1 here, though Python says so."""
+    return tuple(sorted((path, isinstance(level, bool), level) for path, level in cell.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """An experiment and what was measured of it.
+
+    `measured` has the runs that count, one a planned run at most; `records` has everything.
+    """
+
+    experiment: Experiment
+    meta: Meta
+    roles: Roles
+    records: Sequence[RunRecord]
+    measured: Sequence[RunRecord]
+    by_cell: Mapping[CellKey, Sequence[RunRecord]]
+    by_block: Mapping[int, Mapping[CellKey, RunRecord]]
+    blocks_of_cell: Mapping[CellKey, Sequence[int]] = field(default_factory=dict)
+
+    def runs_of(self, cell: Mapping[str, Level]) -> Sequence[RunRecord]:
+        """Measured runs of a cell."""
+        return self.by_cell.get(cell_key(cell), ())
+
+    def pairs(
+        self, baseline: Mapping[str, Level], level: Mapping[str, Level]
+    ) -> tuple[list[tuple[RunRecord, RunRecord]], int]:
+        """Neighbours of the same block, in order of time, and how many pairs were begun but lost.
+
+        A block that nobody has come to yet is neither: it is not missing, it is to come.
+        """
+        one, other = cell_key(baseline), cell_key(level)
+        pairs: list[tuple[RunRecord, RunRecord]] = []
+        lost = 0
+        for block in self.blocks_of_cell.get(other, ()):
+            runs = self.by_block.get(block)
+            if runs is None:
+                continue
+            if one in runs and other in runs:
+                pairs.append((runs[one], runs[other]))
+            else:
+                lost += 1
+        return pairs, lost
+
+
+def study_of(folder: RunFolder) -> Study:
+    """Read a run folder into a study."""
+    meta = folder.meta()
+    experiment = from_dict(meta.experiment)
+    records = folder.records()
+    measured = [record for record in records if record.status == "ok" and record.done]
+    by_cell: dict[CellKey, list[RunRecord]] = defaultdict(list)
+    by_block: dict[int, dict[CellKey, RunRecord]] = defaultdict(dict)
+    for record in records:
+        by_block.setdefault(record.block, {})
+    for record in measured:
+        key = cell_key(record.cell)
+        by_cell[key].append(record)
+        by_block[record.block][key] = record
+    blocks_of_cell: dict[CellKey, list[int]] = defaultdict(list)
+    for planned in meta.planned:
+        blocks_of_cell[cell_key(planned.cell)].append(planned.block)
+    return Study(
+        experiment=experiment,
+        meta=meta,
+        roles=roles_of(experiment),
+        records=records,
+        measured=measured,
+        by_cell=by_cell,
+        by_block=by_block,
+        blocks_of_cell=blocks_of_cell,
+    )

@@ -1,0 +1,252 @@
+"""The report in a terminal: 80 columns are enough, and colour only repeats what marks say."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from contend.report.model import CellComparison, Layout, Notice, Panel, Report, TextTable
+from contend.report.numbers import estimate_text, gain_text, plain_gain
+from contend.report.words import notices_text, pairs_text, progress_text
+
+_STYLES = {"faster": "bold cyan", "slower": "bold yellow", "equivalent": "", "inconclusive": ""}
+_MARKS = {"equivalent": " ≈", "inconclusive": " ?"}
+_NOT_MEASURED = "–"
+_TEXT_WIDTH = 88
+_GAP = 2
+
+Rows = list[tuple[Text, list[Text]]]
+
+
+def render(report: Report, console: Console, *, full: bool = False) -> None:
+    """Print the report; `full` adds every figure, the method, the facts and the spec."""
+    out = _Out(console)
+    _head(report, out)
+    _answer(report, out)
+    if report.comparisons:
+        _gains(report, out)
+    _metrics(report, out, [] if full else ["qps"])
+    _cause(report, out, full=full)
+    _notices(report, out)
+    if full:
+        _provenance(report, out)
+
+
+class _Out:
+    """A console with the few shapes that the report is made of."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def line(self, text: str = "", style: str = "") -> None:
+        self._wrapped(text, style, indent="")
+
+    def item(self, text: str) -> None:
+        self._wrapped(text, "", indent="  ")
+
+    def verbatim(self, text: str) -> None:
+        self._print(Text(text))
+
+    def _wrapped(self, text: str, style: str, *, indent: str) -> None:
+        width = min(self.console.width, _TEXT_WIDTH)
+        for line in textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [
+            ""
+        ]:
+            self._print(Text(line, style=style))
+
+    def head(self, text: str) -> None:
+        self.line()
+        self.line(text, "bold")
+
+    def figures(self, layout: Layout, title: str, rows: Rows) -> None:
+        """A table of figures, cut into several where its columns are too many for the width."""
+        self.line()
+        by = f"{layout.rows_label} by {layout.columns_label}" if layout.columns_label else ""
+        self.line(", ".join(part for part in (title, by) if part), "bold" if title else "dim")
+        heads = [head or "all" for head in layout.columns]
+        label_width = max(label.cell_len for label, cells in rows if cells)
+        widths = [
+            max(len(head), *(cells[column].cell_len for _, cells in rows if cells))
+            for column, head in enumerate(heads)
+        ]
+        for columns in _fitting(widths, self.console.width - label_width):
+            head = Text(" " * label_width, style="dim")
+            for column in columns:
+                head.append(heads[column].rjust(widths[column] + _GAP))
+            self._print(head)
+            for label, cells in rows:
+                row = label.copy()
+                if cells:
+                    row.pad_right(label_width - label.cell_len)
+                for column in columns if cells else ():
+                    cell = cells[column]
+                    row.append(" " * (widths[column] + _GAP - cell.cell_len))
+                    row.append_text(cell)
+                self._print(row)
+
+    def _print(self, text: Text) -> None:
+        self.console.print(text, highlight=False, no_wrap=True, crop=False, overflow="ignore")
+
+    def words(self, words: TextTable) -> None:
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left")
+        for column in words.columns:
+            table.add_column(column, header_style="dim", overflow="fold")
+        for row in words.rows:
+            table.add_row(*(Text(cell) for cell in row))
+        self.line()
+        self.line(words.caption)
+        self.console.print(table, highlight=False)
+
+
+def _fitting(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns in as few and as even groups as fit into the room."""
+    for groups in range(1, len(widths) + 1):
+        size = math.ceil(len(widths) / groups)
+        columns = range(len(widths))
+        cut = [list(columns[start : start + size]) for start in range(0, len(widths), size)]
+        if all(sum(widths[column] + _GAP for column in group) <= room for group in cut):
+            return cut
+    return [[column] for column in range(len(widths))]
+
+
+def _head(report: Report, out: _Out) -> None:
+    facts = [text for _, text in report.summary]
+    out.line(report.question or report.name, "bold")
+    out.line(" · ".join([report.name, *facts, f"runs: {progress_text(report.progress)}"]), "dim")
+
+
+def _answer(report: Report, out: _Out) -> None:
+    answer = report.answer
+    out.line()
+    out.line(answer.sentence, "bold")
+    for text in (answer.pattern, *answer.others):
+        if text:
+            out.line(text)
+    out.line(answer.basis, "dim")
+    noticed = notices_text(report)
+    if noticed:
+        out.line(f"{noticed} They are listed at the end.", "yellow")
+
+
+def _gains(report: Report, out: _Out) -> None:
+    sizes, vary = pairs_text(report)
+    out.head(f"Gain over {report.layout.baseline}, percent")
+    out.line(
+        f"±: half of the {report.confidence * 100:g} % interval; n = {sizes} pairs"
+        f"{'' if vary else ' each'}; ≈ equivalent, ? inconclusive",
+        "dim",
+    )
+    for panel in report.panels:
+        out.figures(report.layout, panel.title, _gain_rows(report.layout, panel))
+    blocks = {block.name: block.machine for panel in report.panels for block in panel.published}
+    if blocks:
+        out.line()
+        for name, machine in blocks.items():
+            out.line(f"{name}: {machine}; no intervals", "dim")
+
+
+def _gain_rows(layout: Layout, panel: Panel) -> Rows:
+    rows: Rows = [
+        (Text(f"({row.label}/{layout.baseline})"), [_gain(gain) for gain in row.gains])
+        for row in panel.gains
+    ]
+    for block in panel.published:
+        rows.append((Text(f"{block.name}, published, other machine", style="dim"), []))
+        for label, gains in block.rows:
+            name = Text(f"({label}/{layout.baseline})", style="dim")
+            cells = [Text("" if gain is None else plain_gain(gain), style="dim") for gain in gains]
+            rows.append((name, cells))
+    return rows
+
+
+def _gain(gain: CellComparison | None) -> Text:
+    if gain is None:
+        return Text(_NOT_MEASURED, style="dim")
+    verdict = gain.comparison.verdict
+    text = gain_text(gain.comparison) + _MARKS.get(verdict, "")
+    return Text(text, style=_STYLES[verdict])
+
+
+def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:
+    """The named metrics, or all of them."""
+    shown = dict.fromkeys(
+        table.key
+        for panel in report.panels
+        for table in panel.metrics
+        if not keys or table.key in keys
+    )
+    for key in shown:
+        for index, panel in enumerate(report.panels):
+            table = panel.metric(key)
+            if table is None:
+                continue
+            if index == 0:
+                out.head(f"{table.title}, {table.unit}" if table.unit else table.title)
+            rows: Rows = [
+                (
+                    Text(row.label),
+                    [Text(estimate_text(e) if e else _NOT_MEASURED) for e in row.estimates],
+                )
+                for row in table.rows
+            ]
+            out.figures(report.layout, panel.title, rows)
+
+
+def _cause(report: Report, out: _Out, *, full: bool) -> None:
+    cause = report.cause
+    if cause is not None:
+        out.head(cause.title)
+        out.line(cause.lead)
+        for text in cause.paragraphs:
+            out.line()
+            out.line(text)
+        if full:
+            for table in cause.tables:
+                out.words(table)
+        out.line()
+        out.line(f"What would refute it. {cause.refutation}")
+    if report.bounds:
+        out.head("What the machine allows")
+        out.line(" ".join(report.bounds))
+
+
+def _notices(report: Report, out: _Out) -> None:
+    out.head("Warnings and failures")
+    if not report.warnings and not report.failures:
+        out.line("None: no run failed, none was lost, and no check complained.")
+    for notice in report.failures:
+        runs = "run" if notice.runs == 1 else "runs"
+        out.item(f"{notice.runs} {runs} {notice.code}: {notice.message}{_where(notice)}")
+    for notice in report.warnings:
+        share = f"{notice.runs} of {notice.planned_runs} runs"
+        out.item(f"{notice.code} ({share}): {notice.message}{_where(notice)}")
+
+
+def _where(notice: Notice) -> str:
+    if not notice.cells:
+        return ""
+    shown = "; ".join(notice.cells[:3])
+    more = len(notice.cells) - 3
+    return f" [{shown}{f'; and {more} more cells' if more > 0 else ''}]"
+
+
+def _provenance(report: Report, out: _Out) -> None:
+    out.head("How it was measured")
+    for text in report.method:
+        out.item(text)
+    for group in report.facts:
+        out.head(group.title)
+        for name, value in group.facts:
+            out.item(f"{name}: {value}")
+    if report.variables:
+        out.words(report.variables)
+    out.head("The experiment file")
+    for override in report.overrides:
+        out.item(f"--set {override}")
+    out.verbatim(report.spec_text.rstrip())

@@ -1,0 +1,37 @@
+"""Short phrases that the terminal and the page share."""
+
+from __future__ import annotations
+
+from contend.report.model import Progress, Report
+
+
+def progress_text(progress: Progress) -> str:
+    """`504 of 504 measured`, and what became of the others."""
+    parts = [f"{progress.measured} of {progress.planned} measured"]
+    if progress.failed:
+        parts.append(f"{progress.failed} failed")
+    if progress.lost:
+        parts.append(f"{progress.lost} lost")
+    if progress.state != "complete":
+        parts.append(progress.state)
+    return ", ".join(parts)
+
+
+def notices_text(report: Report) -> str:
+    """How many warnings and failures there are, as a sentence; empty where there are none."""
+    parts = []
+    failed = sum(notice.runs for notice in report.failures)
+    if failed:
+        parts.append(f"{failed} {'run' if failed == 1 else 'runs'} failed or were lost")
+    if report.warnings:
+        count = len(report.warnings)
+        parts.append(f"{count} {'warning' if count == 1 else 'warnings'}")
+    return f"{' and '.join(parts)}." if parts else ""
+
+
+def pairs_text(report: Report) -> tuple[str, bool]:
+    """How many pairs the comparisons have, and whether it varies among them."""
+    sizes = sorted({one.comparison.n for one in report.comparisons})
+    if not sizes:
+        return "0", False
+    return (f"{sizes[0]}", False) if len(sizes) == 1 else (f"{sizes[0]} to {sizes[-1]}", True)

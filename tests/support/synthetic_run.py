@@ -1,0 +1,234 @@
+"""Run folders with made-up figures in the shape of the study, for tests of the report.
+
+Seeded, so that transcripts can be compared. The shape is what a 2-core machine shows: splitting
+the key cache costs a little alone and gains much among many connections.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from contend.design import PlannedRun, planned_runs
+from contend.spec import Experiment, load_experiment, to_dict
+from contend.store import RunFolder, RunRecord
+
+SEGMENTS = "server.options.key_cache_segments"
+POINTS = "workload.points"
+CONNECTIONS = "load.connections"
+
+GAIN_PERCENT = {
+    10: {1: -13, 4: 21, 8: 46, 16: 65, 32: 77, 64: 82, 128: 79},
+    50: {1: -12.5, 4: 60, 8: 108, 16: 118, 32: 121, 64: 119, 128: 115},
+    100: {1: -12, 4: 92, 8: 156, 16: 152, 32: 147, 64: 142, 128: 139},
+}
+"""Of 32 segments over none; 64 differ from it by less than 2 %."""
+
+QPS_OFF = {
+    10: {1: 11_200, 4: 14_900, 8: 13_800, 16: 13_100, 32: 12_700, 64: 12_400, 128: 11_900},
+    50: {1: 3_650, 4: 3_900, 8: 3_350, 16: 3_260, 32: 3_190, 64: 3_150, 128: 3_080},
+    100: {1: 1_990, 4: 1_870, 8: 1_540, 16: 1_520, 32: 1_510, 64: 1_500, 128: 1_470},
+}
+HOT_SHARES = {32: (26.1, 17.2, 13.1, 11.8, 9.9, 8.2), 64: (25.8, 16.9, 12.8, 11.5, 9.6, 7.9)}
+CPUS = 2
+
+FACTS: dict[str, Any] = {
+    "cpu": {"model": "Example CPU", "count": CPUS, "sockets": 1, "governor": None, "turbo": None},
+    "numa": {"node_count": 1, "nodes": [{"node": 0, "cpus": "0-1"}], "balancing": False},
+    "memory": {"total_bytes": 8_326_107_136, "swap_total_bytes": 0, "swappiness": 60},
+    "kernel": {
+        "release": "6.1.0-example",
+        "mitigations": {
+            "meltdown": "Not affected",
+            "spectre_v2": "Mitigation: Retpolines; STIBP: disabled",
+        },
+        "clocksource": "tsc",
+    },
+    "limits": {"open_files": {"soft": 16384, "hard": 20000}},
+    "disk": {"device": "vda", "scheduler": "none"},
+    "os": {"name": "Debian GNU/Linux 12 (bookworm)"},
+    "machine": {"virtualisation": "kvm", "container": "none", "id": "5f1d7c02a9be"},
+    "missing": {"cpu.governor": "the kernel offers no frequency control here"},
+}
+
+
+def study(variant: str = "default", sets: Iterable[str] = ()) -> Experiment:
+    return load_experiment("segmented-key-cache", variant=variant, sets=tuple(sets))
+
+
+def write_run(
+    path: Path,
+    experiment: Experiment | None = None,
+    *,
+    runs: int | None = None,
+    change: Callable[[RunRecord], RunRecord | None] | None = None,
+    seed: int = 7,
+    facts: dict[str, Any] | None = None,
+) -> Path:
+    """Make a run folder and store its first `runs` planned runs; `change` may alter or drop one."""
+    experiment = experiment or study()
+    planned = planned_runs(experiment)
+    chance = random.Random(seed)
+    with RunFolder.create(path, to_dict(experiment), planned, facts or FACTS) as folder:
+        clock = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+        drift: dict[int, float] = {}
+        for one in planned[:runs]:
+            drift.setdefault(one.block, chance.gauss(0, 0.008))
+            record = record_of(experiment, one, chance, drift[one.block], clock)
+            clock += timedelta(seconds=2.1)
+            kept = change(record) if change else record
+            if kept is not None:
+                folder.append(kept)
+    return path
+
+
+def record_of(
+    experiment: Experiment,
+    planned: PlannedRun,
+    chance: random.Random,
+    drift: float,
+    clock: datetime,
+) -> RunRecord:
+    cell = planned.cell
+    points = int(cell.get(POINTS, 10))
+    connections = int(cell.get(CONNECTIONS, 8))
+    segments = int(cell.get(SEGMENTS, 0))
+    qps = _qps(points, connections, segments) * math.exp(drift + chance.gauss(0, 0.006))
+    measured_s = experiment.base.load.measure_s
+    queries = round(qps * measured_s)
+    return RunRecord(
+        run=planned.run,
+        block=planned.block,
+        repeat=planned.repeat,
+        cell=dict(cell),
+        status="ok",
+        started_at=clock.isoformat(timespec="milliseconds"),
+        ended_at=(clock + timedelta(seconds=1.9)).isoformat(timespec="milliseconds"),
+        plan={"version": 1, "load": {"connections": connections}, "seed": 303},
+        done=_done(qps, queries, measured_s, connections, segments, chance),
+        intervals=[
+            {"index": i, "start_s": float(i), "duration_s": 1.0, "qps": qps, "errors": 0}
+            for i in range(int(measured_s))
+        ],
+        probes=_probes(segments, queries, points, chance),
+    )
+
+
+def with_warning(record: RunRecord, code: str, message: str) -> RunRecord:
+    return replace(record, warnings=[{"code": code, "message": message}])
+
+
+def as_failed(record: RunRecord, message: str, status: str = "failed") -> RunRecord:
+    return replace(record, status=status, done=None, error={"message": message})  # type: ignore[arg-type]
+
+
+def _qps(points: int, connections: int, segments: int) -> float:
+    off = QPS_OFF[points][connections]
+    if segments == 0:
+        return off
+    gain = (
+        GAIN_PERCENT[points][connections]
+        + (1.4 if segments > 32 else 0) * math.log(connections + 1) / 4
+    )
+    return off * (1 + gain / 100)
+
+
+def _done(
+    qps: float,
+    queries: int,
+    measured_s: float,
+    connections: int,
+    segments: int,
+    chance: random.Random,
+) -> dict[str, Any]:
+    waiting = 0.0 if connections == 1 else (3.1 if segments == 0 else 0.7)
+    busy = 1.05 if connections == 1 else (1.43 if segments == 0 else 1.98)
+    client_share = 0.16 if connections == 1 else 0.17
+    cpu_us = busy * measured_s * 1e6 * math.exp(chance.gauss(0, 0.004))
+    middle_us = connections / qps * 1e6
+    histogram, summary = _latency(round(middle_us, 1), 0.25 + 0.25 * waiting, chance)
+    return {
+        "ended": "time",
+        "measured_s": measured_s,
+        "queries": queries,
+        "rows": queries * 10,
+        "qps": qps,
+        "arrival": "closed-loop",
+        "latency_us": summary,
+        "latency_hdr_ns": histogram,
+        "errors": [],
+        "client": {"cpu_us": cpu_us * client_share, "voluntary_switches": queries // 9},
+        "server": {
+            "cpu_us": cpu_us * (1 - client_share),
+            "voluntary_switches": round(queries * (1 + waiting) * chance.uniform(0.99, 1.01)),
+            "involuntary_switches": queries // 50,
+            "read_bytes": 0,
+            "write_bytes": 0,
+        },
+        "client_busiest_thread_share": client_share * busy,
+        "fairness": 0.998,
+    }
+
+
+def _latency(
+    middle_us: float, spread: float, chance: random.Random
+) -> tuple[str, dict[str, float]]:
+    shift = math.exp(chance.gauss(0, 0.01))
+    encoded, quantiles = _histogram(round(middle_us * shift, 1), round(spread, 2))
+    return encoded, {"count": 1000.0, **quantiles}
+
+
+@cache
+def _histogram(middle_us: float, spread: float) -> tuple[str, dict[str, float]]:
+    histogram = HdrHistogram(1, 3_600_000_000_000, 3)
+    chance = random.Random(11)
+    for _ in range(400):
+        histogram.record_value(max(1, int(1000 * middle_us * math.exp(chance.gauss(0, spread)))))
+    quantiles = {
+        name: histogram.get_value_at_percentile(percent) / 1000
+        for name, percent in (("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99), ("p999", 99.9))
+    }
+    return histogram.encode().decode(), quantiles
+
+
+def _probes(segments: int, queries: int, points: int, chance: random.Random) -> dict[str, Any]:
+    visits = queries * points * 9
+    probes: dict[str, Any] = {
+        "status": {
+            "Questions": round(queries * 1.2),
+            "Key_read_requests": visits,
+            "Key_reads": 0,
+        },
+        "variables_that_differ": {
+            "key_buffer_size": {"value": "536870912", "default": "134217728"},
+            "key_cache_segments": {"value": str(segments), "default": "0"},
+            "max_connections": {"value": "256", "default": "151"},
+            "table_open_cache": {"value": "512", "default": "2000"},
+            "skip_grant_tables": {"value": "ON", "default": "OFF"},
+        },
+        "server": {
+            "kind": "mariadb",
+            "version": "10.11.14-MariaDB",
+            "source": "unpacked from the machine's own package suite",
+            "change": "in place (SET GLOBAL)",
+        },
+        "dataset": {"engine": "MyISAM", "rows": 1_000_000, "key": "9c41e07f3b2d"},
+    }
+    if segments:
+        hot = [share * chance.uniform(0.99, 1.01) for share in HOT_SHARES[segments]]
+        rest = (100 - sum(hot)) / (segments - len(hot))
+        shares = hot + [rest * chance.uniform(0.8, 1.2) for _ in range(segments - len(hot))]
+        probes["key_caches"] = [
+            {"segment": i + 1, "read_requests": round(visits * share / 100), "reads": 0}
+            for i, share in enumerate(shares)
+        ]
+        probes["key_caches"].append({"segment": None, "read_requests": visits, "reads": 0})
+    return probes
