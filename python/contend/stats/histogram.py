@@ -91,10 +91,22 @@ def merge(hdr_base64: Iterable[str], quantiles: Sequence[float]) -> Merged:
     return Merged(
         count=count,
         min=float(total.get_min_value()),
-        mean=float(total.get_mean_value()),
+        mean=_mean(total, count),
         max=highest,
         quantiles={q: min(_value_at(total, reached, q), highest) for q in quantiles},
     )
+
+
+def _mean(total: HdrHistogram, count: int) -> float:
+    """The middles of the buckets, weighted. The library walks every empty bucket for it, which
+    for a spread-out histogram takes longer than all the rest."""
+    counts = np.ctypeslib.as_array(total.counts)
+    weighted = 0.0
+    for index in np.flatnonzero(counts):
+        lowest = total.get_value_from_index(int(index))
+        above = total.get_highest_equivalent_value(lowest) + 1
+        weighted += int(counts[index]) * ((lowest + above) // 2)
+    return weighted / count
 
 
 def _value_at(total: HdrHistogram, reached: np.ndarray, quantile: float) -> float:
