@@ -182,12 +182,13 @@ def _latency(
     middle_us: float, spread: float, chance: random.Random
 ) -> tuple[str, dict[str, float]]:
     shift = math.exp(chance.gauss(0, 0.01))
-    encoded, quantiles = _histogram(round(middle_us * shift, 1), round(spread, 2))
+    encoded, quantiles = latency_histogram(round(middle_us * shift, 1), round(spread, 2))
     return encoded, {"count": 1000.0, **quantiles}
 
 
 @cache
-def _histogram(middle_us: float, spread: float) -> tuple[str, dict[str, float]]:
+def latency_histogram(middle_us: float, spread: float) -> tuple[str, dict[str, float]]:
+    """400 latencies around a middle, encoded, and their quantiles in µs."""
     histogram = HdrHistogram(1, 3_600_000_000_000, 3)
     chance = random.Random(11)
     for _ in range(400):
@@ -220,15 +221,22 @@ def _probes(segments: int, queries: int, points: int, chance: random.Random) -> 
             "source": "unpacked from the machine's own package suite",
             "change": "in place (SET GLOBAL)",
         },
+        "warmed": {"cache": True, "files": True},
         "dataset": {"engine": "MyISAM", "rows": 1_000_000, "key": "9c41e07f3b2d"},
     }
+    unsplit = {"cache": "default", "segment": None, "read_requests": visits, "reads": 0}
+    probes["key_caches"] = [unsplit]
     if segments:
         hot = [share * chance.uniform(0.99, 1.01) for share in HOT_SHARES[segments]]
         rest = (100 - sum(hot)) / (segments - len(hot))
         shares = hot + [rest * chance.uniform(0.8, 1.2) for _ in range(segments - len(hot))]
         probes["key_caches"] = [
-            {"segment": i + 1, "read_requests": round(visits * share / 100), "reads": 0}
+            {
+                "cache": "default",
+                "segment": i + 1,
+                "read_requests": round(visits * share / 100),
+                "reads": 0,
+            }
             for i, share in enumerate(shares)
         ]
-        probes["key_caches"].append({"segment": None, "read_requests": visits, "reads": 0})
     return probes

@@ -100,7 +100,7 @@ def _fact_sections(report: Report) -> Iterator[_FactSection]:
     """Server with dataset, the host's headlines, and everything else about the host."""
     sections: dict[str, list[FactGroup]] = {}
     for group in report.facts:
-        if group.title in ("Server", "Dataset"):
+        if not group.title.startswith("Host"):
             title = "Server and data"
         else:
             title = "Host" if group.title == "Host" else "Host, every fact"

@@ -11,6 +11,9 @@ from contend.report.model import CellComparison, Notice, Progress
 from contend.report.study import Study
 from contend.store import RunRecord
 
+_COUNTED_HERE = "queries-failed"
+"""Runs warn of their own failed queries; here they are counted over all runs, by their error."""
+
 
 def warnings_of(study: Study, comparisons: Sequence[CellComparison]) -> tuple[Notice, ...]:
     """Warnings of the measured runs by code, then what the report itself has to warn of."""
@@ -18,12 +21,14 @@ def warnings_of(study: Study, comparisons: Sequence[CellComparison]) -> tuple[No
     for record in study.measured:
         for warning in record.warnings:
             code = str(warning.get("code") or "warning")
+            if code == _COUNTED_HERE:
+                continue
             gathered[code].append((record, str(warning.get("message") or code)))
     runs = len(study.measured)
     found = [
         Notice(
             code=code,
-            message=group[0][1],
+            message=_one_of([message for _, message in group]),
             cells=_cells(record for record, _ in group),
             runs=len({record.run for record, _ in group}),
             planned_runs=runs,
@@ -73,7 +78,7 @@ def _query_errors(study: Study) -> list[Notice]:
             gathered[error.get("code"), text].append((record, int(error.get("count") or 0)))
     return [
         Notice(
-            code="query-errors",
+            code=_COUNTED_HERE,
             message=f"{sum(count for _, count in group)} queries ended in {text}",
             cells=_cells(record for record, _ in group),
             runs=len(group),
@@ -109,6 +114,11 @@ def _hosts(study: Study, runs: int) -> list[Notice]:
         + "): pairs stay sound, absolute figures of different sessions do not compare"
     )
     return [Notice("host-changed", message, (), runs, runs)]
+
+
+def _one_of(messages: Sequence[str]) -> str:
+    """What the runs say, or an example of it where they say it with different figures."""
+    return messages[0] if len(set(messages)) == 1 else f"for example, {messages[0]}"
 
 
 def _cells(records: Iterable[RunRecord]) -> tuple[str, ...]:

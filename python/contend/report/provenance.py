@@ -15,6 +15,7 @@ def fact_groups(study: Study) -> tuple[FactGroup, ...]:
     groups = [
         FactGroup("Server", _seen(study, "server")),
         FactGroup("Dataset", _seen(study, "dataset")),
+        FactGroup("Warmed before each run", _seen(study, "warmed")),
     ]
     return (*(group for group in groups if group.facts), *host_groups(study.meta.facts))
 
@@ -34,13 +35,16 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
         ("Server", server.get("version", study.experiment.base.server.kind)),
         ("Data", f"{dataset.get('engine', data.engine)}, {format_count(data.rows)} rows"),
         ("Machine", ", ".join(part for part in machine if part)),
-        ("Measured", _begun(study)[:16].replace("T", " ") + " UTC"),
+        ("Measured", _begun(study)),
     ]
     return tuple((name, text) for name, text in found if text)
 
 
 def _begun(study: Study) -> str:
-    return study.records[0].started_at if study.records else study.meta.created_at
+    """When the first run began, to the minute; empty before it ended."""
+    if not study.records:
+        return ""
+    return study.records[0].started_at[:16].replace("T", " ") + " UTC"
 
 
 def variables_table(study: Study, explanation: Explanation) -> TextTable | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from contend.report.roles import Roles, roles_of
 from contend.spec import Experiment, Level, from_dict
@@ -23,6 +23,7 @@ class Study:
     """An experiment and what was measured of it.
 
     `measured` has the runs that count, one a planned run at most; `records` has everything.
+    `voided` has the places, block and cell, of runs that ended without a measurement.
     """
 
     experiment: Experiment
@@ -32,7 +33,8 @@ class Study:
     measured: Sequence[RunRecord]
     by_cell: Mapping[CellKey, Sequence[RunRecord]]
     by_block: Mapping[int, Mapping[CellKey, RunRecord]]
-    blocks_of_cell: Mapping[CellKey, Sequence[int]] = field(default_factory=dict)
+    voided: Set[tuple[int, CellKey]]
+    blocks_of_cell: Mapping[CellKey, Sequence[int]]
 
     def runs_of(self, cell: Mapping[str, Level]) -> Sequence[RunRecord]:
         """Measured runs of a cell."""
@@ -41,20 +43,17 @@ class Study:
     def pairs(
         self, baseline: Mapping[str, Level], level: Mapping[str, Level]
     ) -> tuple[list[tuple[RunRecord, RunRecord]], int]:
-        """Neighbours of the same block, in order of time, and how many pairs were begun but lost.
-
-        A block that nobody has come to yet is neither: it is not missing, it is to come.
+        """Neighbours of the same block, in order of time, and how many pairs a failed or lost run
+        cost. A run that nobody has come to yet costs none: its pair is still to come.
         """
         one, other = cell_key(baseline), cell_key(level)
         pairs: list[tuple[RunRecord, RunRecord]] = []
         lost = 0
         for block in self.blocks_of_cell.get(other, ()):
-            runs = self.by_block.get(block)
-            if runs is None:
-                continue
+            runs = self.by_block.get(block, {})
             if one in runs and other in runs:
                 pairs.append((runs[one], runs[other]))
-            else:
+            elif (block, one) in self.voided or (block, other) in self.voided:
                 lost += 1
         return pairs, lost
 
@@ -67,8 +66,6 @@ def study_of(folder: RunFolder) -> Study:
     measured = [record for record in records if record.status == "ok" and record.done]
     by_cell: dict[CellKey, list[RunRecord]] = defaultdict(list)
     by_block: dict[int, dict[CellKey, RunRecord]] = defaultdict(dict)
-    for record in records:
-        by_block.setdefault(record.block, {})
     for record in measured:
         key = cell_key(record.cell)
         by_cell[key].append(record)
@@ -84,5 +81,6 @@ def study_of(folder: RunFolder) -> Study:
         measured=measured,
         by_cell=by_cell,
         by_block=by_block,
+        voided={(record.block, cell_key(record.cell)) for record in records if not record.done},
         blocks_of_cell=blocks_of_cell,
     )

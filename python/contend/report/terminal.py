@@ -129,9 +129,11 @@ def _answer(report: Report, out: _Out) -> None:
         if text:
             out.line(text)
     out.line(answer.basis, "dim")
+    if report.progress.state == "unfinished":
+        out.line(f"It stopped before its end; `contend run --resume {report.path}` goes on.")
     noticed = notices_text(report)
     if noticed:
-        out.line(f"{noticed} They are listed at the end.", "yellow")
+        out.line(f"{noticed} What they say is at the end.", "yellow")
 
 
 def _gains(report: Report, out: _Out) -> None:
@@ -233,7 +235,7 @@ def _where(notice: Notice) -> str:
         return ""
     shown = "; ".join(notice.cells[:3])
     more = len(notice.cells) - 3
-    return f" [{shown}{f'; and {more} more cells' if more > 0 else ''}]"
+    return f" [{shown}{f'; and {more} more' if more > 0 else ''}]"
 
 
 def _provenance(report: Report, out: _Out) -> None:

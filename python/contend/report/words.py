@@ -18,15 +18,16 @@ def progress_text(progress: Progress) -> str:
 
 
 def notices_text(report: Report) -> str:
-    """How many warnings and failures there are, as a sentence; empty where there are none."""
-    parts = []
-    failed = sum(notice.runs for notice in report.failures)
+    """How many warnings and failures there are, in a sentence each; empty where there are none."""
+    sentences = []
+    failed, warned = sum(notice.runs for notice in report.failures), len(report.warnings)
     if failed:
-        parts.append(f"{failed} {'run' if failed == 1 else 'runs'} failed or were lost")
-    if report.warnings:
-        count = len(report.warnings)
-        parts.append(f"{count} {'warning' if count == 1 else 'warnings'}")
-    return f"{' and '.join(parts)}." if parts else ""
+        sentences.append(
+            "1 run failed or was lost." if failed == 1 else f"{failed} runs failed or were lost."
+        )
+    if warned:
+        sentences.append("There is 1 warning." if warned == 1 else f"There are {warned} warnings.")
+    return " ".join(sentences)
 
 
 def pairs_text(report: Report) -> tuple[str, bool]:

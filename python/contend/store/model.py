@@ -10,6 +10,7 @@ around the run. The report knows these keys of it, and shows what is there:
     variables_that_differ  {"key_buffer_size": {"value": "536870912", "default": "134217728"}, …}
     server                 {"kind", "version", "source", "change", …} of the server that answered
     dataset                {"key", "engine", "rows", "bytes", …}
+    warmed                 what was brought into caches before the run
     host                   {"steal_share", "pressure": {…}, …} over the run
 """
 

@@ -8,8 +8,9 @@ queued, throughput could rise to 1/share of that behind a single lock.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from contend.report.causes.base import Explanation
 from contend.report.charts.shares import shares_chart
@@ -258,10 +259,10 @@ def _gathered(
 def _shares_of_run(record: RunRecord) -> dict[str, float]:
     """Each segment's share of the read requests of one run; empty where there are no segments.
 
-    The row without a segment number is the sum that the server adds.
+    A row without a segment number is a cache that is not split.
     """
     visits = {
-        str(row["segment"]): float(row.get("read_requests") or 0)
+        _segment_name(row): float(row.get("read_requests") or 0)
         for row in record.probes.get("key_caches") or []
         if row.get("segment") is not None
     }
@@ -269,3 +270,8 @@ def _shares_of_run(record: RunRecord) -> dict[str, float]:
     if len(visits) < 2 or total <= 0:
         return {}
     return {segment: count / total for segment, count in visits.items()}
+
+
+def _segment_name(row: Mapping[str, Any]) -> str:
+    cache = str(row.get("cache") or "default")
+    return str(row["segment"]) if cache == "default" else f"{cache} {row['segment']}"

@@ -1,0 +1,94 @@
+"""The report in a real browser: nothing fetched, nothing complained about, nothing sideways."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import Browser, missing_browser
+from synthetic_run import write_run
+
+from contend.report import build, html
+from contend.store import RunFolder
+
+DRAWN = "return document.documentElement.dataset.charts === 'drawn'"
+
+pytestmark = pytest.mark.skipif(missing_browser() is not None, reason=missing_browser() or "")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = write_run(tmp_path_factory.mktemp("page") / "run")
+    with RunFolder.open(path) as folder:
+        report = build(folder)
+    return html.write(report, path / "report.html")[0]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser() as one:
+        one.requests()  # what Chromium's own start page asked for
+        yield one
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_the_page_reads_well(browser: Browser, page: Path, width: int, scheme: str) -> None:
+    browser.open(page, width=width, scheme=scheme)
+    browser.wait_for(DRAWN)
+    assert browser.console() == []
+    assert [url for url in browser.requests() if not url.startswith(("data:", "chrome:"))] == [
+        page.resolve().as_uri()
+    ]
+    sideways = "return document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    assert not browser.run(sideways)
+    charts = browser.run(
+        "return document.querySelectorAll('.chart .marks, .chart svg.marks').length"
+    )
+    assert charts == browser.run("return document.querySelectorAll('.chart').length") == 12
+
+
+def test_the_page_follows_the_colour_scheme(browser: Browser, page: Path) -> None:
+    colours = []
+    for scheme in ("light", "dark"):
+        browser.open(page, scheme=scheme)
+        browser.wait_for(DRAWN)
+        colours.append(
+            browser.run(
+                "return ['body', '.chart svg.marks']"
+                ".map(name => getComputedStyle(document.querySelector(name)).backgroundColor)"
+            )
+        )
+    assert colours == [["rgb(255, 255, 255)"] * 2, ["rgb(27, 27, 26)"] * 2]
+
+
+def test_a_curve_tells_its_figures(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.wait_for(DRAWN)
+    place = browser.run(
+        "const chart = document.getElementById('gain-10-points');"
+        "chart.scrollIntoView({block: 'center'});"
+        "const points = chart.querySelectorAll('.mark-symbol.role-mark path');"
+        "const box = points[points.length - 1].getBoundingClientRect();"
+        "return [box.x + box.width / 2, box.y + box.height / 2]"
+    )
+    browser.command("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
+    browser.wait_for("return document.querySelector('#vg-tooltip-element.visible') !== null")
+    said = browser.run("return document.querySelector('#vg-tooltip-element').innerText")
+    for word in ("key_cache_segments", "connections", "gain, %", "from", "to", "n"):
+        assert word in said
+
+
+def test_without_scripts_the_drawings_are_there(browser: Browser, page: Path) -> None:
+    browser.command("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(page)
+    finally:
+        browser.command("Emulation.setScriptExecutionDisabled", value=False)
+    visible = browser.run(
+        "return [...document.querySelectorAll('.chart > svg')]"
+        ".filter(one => getComputedStyle(one).visibility === 'visible' && one.clientHeight > 100)"
+        ".length"
+    )
+    assert visible == 12

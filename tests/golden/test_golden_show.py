@@ -1,0 +1,70 @@
+"""What `contend show` prints, to the letter.
+
+A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from synthetic_run import CONNECTIONS, SEGMENTS, as_failed, study, with_warning, write_run
+
+from contend.cli.main import main
+from contend.store import RunRecord
+
+HERE = Path(__file__).parent
+
+
+def check(name: str, text: str) -> None:
+    path = HERE / f"{name}.txt"
+    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def plain_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """80 columns, no colour, in a folder of its own, whatever the tests run in."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    code = main(["show", *arguments])
+    captured = capsys.readouterr()
+    said = captured.out + captured.err
+    assert all(len(line) <= 80 for line in captured.out.splitlines()), "wider than 80 columns"
+    return f"{said}exit {code}\n"
+
+
+def test_the_study(capsys: pytest.CaptureFixture[str]) -> None:
+    check("show-study", shown(capsys, str(write_run(Path("run")))))
+
+
+def test_a_partial_run_with_trouble(capsys: pytest.CaptureFixture[str]) -> None:
+    def trouble(record: RunRecord) -> RunRecord:
+        if record.run % 13 == 0:
+            return as_failed(record, "error 2006 (HY000): the server has gone away")
+        if record.cell[SEGMENTS] == 32 and record.cell[CONNECTIONS] == 1:
+            return with_warning(record, "cache-cold", "the key cache was meant to be warm")
+        return record
+
+    path = write_run(Path("run"), study("quick"), runs=41, change=trouble)
+    check("show-partial", shown(capsys, str(path)))
+
+
+def test_nothing_yet(capsys: pytest.CaptureFixture[str]) -> None:
+    check("show-nothing", shown(capsys, str(write_run(Path("run"), study("quick"), runs=0))))
+
+
+def test_what_is_no_run(capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(Path("contend-runs", "segmented-1"), study("quick"), runs=0)
+    Path("elsewhere").mkdir()
+    said = shown(capsys, "segmented-2") + shown(capsys, "elsewhere") + shown(capsys, "segmented-1")
+    check("show-no-run", said)

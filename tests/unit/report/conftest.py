@@ -1,0 +1,23 @@
+"""Run folders of the reference study and what the report makes of them, built once a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from synthetic_run import write_run
+
+from contend.report import Report, build
+from contend.store import RunFolder
+
+
+@pytest.fixture(scope="session")
+def study_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A complete run folder of the study. Tests read it and never write to it."""
+    return write_run(tmp_path_factory.mktemp("study") / "run")
+
+
+@pytest.fixture(scope="session")
+def study_report(study_path: Path) -> Report:
+    with RunFolder.open(study_path) as folder:
+        return build(folder)

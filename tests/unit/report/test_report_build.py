@@ -1,0 +1,276 @@
+"""From records to gains, cells, tables and notices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_run import (
+    CONNECTIONS,
+    FACTS,
+    GAIN_PERCENT,
+    POINTS,
+    SEGMENTS,
+    as_failed,
+    latency_histogram,
+    study,
+    with_warning,
+    write_run,
+)
+
+from contend.report import Report, build
+from contend.report.host_facts import cpu_count
+from contend.store import RunFolder, RunRecord
+
+SMALL = (
+    f"{CONNECTIONS}=[1, 8]",
+    f"{POINTS}=[10, 100]",
+    f"{SEGMENTS}=[0, 32]",
+    "compare.repeats=4",
+)
+
+
+def report_of(path: Path) -> Report:
+    with RunFolder.open(path) as folder:
+        return build(folder)
+
+
+def small(
+    tmp_path: Path,
+    sets: Iterable[str] = SMALL,
+    change: Callable[..., Any] | None = None,
+    **more: Any,
+) -> Report:
+    return report_of(write_run(tmp_path / "run", study(sets=sets), change=change, **more))
+
+
+def test_gains_are_those_that_were_put_in(study_report: Report) -> None:
+    assert len(study_report.comparisons) == 42
+    for one in study_report.comparisons:
+        if one.level != 32:
+            continue
+        expected = 1 + GAIN_PERCENT[int(one.cell[POINTS])][int(one.cell[CONNECTIONS])] / 100
+        assert one.comparison.low * 0.985 < expected < one.comparison.high * 1.015
+        assert one.comparison.n == 8
+        assert one.comparison.verdict == ("slower" if expected < 1 else "faster")
+
+
+def test_the_layout_is_that_of_the_study(study_report: Report) -> None:
+    layout = study_report.layout
+    assert layout.columns == ("1", "4", "8", "16", "32", "64", "128")
+    assert layout.levels == ("off", "32", "64")
+    assert [panel.title for panel in study_report.panels] == [
+        "10 points",
+        "50 points",
+        "100 points",
+    ]
+    first = study_report.panels[0]
+    assert [row.label for row in first.gains] == ["32", "64"]
+    assert [block.name for block in first.published] == ["pitbull", "perro"]
+    assert first.published[0].rows[0] == ("32", (-3.0, 53.0, 122.0, 155.0, 226.0, 269.0, 237.0))
+    assert first.published[1].rows[1][1][0] == -0.3
+
+
+def test_every_cell_has_figures_with_interval_and_n(study_report: Report) -> None:
+    assert len(study_report.cells) == 63
+    for cell in study_report.cells:
+        assert cell.runs == 8
+        assert list(cell.cell) == [SEGMENTS, POINTS, CONNECTIONS]
+        for key in ("qps", "latency_us_p50", "latency_us_p99", "switches_per_query"):
+            estimate = cell.figures[key]
+            assert estimate.low <= estimate.mean <= estimate.high
+            assert estimate.n == 8
+        p50, p95, p99 = (cell.figures[f"latency_us_{p}"].mean for p in ("p50", "p95", "p99"))
+        assert p50 < p95 < p99
+
+
+def test_percentiles_are_those_of_all_queries_together(tmp_path: Path) -> None:
+    """One run of four is a hundred times slower, so a quarter of all queries are: the p95 of all
+    lies among them, where a mean of the runs' p95 would lie at a quarter of the way."""
+    fast, quick = latency_histogram(100.0, 0.1)
+    slow, _ = latency_histogram(10_000.0, 0.1)
+
+    def change(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        log = slow if record.repeat == 1 else fast
+        return replace(record, done={**record.done, "latency_hdr_ns": log})
+
+    report = small(tmp_path, change=change)
+    for cell in report.cells:
+        assert cell.figures["latency_us_p50"].mean < 2 * quick["p50"]
+        assert cell.figures["latency_us_p95"].mean > 80 * quick["p95"]
+
+
+def test_a_run_half_done_reports_what_is_there(tmp_path: Path) -> None:
+    report = small(tmp_path, runs=10)
+    assert report.progress.state == "unfinished"
+    assert (report.progress.measured, report.progress.planned) == (10, 32)
+    assert report.answer.sentence.startswith("So far (10 of 32 runs): ")
+    assert all(one.comparison.n >= 1 for one in report.comparisons)
+    assert not any(notice.code == "pairs-lost" for notice in report.warnings)
+
+
+def test_a_single_pair_decides_nothing(tmp_path: Path) -> None:
+    report = small(tmp_path, runs=2)
+    (one,) = report.comparisons
+    assert one.comparison.verdict == "inconclusive"
+    assert one.comparison.n == 1 and math.isinf(one.comparison.high)
+    assert "noise" in report.answer.sentence
+
+
+def test_nothing_measured_is_said(tmp_path: Path) -> None:
+    report = small(tmp_path, runs=0)
+    assert report.answer.sentence == "Nothing is measured yet."
+    assert report.comparisons == () and report.cells == () and report.charts == ()
+
+
+def test_a_writer_makes_it_under_way(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run", study(sets=SMALL), runs=5)
+    with RunFolder.open(path, write=True) as folder:
+        assert build(folder).progress.state == "under way"
+
+
+def test_failed_and_lost_runs_are_shown_and_leave_the_pairs(tmp_path: Path) -> None:
+    def break_some(record: RunRecord) -> RunRecord:
+        if record.run == 3:
+            return as_failed(record, "server has gone away")
+        if record.run == 4:
+            return as_failed(record, "the host was suspended", "lost")
+        return record
+
+    report = small(tmp_path, change=break_some)
+    assert report.progress.state == "complete"
+    assert (report.progress.failed, report.progress.lost) == (1, 1)
+    assert {notice.code for notice in report.failures} == {"failed", "lost"}
+    assert {notice.message for notice in report.failures} == {
+        "server has gone away",
+        "the host was suspended",
+    }
+    (lost,) = [notice for notice in report.warnings if notice.code == "pairs-lost"]
+    # Both runs of one block are gone, or one run of each of two.
+    assert lost.runs == sum(one.pairs_lost for one in report.comparisons) >= 1
+    assert sum(one.comparison.n for one in report.comparisons) == 16 - lost.runs
+
+
+def test_a_run_that_failed_and_was_repeated_counts_once(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run", study(sets=SMALL), runs=6)
+    with RunFolder.open(path, write=True) as folder:
+        first = folder.records()[0]
+        folder.append(as_failed(replace(first, run=7), "crashed"))
+        folder.append(replace(first, run=7, block=99))
+        report = build(folder)
+    assert report.progress.measured == 7 and report.progress.failed == 0
+    (failure,) = report.failures
+    assert failure.message == "crashed (measured at a later attempt)"
+
+
+def test_warnings_are_gathered_by_code(tmp_path: Path) -> None:
+    def warn(record: RunRecord) -> RunRecord:
+        cold = record.cell[SEGMENTS] == 32 and record.cell[CONNECTIONS] == 8
+        return with_warning(record, "cache-cold", "was meant to be warm") if cold else record
+
+    report = small(tmp_path, change=warn)
+    (notice,) = report.warnings
+    assert (notice.code, notice.runs, notice.planned_runs) == ("cache-cold", 8, 32)
+    assert len(notice.cells) == 2
+    assert sum("cache-cold" in cell.warnings for cell in report.cells) == 2
+
+
+def test_errors_of_queries_are_counted_by_code(tmp_path: Path) -> None:
+    error = {"code": 1213, "sqlstate": "40001", "count": 3, "message": "Deadlock found"}
+
+    def deadlock(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        return replace(record, done={**record.done, "errors": [error]})
+
+    report = small(tmp_path, change=deadlock)
+    (notice,) = report.warnings
+    assert notice.message == "96 queries ended in error 1213 (40001): Deadlock found"
+    assert all(cell.figures["error_share"].mean > 0 for cell in report.cells)
+
+
+def test_another_host_in_a_later_session_is_told(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run", study(sets=SMALL))
+    with RunFolder.open(path, write=True) as folder:
+        folder.add_session(FACTS)
+        assert build(folder).warnings == ()
+        folder.add_session({**FACTS, "kernel": {"release": "6.12.0"}})
+        (notice,) = build(folder).warnings
+    assert notice.code == "host-changed"
+    assert "kernel release" in notice.message
+
+
+def test_without_a_baseline_it_says_what_was_measured(tmp_path: Path) -> None:
+    source = """
+[experiment]
+name = "sweep"
+question = "How far does it go?"
+[workload]
+kind = "random_points"
+[factors]
+"load.connections" = [1, 8]
+"workload.points" = [10, 100]
+"""
+    (tmp_path / "sweep.toml").write_text(source)
+    from contend.spec import load_experiment
+
+    report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "sweep.toml"))))
+    assert report.comparisons == ()
+    assert report.answer.sentence.startswith("This server answered ")
+    assert "names no baseline" in report.answer.basis
+    assert report.layout.levels == ("10", "100")
+    assert report.layout.columns == ("1", "8")
+    assert {chart.kind for chart in report.charts} == {"Throughput", "Latency"}
+
+
+def test_without_factors_there_is_one_cell(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text('[workload]\nkind = "point_select"\n')
+    from contend.spec import load_experiment
+
+    report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "one.toml"))))
+    assert len(report.cells) == 1
+    assert "the most of all cells" not in report.answer.sentence
+    assert report.panels[0].metric("qps") is not None
+
+
+def test_a_compared_factor_alone_has_one_column(tmp_path: Path) -> None:
+    (tmp_path / "two.toml").write_text(
+        '[factors]\n"server.options.key_cache_segments" = [0, 32]\n'
+        '[compare]\nbaseline = { "server.options.key_cache_segments" = 0 }\nrepeats = 4\n'
+        "[load]\nconnections = 8\n"
+    )
+    from contend.spec import load_experiment
+
+    report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "two.toml"))))
+    (one,) = report.comparisons
+    assert one.comparison.verdict == "faster"
+    assert report.answer.sentence.startswith("Setting key_cache_segments to 32 instead of 0 makes")
+    assert "up to" not in report.answer.sentence
+    assert report.answer.pattern == ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "cpus"),
+    [
+        ({}, None),
+        ({"cpu": {"count": 4}}, 4.0),
+        ({"cpu": {"count": 4}, "machine": {"cpu_quota": 1.5}}, 1.5),
+        ({"cpu": {"count": 4}, "machine": {"cpu_quota": None}}, 4.0),
+    ],
+)
+def test_the_cpus_are_those_that_we_may_use(facts: dict[str, Any], cpus: float | None) -> None:
+    assert cpu_count(facts) == cpus
+
+
+def test_a_damaged_figure_does_not_stop_the_report(tmp_path: Path) -> None:
+    def strange(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        return replace(record, done={"queries": 0, "qps": record.done["qps"]}, probes={})
+
+    report = small(tmp_path, change=strange)
+    assert len(report.comparisons) == 4
+    assert report.cause is None and report.bounds == ()

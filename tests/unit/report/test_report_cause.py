@@ -1,0 +1,91 @@
+"""The analysis of the segmented key cache: shares, ceiling, warmth, and when it does not hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
+
+from contend.report import Report, build
+from contend.store import RunFolder, RunRecord
+
+
+def study_with(tmp_path: Path, change: Any = None, *sets: str) -> Report:
+    small = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]", *sets)
+    path = write_run(tmp_path / "run", study(sets=small), change=change)
+    with RunFolder.open(path) as folder:
+        return build(folder)
+
+
+def probed(record: RunRecord, **probes: Any) -> RunRecord:
+    return replace(record, probes={**record.probes, **probes})
+
+
+def test_the_hottest_share_and_its_ceiling(study_report: Report) -> None:
+    cause = study_report.cause
+    assert cause is not None
+    assert "26.07 % ±" in cause.lead or "26.1 % ±" in cause.lead
+    assert "+28" in cause.lead
+    (table,) = cause.tables
+    assert len(table.rows) == 6
+    assert table.rows[0][:2] == ("10 points", "32")
+    assert any("26, 17, 13, 12, 10, 8 %" in text for text in cause.paragraphs)
+    assert any("No measured gain lies above" in text for text in cause.paragraphs)
+    assert [chart.id for chart in cause.charts] == [
+        "segments-10-points",
+        "segments-50-points",
+        "segments-100-points",
+    ]
+
+
+def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:
+    said = " ".join(study_report.bounds)
+    assert "kept 1.97" in said and "of its 2 CPUs" in said and "bounds the gain" in said
+
+
+def test_a_gain_above_the_ceiling_refutes_it(tmp_path: Path) -> None:
+    def half(record: RunRecord) -> RunRecord:
+        segments = [{"segment": 1, "read_requests": 90}, {"segment": 2, "read_requests": 10}]
+        return probed(record, key_caches=segments) if record.cell[SEGMENTS] else record
+
+    cause = study_with(tmp_path, half).cause
+    assert cause is not None
+    assert any("lies above the ceiling" in text for text in cause.paragraphs)
+
+
+@pytest.mark.parametrize(
+    ("reads", "said"),
+    [
+        (0, "not one key cache miss"),
+        (1, "was warm in every cell: at most 0.00"),
+        (10**6, "was not warm everywhere"),
+    ],
+)
+def test_warmth_is_what_was_counted(tmp_path: Path, reads: int, said: str) -> None:
+    def read(record: RunRecord) -> RunRecord:
+        return probed(record, status={**record.probes["status"], "Key_reads": reads})
+
+    cause = study_with(tmp_path, read).cause
+    assert cause is not None
+    assert any(said in text for text in cause.paragraphs)
+
+
+def test_unknown_misses_are_not_called_warm(tmp_path: Path) -> None:
+    cause = study_with(tmp_path, lambda record: probed(record, status={})).cause
+    assert cause is not None
+    assert any("were not recorded" in text for text in cause.paragraphs)
+
+
+@pytest.mark.parametrize("rows", [None, [], [{"segment": None, "read_requests": 5}]])
+def test_without_segments_there_is_no_cause(tmp_path: Path, rows: Any) -> None:
+    assert study_with(tmp_path, lambda record: probed(record, key_caches=rows)).cause is None
+
+
+def test_an_analysis_of_a_newer_contend_is_left_out(tmp_path: Path) -> None:
+    from contend.report.causes import explanation_of
+
+    assert explanation_of("quantum-locks").level(0) == "0"
+    assert explanation_of(None).level(True) == "on"

@@ -1,0 +1,81 @@
+"""How values are written: rounded where their interval stops saying anything."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contend.report.numbers import (
+    estimate_text,
+    gain_text,
+    plain_gain,
+    share_text,
+    significant,
+    size_text,
+)
+from contend.stats import Estimate, compare
+
+
+def estimate(mean: float, half: float, n: int = 8) -> Estimate:
+    return Estimate(mean, mean - half, mean + half, n, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "text"),
+    [
+        (23.4567, 0.2134, "23.5 ±0.2"),
+        (23.4567, 0.1334, "23.46 ±0.13"),
+        (12_345.6, 1_210, "12346 ±1210"),
+        (1.979, 0.0063, "1.979 ±0.006"),
+        (0.0, 0.0, "0 ±0"),
+        (5.0, math.inf, "5.00 ±?"),
+    ],
+)
+def test_an_estimate_is_rounded_to_its_error(mean: float, half: float, text: str) -> None:
+    assert estimate_text(estimate(mean, half)) == text
+
+
+@given(mean=st.floats(1e-6, 1e9), half=st.floats(1e-6, 1e6))
+def test_rounding_stays_within_the_interval(mean: float, half: float) -> None:
+    value, _, error = estimate_text(estimate(mean, half)).partition(" ±")
+    assert abs(float(value) - mean) <= half
+    assert float(error) == pytest.approx(half, rel=0.5)
+    assert "e" not in value + error
+
+
+@pytest.mark.parametrize(
+    ("ratio", "half", "text"),
+    [
+        (1.82, 0.06, "+82 ±6"),
+        (0.868, 0.005, "-13 ±0.5"),
+        (0.997, 0.014, "-0.3 ±1.4"),
+        (1.0, 0.001, "+0.0 ±0.1"),
+        (2.56, 0.114, "+156 ±11"),
+    ],
+)
+def test_a_gain_is_written_as_the_studies_do(ratio: float, half: float, text: str) -> None:
+    base = compare([1.0, 1.0], [1.0, 1.0])
+    one = replace(base, ratio=ratio, low=ratio - half, high=ratio + half, n=8)
+    assert gain_text(one) == text
+    assert size_text(one).lstrip("0123456789.").startswith(" % (±")
+
+
+def test_a_gain_without_an_interval_says_so() -> None:
+    assert gain_text(compare([10.0], [15.0])) == "+50 ±?"
+    assert gain_text(compare([], [])) == "n/a"
+    assert size_text(compare([10.0], [15.0])) == "50 %"
+
+
+def test_published_gains_keep_their_tenths() -> None:
+    assert [plain_gain(g) for g in (-3, 269, -0.3, 0, 6)] == ["-3", "+269", "-0.3", "+0", "+6"]
+
+
+def test_shares_and_plain_digits() -> None:
+    assert share_text(estimate(0.2607, 0.0005)) == "26.07 % ±0.05"
+    assert share_text(estimate(0.2607, 0.02)) == "26.1 % ±2.0"
+    assert significant(0.000123456, 3) == "0.000123"
+    assert significant(0, 3) == "0"
