@@ -102,3 +102,63 @@ impl Greeting {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::wire::captured::GREETINGS;
+    use crate::wire::frame::HEADER_BYTES;
+
+    #[test]
+    fn real_servers_are_understood() {
+        for (server, frame) in GREETINGS {
+            let greeting = Greeting::parse(&frame[HEADER_BYTES..]).unwrap();
+            let (family, version) = server.split_once(' ').unwrap();
+            assert!(greeting.server_version.starts_with(version), "{greeting:?}");
+            assert_eq!(greeting.flavour == Flavour::MariaDb, family == "MariaDB");
+            assert_eq!(greeting.nonce.len(), 20);
+            let (plugin, bulk) = match greeting.flavour {
+                Flavour::MariaDb => (&b"mysql_native_password"[..], true),
+                Flavour::MySql => (&b"caching_sha2_password"[..], false),
+            };
+            assert_eq!(greeting.plugin, plugin);
+            assert_eq!(
+                greeting.capabilities.has(Capabilities::MARIADB_STMT_BULK),
+                bulk
+            );
+            assert!(
+                greeting
+                    .capabilities
+                    .has(Capabilities::DEPRECATE_EOF | Capabilities::SSL)
+            );
+        }
+    }
+
+    #[test]
+    fn a_torn_greeting_is_refused_or_has_a_shorter_plugin() {
+        for (_, frame) in GREETINGS {
+            let whole = &frame[HEADER_BYTES..];
+            for length in 0..whole.len() {
+                if let Ok(greeting) = Greeting::parse(&whole[..length]) {
+                    assert!(greeting.nonce.len() == 20 && length > whole.len() - 24);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_server_is_told_so() {
+        for rubbish in [
+            &b"SSH-2.0-OpenSSH_9.2\r\n"[..],
+            b"HTTP/1.1 400 Bad Request",
+            b"\x09old\0",
+            b"",
+        ] {
+            assert!(matches!(
+                Greeting::parse(rubbish),
+                Err(WireError::Theirs(_))
+            ));
+        }
+    }
+}

@@ -65,6 +65,8 @@
 pub mod answer;
 mod auth;
 pub mod capability;
+#[cfg(test)]
+mod captured;
 pub mod channel;
 pub mod charset;
 pub mod column;

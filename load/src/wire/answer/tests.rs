@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::wire::frame::put_packet;
+use crate::wire::captured;
+use crate::wire::frame::{FrameReader, put_packet};
 
 const PLAIN: Capabilities = Capabilities::NONE;
 const NO_EOF: Capabilities = Capabilities::DEPRECATE_EOF;
@@ -42,16 +43,34 @@ fn fed_in_pieces(
     Ok(state)
 }
 
+/// Every captured answer of a real server, in all the ways of [`check`].
+#[test]
+fn captured_answers() {
+    for answer in captured::ANSWERS {
+        let (summary, error) = check_bytes(answer.capabilities, answer.reply, answer.bytes);
+        let said = (summary.rows, summary.results, error.map(|error| error.code));
+        let meant = (answer.rows, answer.results, answer.error);
+        assert_eq!(said, meant, "{} {}", answer.server, answer.command);
+    }
+}
+
 /// Every conversation: whole, in every size of piece, with trailing bytes, by packets.
 fn check(
     capabilities: Capabilities,
     reply: Reply,
     packets: &[&[u8]],
 ) -> (Summary, Option<ServerError>) {
-    let bytes = stream(packets);
+    check_bytes(capabilities, reply, &stream(packets))
+}
+
+fn check_bytes(
+    capabilities: Capabilities,
+    reply: Reply,
+    bytes: &[u8],
+) -> (Summary, Option<ServerError>) {
     let mut reader = AnswerReader::new(capabilities);
     reader.expect(reply);
-    let fed = reader.feed(&bytes).unwrap();
+    let fed = reader.feed(bytes).unwrap();
     assert_eq!(
         fed,
         Fed {
@@ -66,7 +85,7 @@ fn check(
     for piece in 1..bytes.len() {
         reader.expect(reply);
         assert_eq!(
-            fed_in_pieces(&mut reader, &bytes, piece).unwrap(),
+            fed_in_pieces(&mut reader, bytes, piece).unwrap(),
             State::Done
         );
         assert_eq!(
@@ -75,13 +94,16 @@ fn check(
         );
     }
 
-    let mut trailing = bytes.clone();
+    let mut trailing = bytes.to_vec();
     trailing.extend_from_slice(b"\x01\0\0\x01\0");
     reader.expect(reply);
     assert_eq!(reader.feed(&trailing).unwrap().consumed, bytes.len());
 
     reader.expect(reply);
-    for packet in packets {
+    let mut frames = FrameReader::new(1 << 20);
+    frames.expect_sequence(1);
+    frames.feed(bytes);
+    while let Some(packet) = frames.next_packet().unwrap() {
         assert!(reader.is_waiting());
         reader.packet(packet).unwrap();
     }
