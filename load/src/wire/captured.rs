@@ -38,9 +38,6 @@ pub(super) const GREETINGS: [(&str, &[u8]); 3] = [
     ),
 ];
 
-/// The end of each login.
-pub(super) const LOGIN_OK: &[u8] = b"\x07\0\0\x02\0\0\0\x02\0\0\0";
-
 pub(super) const ANSWERS: [Captured; 31] = [
     Captured {
         server: "MariaDB 10.11.19",
@@ -308,8 +305,8 @@ pub(super) const ANSWERS: [Captured; 31] = [
         error: Some(1054),
         bytes: b"\x07\0\0\x01\0\0\0\n\0\0\0\x01\0\0\x02\x01$\0\0\x03\x03def\x04test\x03cap\x03cap\
         \x02id\x02id\x0c?\0\x0b\0\0\0\x03\x03B\0\0\0\x05\0\0\x04\xfe\0\0\n\0\x02\0\0\x05\
-        \x011\x05\0\0\x06\xfe\0\0\n\01\0\0\x07\xff\x1e\x04#42S22Unknown column 'no_such'\
-        \x20in 'field list'",
+        \x011\x05\0\0\x06\xfe\0\0\n\x001\0\0\x07\xff\x1e\x04#42S22Unknown column 'no_suc\
+        h' in 'field list'",
     },
     Captured {
         server: "MySQL 9.7.4",
@@ -388,7 +385,7 @@ pub(super) const ANSWERS: [Captured; 31] = [
         error: Some(1054),
         bytes: b"\x07\0\0\x01\0\0\0\n\0\0\0\x01\0\0\x02\x01$\0\0\x03\x03def\x04test\x03cap\x03cap\
         \x02id\x02id\x0c?\0\x0b\0\0\0\x03\x03B\0\0\0\x02\0\0\x04\x011\x07\0\0\x05\xfe\0\
-        \0\n\0\0\01\0\0\x06\xff\x1e\x04#42S22Unknown column 'no_such' in 'field list'",
+        \0\n\0\0\x001\0\0\x06\xff\x1e\x04#42S22Unknown column 'no_such' in 'field list'",
     },
     Captured {
         server: "MySQL 9.7.4",

@@ -174,7 +174,7 @@ fn blame(why: &Error) -> WireError {
         Error::InvalidCertificate(certificate) => WireError::Distrusted(match certificate {
             C::Expired | C::ExpiredContext { .. } => "it has expired".into(),
             C::NotValidYet | C::NotValidYetContext { .. } => "it is not valid yet".into(),
-            C::UnknownIssuer => "tls.ca did not sign it".into(),
+            C::UnknownIssuer | C::BadSignature => "tls.ca did not sign it".into(),
             C::NotValidForName | C::NotValidForNameContext { .. } => {
                 format!("it is for another host ({certificate})")
             }

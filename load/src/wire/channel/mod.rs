@@ -3,6 +3,8 @@
 mod codec;
 mod compression;
 mod encryption;
+#[cfg(test)]
+mod tests;
 
 use super::capability::Capabilities;
 use super::error::WireError;
