@@ -17,8 +17,8 @@ pub(super) const NAME: &[u8] = b"parsec";
 const NONCE_BYTES: usize = 32;
 /// The salt stands after the kind of derivation and its strength.
 const SALT_MIN_BYTES: usize = 3;
-/// PBKDF2 of 1024 * 2^8 rounds takes a quarter of a second; the servers' own limit is 3.
-const STRENGTH_MAX: u8 = 8;
+/// The servers derive with 1024 times two to this power at most.
+const STRENGTH_MAX: u8 = 3;
 
 #[derive(Default)]
 pub(super) struct Parsec {
