@@ -93,9 +93,7 @@ def _read(document: Document, path: tuple[str, ...], key: Key, value: object) ->
     try:
         return key.kind.read(value)
     except Refused as refused:
-        place = (*path, *refused.place)
-        name = ".".join(str(part) for part in place)
-        document.refuse(place, f"{name} {refused.reason}", hint=refused.hint)
+        document.refuse(path, f"{'.'.join(path)} {refused.reason}", hint=refused.hint)
 
 
 def _options(document: Document) -> dict[str, Level]:
@@ -201,12 +199,9 @@ def _tagged(
             key = tagged.find(name, kinds)
         except Refused as refused:
             document.refuse(place, f"{'.'.join(place)} {refused.reason}", hint=refused.hint)
-        if not isinstance(key.kind, Tagged):
-            values[name] = _read(document, place, key, value)
-        elif isinstance(value, dict):
+        values[name] = _read(document, place, key, value)
+        if isinstance(key.kind, Tagged):
             values[name] = _tagged(document, key.kind, place, levels)
-        else:
-            _read(document, place, key, value)
     for factor in (p for p in levels if p.startswith(f"{prefix}.")):
         _check_applies(document, factor, tagged, prefix, kinds)
     for name, key in ((k.name, k) for kind in kinds for k in tagged.kinds[kind]):

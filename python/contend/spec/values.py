@@ -20,15 +20,12 @@ from contend.units import parse_duration_s
 
 
 class Refused(Exception):
-    """A value that its key cannot take. `place` leads from the key to the part at fault."""
+    """A value that its key cannot take."""
 
-    def __init__(
-        self, reason: str, *, hint: str | None = None, place: tuple[str | int, ...] = ()
-    ) -> None:
+    def __init__(self, reason: str, *, hint: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
-        self.place = place
 
 
 class ValueKind(Protocol):
@@ -249,35 +246,15 @@ class Tagged:
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, value: object) -> dict[str, object]:
-        if not isinstance(value, dict):
-            known = isinstance(value, str) and value in self.kinds
-            hint = f"Write {{ kind = {shown(value)} }}." if known else None
-            raise Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
-        kind = self.read_kind(value.get("kind", self.default_kind))
-        given = {name: part for name, part in value.items() if name != "kind"}
-        return {"kind": kind, **self.read_keys(given, (kind,))}
+        """The table itself; which keys it may have depends on its kind, see `find`."""
+        if isinstance(value, dict):
+            return value
+        known = isinstance(value, str) and value in self.kinds
+        hint = f"Write {{ kind = {shown(value)} }}." if known else None
+        raise Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
 
     def kind_choice(self) -> Choice:
         return Choice(tuple(self.kinds))
-
-    def read_kind(self, value: object) -> str:
-        try:
-            return self.kind_choice().read(value)
-        except Refused as refused:
-            raise Refused(refused.reason, hint=refused.hint, place=("kind",)) from None
-
-    def read_keys(self, given: Mapping[str, object], kinds: tuple[str, ...]) -> dict[str, object]:
-        """The given keys, each read by the first of `kinds` that has it."""
-        values = {}
-        for name, value in given.items():
-            key = self.find(name, kinds)
-            try:
-                values[name] = key.kind.read(value)
-            except Refused as refused:
-                raise Refused(
-                    refused.reason, hint=refused.hint, place=(name, *refused.place)
-                ) from None
-        return values
 
     def find(self, name: str, kinds: tuple[str, ...]) -> Key:
         """The key `name` of one of `kinds`; raises Refused with the nearest name."""
@@ -290,7 +267,6 @@ class Tagged:
         raise Refused(
             f"is not a parameter of {of}",
             hint=did_you_mean(name, known) or f"{of[:1].upper()}{of[1:]} has no parameters.",
-            place=(name,),
         )
 
     def complete(self, kind: str, given: Mapping[str, object]) -> dict[str, object]:

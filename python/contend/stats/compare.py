@@ -19,10 +19,12 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtr
 
-from contend.stats.estimate import half_width
+from contend.stats.estimate import Estimate, half_width
 from contend.stats.multiple import holm
 from contend.stats.power import minimal_detectable_effect
+from contend.stats.robust import hodges_lehmann, sign_flip_p
 
+Values = Sequence[float] | np.ndarray
 Verdict = Literal["faster", "slower", "equivalent", "inconclusive"]
 
 
@@ -40,9 +42,10 @@ class Comparison:
         stands; equal to them for a comparison alone.
     detectable: the smallest relative change that such pairs show in 4 of 5 experiments.
     sd_log: standard deviation of the pairs' log-ratios.
+    p_sign_flip, robust: the twins that assume less, see `sign_flip_p` and `hodges_lehmann`.
 
     With fewer than two pairs, or a pair in which a side is 0, no interval exists: low is 0, high
-    and detectable are inf, both p are 1 and the verdict is inconclusive; the ratio is that of the
+    and detectable are inf, every p is 1 and the verdict is inconclusive; the ratio is that of the
     one pair, or NaN.
     """
 
@@ -57,13 +60,26 @@ class Comparison:
     p_equivalent_adjusted: float
     detectable: float
     sd_log: float
+    p_sign_flip: float
+    robust: Estimate
     margin: float
     confidence: float
 
+    @property
+    def twins_disagree(self) -> bool:
+        """Whether a twin that can tell (from six pairs on) doubts what the t test says, or the
+        other way round: a wild pair, most often. The pairs themselves then deserve a look.
+        """
+        alpha = 1 - self.confidence
+        if 2.0 ** (1 - self.n) >= alpha:
+            return False
+        robust = not self.robust.low <= 1 <= self.robust.high
+        return len({self.p_value < alpha, self.p_sign_flip < alpha, robust}) > 1
+
 
 def compare(
-    baseline: Sequence[float],
-    level: Sequence[float],
+    baseline: Values,
+    level: Values,
     *,
     margin: float = 0.02,
     confidence: float = 0.95,
@@ -96,6 +112,8 @@ def compare(
             p_equivalent_adjusted=1.0,
             detectable=math.inf,
             sd_log=math.nan,
+            p_sign_flip=1.0,
+            robust=Estimate(math.nan, 0.0, math.inf, n, confidence),
             margin=margin,
             confidence=confidence,
         )
@@ -116,6 +134,8 @@ def compare(
         p_equivalent_adjusted=p_equivalent,
         detectable=minimal_detectable_effect(sd, n, confidence=confidence),
         sd_log=sd,
+        p_sign_flip=sign_flip_p(a, b),
+        robust=hodges_lehmann(a, b, confidence),
         margin=margin,
         confidence=confidence,
     )
@@ -160,9 +180,7 @@ def compare_family(comparisons: Sequence[Comparison]) -> list[Comparison]:
     ]
 
 
-def _checked(
-    baseline: Sequence[float], level: Sequence[float], margin: float
-) -> tuple[np.ndarray, np.ndarray]:
+def _checked(baseline: Values, level: Values, margin: float) -> tuple[np.ndarray, np.ndarray]:
     a, b = np.asarray(baseline, dtype=float), np.asarray(level, dtype=float)
     if a.ndim != 1 or a.shape != b.shape:
         raise ValueError("a comparison needs two lists of the same length, one value a block")

@@ -26,7 +26,7 @@ class Estimate:
 
 
 def estimate(
-    values: Sequence[float], confidence: float = 0.95, *, log_scale: bool = False
+    values: Sequence[float] | np.ndarray, confidence: float = 0.95, *, log_scale: bool = False
 ) -> Estimate:
     """Student's t interval of the mean of independent runs.
 

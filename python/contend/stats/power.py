@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 from scipy.special import nctdtr, stdtrit
@@ -24,6 +25,13 @@ def minimal_detectable_effect(
     """
     if n < 2 or math.isnan(sd_log):
         return math.inf
+    exponent = _noncentrality(n, confidence, power) * sd_log / math.sqrt(n)
+    return math.expm1(exponent) if exponent < 700 else math.inf
+
+
+@functools.cache
+def _noncentrality(n: int, confidence: float, power: float) -> float:
+    """The effect in standard errors; whole tables of comparisons share their n."""
     critical = float(stdtrit(n - 1, 0.5 + confidence / 2))
     low, high = 0.0, critical
     while _power(high, n, critical) < power:
@@ -31,8 +39,7 @@ def minimal_detectable_effect(
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if _power(middle, n, critical) < power else (low, middle)
-    exponent = high * sd_log / math.sqrt(n)
-    return math.expm1(exponent) if exponent < 700 else math.inf
+    return high
 
 
 def _power(noncentrality: float, n: int, critical: float) -> float:

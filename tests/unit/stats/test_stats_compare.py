@@ -10,7 +10,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from contend.stats import Comparison, compare, compare_family, verdict
+from contend.stats import (
+    Comparison,
+    Estimate,
+    compare,
+    compare_family,
+    hodges_lehmann,
+    sign_flip_p,
+    verdict,
+)
 
 BASELINE = [1096.6, 1099.9, 1093.6, 1086.9, 1091.7, 1085.8, 1097.3, 1111.4, 1091.2]
 LEVEL = [1095.5, 1108.6, 1101.1, 1092.2, 1087.9, 1089.9, 1107.8, 1103.9, 1091.6]
@@ -157,6 +165,8 @@ def make(p_value: float, p_equivalent: float = 1.0, ratio: float = 1.1) -> Compa
         p_equivalent_adjusted=p_equivalent,
         detectable=0.02,
         sd_log=0.01,
+        p_sign_flip=p_value,
+        robust=Estimate(ratio, ratio * 0.9, ratio * 1.1, 8, 0.95),
         margin=0.02,
         confidence=0.95,
     )
@@ -184,3 +194,23 @@ def test_a_family_leaves_ratios_and_intervals_alone() -> None:
 def test_a_family_of_one_or_none_changes_nothing() -> None:
     assert compare_family([]) == []
     assert compare_family([make(0.04)]) == [make(0.04)]
+
+
+def test_a_comparison_carries_its_twins() -> None:
+    result = compare(BASELINE, LEVEL)
+    assert result.p_sign_flip == sign_flip_p(BASELINE, LEVEL)
+    assert result.robust == hodges_lehmann(BASELINE, LEVEL)
+
+
+@pytest.mark.parametrize(
+    ("factors", "disagree"),
+    [
+        pytest.param([1.19, 1.21, 1.20, 1.22, 1.18, 1.20, 1.2, 1.21], False, id="all agree"),
+        pytest.param([1.05, 1.06, 1.04, 1.05, 1.06, 1.05, 1.04, 2.2], True, id="a wild pair"),
+        pytest.param([1.19, 1.21, 1.20, 1.22, 1.18], False, id="too few for a twin to tell"),
+        pytest.param([1.2], False, id="one pair"),
+    ],
+)
+def test_twins_disagree_over_a_wild_pair(factors: list[float], disagree: bool) -> None:
+    result = compare([100.0] * len(factors), [100 * factor for factor in factors])
+    assert result.twins_disagree is disagree

@@ -37,7 +37,7 @@ def test_sign_flip_cannot_be_surer_than_the_pairs_allow(n: int, least: float) ->
     assert sign_flip_p(np.ones(n), level) == pytest.approx(least)
 
 
-def test_sign_flip_is_sampled_above_forty_pairs_and_repeatable() -> None:
+def test_sign_flip_is_sampled_above_thirty_pairs_and_repeatable() -> None:
     chance = np.random.default_rng(9)
     a, b = np.ones(60), np.exp(chance.normal(0.004, 0.012, 60))
     p = sign_flip_p(a, b)
