@@ -4,6 +4,7 @@
 //! output, words for people to standard error. A subcommand is one file and one line in
 //! [`Command`].
 
+mod fill;
 mod output;
 mod plan_file;
 mod run;
@@ -22,6 +23,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Fill(Box<fill::Arguments>),
     Run(run::Arguments),
     Schema(schema::Arguments),
 }
@@ -30,6 +32,7 @@ enum Command {
 pub fn main() -> ExitCode {
     // clap leaves with 0 after help and version, and with 2 where the request is wrong.
     match Arguments::parse().command {
+        Command::Fill(arguments) => fill::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
     }

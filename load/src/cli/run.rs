@@ -56,12 +56,7 @@ fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
 /// What the drive room is to do. Everything that can be refused without a server is.
 fn job_of(plan: &Plan) -> Result<Job, String> {
     let server = &plan.server;
-    let password = match &server.password_env {
-        None => String::new(),
-        Some(name) => std::env::var(name).map_err(|_| {
-            format!("server.password_env: the environment variable {name} is not set")
-        })?,
-    };
+    let password = password_of(server)?;
     let load = &plan.load;
     let address = address_of(server)?;
     let workers = load
@@ -102,7 +97,16 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
     })
 }
 
-fn address_of(server: &Server) -> Result<Address, String> {
+pub(super) fn password_of(server: &Server) -> Result<String, String> {
+    match &server.password_env {
+        None => Ok(String::new()),
+        Some(name) => std::env::var(name).map_err(|_| {
+            format!("server.password_env: the environment variable {name} is not set")
+        }),
+    }
+}
+
+pub(super) fn address_of(server: &Server) -> Result<Address, String> {
     if let Some(socket) = &server.socket {
         return Ok(Address::Unix(socket.clone()));
     }
@@ -144,7 +148,7 @@ fn measure(job: Job, log: Option<BufWriter<File>>) -> ExitCode {
     }
 }
 
-fn in_words(failure: &Failure) -> String {
+pub(super) fn in_words(failure: &Failure) -> String {
     let mut words = failure.message.clone();
     if let Some(statement) = &failure.statement {
         words.push_str(&format!("\n  statement: {statement}"));

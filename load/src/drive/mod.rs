@@ -1,19 +1,22 @@
 //! The only room with sockets, threads and a clock.
 
 mod answers;
+pub mod blocking;
 pub mod clock;
 mod connect;
 pub mod counters;
 pub mod engine;
 pub mod failure;
+pub mod fill;
 pub mod limits;
 pub mod link;
 pub mod run;
 pub mod seat;
 pub mod setup;
-mod signals;
+pub mod signals;
 pub mod socket;
 mod steps;
 pub mod threads;
 pub mod timers;
+pub mod wait;
 pub mod worker;

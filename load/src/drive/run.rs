@@ -97,7 +97,8 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     })?;
     let engine = choose(job.engine)?;
     let (sender, reports) = mpsc::channel();
-    let signals = Signals::listen(sender.clone())
+    let told = sender.clone();
+    let signals = Signals::listen(move || told.send(Report::Signal).is_ok())
         .map_err(|error| failure::plain(format!("listening for signals: {error}")))?;
     let setup = Arc::new(job.setup);
     let mut mailboxes = Vec::new();

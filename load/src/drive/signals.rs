@@ -1,13 +1,11 @@
 //! SIGINT and SIGTERM as messages: a run that is asked to end still reports.
 
-use super::setup::Report;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
-/// While this lives the two signals do not end the process but send [`Report::Signal`]. Make it
-/// before other threads, which inherit that they do not take the signals.
+/// While this lives the two signals do not end the process but are told. Make it before other
+/// threads, which inherit that they do not take the signals.
 pub struct Signals {
     before: libc::sigset_t,
     quit: OwnedFd,
@@ -15,7 +13,11 @@ pub struct Signals {
 }
 
 impl Signals {
-    pub fn listen(reports: Sender<Report>) -> io::Result<Self> {
+    /// Calls `tell` for each signal, on a thread of its own, until it returns false.
+    ///
+    /// # Errors
+    /// The kernel refuses the descriptors or the thread.
+    pub fn listen(tell: impl FnMut() -> bool + Send + 'static) -> io::Result<Self> {
         let set = both();
         let mut before = empty();
         // SAFETY: the pointers are to live locals.
@@ -31,7 +33,7 @@ impl Signals {
         let heard_quit = quit.try_clone()?;
         let thread = std::thread::Builder::new()
             .name("signals".to_owned())
-            .spawn(move || pass_on(&signals, &heard_quit, &reports))?;
+            .spawn(move || pass_on(&signals, &heard_quit, tell))?;
         Ok(Self {
             before,
             quit,
@@ -66,7 +68,7 @@ impl Drop for Signals {
     }
 }
 
-fn pass_on(signals: &OwnedFd, quit: &OwnedFd, reports: &Sender<Report>) {
+fn pass_on(signals: &OwnedFd, quit: &OwnedFd, mut tell: impl FnMut() -> bool) {
     let watch = |fd: &OwnedFd| libc::pollfd {
         fd: fd.as_raw_fd(),
         events: libc::POLLIN,
@@ -90,7 +92,7 @@ fn pass_on(signals: &OwnedFd, quit: &OwnedFd, reports: &Sender<Report>) {
                     record.len(),
                 )
             };
-            if reports.send(Report::Signal).is_err() {
+            if !tell() {
                 return;
             }
         }

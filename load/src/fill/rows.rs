@@ -50,6 +50,13 @@ impl Rows {
         self.count
     }
 
+    /// Where a part that begins with row `first` ends, so that it has at most `bytes` bytes, but
+    /// at least one row.
+    pub fn end_of_part(&self, first: u64, bytes: usize) -> u64 {
+        let rows = (bytes / ROW_BYTES_MAX).max(1) as u64;
+        first.saturating_add(rows).min(self.count.saturating_add(1))
+    }
+
     /// Appends the rows of a range of numbers; returns the sum of their checksums.
     pub fn append(&self, out: &mut Vec<u8>, numbers: Range<u64>) -> u64 {
         let mut sum = 0u64;

@@ -1,0 +1,61 @@
+//! The disk below the server, where the server is on this host.
+//!
+//! A server whose disk is full does not always say so: MyISAM and Aria wait, without a word to the
+//! client, until somebody makes room. So the free space is looked at before the load and whenever
+//! it stands still.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Less than this is none: the servers write in blocks.
+const FULL_BYTES: u64 = 1 << 20;
+
+/// The folder of a server's tables, as this host sees it.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    folder: PathBuf,
+}
+
+impl Disk {
+    /// The disk of this folder; none where no such folder is here.
+    pub fn of(folder: &Path) -> Option<Self> {
+        let disk = Self {
+            folder: folder.to_owned(),
+        };
+        disk.free_bytes().map(|_| disk)
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What anybody may still write there.
+    pub fn free_bytes(&self) -> Option<u64> {
+        let path = CString::new(self.folder.as_os_str().as_bytes()).ok()?;
+        // SAFETY: all zeroes is a valid value of this plain structure.
+        let mut figures: libc::statvfs = unsafe { std::mem::zeroed() };
+        // SAFETY: the path ends with NUL and the pointer is to a live local.
+        if unsafe { libc::statvfs(path.as_ptr(), &raw mut figures) } != 0 {
+            return None;
+        }
+        Some(figures.f_bavail.saturating_mul(figures.f_frsize))
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.free_bytes().is_some_and(|free| free < FULL_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_folder_has_room_and_a_missing_one_is_no_disk() {
+        let disk = Disk::of(&std::env::temp_dir()).unwrap();
+        assert_eq!(disk.is_full(), disk.free_bytes().unwrap() < FULL_BYTES);
+        assert!(Disk::of(Path::new("/nonexistent/folder")).is_none());
+    }
+}

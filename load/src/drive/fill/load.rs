@@ -1,0 +1,191 @@
+//! The rows' way to the server: over the connection, or through a named pipe.
+
+use super::generator::Parts;
+use super::pipe::NamedPipe;
+use super::watch::{Phase, Watch};
+use crate::drive::blocking::{Connection, PATIENCE_ASKED_EVERY};
+use crate::drive::failure;
+use crate::drive::wait::any_ready;
+use crate::fill::{Recipe, Rows, Source};
+use crate::outcome::Failure;
+use crate::wire::Summary;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether the server has opened the pipe: it does so at once.
+const OPENED_YET_EVERY: Duration = Duration::from_micros(500);
+
+/// How the rows came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    Local,
+    Pipe,
+}
+
+impl Transport {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Pipe => "pipe",
+        }
+    }
+}
+
+/// Sends all rows; through a pipe where a folder for one is given and the server takes it.
+///
+/// # Errors
+/// The server does not take them, or the watch ended the load.
+pub fn load(
+    connection: &mut Connection,
+    recipe: &Recipe,
+    rows: &Rows,
+    pipe_folder: Option<&Path>,
+    watch: &Watch<'_>,
+) -> Result<(Summary, Transport), Failure> {
+    if let Some(folder) = pipe_folder
+        && let Some(summary) = through_pipe(connection, recipe, rows, folder, watch)?
+    {
+        return Ok((summary, Transport::Pipe));
+    }
+    over_connection(connection, recipe, rows, watch).map(|summary| (summary, Transport::Local))
+}
+
+fn over_connection(
+    connection: &mut Connection,
+    recipe: &Recipe,
+    rows: &Rows,
+    watch: &Watch<'_>,
+) -> Result<Summary, Failure> {
+    std::thread::scope(|scope| {
+        let mut parts = Parts::begin(rows, scope).map_err(|error| no_thread(&error))?;
+        connection.load_local(
+            &recipe.load(Source::Local),
+            &mut |packet| {
+                watch.go_on()?;
+                match parts.next_part() {
+                    Some(part) => {
+                        packet.extend_from_slice(&part.text);
+                        watch.sent(&part);
+                        parts.recycle(part.text);
+                    }
+                    None => watch.enter(Phase::Keys),
+                }
+                Ok(())
+            },
+            &mut |waited| watch.ask(waited),
+        )
+    })
+}
+
+/// None where the server would not read the pipe: it has taken no row then.
+fn through_pipe(
+    connection: &mut Connection,
+    recipe: &Recipe,
+    rows: &Rows,
+    folder: &Path,
+    watch: &Watch<'_>,
+) -> Result<Option<Summary>, Failure> {
+    let pipe = NamedPipe::make(folder).map_err(|error| {
+        failure::plain(format!(
+            "cannot make a named pipe in {}: {error}",
+            folder.display()
+        ))
+    })?;
+    let Some(path) = pipe.path() else {
+        // A statement cannot name it.
+        return Ok(None);
+    };
+    let sql = recipe.load(Source::Pipe(path));
+    let patience = &mut |waited| watch.ask(waited);
+    connection.begin(&sql, patience)?;
+    let Some(out) = opened(connection, &pipe, watch)? else {
+        return match connection.end(&sql, patience) {
+            Err(refused) if refused.statement.is_none() => Err(refused),
+            _ => Ok(None),
+        };
+    };
+    std::thread::scope(|scope| {
+        let mut parts = Parts::begin(rows, scope).map_err(|error| no_thread(&error))?;
+        while let Some(part) = parts.next_part() {
+            watch.go_on()?;
+            if !write(&out, &part.text, connection, watch)? {
+                break;
+            }
+            watch.sent(&part);
+            parts.recycle(part.text);
+        }
+        // Closing the pipe is what ends the file.
+        drop(out);
+        watch.enter(Phase::Keys);
+        connection
+            .end(&sql, &mut |waited| watch.ask(waited))
+            .map(Some)
+    })
+}
+
+/// The pipe's writing end, as soon as the server has opened the other; none where it answers
+/// instead.
+fn opened(
+    connection: &Connection,
+    pipe: &NamedPipe,
+    watch: &Watch<'_>,
+) -> Result<Option<File>, Failure> {
+    let since = Instant::now();
+    loop {
+        let opened = pipe
+            .open()
+            .map_err(|error| failure::plain(format!("cannot open the named pipe: {error}")))?;
+        if opened.is_some() {
+            return Ok(opened);
+        }
+        if connection.has_spoken(OPENED_YET_EVERY) {
+            return Ok(None);
+        }
+        watch.ask(since.elapsed())?;
+    }
+}
+
+/// Writes all bytes; false where the server reads no further, of which its answer has the reason.
+fn write(
+    mut out: &File,
+    bytes: &[u8],
+    connection: &Connection,
+    watch: &Watch<'_>,
+) -> Result<bool, Failure> {
+    let both = [
+        (out.as_raw_fd(), libc::POLLOUT),
+        (connection.as_raw_fd(), libc::POLLIN),
+    ];
+    let mut since = Instant::now();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        match out.write(rest) {
+            Ok(written) => {
+                rest = rest.get(written..).unwrap_or_default();
+                since = Instant::now();
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if !any_ready(&both, PATIENCE_ASKED_EVERY) {
+                    watch.ask(since.elapsed())?;
+                } else if connection.has_spoken(Duration::ZERO) {
+                    return Ok(false);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(false),
+            Err(error) => {
+                return Err(failure::plain(format!(
+                    "writing to the named pipe: {error}"
+                )));
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn no_thread(error: &std::io::Error) -> Failure {
+    failure::plain(format!("starting the thread that makes rows: {error}"))
+}

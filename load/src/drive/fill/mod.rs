@@ -1,0 +1,318 @@
+//! Fills tables: makes rows on one thread while the server takes them on another.
+//!
+//! A table that exists is never touched. A table that this made is dropped again where its fill
+//! fails, so that a second try finds the way free.
+
+mod disk;
+mod generator;
+mod load;
+mod pipe;
+mod tables;
+mod watch;
+
+pub use load::Transport;
+pub use tables::fill_tables;
+pub use watch::{Phase, Progress};
+
+use super::blocking::{Connection, Target, endless};
+use super::failure;
+use crate::fill::{Engine, Recipe, Rows, Table};
+use crate::outcome::Failure;
+use disk::Disk;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use watch::{DISK_FULL, Watch};
+
+const TABLE_EXISTS: u16 = 1050;
+
+/// One table to make and fill.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub table: Table,
+    pub rows: Rows,
+    /// A folder of this host that the server can read: rows go through a named pipe in it.
+    pub pipe_folder: Option<PathBuf>,
+}
+
+/// A filled table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filled {
+    pub table: String,
+    pub rows: u64,
+    /// Of the rows as text, on their way to the server.
+    pub bytes: u64,
+    /// Of the content: see [`crate::fill::checksum`].
+    pub checksum: u64,
+    pub load_s: f64,
+    /// After the last row: keys and statistics.
+    pub keys_s: f64,
+    pub total_s: f64,
+    pub transport: Transport,
+    /// The keys were made by sorting, as they should; none where the engine has one way only, or
+    /// the server did not say.
+    pub keys_by_sort: Option<bool>,
+    pub server_version: String,
+}
+
+/// Why a table was not filled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trouble {
+    /// There is one of this name; it was not touched.
+    Exists(Failure),
+    Failed(Failure),
+    /// By a signal.
+    Stopped(Failure),
+}
+
+impl Trouble {
+    pub fn failure(&self) -> &Failure {
+        match self {
+            Self::Exists(failure) | Self::Failed(failure) | Self::Stopped(failure) => failure,
+        }
+    }
+}
+
+/// Makes one table and fills it.
+///
+/// # Errors
+/// The table exists, the server refuses, or `stop` was raised. What this made is gone again.
+pub fn fill(
+    target: &Target,
+    order: &Order,
+    tell: &mut dyn FnMut(Progress),
+    stop: &AtomicBool,
+) -> Result<Filled, Trouble> {
+    let watch = Watch::new(stop, tell);
+    let recipe = Recipe::new(&order.table, order.rows.count());
+    let mut connection = Connection::open(target).map_err(Trouble::Failed)?;
+    let disk = disk_of(&mut connection, target);
+    enough_room(disk.as_ref(), order).map_err(Trouble::Failed)?;
+    watch.look_at(disk);
+    create(&mut connection, &recipe, order, &watch)?;
+    let filled = fill_created(&mut connection, &recipe, order, &watch);
+    filled.map_err(|failure| {
+        let number = connection.agreed().connection_id;
+        drop(connection);
+        let failure = undo(target, &recipe, number, explain(failure));
+        if watch.is_stopped() {
+            Trouble::Stopped(failure)
+        } else {
+            Trouble::Failed(failure)
+        }
+    })
+}
+
+/// The session's settings, then the table.
+fn create(
+    connection: &mut Connection,
+    recipe: &Recipe,
+    order: &Order,
+    watch: &Watch<'_>,
+) -> Result<(), Trouble> {
+    let patience = &mut |waited| watch.ask(waited);
+    for setting in &recipe.settings {
+        match connection.run(setting, patience) {
+            // A variable that this server does not have, or does not let us set.
+            Err(refused) if refused.statement.is_some() => {}
+            set => drop(set.map_err(Trouble::Failed)?),
+        }
+    }
+    match connection.run(&recipe.create, patience) {
+        Ok(_) => Ok(()),
+        Err(refused) if refused.code == Some(TABLE_EXISTS) => Err(Trouble::Exists(Failure {
+            message: format!(
+                "table {} exists already; nothing was touched",
+                order.table.name()
+            ),
+            hint: Some("name another table, or drop this one yourself".to_owned()),
+            ..refused
+        })),
+        Err(failure) if watch.is_stopped() => Err(Trouble::Stopped(failure)),
+        Err(failure) => Err(Trouble::Failed(explain(failure))),
+    }
+}
+
+fn fill_created(
+    connection: &mut Connection,
+    recipe: &Recipe,
+    order: &Order,
+    watch: &Watch<'_>,
+) -> Result<Filled, Failure> {
+    let patience = &mut |waited| watch.ask(waited);
+    for requirement in &recipe.requirements {
+        connection.run(requirement, patience)?;
+    }
+    watch.enter(Phase::Load);
+    let pipe_folder = order.pipe_folder.as_deref();
+    let (summary, transport, keys_by_sort) = {
+        let (summary, transport) = load::load(connection, recipe, &order.rows, pipe_folder, watch)?;
+        (summary, transport, were_keys_sorted(connection, recipe)?)
+    };
+    let sent = watch.progress();
+    if summary.affected_rows != order.rows.count() {
+        return Err(failure::plain(format!(
+            "{} rows were sent and the server kept {}",
+            sent.rows, summary.affected_rows
+        )));
+    }
+    for statement in &recipe.finish {
+        connection.run(statement, patience)?;
+    }
+    watch.enter(Phase::Done);
+    let load_s = watch.load_time().as_secs_f64();
+    let total_s = watch.progress().elapsed.as_secs_f64();
+    Ok(Filled {
+        table: order.table.name().to_owned(),
+        rows: sent.rows,
+        bytes: sent.bytes,
+        checksum: watch.checksum(),
+        load_s,
+        keys_s: total_s - load_s,
+        total_s,
+        transport,
+        keys_by_sort,
+        server_version: connection.agreed().server_version.clone(),
+    })
+}
+
+/// Asks the server how it made the keys of the statement before.
+fn were_keys_sorted(connection: &mut Connection, recipe: &Recipe) -> Result<Option<bool>, Failure> {
+    if !recipe.keys_are_sorted_or_not {
+        return Ok(None);
+    }
+    match connection.rows("SHOW PROFILE", &mut endless) {
+        Ok(states) => Ok(sorted_by_states(
+            states.iter().filter_map(|row| row.first()?.as_deref()),
+        )),
+        // A server that keeps no profiles.
+        Err(refused) if refused.statement.is_some() => Ok(None),
+        Err(lost) => Err(lost),
+    }
+}
+
+/// The servers name what a thread does; these two names are how keys are made.
+fn sorted_by_states<'s>(states: impl Iterator<Item = &'s str>) -> Option<bool> {
+    let mut sorted = None;
+    for state in states {
+        match state.to_ascii_lowercase().as_str() {
+            "repair by sorting" => sorted = sorted.or(Some(true)),
+            "repair with keycache" => return Some(false),
+            _ => {}
+        }
+    }
+    sorted
+}
+
+/// The disk of the server's tables, where the server is surely on this host.
+fn disk_of(connection: &mut Connection, target: &Target) -> Option<Disk> {
+    if !target.options.unix_socket {
+        return None;
+    }
+    let rows = connection.rows("SELECT @@datadir", &mut endless).ok()?;
+    let folder = rows.first()?.first()?.as_deref()?;
+    Disk::of(Path::new(folder))
+}
+
+fn enough_room(disk: Option<&Disk>, order: &Order) -> Result<(), Failure> {
+    let Some(disk) = disk else {
+        return Ok(());
+    };
+    let needed = order
+        .rows
+        .count()
+        .saturating_mul(row_bytes(order.table.engine()));
+    match disk.free_bytes() {
+        Some(free) if free < needed => Err(Failure {
+            hint: Some("make room, or fill fewer rows".to_owned()),
+            code: Some(DISK_FULL),
+            ..failure::plain(format!(
+                "the disk of {} has {} MB free and the table needs about {} MB",
+                disk.folder().display(),
+                free / 1_000_000,
+                needed / 1_000_000
+            ))
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What a row takes on disk, its keys included, at the least.
+fn row_bytes(engine: &Engine) -> u64 {
+    match engine {
+        Engine::MyIsam | Engine::Aria => 210,
+        Engine::InnoDb => 240,
+        Engine::RocksDb | Engine::Other(_) => 100,
+    }
+}
+
+/// Says what a full disk is, in whatever words the server told it.
+fn explain(failure: Failure) -> Failure {
+    let is_full = matches!(failure.code, Some(DISK_FULL | 1114))
+        || ["No space left", "Errcode: 28", "error 28", "Disk full"]
+            .iter()
+            .any(|words| failure.message.contains(words));
+    if !is_full {
+        return failure;
+    }
+    Failure {
+        message: format!("the server's disk is full: {}", failure.message),
+        hint: Some("make room where the server keeps its tables, or fill fewer rows".to_owned()),
+        code: failure.code.or(Some(DISK_FULL)),
+        ..failure
+    }
+}
+
+/// Drops the table that was made; says so where that fails.
+fn undo(target: &Target, recipe: &Recipe, connection_id: u32, failure: Failure) -> Failure {
+    let dropped = Connection::open(target).and_then(|mut connection| {
+        // The statement may still run, or wait for a disk; it must let go of the table first.
+        let _ = connection.run(&format!("KILL {connection_id}"), &mut endless);
+        let _ = connection.run("SET SESSION lock_wait_timeout = 10", &mut endless);
+        connection.run(&recipe.undo, &mut endless)
+    });
+    match dropped {
+        Ok(_) => failure,
+        Err(error) => Failure {
+            message: format!(
+                "{}; what was filled is still there, dropping it failed: {}",
+                failure.message, error.message
+            ),
+            ..failure
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn one_key_made_the_slow_way_is_enough_to_say_so() {
+        let sorted = |states: &[&str]| sorted_by_states(states.iter().copied());
+        assert_eq!(sorted(&["Reading file", "End bulk insert"]), None);
+        assert_eq!(sorted(&["Creating index", "Repair by sorting"]), Some(true));
+        assert_eq!(
+            sorted(&["Repair by sorting", "Repair with keycache"]),
+            Some(false)
+        );
+    }
+
+    #[test]
+    fn a_full_disk_is_known_by_code_and_by_words() {
+        for (code, message) in [
+            (Some(1114), "The table 't' is full"),
+            (Some(3), "Error writing file 't.MYD' (Errcode: 28)"),
+            (Some(1030), "Got error 28 from storage engine"),
+        ] {
+            let told = explain(Failure {
+                code,
+                ..failure::plain(message)
+            });
+            assert!(told.message.contains("disk is full"), "{message}");
+            assert!(told.hint.is_some());
+        }
+        let other = failure::plain("syntax");
+        assert_eq!(explain(other.clone()), other);
+    }
+}
