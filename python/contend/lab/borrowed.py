@@ -93,12 +93,12 @@ class BorrowedStage:
             self._warmed = warmer.warm(self._control(), Table(self._database(cell), TABLE, None))
         return self._ready(cell)
 
-    def death(self) -> str | None:
+    def death(self) -> ContendError | None:
         try:
             self._server.identity()
         except ContendError as error:
             self._disconnect()
-            return error.message
+            return error
         return None
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from contend.errors import ContendError
 from contend.lab.stage import Ready, Stage
 from contend.spec import CellSpec
 
@@ -28,7 +29,7 @@ class StageOfEachKind:
             self._kind = cell.server.kind
         return self._stage.set(cell)
 
-    def death(self) -> str | None:
+    def death(self) -> ContendError | None:
         return self._stage.death() if self._stage is not None else None
 
     def close(self) -> None:

@@ -53,9 +53,10 @@ def measure(
 
 
 def without_result(
-    planned: PlannedLike, started_at: str, error: ContendError, death: str | None
+    planned: PlannedLike, started_at: str, error: ContendError, death: ContendError | None
 ) -> RunRecord:
     """The record of a run that gave no figures: lost with its server, or failed by itself."""
+    cause = death if death is not None else error
     return RunRecord(
         run=planned.run,
         block=planned.block,
@@ -65,9 +66,9 @@ def without_result(
         started_at=started_at,
         ended_at=now(),
         error={
-            "message": error.message,
-            "hint": error.hint,
-            "detail": death if death is not None else error.detail,
+            "message": cause.message,
+            "hint": cause.hint,
+            "detail": cause.detail,
             "code": getattr(error, "code", None),
             "sqlstate": getattr(error, "sqlstate", None),
             "statement": getattr(error, "statement", None),

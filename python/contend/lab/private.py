@@ -65,12 +65,12 @@ class PrivateStage:
         warmed = self._warm(cell.data)
         return self._ready(cell, warmed)
 
-    def death(self) -> str | None:
+    def death(self) -> ContendError | None:
         try:
             self._server.check()
         except ContendError as error:
             self._disconnect()
-            return error.detail or error.message
+            return error
         return None
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from contend.errors import ContendError
 from contend.load import Address
 from contend.probes import Expected, Sight
 from contend.spec import CellSpec, Level
@@ -47,8 +48,8 @@ class Stage(Protocol):
         """Make everything as the cell wants it."""
         ...
 
-    def death(self) -> str | None:
-        """The end of the server's log where it ended although nobody asked it to."""
+    def death(self) -> ContendError | None:
+        """How the server ended, where it did although nobody asked it to."""
         ...
 
     def close(self) -> None:

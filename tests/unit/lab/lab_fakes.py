@@ -162,7 +162,7 @@ class FakeStage:
     def __init__(self, on_set: Callable[[CellSpec], None] = lambda _cell: None) -> None:
         self._on_set = on_set
         self.cells: list[CellSpec] = []
-        self.log: str | None = None
+        self.died: ServerDied | None = None
         self.closed = False
 
     def set(self, cell: CellSpec) -> Ready:
@@ -178,9 +178,9 @@ class FakeStage:
             warnings=({"code": "from-stage", "message": "a mark"},),
         )
 
-    def death(self) -> str | None:
-        log, self.log = self.log, None
-        return log
+    def death(self) -> ServerDied | None:
+        died, self.died = self.died, None
+        return died
 
     def close(self) -> None:
         self.closed = True

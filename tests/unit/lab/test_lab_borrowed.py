@@ -197,4 +197,5 @@ def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:
     stage.set(bench.cell())
     assert stage.death() is None
     bench.server.gone = True
-    assert "does not answer" in (stage.death() or "")
+    death = stage.death()
+    assert death is not None and "does not answer" in death.message

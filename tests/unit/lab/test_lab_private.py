@@ -109,7 +109,8 @@ def test_other_data_replace_the_old(bench: Bench) -> None:
 def test_a_server_that_died_gets_fresh_data(bench: Bench) -> None:
     bench.stage.set(bench.cell())
     bench.server.dead = True
-    assert bench.stage.death() == "[ERROR] mariadbd got signal 11"
+    death = bench.stage.death()
+    assert death is not None and death.detail == "[ERROR] mariadbd got signal 11"
     assert bench.server.connection.closed
     bench.stage.set(bench.cell())
     assert len(bench.provided) == 2

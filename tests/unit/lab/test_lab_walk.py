@@ -17,6 +17,7 @@ from contend.lab.events import Event, Pace, RunBegan, RunEnded
 from contend.lab.walk import FAILURES_MAX, walk
 from contend.load import FakeLoad, LoadFailed
 from contend.load.fake import done_of
+from contend.servers.errors import ServerDied
 from contend.spec import CellSpec, Experiment, to_dict
 from contend.store import RunFolder
 
@@ -112,14 +113,16 @@ def test_a_run_whose_server_died_is_lost_with_the_end_of_the_log(
 
     def die(plan: dict[str, Any]) -> dict[str, Any]:
         if len(stage.cells) == 2:
-            stage.log = "got signal 11"
+            stage.died = ServerDied("the server was killed", detail="got signal 11")
             raise LoadFailed("connection lost")
         return done_of(plan)
 
     go(tiny, folder, stage=stage, load=FakeLoad(die))
     records = folder.records()
     assert [r.status for r in records].count("lost") == 1
-    assert records[1].error is not None and records[1].error["detail"] == "got signal 11"
+    assert records[1].error is not None
+    assert records[1].error["message"] == "the server was killed"
+    assert records[1].error["detail"] == "got signal 11"
 
 
 def test_a_control_connection_that_breaks_fails_the_run(

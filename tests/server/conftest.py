@@ -1,0 +1,28 @@
+"""A `contend` for each test.
+
+Servers come from the user's cache, so that they are got once; datasets go to a cache of the test
+session, so that nothing of a test stays and the tests share what is loaded.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_lab import Lab
+
+from contend.servers import ServerBinary, default_cache
+
+
+@pytest.fixture(scope="session")
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the user's servers and datasets of its own."""
+    home = tmp_path_factory.mktemp("cache")
+    (home / "contend").mkdir()
+    (home / "contend" / "servers").symlink_to(default_cache() / "servers")
+    return home
+
+
+@pytest.fixture
+def lab(tmp_path: Path, cache_home: Path, load_program: Path, mariadb_binary: ServerBinary) -> Lab:
+    return Lab(tmp_path, cache_home, load_program, mariadb_binary.name)

@@ -1,0 +1,156 @@
+"""`contend` as its users run it: a process, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import contend
+from contend.store import RunFolder, RunRecord
+
+TINY = """
+[experiment]
+name = "tiny"
+question = "Does it help?"
+
+[server]
+kind = "mariadb"
+change = "in_place"
+options = { key_buffer_size = "16M", innodb_buffer_pool_size = "32M", key_cache_segments = 0 }
+
+[data]
+engine = "MyISAM"
+rows = 10_000
+
+[workload]
+kind = "random_points"
+
+[load]
+warmup = "50ms"
+measure = "200ms"
+
+[factors]
+"server.options.key_cache_segments" = [0, 32]
+"load.connections" = [1, 4]
+
+[compare]
+baseline = { "server.options.key_cache_segments" = 0 }
+repeats = 2
+"""
+"""Eight runs of a quarter of a second."""
+
+RUNS = 8
+
+
+class Lab:
+    """A folder where `contend` is run."""
+
+    def __init__(self, folder: Path, cache_home: Path, program: Path, server: str) -> None:
+        self.folder = folder
+        self.cache = cache_home / "contend"
+        self.server = server
+        self.environment = {
+            **os.environ,
+            "XDG_CACHE_HOME": str(cache_home),
+            "CONTEND_LOAD": str(program),
+            "COLUMNS": "200",
+            "PYTHONPATH": str(Path(contend.__file__).parent.parent),
+        }
+        self.file = folder / "tiny.toml"
+        self.file.write_text(TINY)
+
+    def edit(self, old: str, new: str) -> None:
+        """Change the experiment file."""
+        text = self.file.read_text()
+        assert old in text
+        self.file.write_text(text.replace(old, new))
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """Start `contend` and leave it running."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "contend", *map(str, arguments)],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def contend(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        """Run `contend` to its end."""
+        with self.start(*arguments) as process:
+            out, err = process.communicate()
+        assert "Traceback" not in err, err
+        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def run(self, *more: str | Path) -> subprocess.CompletedProcess[str]:
+        """`contend run` of the tiny experiment into `out`."""
+        return self.contend(*self.arguments(*more))
+
+    def arguments(self, *more: str | Path) -> list[str | Path]:
+        server = [] if "--server" in more else ["--server", self.server]
+        return ["run", self.file, "--out", self.out, *server, *more]
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+    def records(self) -> list[RunRecord]:
+        with RunFolder.open(self.out) as folder:
+            return folder.records()
+
+    def ended(self) -> int:
+        """How many runs are stored; 0 before there is a run folder."""
+        try:
+            return len(self.records())
+        except Exception:
+            return 0
+
+    def wait_for_runs(self, count: int, process: subprocess.Popen[str]) -> None:
+        wait_for(lambda: self.ended() >= count or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+
+    def servers_alive(self) -> list[int]:
+        """Processes that have a folder of this lab's cache open as their own."""
+        found = []
+        for folder in Path("/proc").iterdir():
+            if not folder.name.isdigit():
+                continue
+            try:
+                command = (folder / "cmdline").read_bytes()
+                state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            except (OSError, IndexError):
+                continue
+            if os.fsencode(self.cache / "work") in command and state != "Z":
+                found.append(int(folder.name))
+        return found
+
+
+def wait_for(true: Callable[[], bool], limit_s: float = 240.0) -> None:
+    """Wait until something is so; the limit only keeps a broken test from hanging."""
+    deadline = time.monotonic() + limit_s
+    while not true():
+        assert time.monotonic() < deadline, "it never came to be"
+        time.sleep(0.02)
+
+
+def as_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """The document that `--json` printed."""
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def interrupt(process: subprocess.Popen[str], sign: signal.Signals = signal.SIGINT) -> str:
+    """Send a signal to `contend` alone and return what it said."""
+    process.send_signal(sign)
+    _out, err = process.communicate()
+    return err

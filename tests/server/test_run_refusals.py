@@ -1,0 +1,205 @@
+"""What a user can get wrong: each a clear sentence, its exit code, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from run_lab import Lab
+
+OPTIONS = "key_cache_segments = 0 }"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        pytest.param("[load]", "[laod]", ["laod", "load"], id="mistyped-table"),
+        pytest.param("measure =", "mesure =", ["mesure", "measure"], id="mistyped-key"),
+        pytest.param('"200ms"', '"200 parsecs"', ["measure"], id="wrong-unit"),
+        pytest.param("rows = 10_000", 'rows = "many"', ["rows"], id="wrong-type"),
+        pytest.param("= [1, 4]", "= []", ["load.connections"], id="empty-factor"),
+        pytest.param('"load.connections"', '"load.conections"', ["load.connections"], id="no-path"),
+        pytest.param('"random_points"', '"random_point"', ["random_points"], id="workload"),
+        pytest.param('kind = "mariadb"', 'kind = "oracle"', ["oracle"], id="server-kind"),
+        pytest.param(
+            "key_buffer_size", "key_bufer_size", ["key_bufer_size", "rejects"], id="option"
+        ),
+        pytest.param(
+            OPTIONS, 'innodb_flush_method = "maybe" }', ["innodb_flush_method"], id="option-value"
+        ),
+        pytest.param(
+            OPTIONS, 'datadir = "elsewhere" }', ["datadir", "contend's own"], id="reserved-option"
+        ),
+    ],
+)
+def test_an_experiment_that_cannot_run(lab: Lab, old: str, new: str, words: list[str]) -> None:
+    lab.edit(old, new)
+    if words[0] == "innodb_flush_method":
+        lab.edit('"server.options.key_cache_segments" = [0, 32]', '"workload.points" = [1, 2]')
+        lab.edit('{ "server.options.key_cache_segments" = 0 }', '{ "workload.points" = 1 }')
+    done = lab.run()
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("contend: error: ") == 1
+    for word in words:
+        assert word in done.stderr
+    assert not lab.out.exists()
+    assert lab.servers_alive() == []
+
+
+def test_a_level_that_is_no_value_of_its_option(lab: Lab) -> None:
+    lab.edit("[0, 32]", '[0, "lots"]')
+    done = lab.run()
+    assert done.returncode in (1, 2)
+    assert "key_cache_segments" in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["segmented-key-cach"], "segmented-key-cache", id="recipe"),
+        pytest.param([], "no experiment was named", id="none"),
+        pytest.param(["nowhere.toml"], "nowhere.toml", id="file"),
+        pytest.param(["tiny.toml", "--quick", "--full"], "not allowed with", id="both-sizes"),
+        pytest.param(["tiny.toml", "--set", "load.mesure=1s"], "load.measure", id="set-path"),
+        pytest.param(["tiny.toml", "--set", "nonsense"], "nonsense", id="set-form"),
+        pytest.param(["tiny.toml", "--server", "mariadb-9"], "mariadb-9", id="server-name"),
+        pytest.param(["tiny.toml", "--server", "/bin/true"], "/bin/true", id="server-path"),
+        pytest.param(["tiny.toml", "--server", "mysql://u:p@h/"], "password", id="dsn-password"),
+        pytest.param(["--resume", "nowhere"], "no run folder nowhere", id="resume"),
+    ],
+)
+def test_a_command_line_that_cannot_be_done(
+    lab: Lab, arguments: list[str], words: str
+) -> None:
+    done = lab.contend("run", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert not (lab.folder / "contend-runs").exists()
+
+
+def test_a_folder_that_has_something_in_it(lab: Lab) -> None:
+    lab.out.mkdir()
+    (lab.out / "thesis.txt").write_text("mine")
+    done = lab.run()
+    assert done.returncode == 2
+    assert f"{lab.out} exists already" in done.stderr
+    assert [path.name for path in lab.out.iterdir()] == ["thesis.txt"]
+
+
+def test_a_server_that_does_not_start(lab: Lab) -> None:
+    lab.edit("key_cache_segments = 0 }", 'key_cache_segments = 0, tmpdir = "/nowhere/at/all" }')
+    done = lab.run()
+    assert done.returncode in (1, 2)
+    assert "  | " in done.stderr, "the end of its log is shown"
+    assert lab.servers_alive() == []
+
+
+class TestFolder:
+    @pytest.fixture(autouse=True)
+    def done(self, lab: Lab) -> None:
+        assert lab.run().returncode == 0
+
+    def test_of_a_newer_format(self, lab: Lab) -> None:
+        with sqlite3.connect(lab.out / "results.sqlite") as connection:
+            connection.execute("PRAGMA user_version = 999")
+        connection.close()
+        done = lab.contend("run", "--resume", lab.out)
+        assert done.returncode == 2
+        assert "999" in done.stderr
+
+    def test_that_is_corrupted(self, lab: Lab) -> None:
+        path = lab.out / "results.sqlite"
+        with path.open("r+b") as file:
+            file.seek(4096)
+            file.write(os.urandom(path.stat().st_size - 4096))
+        done = lab.contend("run", "--resume", lab.out)
+        assert done.returncode == 1
+        assert "results.sqlite" in done.stderr
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A filesystem of a few megabytes, where this user may mount one."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    size = "size=330M"
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", folder], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("only root may mount a small disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+class TestDiskFull:
+    def test_too_little_room_is_said_before_anything_is_loaded(
+        self, lab: Lab, small_disk: Path
+    ) -> None:
+        self.use(lab, small_disk)
+        done = lab.run()
+        assert done.returncode == 1
+        assert "need about" in done.stderr
+        assert "XDG_CACHE_HOME" in done.stderr
+
+    def test_while_loading_it_is_given_up_and_what_was_loaded_removed(
+        self, lab: Lab, small_disk: Path
+    ) -> None:
+        self.use(lab, small_disk)
+        lab.environment["PYTHONPATH"] = self.with_small_estimates(lab)
+        lab.edit("rows = 10_000", "rows = 3_000_000")
+        done = lab.run()
+        assert done.returncode == 1, done.stderr
+        assert "ran full while" in done.stderr
+        assert list((lab.cache / "datasets").glob("sbtest-*/")) == []
+        assert [path.name for path in (lab.cache / "work").iterdir()] == ["sweep.lock"]
+        assert lab.servers_alive() == []
+
+    def use(self, lab: Lab, disk: Path) -> None:
+        """Put the lab's cache on the small disk, with the servers of the session."""
+        (disk / "contend").mkdir()
+        (disk / "contend" / "servers").symlink_to((lab.cache / "servers").resolve())
+        lab.cache = disk / "contend"
+        lab.environment["XDG_CACHE_HOME"] = str(disk)
+
+    def with_small_estimates(self, lab: Lab) -> str:
+        """A load that begins though it cannot fit: the estimate is wrong."""
+        (lab.folder / "sitecustomize.py").write_text(
+            "from contend.datasets import build\n"
+            "build.require_room = lambda *_arguments: None\n"
+        )
+        return f"{lab.environment['PYTHONPATH']}:{lab.folder}"
+
+
+def test_results_that_cannot_be_stored(lab: Lab, small_disk: Path) -> None:
+    out = small_disk / "run"
+    filler = small_disk / "filler"
+    process = lab.start("run", lab.file, "--server", lab.server, "--out", out)
+    while not (out / "results.sqlite").exists() and process.poll() is None:
+        pass
+    subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=64K"], capture_output=True, check=False)
+    _out, err = process.communicate()
+    assert process.returncode == 1
+    assert "Traceback" not in err
+    assert "contend: error: " in err
+    filler.unlink()
+    resumed = lab.contend("run", "--resume", out)
+    assert resumed.returncode == 0, resumed.stderr
+
+
+def test_nobody_else_may_look_into_the_server(lab: Lab) -> None:
+    process = lab.start(*lab.arguments())
+    try:
+        lab.wait_for_runs(1, process)
+        (work,) = [path for path in (lab.cache / "work").iterdir() if path.is_dir()]
+        assert stat.S_IMODE(work.stat().st_mode) == 0o700
+    finally:
+        process.kill()
+        process.communicate()

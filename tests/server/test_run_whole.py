@@ -1,0 +1,109 @@
+"""A whole small experiment on a real server, from the command to the report."""
+
+from __future__ import annotations
+
+import pytest
+from run_lab import RUNS, Lab, as_json
+
+from contend.servers import debian
+
+
+def test_it_ends_with_table_sentence_and_report(lab: Lab) -> None:
+    done = lab.run()
+    assert done.returncode == 0, done.stderr
+    assert "Does it help?" in done.stdout
+    assert "key_cache_segments" in done.stdout
+    assert str(lab.out / "report.html") in done.stdout
+    assert (lab.out / "report.html").stat().st_size > 10_000
+    assert (lab.out / "logs" / "server.log").exists()
+    records = lab.records()
+    assert [r.status for r in records] == ["ok"] * RUNS
+    assert [r.run for r in records] == list(range(1, RUNS + 1))
+    assert all((r.done or {})["queries"] > 0 and not (r.done or {})["errors"] for r in records)
+
+
+def test_each_run_has_what_explains_it(lab: Lab) -> None:
+    lab.run()
+    for record in lab.records():
+        assert record.probes["status"]["Key_reads"] == 0
+        assert record.probes["status"]["Key_read_requests"] > 0
+        assert record.probes["variables_that_differ"]["key_buffer_size"]["value"] == "16777216"
+        assert record.probes["dataset"]["rows"] == 10_000
+        assert record.probes["server"]["kind"] == "mariadb"
+        assert record.probes["warmed"] == {"cache": True, "files": True, "why_not": None}
+        segments = record.cell["server.options.key_cache_segments"]
+        assert len(record.probes["key_caches"]) == max(1, int(segments))
+        assert (record.done or {})["server"]["cpu_us"] > 0
+
+
+def test_json_alone_is_on_standard_output(lab: Lab) -> None:
+    document = as_json(lab.run("--json"))
+    assert document["experiment"]
+    assert len(document["cells"]) == 4
+    assert {c["baseline"] for c in document["comparisons"]} == {0}
+
+
+def test_the_second_run_starts_from_the_kept_dataset(lab: Lab) -> None:
+    lab.run()
+    again = lab.contend("run", lab.file, "--server", lab.server, "--out", lab.folder / "again")
+    assert again.returncode == 0, again.stderr
+    assert "restoring" in again.stderr
+    assert "loading" not in again.stderr
+
+
+def test_nothing_of_the_server_is_left(lab: Lab) -> None:
+    lab.run()
+    assert lab.servers_alive() == []
+    assert [path.name for path in (lab.cache / "work").iterdir()] == ["sweep.lock"]
+
+
+@pytest.mark.parametrize("engine", ["Aria", "InnoDB"])
+def test_other_engines_are_loaded_warmed_and_run(lab: Lab, engine: str) -> None:
+    lab.edit('engine = "MyISAM"', f'engine = "{engine}"')
+    done = lab.run()
+    assert done.returncode == 0, done.stderr
+    records = lab.records()
+    assert [r.status for r in records] == ["ok"] * RUNS
+    assert all(r.probes["warmed"]["cache"] for r in records)
+    assert not any(w["code"] == "cache-not-warm" for r in records for w in r.warnings)
+
+
+def test_rocksdb_runs_where_the_server_has_it(lab: Lab) -> None:
+    lab.edit('engine = "MyISAM"', 'engine = "RocksDB"')
+    refused = lab.run()
+    assert refused.returncode == 2
+    assert "contend server get mariadb+rocksdb" in refused.stderr
+    binary = debian.get("mariadb", extras=("rocksdb",))
+    done = lab.run("--server", binary.name)
+    assert done.returncode == 0, done.stderr
+    assert [r.status for r in lab.records()] == ["ok"] * RUNS
+
+
+def test_an_option_is_changed_by_restart_where_the_file_says_so(lab: Lab) -> None:
+    lab.edit('change = "in_place"', 'change = "restart"')
+    assert lab.run().returncode == 0
+    log = (lab.out / "logs" / "server.log").read_text()
+    assert log.count("ready for connections") > 2
+    assert {r.probes["server"]["change"] for r in lab.records()} == {"restart"}
+
+
+def test_data_may_be_a_factor(lab: Lab) -> None:
+    lab.edit('"load.connections" = [1, 4]', '"data.rows" = [5_000, 10_000]')
+    assert lab.run().returncode == 0
+    rows = {r.cell["data.rows"]: r.probes["dataset"]["rows"] for r in lab.records()}
+    assert rows == {5_000: 5_000, 10_000: 10_000}
+
+
+def test_a_value_the_server_truncates_is_said(lab: Lab) -> None:
+    lab.edit("[0, 32]", "[0, 100]")
+    done = lab.run()
+    assert done.returncode == 0, done.stderr
+    marks = {
+        record.cell["server.options.key_cache_segments"]: [
+            w["message"] for w in record.warnings if w["code"] == "option-truncated"
+        ]
+        for record in lab.records()
+    }
+    assert marks[0] == []
+    assert marks[100] == ["key_cache_segments: asked for 100, the server took 64"]
+    assert "asked for 100" in done.stdout.replace("\n", " ")
