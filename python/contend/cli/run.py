@@ -1,0 +1,205 @@
+"""`contend run`: measure an experiment, store every run, print the table and the sentence."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from contend import report
+from contend.cli.ask import confirmed
+from contend.cli.progress import Display, display_on
+from contend.errors import RequestError
+from contend.lab import session
+from contend.lab.events import Notice
+from contend.lab.means import borrowed_means, private_means, server_kinds
+from contend.lab.session import Means
+from contend.load import find_program
+from contend.report import html, terminal
+from contend.servers import ServerBinary, debian, default_cache, find_server
+from contend.servers.dsn import Dsn
+from contend.servers.errors import NoServer
+from contend.servers.existing import ExistingServer
+from contend.spec import Experiment, load_experiment
+from contend.store import RunFolder, find_run
+from contend.store.locate import RUNS_ROOT
+
+DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "run",
+        help="measure an experiment: a built-in recipe or a file",
+        description="Runs every cell of an experiment in randomised blocks, stores each run the "
+        "moment it ends, and prints the answer, the table and the path of the report. What was "
+        "interrupted goes on with --resume.",
+    )
+    parser.add_argument(
+        "experiment",
+        metavar="RECIPE|FILE",
+        nargs="?",
+        help="a recipe (`contend recipes` lists them) or the path of an experiment file",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="PATH=VALUE",
+        action="append",
+        default=[],
+        help="override one value, such as load.measure=10s; a list of values makes a factor",
+    )
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="the experiment's small variant")
+    size.add_argument("--full", action="store_true", help="the experiment's large variant")
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        type=Path,
+        help=f"the run folder to make; by default {RUNS_ROOT}/NAME-TIME",
+    )
+    parser.add_argument(
+        "--resume", metavar="DIR", help="continue the run in this folder, with its own experiment"
+    )
+    parser.add_argument(
+        "--server",
+        metavar="DSN|NAME|PATH",
+        help="a server that runs already (mysql://user@host/database, socket:/path), one that was "
+        "got (`contend server list`), or the path of a server program; by default one on PATH, "
+        "else one that was got",
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help="get a server where none is there, and load data into one that is not contend's own, "
+        "without asking",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    program = find_program()
+    console = Console(stderr=True)
+    with display_on(console) as display:
+        if args.resume is not None:
+            path = _resume(args, program, display)
+        else:
+            path = _begin(args, program, display)
+    with RunFolder.open(path) as folder:
+        _show(folder, as_json=args.json)
+    return 0
+
+
+def _begin(args: argparse.Namespace, program: Path, display: Display) -> Path:
+    if args.experiment is None:
+        raise RequestError(
+            "no experiment was named.", hint="`contend recipes` lists the built-in ones."
+        )
+    experiment = load_experiment(args.experiment, sets=args.set, variant=_variant(args))
+    path: Path = args.out if args.out is not None else _new_path(experiment.name)
+    means = _means(args, experiment, path, program, display, wanted=args.server)
+    session.begin(experiment, path, means, display)
+    return path
+
+
+def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
+    given = {"--set": args.set, "--quick": args.quick, "--full": args.full, "--out": args.out}
+    for option, value in given.items():
+        if value:
+            raise RequestError(
+                f"{option} does not go with --resume: a run keeps the experiment it began with.",
+                hint=f"Leave {option} out, or start a new run without --resume.",
+            )
+    path = find_run(args.resume)
+    experiment = session.stored_experiment(path)
+    before = session.stored_servers(path).get(experiment.base.server.kind, {})
+    wanted = args.server if args.server is not None else before.get("source")
+    means = _means(args, experiment, path, program, display, wanted=wanted)
+    named = (
+        load_experiment(args.experiment, sets=experiment.overrides, variant=experiment.variant)
+        if args.experiment is not None
+        else None
+    )
+    session.resume(path, means, display, experiment=named)
+    return path
+
+
+def _means(
+    args: argparse.Namespace,
+    experiment: Experiment,
+    path: Path,
+    program: Path,
+    display: Display,
+    *,
+    wanted: str | None,
+) -> Means:
+    if wanted is not None and wanted.startswith(DSN_BEGINNINGS):
+        ask = _password_prompt(display) if sys.stdin.isatty() else None
+        return borrowed_means(
+            ExistingServer(Dsn.parse(wanted), ask=ask),
+            program=program,
+            run_folder=path,
+            listen=display,
+            confirm=lambda question: _asked(question, args.yes, display),
+        )
+    binaries = {
+        kind: _server(kind, wanted, yes=args.yes, display=display)
+        for kind in server_kinds(experiment)
+    }
+    return private_means(binaries, cache=default_cache(), program=program, listen=display)
+
+
+def _server(kind: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:
+    """The server at hand, or one that is got now where the user agrees."""
+    try:
+        return find_server(kind, wanted=wanted)
+    except NoServer:
+        name = wanted if wanted is not None else {"mysql": "mysql@sid"}.get(kind, kind)
+        asked = debian.parse_wanted(name)
+        question = f"There is no {name} server on this machine. Get one, without root?"
+        if asked.kind != kind or not _asked(question, yes, display):
+            raise
+    display(Notice(f"getting {name} from this machine's Debian mirror"))
+    return debian.get(asked.kind, asked.suite, extras=asked.extras)
+
+
+def _asked(question: str, yes: bool, display: Display) -> bool:
+    with display.paused():
+        return confirmed(question, yes=yes)
+
+
+def _password_prompt(display: Display) -> Callable[[str], str]:
+    def ask(prompt: str) -> str:
+        with display.paused():
+            return getpass.getpass(prompt)
+
+    return ask
+
+
+def _variant(args: argparse.Namespace) -> str:
+    return "quick" if args.quick else "full" if args.full else "default"
+
+
+def _new_path(name: str) -> Path:
+    """A folder that is not there yet, named by the experiment and the time."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    names: Sequence[str] = [f"{name}-{stamp}", *(f"{name}-{stamp}-{n}" for n in range(2, 100))]
+    return next(path for path in (RUNS_ROOT / each for each in names) if not path.exists())
+
+
+def _show(folder: RunFolder, *, as_json: bool) -> None:
+    built = report.build(folder)
+    page = folder.path / "report.html"
+    html.write(built, page)
+    if as_json:
+        sys.stdout.write(json.dumps(report.as_json(built), indent=2) + "\n")
+        return
+    console = Console()
+    terminal.render(built, console)
+    console.print(f"\nReport: {page}", markup=False, highlight=False, soft_wrap=True)
