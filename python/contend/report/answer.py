@@ -98,12 +98,15 @@ def _basis(study: Study, comparisons: tuple[CellComparison, ...]) -> str:
     settings = study.experiment.compare
     sizes = sorted({one.comparison.n for one in comparisons})
     pairs = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    measured = f"n = {pairs} pairs of neighbouring runs each, {settings.confidence * 100:g} % "
+    margin = f"(equivalent: within ±{settings.margin * 100:g} %)"
+    if len(comparisons) == 1:
+        return f"{measured}interval; verdict: {comparisons[0].comparison.verdict} {margin}."
     verdicts = Counter[str](one.comparison.verdict for one in comparisons)
     counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS)
     return (
-        f"n = {pairs} pairs of neighbouring runs each, {settings.confidence * 100:g} % intervals; "
-        f"of {len(comparisons)} comparisons, adjusted for their number (Holm): {counts} "
-        f"(equivalent: within ±{settings.margin * 100:g} %)."
+        f"{measured}intervals; of {len(comparisons)} comparisons, adjusted for their number "
+        f"(Holm): {counts} {margin}."
     )
 
 

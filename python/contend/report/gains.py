@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from contend.report.model import CellComparison
 from contend.report.study import Study
+from contend.spec import same_level
 from contend.stats import compare, compare_family
 from contend.store import RunRecord
 
@@ -21,7 +22,7 @@ def comparisons_of(study: Study) -> tuple[CellComparison, ...]:
     found: list[CellComparison] = []
     for table in roles.table_contexts():
         for level in roles.levels:
-            if level is None or level is roles.baseline:
+            if level is None or same_level(level, roles.baseline):
                 continue
             for column in roles.column_levels:
                 baseline_cell = roles.cell(table, column, roles.baseline)

@@ -54,7 +54,6 @@ def charts_folder(page: Path) -> Path:
 def render(report: Report, drawings: Mapping[str, str]) -> str:
     """The text of the page; `drawings` has the SVG of each chart."""
     charts = all_charts(report)
-    sizes, vary = pairs_text(report)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -71,8 +70,8 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             published=list(_published(report).items()),
             progress_text=progress_text(report.progress),
             notices_text=notices_text(report),
-            pairs_text=sizes,
-            pairs_vary=vary,
+            pairs_text=pairs_text(report),
+            pairs_usual=max((one.comparison.n for one in report.comparisons), default=0),
         )
     )
 

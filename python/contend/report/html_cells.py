@@ -27,11 +27,13 @@ def minus(text: object) -> Markup:
     return Markup(joined.replace(" ±", "\N{NO-BREAK SPACE}±").replace(" %", "\N{NO-BREAK SPACE}%"))
 
 
-def gain_cell(gain: CellComparison) -> Markup:
+def gain_cell(gain: CellComparison, usual_n: int) -> Markup:
+    """A gain; its n is told where it is not the usual one."""
     value, _, error = gain_text(gain.comparison).partition(" ")
     verdict = gain.comparison.verdict
     mark = f' <span class="verdict">{_MARKS[verdict]}</span>' if verdict in _MARKS else ""
-    alone = "" if not gain.pairs_lost else f' <span class="error">n={gain.comparison.n}</span>'
+    n = gain.comparison.n
+    alone = "" if n == usual_n else f' <span class="error">n={n}</span>'
     return Markup(
         f'<span class="{verdict}"><b>{minus(value)}</b> '
         f'<span class="error">{error}</span>{mark}{alone}'

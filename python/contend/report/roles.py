@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contend.spec import Experiment, Factor, Level
+from contend.spec import Experiment, Factor, Level, same_level
 
 CONNECTIONS = "load.connections"
 
@@ -31,7 +31,9 @@ class Roles:
         """The rows: the baseline first; one nameless row where there is no factor for them."""
         if self.compared is None:
             return (None,)
-        return tuple(sorted(self.compared.levels, key=lambda level: level != self.baseline))
+        return tuple(
+            sorted(self.compared.levels, key=lambda level: not same_level(level, self.baseline))
+        )
 
     @property
     def column_levels(self) -> tuple[Level | None, ...]:

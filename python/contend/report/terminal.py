@@ -137,11 +137,10 @@ def _answer(report: Report, out: _Out) -> None:
 
 
 def _gains(report: Report, out: _Out) -> None:
-    sizes, vary = pairs_text(report)
     out.head(f"Gain over {report.layout.baseline}, percent")
     out.line(
-        f"±: half of the {report.confidence * 100:g} % interval; n = {sizes} pairs"
-        f"{'' if vary else ' each'}; ≈ equivalent, ? inconclusive",
+        f"±: half of the {report.confidence * 100:g} % interval; {pairs_text(report)}; "
+        "≈ equivalent, ? inconclusive",
         "dim",
     )
     for panel in report.panels:

@@ -30,9 +30,8 @@ def notices_text(report: Report) -> str:
     return " ".join(sentences)
 
 
-def pairs_text(report: Report) -> tuple[str, bool]:
-    """How many pairs the comparisons have, and whether it varies among them."""
-    sizes = sorted({one.comparison.n for one in report.comparisons})
-    if not sizes:
-        return "0", False
-    return (f"{sizes[0]}", False) if len(sizes) == 1 else (f"{sizes[0]} to {sizes[-1]}", True)
+def pairs_text(report: Report) -> str:
+    """`n = 8 pairs each`, or the range where it varies."""
+    sizes = [one.comparison.n for one in report.comparisons]
+    fewest, most = min(sizes, default=0), max(sizes, default=0)
+    return f"n = {most} pairs each" if fewest == most else f"n = {fewest} to {most} pairs"

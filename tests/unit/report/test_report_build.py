@@ -24,6 +24,7 @@ from synthetic_run import (
 
 from contend.report import Report, build
 from contend.report.host_facts import cpu_count
+from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
 
 SMALL = (
@@ -216,8 +217,6 @@ kind = "random_points"
 "workload.points" = [10, 100]
 """
     (tmp_path / "sweep.toml").write_text(source)
-    from contend.spec import load_experiment
-
     report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "sweep.toml"))))
     assert report.comparisons == ()
     assert report.answer.sentence.startswith("This server answered ")
@@ -229,8 +228,6 @@ kind = "random_points"
 
 def test_without_factors_there_is_one_cell(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text('[workload]\nkind = "point_select"\n')
-    from contend.spec import load_experiment
-
     report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "one.toml"))))
     assert len(report.cells) == 1
     assert "the most of all cells" not in report.answer.sentence
@@ -243,8 +240,6 @@ def test_a_compared_factor_alone_has_one_column(tmp_path: Path) -> None:
         '[compare]\nbaseline = { "server.options.key_cache_segments" = 0 }\nrepeats = 4\n'
         "[load]\nconnections = 8\n"
     )
-    from contend.spec import load_experiment
-
     report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "two.toml"))))
     (one,) = report.comparisons
     assert one.comparison.verdict == "faster"
@@ -274,3 +269,14 @@ def test_a_damaged_figure_does_not_stop_the_report(tmp_path: Path) -> None:
     report = small(tmp_path, change=strange)
     assert len(report.comparisons) == 4
     assert report.cause is None and report.bounds == ()
+
+
+def test_levels_that_are_names_are_compared_with_the_baseline_only(tmp_path: Path) -> None:
+    (tmp_path / "names.toml").write_text(
+        '[factors]\n"load.protocol" = ["prepared", "text"]\n'
+        '[compare]\nbaseline = { "load.protocol" = "text" }\nrepeats = 3\n'
+    )
+    report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "names.toml"))))
+    (one,) = report.comparisons
+    assert (one.level, one.baseline) == ("prepared", "text")
+    assert report.layout.levels == ("text", "prepared")

@@ -52,10 +52,24 @@ def numeric_columns(layout: Layout) -> bool:
 
 def x_axis(layout: Layout) -> Spec:
     """The columns: powers of two are evenly spaced; names stand in their order."""
+    if not layout.columns_label:
+        levels = list(layout.levels)
+        return {
+            "field": "level",
+            "type": "nominal",
+            "sort": levels,
+            "title": layout.rows_label,
+            "axis": {"labelAngle": 0},
+        }
     if not numeric_columns(layout):
         order = [column_value(layout, i) for i in range(len(layout.column_values))]
-        title = layout.columns_label or None
-        return {"field": "x", "type": "nominal", "sort": order, "title": title}
+        return {
+            "field": "x",
+            "type": "nominal",
+            "sort": order,
+            "title": layout.columns_label,
+            "axis": {"labelAngle": 0},
+        }
     return {
         "field": "x",
         "type": "quantitative",
@@ -104,6 +118,10 @@ def lines(
     finds."""
     strong = {"opacity": picked()} if pick else {}
     faint = {"opacity": picked(0.16)} if pick else {"opacity": {"value": 0.16}}
+    if layout.columns_label and not numeric_columns(layout):
+        # Levels stand side by side in a named column.
+        beside = {"field": "level", "type": "nominal", "sort": list(layout.levels)}
+        encoding = {**encoding, "xOffset": beside}
     interval = {**encoding, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
     value = {**encoding, "y": {**y, "field": "value"}}
     layers: list[Spec] = []

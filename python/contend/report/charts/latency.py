@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from contend.report.charts.frame import (
-    DOT,
     Spec,
     chart_title,
     colour,
@@ -40,13 +39,6 @@ def latency_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
         "scale": {"type": "log", "nice": False},
         "axis": {"values": _ticks([value["value"] for value in values]), "format": "~g"},
     }
-    dash = {
-        "field": "percentile",
-        "type": "nominal",
-        "title": None,
-        "scale": {"domain": list(PERCENTILES), "range": [[1, 0], [6, 3], [2, 2]]},
-        "legend": {"symbolType": "stroke"},
-    }
     encoding: Spec = {
         "x": x_axis(layout),
         "color": colour(layout.levels, layout.rows_label),
@@ -57,20 +49,21 @@ def latency_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
         *tooltip(layout, layout.rows_label, "latency, ms", ".3~g"),
     ]
     layers = lines(layout, y, encoding, details)
+    spread: Sequence[object]
+    percentile_of: Spec = {"field": "percentile", "type": "nominal", "title": None}
     if numeric_columns(layout):
-        layers = [
-            {**layer, "encoding": {**layer["encoding"], "strokeDash": dash}}
-            if layer["mark"].get("type") == "line"
-            else layer
-            for layer in layers
-        ]
+        told_by, channel, spread = "line", "strokeDash", [[1, 0], [6, 3], [2, 2]]
     else:
-        layers = [
-            {**layer, "encoding": {**layer["encoding"], "shape": {**dash, "scale": None}}}
-            if layer["mark"].get("size") == DOT
-            else layer
-            for layer in layers
-        ]
+        told_by, channel, spread = "point", "shape", ["circle", "square", "triangle-up"]
+    scale = {"domain": list(PERCENTILES), "range": spread}
+    legend = {"symbolType": "stroke"} if channel == "strokeDash" else {}
+    encoded = {channel: {**percentile_of, "scale": scale, "legend": legend}}
+    layers = [
+        {**layer, "encoding": {**layer["encoding"], **encoded}}
+        if layer["mark"]["type"] == told_by and layer["mark"].get("opacity") != 0
+        else layer
+        for layer in layers
+    ]
     title = chart_title("Latency", panel.title)
     return Chart(
         id=f"latency-{panel.slug}",

@@ -43,6 +43,8 @@ def _config(ink: str, muted: str, grid: str, background: str, palette: list[str]
             "direction": "horizontal",
             "symbolStrokeWidth": 2,
             "symbolSize": 120,
+            "symbolBaseFillColor": muted,
+            "symbolBaseStrokeColor": muted,
             "symbolOpacity": 1,
             "columns": 4,
             "labelLimit": 0,
