@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from mirror import SUITE, Mirror
 
-from contend.servers import ServerBinary, cache, debian
+from contend.servers import PrivateServer, ServerBinary, cache, debian
+from contend.servers.apt import architecture
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
+from contend.servers.sources import render
 
 PACKAGE = "mariadb-server-core"
 
@@ -103,6 +106,21 @@ def test_packages_without_a_server_leave_nothing(mirror: Mirror, tmp_path: Path)
     assert left_in(tmp_path) == [".lock"]
 
 
+def test_a_cache_whose_path_the_loader_cannot_take_is_refused(
+    mirror: Mirror, tmp_path: Path
+) -> None:
+    with pytest.raises(GetFailed, match="has a colon, a semicolon or"):
+        debian.get("mariadb", cache=tmp_path / "a:b", root=mirror.root)
+
+
+def test_a_cache_with_a_space_in_its_path_works(whole_mirror: Mirror, tmp_path: Path) -> None:
+    whole_mirror.configure(trusted=True)
+    binary = debian.get("mariadb", cache=tmp_path / "my cache", root=whole_mirror.root)
+    with PrivateServer(binary, tmp_path / "a server") as server:
+        server.initialise()
+        server.start()
+
+
 def test_a_missing_dependency_is_told(mirror: Mirror, tmp_path: Path) -> None:
     mirror.add(PACKAGE, "1", depends="libnowhere1")
     mirror.configure(trusted=True)
@@ -175,3 +193,34 @@ def test_the_library_and_loader_are_those_of_the_tree(
 
 def _python_path() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+
+
+def machine_with_keys(root: Path, *, whole_keyring: bool) -> Path:
+    """A machine like this one, whose sources name a keyring that has none of the mirror's keys."""
+    keyring = Path("/") / debian.KEYRING
+    sources = [s for s in debian.read_sources(Path("/")) if not s.trusted]
+    if not keyring.exists() or not sources:
+        pytest.skip("this machine has no Debian keyring to leave out")
+    (root / "etc/apt/sources.list.d").mkdir(parents=True)
+    (root / "etc/os-release").write_bytes(Path("/etc/os-release").read_bytes())
+    empty = root / "empty.gpg"
+    empty.touch()
+    other = [replace(source, signed_by=str(empty)) for source in sources]
+    (root / "etc/apt/sources.list.d/x.sources").write_text(render(other, architecture()))
+    if whole_keyring:
+        (root / debian.KEYRING).parent.mkdir(parents=True)
+        (root / debian.KEYRING).write_bytes(keyring.read_bytes())
+    return root
+
+
+def test_the_whole_keyring_verifies_where_the_named_keys_do_not(tmp_path: Path) -> None:
+    root = machine_with_keys(tmp_path / "machine", whole_keyring=True)
+    binary = debian.get("mariadb", cache=tmp_path / "cache", root=root)
+    assert binary.verified is True
+
+
+def test_a_download_that_no_key_verifies_is_refused(tmp_path: Path) -> None:
+    root = machine_with_keys(tmp_path / "machine", whole_keyring=False)
+    with pytest.raises(NotVerified, match="could not be verified"):
+        debian.get("mariadb", cache=tmp_path / "cache", root=root)
+    assert left_in(tmp_path) == [".lock"]

@@ -77,9 +77,9 @@ def test_what_a_killed_server_left_is_removed_by_the_next(
     mariadb_binary: ServerBinary, private_server: Factory
 ) -> None:
     killed, living = private_server(mariadb_binary), private_server(mariadb_binary)
-    left = killed.socket.parent
-    os.kill(killed.pid, signal.SIGKILL)
-    assert gone(killed.pid)
+    left, pid = killed.socket.parent, killed.pid
+    os.kill(pid, signal.SIGKILL)
+    assert gone(pid)
     assert left.exists()
     private_server(mariadb_binary)
     assert not left.exists()

@@ -65,8 +65,9 @@ def test_notices_a_server_that_was_killed(
     mariadb_binary: ServerBinary, private_server: Factory
 ) -> None:
     server = private_server(mariadb_binary)
-    os.kill(server.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+    pid = server.pid
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     with pytest.raises(ServerDied, match="SIGKILL"):
         server.check()
 

@@ -27,6 +27,7 @@ EXTRAS: dict[str, dict[str, str]] = {
 _TOOLS = ("perl", "python3", "rocksdb-tools")
 """What the packages need only for their scripts, which are never run."""
 _ANY_VERSION = "99:0"
+_NOT_IN_PATHS = frozenset(':;"')
 KEYRING = Path("usr/share/keyrings/debian-archive-keyring.gpg")
 _SUITE = re.compile(r"[a-z][a-z0-9-]*\Z")
 
@@ -84,7 +85,14 @@ def get(
         refresh: look at the mirror for a newer version even where one is in the cache.
         root: where the machine's own configuration is read from.
     """
-    cache = default_cache() if cache is None else cache
+    cache = (default_cache() if cache is None else cache).absolute()
+    if set(str(cache)) & _NOT_IN_PATHS:
+        # They separate the loader's list of folders, or end a value of apt's configuration.
+        raise GetFailed(
+            f"no server can be kept in {cache}: "
+            "its path has a colon, a semicolon or a quotation mark.",
+            hint="Set XDG_CACHE_HOME to another folder.",
+        )
     machine = read_sources(root)
     suite = suite or own_suite(machine, root)
     if not refresh and (here := _newest(cache, kind, suite, extras)) is not None:
