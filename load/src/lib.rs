@@ -3,6 +3,7 @@
 //! Rooms, and who may use whom (a house test reads the `use` lines):
 //! `plan outcome random` ← `wire arrival record` ← `workload fill lua` ← `drive` ← `cli`.
 
+pub mod arrival;
 pub mod cli;
 pub mod drive;
 pub mod fill;

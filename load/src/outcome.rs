@@ -49,6 +49,12 @@ pub struct Interval {
     pub errors: u64,
     pub qps: f64,
     pub latency_us: Percentiles,
+    /// By statement class, where the workload has more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassFigures>,
+    /// Under an open loop: events that were due at the end and had not begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<u64>,
 }
 
 /// The measured window. Warm-up leaves no trace in it.
@@ -68,7 +74,8 @@ pub struct Done {
     pub qps: f64,
     /// `closed-loop` (each connection waits for its answer) or `open-loop`.
     pub arrival: String,
-    /// From the intended start to the last byte of the answer.
+    /// Of events, from the intended start to the last byte of the last answer. Under a closed
+    /// loop an event is intended when the one before has ended.
     pub latency_us: Percentiles,
     /// The same as a HdrHistogram V2 deflate, base64; values are nanoseconds.
     pub latency_hdr_ns: String,
@@ -81,6 +88,14 @@ pub struct Done {
     pub reconnects: u64,
     #[serde(default)]
     pub outage_s: f64,
+    /// Connecting and logging in: before the load began, and inside the window.
+    #[serde(default)]
+    pub setup_connect_us: Percentiles,
+    #[serde(default)]
+    pub connect_us: Percentiles,
+    /// Absent under a closed loop.
+    #[serde(default)]
+    pub open: Option<OpenLoop>,
     /// Requests that had no answer when the run was over, and how long the oldest had waited.
     /// They are in no other figure.
     #[serde(default)]
@@ -109,6 +124,27 @@ pub struct Percentiles {
     pub max: f64,
 }
 
+/// What an open loop adds: `latency_us` counts from the intended time, and has these two parts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OpenLoop {
+    /// From the true begin of an event to its end.
+    pub service_us: Percentiles,
+    pub service_hdr_ns: String,
+    /// From the intended to the true begin.
+    pub lag_us: Percentiles,
+    pub lag_hdr_ns: String,
+    /// Events that were due inside the window, in a second.
+    pub due_per_s: f64,
+    /// Events that were due and had not begun, when the window was opened and closed.
+    pub backlog_open: u64,
+    pub backlog_close: u64,
+    pub backlog_growth_per_s: f64,
+    /// How long the oldest of them had waited at the end. They are in no histogram.
+    pub oldest_wait_s: f64,
+    /// The rate was not kept: the queue grew, so the latencies depend on how long the run was.
+    pub overloaded: bool,
+}
+
 /// The queries of one statement class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClassFigures {
@@ -116,6 +152,8 @@ pub struct ClassFigures {
     pub queries: u64,
     pub rows: u64,
     pub errors: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
     /// From sending a query to the last byte of its answer.
     pub latency_us: Percentiles,
 }

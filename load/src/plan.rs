@@ -186,6 +186,78 @@ pub struct Load {
     /// What is done about errors of the server.
     #[serde(default)]
     pub errors: Errors,
+    /// Events of the whole run, where they are limited: it then ends before its time.
+    #[serde(default)]
+    pub events: Option<u64>,
+    /// When events begin.
+    #[serde(default)]
+    pub arrival: Arrival,
+    /// Close and open each connection after so many events; absent: never.
+    #[serde(default)]
+    pub reconnect_every: Option<u64>,
+    /// Connections beside the others that ask nothing.
+    #[serde(default)]
+    pub idle_connections: u32,
+    /// Open all connections at the same time, not some after the others.
+    #[serde(default)]
+    pub storm: bool,
+    /// A request without an answer for so long counts as a lost connection; absent: never.
+    #[serde(default)]
+    pub answer_timeout_s: Option<f64>,
+}
+
+/// When events begin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrival {
+    /// Each connection begins an event when the one before has ended, after the think time.
+    Closed {
+        #[serde(default)]
+        think_s: f64,
+        /// Think times scatter (exponentially) around `think_s`.
+        #[serde(default)]
+        think_scatters: bool,
+    },
+    /// Events are due at times that do not depend on the server. As many are in flight as there
+    /// are connections; what is due beyond waits, and the wait counts.
+    Open {
+        #[serde(default)]
+        process: Process,
+        /// Counted from the begin of the window; the warm-up runs at the first rate. After the
+        /// last stage its end rate stays.
+        stages: Vec<Stage>,
+    },
+}
+
+impl Default for Arrival {
+    fn default() -> Self {
+        Self::Closed {
+            think_s: 0.0,
+            think_scatters: false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Process {
+    /// Arrivals are independent of one another, as those of many users are.
+    #[default]
+    Poisson,
+    Even,
+}
+
+/// A stretch of an open loop: a constant rate, or a ramp.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stage {
+    /// Events a second.
+    pub rate: f64,
+    /// The rate at its end; absent: it stays the same.
+    #[serde(default)]
+    pub end_rate: Option<f64>,
+    #[serde(default)]
+    pub duration_s: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

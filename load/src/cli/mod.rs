@@ -9,6 +9,7 @@ mod output;
 mod plan_file;
 mod run;
 mod schema;
+mod tell;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! Reads a plan and refuses what cannot be meant, with one line that says what to do.
 
-use crate::plan::{Distribution, Load, PLAN_VERSION, Plan, Server, Workload};
+use crate::plan::{Arrival, Distribution, Load, PLAN_VERSION, Plan, Server, Workload};
 use serde::Deserialize;
 use std::io::Read;
 
@@ -10,6 +10,8 @@ const CONNECTIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1024;
 /// A year: a longer time is a unit mistaken for another.
 const TIME_S_MAX: f64 = 366.0 * 86_400.0;
+/// Events a second that no host can send.
+const RATE_MAX: f64 = 1e9;
 const INTERVAL_S_MIN: f64 = 0.01;
 /// The protocol counts parameters with two bytes.
 const POINTS_MAX: u32 = 65_535;
@@ -76,6 +78,46 @@ fn check_load(load: &Load) -> Result<(), String> {
     time("load.measure_s", load.measure_s, 0.001)?;
     if load.interval_s != 0.0 {
         time("load.interval_s", load.interval_s, INTERVAL_S_MIN)?;
+    }
+    range(
+        "load.idle_connections",
+        load.idle_connections,
+        0,
+        CONNECTIONS_MAX,
+    )?;
+    range(
+        "load.reconnect_every",
+        load.reconnect_every.unwrap_or(1),
+        1,
+        u64::MAX,
+    )?;
+    range("load.events", load.events.unwrap_or(1), 1, u64::MAX)?;
+    if let Some(timeout_s) = load.answer_timeout_s {
+        time("load.answer_timeout_s", timeout_s, 0.001)?;
+    }
+    check_arrival(&load.arrival)
+}
+
+fn check_arrival(arrival: &Arrival) -> Result<(), String> {
+    let stages = match arrival {
+        Arrival::Closed { think_s, .. } => return time("load.arrival.think_s", *think_s, 0.0),
+        Arrival::Open { stages, .. } => stages,
+    };
+    if stages.is_empty() {
+        return Err("load.arrival.stages: name at least one, such as {\"rate\": 1000}".to_owned());
+    }
+    for (place, stage) in stages.iter().enumerate() {
+        let path = |key: &str| format!("load.arrival.stages[{place}].{key}");
+        for (key, rate) in [("rate", Some(stage.rate)), ("end_rate", stage.end_rate)] {
+            range(&path(key), rate.unwrap_or(0.0), 0.0, RATE_MAX)?;
+        }
+        time(&path("duration_s"), stage.duration_s, 0.0)?;
+    }
+    if stages
+        .iter()
+        .all(|stage| stage.rate == 0.0 && stage.end_rate.unwrap_or(0.0) == 0.0)
+    {
+        return Err("load.arrival.stages: every rate is 0, so nothing would happen".to_owned());
     }
     Ok(())
 }

@@ -75,6 +75,8 @@ impl<E: Engine> Worker<E> {
         if let Some(tally) = self.tally.classes.get_mut(class) {
             tally.queries += 1;
             tally.rows += summary.rows;
+            tally.bytes_sent += connection.sent_bytes;
+            tally.bytes_received += connection.received_bytes;
             tally.errors += u64::from(summary.failed);
             if let Some(latency) = &mut tally.latency {
                 latency.record_ns(self.now_ns.saturating_sub(connection.sent_ns));
@@ -126,6 +128,9 @@ impl<E: Engine> Worker<E> {
         };
         seat.forget_back_off();
         seat.alarm += 1;
+        seat.events_on_link = 0;
+        let connects = self.tally.connect.get_or_insert_default();
+        connects.record_ns(self.now_ns.saturating_sub(seat.attempt_ns));
         if let Some(lost_ns) = seat.lost_ns.take() {
             self.tally.reconnects += 1;
             self.tally.outage_ns += self.now_ns.saturating_sub(lost_ns);
@@ -213,6 +218,24 @@ impl<E: Engine> Worker<E> {
             seat.stand = Stand::Asking;
         }
         self.go_on(seat_index, Cue::Lost(number));
+    }
+
+    /// Gives up connections whose requests have waited too long.
+    #[cold]
+    pub(super) fn give_up_waiting(&mut self, timeout_ns: u64) {
+        if self.phase == Phase::Setup {
+            return;
+        }
+        let why = format!("no answer within {} s", timeout_ns as f64 / 1e9);
+        for token in 0..self.links.len() {
+            let is_late = self.links.get(token).is_some_and(|connection| {
+                connection.link.is_waiting()
+                    && self.now_ns.saturating_sub(connection.sent_ns) > timeout_ns
+            });
+            if is_late {
+                self.lost(token, LOST, "HY000", &why);
+            }
+        }
     }
 
     /// Counts an error that is not the answer to a statement.

@@ -14,6 +14,15 @@ use std::io;
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
 impl<E: Engine> Worker<E> {
+    /// Closes the link of a seat between two events, to open it again.
+    pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Cue> {
+        let seat = self.seats.get_mut(seat_index)?;
+        seat.events_on_link = 0;
+        let token = *seat.tokens.first()?;
+        self.hang_up(token);
+        Some(Cue::Lost(0))
+    }
+
     /// Connects the first link of the session that is not open, or a new one.
     pub(super) fn connect_next(&mut self, seat_index: usize, server: u16) -> Option<Cue> {
         let seat = self.seats.get_mut(seat_index)?;
@@ -31,6 +40,8 @@ impl<E: Engine> Worker<E> {
                 number: number as workload::Link,
                 server,
                 sent_ns: 0,
+                sent_bytes: 0,
+                received_bytes: 0,
             });
             self.links.len() - 1
         });

@@ -8,9 +8,18 @@ pub struct Seat {
     pub stand: Stand,
     /// Tokens of its links, by their number.
     pub tokens: Vec<usize>,
-    /// The event in progress, or the next one.
+    /// Its index in the run.
+    pub index: u32,
+    /// It holds a connection and asks nothing.
+    pub is_idle: bool,
+    /// Number of its next event, where it numbers its events itself.
     pub cycle: u64,
-    pub in_event: bool,
+    /// The event in progress.
+    pub event: Option<u64>,
+    /// It waits among the free seats of a schedule.
+    pub is_queued: bool,
+    /// Events since its link was opened.
+    pub events_on_link: u64,
     /// When the event in progress was to begin, and when it did.
     pub intended_ns: u64,
     pub begun_ns: u64,
@@ -41,6 +50,8 @@ pub enum Stand {
     Asking,
     /// The end of a sleep that the session asked for.
     Sleeping,
+    /// The end of its think time.
+    Thinking,
     /// Leave to begin an event.
     Parked,
     /// Nothing: the session has ended.
@@ -52,13 +63,17 @@ const BACKOFF_NS_MIN: u64 = 10_000_000;
 const BACKOFF_NS_MAX: u64 = 1_000_000_000;
 
 impl Seat {
-    pub fn new(session: Box<dyn Session>, first_cycle: u64) -> Self {
+    pub fn new(session: Box<dyn Session>, index: u32) -> Self {
         Self {
             session,
             stand: Stand::Unborn,
             tokens: Vec::new(),
-            cycle: first_cycle,
-            in_event: false,
+            index,
+            is_idle: false,
+            cycle: u64::from(index),
+            event: None,
+            is_queued: false,
+            events_on_link: 0,
             intended_ns: 0,
             begun_ns: 0,
             queries: 0,

@@ -1,8 +1,9 @@
 //! What every worker of a run is given, and what workers and controller say to one another.
 
+use super::pace::Pacing;
 use super::socket::Address;
 use crate::outcome::Failure;
-use crate::record::Tally;
+use crate::record::{Latency, Tally};
 use crate::wire::{Credentials, Options};
 use crate::workload::{Verdict, Workload};
 use std::io;
@@ -29,6 +30,15 @@ pub struct Setup {
     pub drain_ns: u64,
     /// Events of the whole run, where they are limited.
     pub events_max: Option<u64>,
+    pub pacing: Pacing,
+    /// Close and open each connection after so many events.
+    pub reconnect_every: Option<u64>,
+    /// Seats beside the others that ask nothing.
+    pub idle_seats: u32,
+    /// Open all connections at the same time.
+    pub storm: bool,
+    /// A request without an answer for so long counts as a lost connection.
+    pub answer_timeout_ns: Option<u64>,
 }
 
 /// Time enough for a request that is on its way.
@@ -48,10 +58,22 @@ impl Setup {
         (worker..self.seats).step_by(self.workers.max(1) as usize)
     }
 
+    /// The idle seats of one worker, numbered after all others.
+    pub fn idle_seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
+        let first = self.seats;
+        (worker..self.idle_seats)
+            .step_by(self.workers.max(1) as usize)
+            .map(move |i| first + i)
+    }
+
     /// An empty tally of this run.
     pub fn tally(&self) -> Tally {
         let classes = self.workload.classes().len();
-        Tally::new(classes, !self.workload.is_single_query(), false)
+        Tally::new(
+            classes,
+            !self.workload.is_single_query(),
+            self.pacing.is_open(),
+        )
     }
 }
 
@@ -128,13 +150,21 @@ pub enum Command {
 /// What a worker tells the controller.
 #[derive(Debug)]
 pub enum Report {
+    /// Every session is ready; the times that connecting took.
     Ready {
         server_version: String,
+        connects: Option<Box<Latency>>,
     },
     /// One interval of the window, in order.
     Interval {
         worker: u32,
         tally: Box<Tally>,
+        backlog: u64,
+        oldest_wait_ns: u64,
+    },
+    /// The window is open, with so many events behind.
+    Opened {
+        backlog: u64,
     },
     /// The window is closed; every interval was sent before.
     Closed {

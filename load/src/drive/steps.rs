@@ -121,7 +121,7 @@ impl<E: Engine> Worker<E> {
                 self.next_event(seat_index)
             }
             Step::EventDropped => {
-                self.seats.get_mut(seat_index)?.in_event = false;
+                self.seats.get_mut(seat_index)?.event = None;
                 self.next_event(seat_index)
             }
             Step::Ready => self.ready(seat_index),
@@ -178,6 +178,8 @@ impl<E: Engine> Worker<E> {
         match connection.link.seal(&self.out, &mut self.spare) {
             Ok(bytes) => {
                 self.tally.bytes_sent += bytes.len() as u64;
+                connection.sent_bytes = bytes.len() as u64;
+                connection.received_bytes = 0;
                 self.engine.send(token, bytes);
             }
             Err(error) => {
@@ -193,56 +195,12 @@ impl<E: Engine> Worker<E> {
         (!has_answer).then_some(Cue::NoAnswer)
     }
 
-    /// Records the event in progress.
-    #[inline]
-    pub(super) fn end_event(&mut self, seat_index: usize) {
-        let Some(seat) = self.seats.get_mut(seat_index) else {
-            return;
-        };
-        seat.in_event = false;
-        self.tally.events += 1;
-        self.tally
-            .response
-            .record_ns(self.now_ns.saturating_sub(seat.intended_ns));
-    }
-
-    /// Lets a seat that is between events begin the next one, when it is time.
-    #[inline]
-    pub(super) fn offer_event(&mut self, seat_index: usize) {
-        if let Some(cue) = self.next_event(seat_index) {
-            self.go_on(seat_index, cue);
-        }
-    }
-
-    #[inline]
-    fn next_event(&mut self, seat_index: usize) -> Option<Cue> {
-        let seat = self.seats.get_mut(seat_index)?;
-        seat.stand = Stand::Parked;
-        match self.phase {
-            Phase::Warmup | Phase::Measure => {}
-            Phase::Released => return Some(Cue::Finish),
-            Phase::Setup | Phase::Closed | Phase::Over => return None,
-        }
-        if self.setup.events_max.is_some_and(|max| seat.cycle >= max) {
-            return Some(Cue::Finish);
-        }
-        let cycle = seat.cycle;
-        // Every seat has its own numbers, so nobody has to be asked for the next.
-        seat.cycle += u64::from(self.setup.seats);
-        seat.in_event = true;
-        seat.intended_ns = self.now_ns;
-        seat.begun_ns = self.now_ns;
-        Some(Cue::Event(cycle))
-    }
-
     /// The session is set up, or set up again after its link was lost.
     fn ready(&mut self, seat_index: usize) -> Option<Cue> {
         let seat = self.seats.get_mut(seat_index)?;
-        if seat.in_event {
+        if let Some(cycle) = seat.event {
             // The event that the loss broke begins again. Its clock has not stopped.
-            return Some(Cue::Event(
-                seat.cycle.saturating_sub(u64::from(self.setup.seats)),
-            ));
+            return Some(Cue::Event(cycle));
         }
         seat.stand = Stand::Parked;
         seat.alarm += 1;
@@ -271,7 +229,7 @@ impl<E: Engine> Worker<E> {
     }
 
     /// An alarm rang.
-    pub(super) fn ring(&mut self, seat_index: usize, alarm: u64) {
+    pub(super) fn ring(&mut self, at_ns: u64, seat_index: usize, alarm: u64) {
         let Some(seat) = self.seats.get(seat_index) else {
             return;
         };
@@ -280,6 +238,8 @@ impl<E: Engine> Worker<E> {
         }
         match seat.stand {
             Stand::Sleeping => self.go_on(seat_index, Cue::Woken),
+            // Thinking ends when it should have: a late alarm is our fault, not the user's.
+            Stand::Thinking => self.end_think(seat_index, at_ns),
             Stand::BackingOff(token) => self.connect(token),
             Stand::KnockingAgain(token) => self.open_socket(token),
             Stand::Asking if self.phase == Phase::Setup => {
@@ -301,7 +261,7 @@ impl<E: Engine> Worker<E> {
         }
         let born_in_setup = self.phase == Phase::Setup;
         seat.stand = Stand::Stopped;
-        seat.in_event = false;
+        seat.event = None;
         for place in 0..seat.tokens.len() {
             let token = self
                 .seats
@@ -328,6 +288,7 @@ impl<E: Engine> Worker<E> {
             // These end by what comes of their connecting.
             Stand::Connecting(_) | Stand::KnockingAgain(_) if self.judged => {}
             Stand::Sleeping
+            | Stand::Thinking
             | Stand::BackingOff(_)
             | Stand::KnockingAgain(_)
             | Stand::Connecting(_)

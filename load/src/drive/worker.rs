@@ -6,8 +6,10 @@
 
 use super::clock;
 use super::engine::{Engine, Event};
+use super::idle::Idle;
 use super::link::Link;
-use super::seat::{Seat, Stand};
+use super::pace::Pace;
+use super::seat::Seat;
 use super::setup::{Command, Mailbox, Report, Setup, Timeline};
 use super::timers::Timers;
 use crate::outcome::Failure;
@@ -21,6 +23,8 @@ use std::sync::mpsc::Sender;
 const SETUP_AT_ONCE: usize = 64;
 /// Waiting for less than this takes longer than looking again.
 const WAIT_NS_MIN: u64 = 1_000;
+/// A request is given up at most so much of the time limit too late.
+const SWEEPS_PER_TIMEOUT: u64 = 20;
 
 pub struct Worker<E> {
     pub(super) number: u32,
@@ -29,6 +33,7 @@ pub struct Worker<E> {
     pub(super) links: Vec<Connection>,
     pub(super) seats: Vec<Seat>,
     pub(super) timers: Timers,
+    pub(super) pace: Pace,
     pub(super) tally: Tally,
     /// The clock as it was last read.
     pub(super) now_ns: u64,
@@ -45,6 +50,8 @@ pub struct Worker<E> {
     /// When the next thing of the timeline is due.
     next_edge_ns: u64,
     interval: u32,
+    /// When to look for requests that have waited too long; never, unless the plan limits them.
+    next_sweep_ns: u64,
     cpu_opened_ns: u64,
     /// Seats that have not begun their setup.
     unborn: std::ops::Range<usize>,
@@ -60,14 +67,18 @@ pub struct Connection {
     pub number: workload::Link,
     /// The server's place in the run's list.
     pub server: u16,
-    /// When its request was sent.
+    /// When its request was sent, its bytes, and those of its answer so far.
     pub sent_ns: u64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Sessions connect and prepare.
     Setup,
+    /// All are ready and wait for the common begin.
+    Armed,
     Warmup,
     Measure,
     /// The window is closed; answers that are due may come.
@@ -98,14 +109,27 @@ impl<E: Engine> Worker<E> {
                 seed: setup.seed,
             };
             let session = setup.workload.session(seat).map_err(Box::new)?;
-            seats.push(Seat::new(session, u64::from(index)));
+            seats.push(Seat::new(session, index));
         }
+        for index in setup.idle_seats_of(number) {
+            let mut seat = Seat::new(Box::new(Idle), index);
+            seat.is_idle = true;
+            seats.push(seat);
+        }
+        let next_sweep_ns = if setup.answer_timeout_ns.is_some() {
+            0
+        } else {
+            u64::MAX
+        };
+        let (seed, workers) = (setup.seed, setup.workers);
+        let pace = Pace::new(&setup.pacing, seed, number, workers, setup.seats_of(number));
         Ok(Self {
             number,
             tally: setup.tally(),
             engine,
             links: Vec::new(),
             timers: Timers::default(),
+            pace,
             now_ns: clock::now_ns(),
             phase: Phase::Setup,
             out: Vec::with_capacity(4096),
@@ -123,6 +147,7 @@ impl<E: Engine> Worker<E> {
             },
             next_edge_ns: u64::MAX,
             interval: 0,
+            next_sweep_ns,
             cpu_opened_ns: 0,
             unborn: 0..seats.len(),
             in_setup: 0,
@@ -156,10 +181,23 @@ impl<E: Engine> Worker<E> {
             }
             self.now_ns = clock::now_ns();
             self.cross_edges();
-            while let Some((_, seat, alarm)) = self.timers.pop_due(self.now_ns) {
-                self.ring(seat, alarm);
+            while let Some((at_ns, seat, alarm)) = self.timers.pop_due(self.now_ns) {
+                self.ring(at_ns, seat, alarm);
+            }
+            self.dispatch();
+            if self.now_ns >= self.next_sweep_ns {
+                self.sweep();
             }
         }
+    }
+
+    /// Looks for requests that have waited too long.
+    fn sweep(&mut self) {
+        let Some(timeout_ns) = self.setup.answer_timeout_ns else {
+            return;
+        };
+        self.next_sweep_ns = self.now_ns + timeout_ns / SWEEPS_PER_TIMEOUT;
+        self.give_up_waiting(timeout_ns);
     }
 
     #[inline]
@@ -171,6 +209,7 @@ impl<E: Engine> Worker<E> {
                     return;
                 };
                 self.tally.bytes_received += bytes.len() as u64;
+                connection.received_bytes += bytes.len() as u64;
                 self.out.clear();
                 let heard = connection.link.hear(bytes, &mut self.out, &mut self.spare);
                 self.heard(token, heard);
@@ -193,6 +232,7 @@ impl<E: Engine> Worker<E> {
     fn cross_edges(&mut self) {
         while self.now_ns >= self.next_edge_ns {
             match self.phase {
+                Phase::Armed => self.begin(),
                 Phase::Warmup => self.open_window(),
                 Phase::Measure => self.end_interval(),
                 Phase::Released => return self.end(),
@@ -206,21 +246,31 @@ impl<E: Engine> Worker<E> {
         self.seats.iter_mut().for_each(|seat| seat.queries = 0);
         self.cpu_opened_ns = clock::thread_cpu_ns();
         self.phase = Phase::Measure;
+        let (backlog, _) = self.backlog();
+        self.report(Report::Opened { backlog });
         self.next_edge_ns = self.timeline.interval_end_ns(0);
     }
 
     fn end_interval(&mut self) {
         let tally = Box::new(self.tally.take());
+        let (backlog, oldest_wait_ns) = self.backlog();
         self.report(Report::Interval {
             worker: self.number,
             tally,
+            backlog,
+            oldest_wait_ns,
         });
         if self.next_edge_ns >= self.timeline.close_ns {
             self.phase = Phase::Closed;
             self.next_edge_ns = u64::MAX;
             self.report(Report::Closed {
                 cpu_ns: clock::thread_cpu_ns().saturating_sub(self.cpu_opened_ns),
-                queries_by_seat: self.seats.iter().map(|seat| seat.queries).collect(),
+                queries_by_seat: self
+                    .seats
+                    .iter()
+                    .filter(|seat| !seat.is_idle)
+                    .map(|seat| seat.queries)
+                    .collect(),
             });
         } else {
             self.interval += 1;
@@ -243,27 +293,29 @@ impl<E: Engine> Worker<E> {
         for command in self.mailbox.take() {
             self.now_ns = clock::now_ns();
             match command {
-                Command::Begin(timeline) => self.begin(timeline),
+                Command::Begin(timeline) => self.arm(timeline),
                 Command::CloseBy(at_ns) => self.close_by(at_ns),
                 Command::Release => self.release(),
             }
         }
     }
 
-    fn begin(&mut self, timeline: Timeline) {
+    fn arm(&mut self, timeline: Timeline) {
         self.timeline = timeline;
-        self.phase = Phase::Warmup;
-        self.next_edge_ns = timeline.open_ns;
-        // Without a warm-up the window opens before the first request, not after it.
+        self.phase = Phase::Armed;
+        self.next_edge_ns = timeline.begin_ns;
         self.cross_edges();
-        for seat in 0..self.seats.len() {
-            if self
-                .seats
-                .get(seat)
-                .is_some_and(|seat| seat.stand == Stand::Parked)
-            {
-                self.offer_event(seat);
-            }
+    }
+
+    fn begin(&mut self) {
+        self.phase = Phase::Warmup;
+        self.next_edge_ns = self.timeline.open_ns;
+        // Without a warm-up the window opens before the first request, not after it.
+        if self.now_ns >= self.timeline.open_ns {
+            self.open_window();
+        }
+        if self.now_ns < self.timeline.close_ns {
+            self.begin_pace(self.timeline.begin_ns);
         }
     }
 
@@ -327,7 +379,12 @@ impl<E: Engine> Worker<E> {
 
     /// Begins as many setups as may go on at the same time.
     fn begin_setups(&mut self) {
-        while self.phase == Phase::Setup && self.in_setup < SETUP_AT_ONCE {
+        let at_once = if self.setup.storm {
+            usize::MAX
+        } else {
+            SETUP_AT_ONCE
+        };
+        while self.phase == Phase::Setup && self.in_setup < at_once {
             let Some(seat) = self.unborn.next() else {
                 break;
             };
@@ -348,6 +405,10 @@ impl<E: Engine> Worker<E> {
             .and_then(|token| self.links.get(*token)?.link.agreed())
             .map(|agreed| agreed.server_version.clone())
             .unwrap_or_default();
-        self.report(Report::Ready { server_version });
+        let connects = self.tally.connect.take();
+        self.report(Report::Ready {
+            server_version,
+            connects,
+        });
     }
 }

@@ -15,6 +15,8 @@ pub struct Tally {
     pub reconnects: u64,
     /// Time from losing a connection to having it again, over all connections.
     pub outage_ns: u64,
+    /// From asking for a connection to its open session; absent where none was opened.
+    pub connect: Option<Box<Latency>>,
     /// Of events: from the intended start to the last byte of the last answer.
     pub response: Latency,
     /// Of events under an open loop; absent under a closed loop, where they would say the same.
@@ -39,6 +41,8 @@ pub struct ClassTally {
     pub queries: u64,
     pub rows: u64,
     pub errors: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
     /// Absent where the workload has one class whose every query is an event: then the
     /// response times say it all, and recording twice would only cost.
     pub latency: Option<Box<Latency>>,
@@ -61,6 +65,7 @@ impl Tally {
             bytes_received: 0,
             reconnects: 0,
             outage_ns: 0,
+            connect: None,
             response: Latency::new(),
             open: open.then(Box::default),
             classes: vec![class; classes],
@@ -91,6 +96,7 @@ impl Tally {
             bytes_received,
             reconnects,
             outage_ns,
+            connect,
             response,
             open,
             classes,
@@ -103,6 +109,9 @@ impl Tally {
         self.bytes_received += bytes_received;
         self.reconnects += reconnects;
         self.outage_ns += outage_ns;
+        if let Some(theirs) = connect {
+            self.connect.get_or_insert_default().merge(theirs);
+        }
         self.response.merge(response);
         if let (Some(ours), Some(theirs)) = (&mut self.open, open) {
             ours.service.merge(&theirs.service);
@@ -121,11 +130,15 @@ impl ClassTally {
             queries,
             rows,
             errors,
+            bytes_sent,
+            bytes_received,
             latency,
         } = other;
         self.queries += queries;
         self.rows += rows;
         self.errors += errors;
+        self.bytes_sent += bytes_sent;
+        self.bytes_received += bytes_received;
         if let (Some(ours), Some(theirs)) = (&mut self.latency, latency) {
             ours.merge(theirs);
         }
@@ -146,12 +159,15 @@ mod tests {
         tally.bytes_received = 5;
         tally.reconnects = 6;
         tally.outage_ns = 60;
+        tally.connect.get_or_insert_default().record_ns(77);
         tally.response.record_ns(1000);
         tally.open.as_mut().unwrap().service.record_ns(900);
         tally.open.as_mut().unwrap().lag.record_ns(100);
         tally.classes[1].queries = 7;
         tally.classes[1].rows = 8;
         tally.classes[1].errors = 9;
+        tally.classes[1].bytes_sent = 10;
+        tally.classes[1].bytes_received = 11;
         tally.classes[1].latency.as_mut().unwrap().record_ns(500);
         tally.errors.record(1213, "40001", "Deadlock", String::new);
         tally

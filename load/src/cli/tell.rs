@@ -1,0 +1,310 @@
+//! Turns what a run tells into outcome lines, and its sum into the last one.
+
+use super::output;
+use crate::drive::run::{Ended, Measured, Progress, Queue};
+use crate::outcome::{
+    ClassFigures, Done, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase,
+};
+use crate::record::{HdrLog, OpenTally, Tally};
+use crate::workload::Workload;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::sync::Arc;
+
+/// Turns progress into lines.
+pub struct Teller {
+    workload: Arc<dyn Workload>,
+    log: Log,
+    /// Why a line or the log could not be written. The run goes on to its end without.
+    broken: Option<io::Error>,
+}
+
+/// The histogram log, which can begin when the load does.
+enum Log {
+    None,
+    Waiting(BufWriter<File>),
+    Open(HdrLog<BufWriter<File>>),
+}
+
+impl Teller {
+    pub fn new(workload: Arc<dyn Workload>, log: Option<BufWriter<File>>) -> Self {
+        Self {
+            workload,
+            log: log.map_or(Log::None, Log::Waiting),
+            broken: None,
+        }
+    }
+
+    /// Why not every line could be written.
+    pub fn broken(self) -> Option<io::Error> {
+        self.broken
+    }
+
+    pub fn write(&mut self, outcome: &Outcome) {
+        if self.broken.is_some() {
+            return;
+        }
+        let written = serde_json::to_string(outcome)
+            .map_err(io::Error::from)
+            .and_then(|text| output::line(&text));
+        self.broken = written.err();
+    }
+
+    pub fn tell(&mut self, progress: Progress<'_>) {
+        match progress {
+            Progress::Ready {
+                server_version,
+                engine,
+                workers,
+                start,
+            } => {
+                self.log = match std::mem::replace(&mut self.log, Log::None) {
+                    Log::Waiting(file) => match HdrLog::begin(file, start) {
+                        Ok(log) => Log::Open(log),
+                        Err(error) => {
+                            self.broken = Some(error);
+                            Log::None
+                        }
+                    },
+                    other => other,
+                };
+                self.write(&Outcome::Hello(Hello {
+                    version: OUTCOME_VERSION,
+                    program_version: env!("CARGO_PKG_VERSION").to_owned(),
+                    pid: std::process::id(),
+                    threads: workers,
+                    engine: engine.to_owned(),
+                    server_version: server_version.to_owned(),
+                }));
+            }
+            Progress::Phase { name, at_s } => {
+                self.write(&Outcome::Phase(Phase {
+                    phase: name.to_owned(),
+                    at_s,
+                }));
+            }
+            Progress::Interval {
+                index,
+                start_s,
+                duration_s,
+                tally,
+                backlog,
+            } => {
+                self.log_interval(start_s, duration_s, tally);
+                self.write(&Outcome::Interval(Interval {
+                    index,
+                    start_s,
+                    duration_s,
+                    queries: tally.queries,
+                    errors: tally.errors.total(),
+                    qps: rate(tally.queries, duration_s),
+                    latency_us: tally.response.percentiles_us(),
+                    classes: if tally.classes.len() > 1 {
+                        self.classes(tally)
+                    } else {
+                        Vec::new()
+                    },
+                    backlog: tally.open.as_ref().map(|_| backlog),
+                }));
+            }
+        }
+    }
+
+    fn log_interval(&mut self, start_s: f64, duration_s: f64, tally: &Tally) {
+        let Log::Open(log) = &mut self.log else {
+            return;
+        };
+        let mut written = log.write(None, start_s, duration_s, &tally.response);
+        for (name, class) in self.workload.classes().iter().zip(&tally.classes) {
+            if let Some(latency) = &class.latency {
+                written =
+                    written.and_then(|()| log.write(Some(name), start_s, duration_s, latency));
+            }
+        }
+        if let Err(error) = written {
+            self.broken = Some(error);
+            self.log = Log::None;
+        }
+    }
+
+    pub fn done(&self, measured: &Measured) -> Done {
+        let tally = &measured.tally;
+        let measured_s = measured.measured_ns as f64 / 1e9;
+        Done {
+            ended: match measured.ended {
+                Ended::Time => "time",
+                Ended::Events => "events",
+                Ended::Signal => "signal",
+            }
+            .to_owned(),
+            measured_s,
+            events: tally.events,
+            queries: tally.queries,
+            rows: tally.rows,
+            bytes_sent: tally.bytes_sent,
+            bytes_received: tally.bytes_received,
+            qps: rate(tally.queries, measured_s),
+            arrival: if tally.open.is_some() {
+                "open-loop"
+            } else {
+                "closed-loop"
+            }
+            .to_owned(),
+            latency_us: tally.response.percentiles_us(),
+            latency_hdr_ns: tally.response.encode(),
+            classes: self.classes(tally),
+            errors: tally.errors.counts(),
+            reconnects: tally.reconnects,
+            outage_s: tally.outage_ns as f64 / 1e9,
+            setup_connect_us: measured.setup_connects.percentiles_us(),
+            connect_us: tally
+                .connect
+                .as_ref()
+                .map(|c| c.percentiles_us())
+                .unwrap_or_default(),
+            open: tally.open.as_ref().map(|open| open_loop(open, measured)),
+            unanswered: measured.unanswered,
+            longest_wait_s: measured.longest_wait_ns as f64 / 1e9,
+            client: measured.client.clone(),
+            server: measured.server.clone(),
+            client_busiest_thread_share: share(
+                measured.busiest_worker_cpu_ns,
+                measured.measured_ns,
+            ),
+            fairness: jain(&measured.queries_by_seat),
+        }
+    }
+
+    fn classes(&self, tally: &Tally) -> Vec<ClassFigures> {
+        self.workload
+            .classes()
+            .iter()
+            .zip(&tally.classes)
+            .map(|(name, class)| ClassFigures {
+                name: name.clone(),
+                queries: class.queries,
+                rows: class.rows,
+                errors: class.errors,
+                bytes_sent: class.bytes_sent,
+                bytes_received: class.bytes_received,
+                // Where every query is an event, the times of events are those of queries.
+                latency_us: class
+                    .latency
+                    .as_deref()
+                    .unwrap_or(&tally.response)
+                    .percentiles_us(),
+            })
+            .collect()
+    }
+}
+
+/// What an open loop adds to the figures.
+fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
+    let queue = &measured.queue;
+    let measured_s = measured.measured_ns as f64 / 1e9;
+    let closed = queue.closed.last().copied().unwrap_or(queue.opened);
+    // What began is what the queue lost: due = begun + growth.
+    let growth = closed as f64 - queue.opened as f64;
+    let per_s = |count: f64| {
+        if measured_s > 0.0 {
+            count / measured_s
+        } else {
+            0.0
+        }
+    };
+    let due_per_s = per_s(measured.tally.events as f64 + growth);
+    OpenLoop {
+        service_us: open.service.percentiles_us(),
+        service_hdr_ns: open.service.encode(),
+        lag_us: open.lag.percentiles_us(),
+        lag_hdr_ns: open.lag.encode(),
+        due_per_s,
+        backlog_open: queue.opened,
+        backlog_close: closed,
+        backlog_growth_per_s: per_s(growth),
+        oldest_wait_s: queue.oldest_wait_ns as f64 / 1e9,
+        overloaded: is_overloaded(queue, due_per_s),
+    }
+}
+
+/// Queues of so many seconds' events are no passing stall.
+const OVERLOAD_S: f64 = 0.01;
+
+/// Whether the queue grew over the window. A stall, even a long one, fills the queue and lets it
+/// empty again; so the usual length late in the window is compared with the usual length early.
+fn is_overloaded(queue: &Queue, due_per_s: f64) -> bool {
+    let lengths = &queue.closed;
+    let (early, late) = lengths.split_at(lengths.len() / 2);
+    let before = median(early).unwrap_or(queue.opened);
+    let after = median(late).unwrap_or(before);
+    after as f64 > before as f64 + OVERLOAD_S * due_per_s
+}
+
+fn median(lengths: &[u64]) -> Option<u64> {
+    let mut sorted = lengths.to_vec();
+    sorted.sort_unstable();
+    // Of an even number the lower one: a doubt is no overload.
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+}
+
+fn rate(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 {
+        count as f64 / seconds
+    } else {
+        0.0
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole > 0 {
+        part as f64 / whole as f64
+    } else {
+        0.0
+    }
+}
+
+/// Jain's index: 1 where all have the same, 1/n where one has everything.
+fn jain(counts: &[u64]) -> f64 {
+    let sum: f64 = counts.iter().map(|count| *count as f64).sum();
+    let squares: f64 = counts.iter().map(|count| (*count as f64).powi(2)).sum();
+    // Nobody got anything: nobody got less than another.
+    if squares == 0.0 {
+        1.0
+    } else {
+        sum * sum / (counts.len() as f64 * squares)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn fairness_is_one_when_even_and_falls_to_one_of_n() {
+        assert!((jain(&[5, 5, 5, 5]) - 1.0).abs() < 1e-12);
+        assert!((jain(&[0, 0, 0, 8]) - 0.25).abs() < 1e-12);
+        assert!((jain(&[0, 0]) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_growing_queue_is_overload_and_a_stall_is_not() {
+        let queue = |closed: &[u64]| Queue {
+            opened: 0,
+            closed: closed.into(),
+            oldest_wait_ns: 0,
+        };
+        assert!(is_overloaded(&queue(&[100, 200, 300, 400]), 1000.0));
+        assert!(is_overloaded(&queue(&[500]), 1000.0));
+        assert!(!is_overloaded(&queue(&[0, 0, 0, 200]), 1000.0));
+        assert!(!is_overloaded(&queue(&[0, 200, 0, 0]), 1000.0));
+        assert!(!is_overloaded(&queue(&[3, 1, 4, 2]), 1000.0));
+        assert!(!is_overloaded(&queue(&[]), 0.0));
+    }
+
+    #[test]
+    fn no_time_means_no_rate() {
+        assert_eq!(rate(5, 0.0), 0.0);
+        assert_eq!(share(5, 0), 0.0);
+    }
+}
