@@ -1,0 +1,214 @@
+//! Servers that hang, drop, refuse and lie: how a run ends, and what it says.
+
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{ENGINES, Folder, done, failure, plan, run};
+use serde_json::json;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Answers some commands on each connection, then never again.
+pub struct Hang(pub usize);
+
+impl Script for Hang {
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], number: usize) -> bool {
+        if number >= self.0 {
+            std::thread::sleep(Duration::from_secs(3600));
+        }
+        to.write_all(&fake::right_answer(command)).is_ok()
+    }
+}
+
+#[test]
+fn a_hanging_server_does_not_keep_the_run() {
+    for engine in ENGINES {
+        let folder = Folder::new(&format!("hang-{engine}"));
+        let server = FakeServer::start(&folder.0, Hang(50));
+        let done = done(&run(&plan(&server.socket, engine)));
+        assert_eq!(done["unanswered"], 4);
+        assert!(done["longest_wait_s"].as_f64().unwrap() > 0.0);
+        assert_eq!(done["ended"], "time");
+    }
+}
+
+#[test]
+fn a_server_that_hangs_in_the_setup_is_a_failure() {
+    struct Mute;
+    impl Script for Mute {
+        fn greet(&self, _: &mut UnixStream) {
+            std::thread::sleep(Duration::from_secs(3600));
+        }
+        fn answer(&self, _: &mut UnixStream, _: u8, _: &[u8], _: usize) -> bool {
+            false
+        }
+    }
+    let folder = Folder::new("mute");
+    let server = FakeServer::start(&folder.0, Mute);
+    let failure = failure(&run(&plan(&server.socket, "auto")));
+    assert!(
+        failure["message"]
+            .as_str()
+            .unwrap()
+            .contains("cannot connect"),
+        "{failure}"
+    );
+}
+
+/// Closes each connection after some commands.
+struct Drops(usize);
+
+impl Script for Drops {
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], number: usize) -> bool {
+        number < self.0 && to.write_all(&fake::right_answer(command)).is_ok()
+    }
+}
+
+#[test]
+fn lost_connections_are_opened_again_and_counted() {
+    for engine in ENGINES {
+        let folder = Folder::new(&format!("drops-{engine}"));
+        let server = FakeServer::start(&folder.0, Drops(20));
+        let done = done(&run(&plan(&server.socket, engine)));
+        let reconnects = done["reconnects"].as_u64().unwrap();
+        assert!(reconnects > 0);
+        assert!(done["outage_s"].as_f64().unwrap() > 0.0);
+        assert_eq!(done["errors"][0]["code"], 2013);
+        assert!(
+            done["errors"][0]["statement"]
+                .as_str()
+                .unwrap()
+                .starts_with("SELECT c")
+        );
+        assert!(server.connections() as u64 >= 4 + reconnects);
+    }
+}
+
+#[test]
+fn a_plan_may_forbid_to_reconnect() {
+    let folder = Folder::new("no-reconnect");
+    let server = FakeServer::start(&folder.0, Drops(20));
+    let mut plan = plan(&server.socket, "auto");
+    plan["load"]["errors"] = json!({"reconnect": false});
+    let failure = failure(&run(&plan));
+    assert_eq!(failure["code"], 2013);
+}
+
+/// Refuses every tenth execution.
+struct Refuses(u16);
+
+impl Script for Refuses {
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], number: usize) -> bool {
+        let answer = match number % 10 {
+            9 if command == 0x17 => fake::error(1, self.0, "40001", "Try again"),
+            _ => fake::right_answer(command),
+        };
+        to.write_all(&answer).is_ok()
+    }
+}
+
+#[test]
+fn errors_are_retried_ignored_or_fatal_as_the_plan_says() {
+    let folder = Folder::new("refuses");
+    let server = FakeServer::start(&folder.0, Refuses(1213));
+    let done_ = done(&run(&plan(&server.socket, "auto")));
+    let error = &done_["errors"][0];
+    assert_eq!(
+        (&error["code"], &error["sqlstate"]),
+        (&json!(1213), &json!("40001"))
+    );
+    assert!(
+        error["statement"]
+            .as_str()
+            .unwrap()
+            .starts_with("SELECT c FROM sbtest")
+    );
+    // A retried event ends once, after its good answer.
+    let queries = done_["queries"].as_u64().unwrap();
+    let events = done_["events"].as_u64().unwrap();
+    assert!(queries.abs_diff(events + error["count"].as_u64().unwrap()) <= 4);
+
+    let folder = Folder::new("refuses-fatal");
+    let server = FakeServer::start(&folder.0, Refuses(1146));
+    let mut plan = plan(&server.socket, "auto");
+    let fatal = failure(&run(&plan));
+    assert_eq!(fatal["code"], 1146);
+    assert!(fatal["hint"].is_string());
+    plan["load"]["errors"] = json!({"ignore": [1146]});
+    let ignored = done(&run(&plan));
+    assert_eq!(ignored["errors"][0]["code"], 1146);
+}
+
+/// Says these bytes instead of the answer to an execution.
+struct Rubbish(Vec<u8>);
+
+impl Script for Rubbish {
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
+        let bytes = if command == 0x17 {
+            self.0.clone()
+        } else {
+            fake::right_answer(command)
+        };
+        to.write_all(&bytes).is_ok()
+    }
+}
+
+#[test]
+fn rubbish_is_a_clear_failure() {
+    let many_columns = fake::packet(1, b"\xfe\0\0\0\0\0\0\0\x10");
+    let twice = [fake::row(), fake::row()].concat();
+    for (name, bytes) in [
+        ("http", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
+        ("empty", fake::packet(1, b"")),
+        ("sequence", fake::packet(9, fake::OK)),
+        ("columns", many_columns),
+        ("twice", twice),
+    ] {
+        let folder = Folder::new(&format!("rubbish-{name}"));
+        let server = FakeServer::start(&folder.0, Rubbish(bytes));
+        let failure = failure(&run(&plan(&server.socket, "auto")));
+        assert!(
+            failure["message"]
+                .as_str()
+                .unwrap()
+                .contains("broke the protocol"),
+            "{failure}"
+        );
+    }
+}
+
+#[test]
+fn a_full_server_names_the_variable_to_raise() {
+    struct Full;
+    impl Script for Full {
+        fn greet(&self, to: &mut UnixStream) {
+            let _ = to.write_all(&fake::packet(0, b"\xff\x10\x04Too many connections"));
+        }
+        fn answer(&self, _: &mut UnixStream, _: u8, _: &[u8], _: usize) -> bool {
+            false
+        }
+    }
+    let folder = Folder::new("full");
+    let server = FakeServer::start(&folder.0, Full);
+    let failure = failure(&run(&plan(&server.socket, "auto")));
+    assert_eq!(failure["code"], 1040);
+    assert!(
+        failure["hint"]
+            .as_str()
+            .unwrap()
+            .contains("max_connections")
+    );
+}
+
+#[test]
+fn nobody_listening_is_a_failure_with_the_place() {
+    let folder = Folder::new("nobody");
+    let socket = folder.0.join("none.sock");
+    let output = run(&plan(&socket, "auto"));
+    assert!(
+        failure(&output)["message"]
+            .as_str()
+            .unwrap()
+            .contains("none.sock")
+    );
+    assert!(String::from_utf8(output.stderr).unwrap().contains("hint: "));
+}

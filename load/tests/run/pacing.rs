@@ -1,0 +1,140 @@
+//! When events begin, and how often connections do.
+
+use crate::Torn;
+use crate::ends::Hang;
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{ENGINES, Folder, done, plan, run};
+use serde_json::json;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Answers right, each after a pause.
+struct Slow(Duration);
+
+impl Script for Slow {
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
+        if command == 0x17 {
+            std::thread::sleep(self.0);
+        }
+        to.write_all(&fake::right_answer(command)).is_ok()
+    }
+}
+
+#[test]
+fn an_open_loop_counts_from_the_intended_time() {
+    for engine in ENGINES {
+        let folder = Folder::new(&format!("open-{engine}"));
+        let server = FakeServer::start(&folder.0, Slow(Duration::from_millis(1)));
+        let mut plan = plan(&server.socket, engine);
+        plan["load"]["arrival"] =
+            json!({"kind": "open", "process": "even", "stages": [{"rate": 200}]});
+        let done = done(&run(&plan));
+        assert_eq!(done["arrival"], "open-loop");
+        let open = &done["open"];
+        assert!(
+            (open["due_per_s"].as_f64().unwrap() - 200.0).abs() < 20.0,
+            "{done}"
+        );
+        assert_eq!(open["service_us"]["count"], done["latency_us"]["count"]);
+        assert_eq!(open["lag_us"]["count"], done["latency_us"]["count"]);
+        assert!(open["service_us"]["min"].as_f64().unwrap() >= 1000.0);
+    }
+}
+
+#[test]
+fn a_rate_that_cannot_be_kept_is_called_overload() {
+    let folder = Folder::new("overload");
+    let server = FakeServer::start(&folder.0, Slow(Duration::from_millis(10)));
+    let mut plan = plan(&server.socket, "auto");
+    // Four connections answer 400 a second at the very most.
+    plan["load"]["arrival"] = json!({"kind": "open", "stages": [{"rate": 4000}]});
+    let done = done(&run(&plan));
+    let open = &done["open"];
+    assert_eq!(open["overloaded"], true, "{done}");
+    assert!(open["backlog_growth_per_s"].as_f64().unwrap() > 2000.0);
+    assert!(open["oldest_wait_s"].as_f64().unwrap() > 0.1);
+    let (response, service) = (
+        &done["latency_us"]["p99"],
+        open["service_us"]["p50"].as_f64().unwrap(),
+    );
+    assert!(response.as_f64().unwrap() > 5.0 * service);
+}
+
+#[test]
+fn think_time_paces_a_closed_loop() {
+    let folder = Folder::new("think");
+    let server = FakeServer::start(&folder.0, Torn(1000));
+    let mut plan = plan(&server.socket, "auto");
+    plan["load"]["arrival"] = json!({"kind": "closed", "think_s": 0.05});
+    let done = done(&run(&plan));
+    let events = done["events"].as_u64().unwrap();
+    // Four connections, 0.3 s, one event each 0.05 s and a bit.
+    assert!(events > 0 && events <= 28, "{events}");
+}
+
+#[test]
+fn connections_churn_and_idle_ones_only_stand() {
+    let folder = Folder::new("churn");
+    let server = FakeServer::start(&folder.0, Torn(1000));
+    let mut plan = plan(&server.socket, "auto");
+    plan["load"]["reconnect_every"] = json!(5);
+    plan["load"]["idle_connections"] = json!(3);
+    plan["load"]["storm"] = json!(true);
+    let done = done(&run(&plan));
+    assert_eq!(done["setup_connect_us"]["count"], 7);
+    let connects = done["connect_us"]["count"].as_u64().unwrap();
+    assert!(connects > 0);
+    assert!(server.connections() as u64 >= 7 + connects);
+    assert_eq!(
+        (&done["reconnects"], &done["errors"]),
+        (&json!(0), &json!([]))
+    );
+    // Each connection had five events, the ones in progress at the edges fewer.
+    let events = done["events"].as_u64().unwrap();
+    assert!(
+        events.abs_diff(connects * 5) <= 40,
+        "{events} events, {connects} connects"
+    );
+}
+
+#[test]
+fn an_answer_that_takes_too_long_costs_the_connection() {
+    let folder = Folder::new("too-long");
+    let server = FakeServer::start(&folder.0, Hang(10));
+    let mut plan = plan(&server.socket, "auto");
+    plan["load"]["answer_timeout_s"] = json!(0.05);
+    let done = done(&run(&plan));
+    assert!(done["reconnects"].as_u64().unwrap() > 0);
+    let error = &done["errors"][0];
+    assert!(
+        error["message"]
+            .as_str()
+            .unwrap()
+            .contains("no answer within 0.05 s"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_run_of_so_many_events_has_so_many() {
+    for (threads, arrival) in [
+        (1, json!({"kind": "closed"})),
+        (3, json!({"kind": "closed"})),
+        (2, json!({"kind": "open", "stages": [{"rate": 100_000}]})),
+    ] {
+        let folder = Folder::new(&format!("events-{threads}"));
+        let server = FakeServer::start(&folder.0, Torn(1000));
+        let mut plan = plan(&server.socket, "auto");
+        plan["load"]["warmup_s"] = json!(0);
+        plan["load"]["measure_s"] = json!(600);
+        plan["load"]["events"] = json!(101);
+        plan["load"]["threads"] = json!(threads);
+        plan["load"]["arrival"] = arrival;
+        let done = done(&run(&plan));
+        assert_eq!(
+            (&done["events"], &done["ended"]),
+            (&json!(101), &json!("events"))
+        );
+    }
+}

@@ -1,0 +1,86 @@
+//! Runs the program with a plan, and reads what it wrote.
+
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_contend-load");
+pub const ENGINES: [&str; 2] = ["epoll", "auto"];
+
+/// A folder that goes with the test.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("contend-load-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn plan(socket: &Path, engine: &str) -> Value {
+    json!({
+        "version": 1,
+        "server": {"socket": socket, "connect_timeout_s": 1.0},
+        "workload": {"kind": "point_select", "rows": 1000},
+        "load": {
+            "connections": 4, "warmup_s": 0.05, "measure_s": 0.3, "interval_s": 0.1,
+            "engine": engine,
+        },
+        "seed": 7,
+    })
+}
+
+pub fn run(plan: &Value) -> Output {
+    let mut child = Command::new(PROGRAM)
+        .args(["run", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(plan.to_string().as_bytes())
+        .unwrap();
+    child.wait_with_output().unwrap()
+}
+
+pub fn lines(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The last line, which must be `done`.
+pub fn done(output: &Output) -> Value {
+    let lines = lines(output);
+    let last = lines.last().expect("no line at all").clone();
+    assert_eq!(
+        last["type"],
+        "done",
+        "{last}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(output.status.code(), Some(0));
+    last
+}
+
+/// The failure of a run that must not have gone well.
+pub fn failure(output: &Output) -> Value {
+    let last = lines(output).last().expect("no line at all").clone();
+    assert_eq!(last["type"], "error", "{last}");
+    assert_eq!(output.status.code(), Some(1));
+    last
+}
