@@ -64,7 +64,17 @@ impl<'p> Cursor<'p> {
     }
 
     /// A length-encoded integer. 0xFB (NULL) and 0xFF (error) are no integers.
+    #[inline]
     pub fn lenenc(&mut self, what: &'static str) -> Result<u64, WireError> {
+        // Nearly all are short, and the rest need not be part of the request loop.
+        if let [short @ 0..=0xfa, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Ok(u64::from(*short));
+        }
+        self.long_lenenc(what)
+    }
+
+    fn long_lenenc(&mut self, what: &'static str) -> Result<u64, WireError> {
         match self.u8(what)? {
             short @ 0..=0xfa => Ok(u64::from(short)),
             0xfc => Ok(u64::from(self.u16(what)?)),

@@ -59,26 +59,57 @@ impl Statement {
                 values.len()
             )));
         }
-        let rebind = self.learn(values.clone()) || !self.types_sent;
+        let start = out.len();
+        if self.types_sent && self.put_values(out, values.clone()) {
+            return Ok(());
+        }
+        // The first time, or a value of another type has come.
+        out.truncate(start);
+        self.learn(values.clone());
+        self.types_sent = false;
+        self.put_values(out, values);
+        self.types_sent = true;
+        Ok(())
+    }
+
+    /// Appends the command in one pass over the values. False, and a torn command: a value is not
+    /// of the type that the server was told.
+    #[inline]
+    fn put_values<'v>(
+        &self,
+        out: &mut Vec<u8>,
+        values: impl ExactSizeIterator<Item = Value<'v>>,
+    ) -> bool {
+        let mut fits = true;
         put_packet(out, 0, |out| {
-            out.push(COM_STMT_EXECUTE);
-            out.extend_from_slice(&self.id.to_le_bytes());
+            let [a, b, c, d] = self.id.to_le_bytes();
             // No cursor, and the iteration count, which is always one.
-            out.extend_from_slice(&[0, 1, 0, 0, 0]);
+            out.extend_from_slice(&[COM_STMT_EXECUTE, a, b, c, d, 0, 1, 0, 0, 0]);
             if self.types.is_empty() {
                 return;
             }
-            put_nulls(out, values.clone());
-            out.push(u8::from(rebind));
-            if rebind {
+            let nulls = out.len();
+            out.resize(nulls + self.types.len().div_ceil(8), 0);
+            out.push(u8::from(!self.types_sent));
+            if !self.types_sent {
                 out.extend_from_slice(self.types.as_flattened());
             }
-            for value in values {
-                value.put(out);
+            for (at, (value, known)) in values.zip(&self.types).enumerate() {
+                match value.announced() {
+                    Some(announced) if announced == *known => value.put(out),
+                    Some(_) => {
+                        fits = false;
+                        return;
+                    }
+                    None => {
+                        if let Some(bits) = out.get_mut(nulls + at / 8) {
+                            *bits |= 1 << (at % 8);
+                        }
+                    }
+                }
             }
         });
-        self.types_sent = true;
-        Ok(())
+        fits
     }
 
     /// Appends MariaDB's COM_STMT_BULK_EXECUTE: the statement once for each row of `values`,
@@ -145,22 +176,6 @@ impl Statement {
             }
         }
         changed
-    }
-}
-
-/// One bit a value, set where it is NULL.
-fn put_nulls<'v>(out: &mut Vec<u8>, values: impl Iterator<Item = Value<'v>>) {
-    let (mut bits, mut filled) = (0u8, 0);
-    for value in values {
-        bits |= u8::from(matches!(value, Value::Null)) << filled;
-        filled += 1;
-        if filled == 8 {
-            out.push(bits);
-            (bits, filled) = (0, 0);
-        }
-    }
-    if filled > 0 {
-        out.push(bits);
     }
 }
 
@@ -245,8 +260,10 @@ mod tests {
     #[test]
     fn the_null_bitmap_has_a_byte_for_eight() {
         let mut out = Vec::new();
-        put_nulls(&mut out, [Value::Null; 9].into_iter());
-        assert_eq!(out, [0xff, 0x01]);
+        let mut values = [Value::Null; 9];
+        values[3] = Value::Int32(1);
+        statement(9).execute(&mut out, &values).unwrap();
+        assert_eq!(out.get(14..17), Some(&b"\xf7\x01\x01"[..]));
     }
 
     #[test]

@@ -163,6 +163,8 @@ impl AnswerReader {
                 match self.phase {
                     Phase::Done => break State::Done,
                     Phase::Infile => break State::LocalInfile,
+                    Phase::Rows => rest = self.pass_rows(rest),
+                    Phase::Columns(left) => rest = self.pass_columns(rest, left),
                     _ => {}
                 }
             }
@@ -189,6 +191,25 @@ impl AnswerReader {
             consumed: bytes.len() - rest.len(),
             state,
         })
+    }
+
+    /// Passes over rows that are whole: most packets of most answers.
+    #[inline]
+    fn pass_rows<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let (passed, rest) = pass_whole(bytes, self.sequence, u64::MAX, 0xfe);
+        self.summary.rows += passed;
+        self.sequence = self.sequence.wrapping_add(passed as u8);
+        rest
+    }
+
+    /// Passes over definitions that are whole. The last one, after which something else comes,
+    /// is left to the rules.
+    #[inline]
+    fn pass_columns<'b>(&mut self, bytes: &'b [u8], left: u32) -> &'b [u8] {
+        let (passed, rest) = pass_whole(bytes, self.sequence, u64::from(left) - 1, 0xff);
+        self.phase = Phase::Columns(left - passed as u32);
+        self.sequence = self.sequence.wrapping_add(passed as u8);
+        rest
     }
 
     /// Reads one whole packet and names it. The caller's frame reader checks sequence numbers.
@@ -406,6 +427,29 @@ impl AnswerReader {
     fn has_marks(&self) -> bool {
         !self.capabilities.has(Capabilities::DEPRECATE_EOF)
     }
+}
+
+/// Passes over at most `count` whole packets of one frame that begin below `special`. Returns
+/// how many there were, and what is left; anything out of the ordinary is left.
+#[inline]
+fn pass_whole(bytes: &[u8], sequence: u8, count: u64, special: u8) -> (u64, &[u8]) {
+    let mut rest = bytes;
+    let mut passed = 0;
+    while passed < count {
+        let Some((head, after)) = rest.split_first_chunk::<HEADER_BYTES>() else {
+            break;
+        };
+        let (length, number) = header(*head);
+        let ordinary = after.first().is_some_and(|first| *first < special)
+            && number == sequence.wrapping_add(passed as u8)
+            && length.wrapping_sub(1) < PAYLOAD_MAX - 1;
+        let Some(next) = after.get(length..).filter(|_| ordinary) else {
+            break;
+        };
+        passed += 1;
+        rest = next;
+    }
+    (passed, rest)
 }
 
 /// Reads an EOF packet: warnings and status flags.
