@@ -64,11 +64,7 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
         .unwrap_or_else(|| threads::for_connections(load.connections));
     Ok(Job {
         setup: Setup {
-            options: Options {
-                database: server.database.clone(),
-                unix_socket: matches!(address, Address::Unix(_)),
-                ..Options::default()
-            },
+            options: Options::from_plan(server).map_err(|error| format!("server: {error}"))?,
             address,
             more_addresses: Vec::new(),
             credentials: Credentials {

@@ -11,7 +11,7 @@ use crate::outcome::Failure;
 use crate::plan::Compression;
 use crate::wire::{
     Agreed, AnswerReader, Channel, Credentials, Event, FrameReader, Login, Options, Reply, Summary,
-    TextRow, command,
+    TextRow, command, sequence_after,
 };
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -156,10 +156,12 @@ impl Connection {
     /// # Errors
     /// The server is gone.
     pub fn begin(&mut self, sql: &str, patience: Patience<'_>) -> Result<(), Failure> {
-        self.answer.expect(Reply::Results);
-        self.frames.expect_sequence(1);
         self.packets.clear();
         command::query(&mut self.packets, sql.as_bytes());
+        let sequence = sequence_after(&self.packets);
+        self.answer.expect(Reply::Results);
+        self.answer.expect_sequence(sequence);
+        self.frames.expect_sequence(sequence);
         self.say(true, patience)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::wire::{
     Agreed, AnswerReader, Capabilities, Channel, Login, Prepared, ServerError, State, Summary,
-    WireError, command,
+    WireError, command, sequence_after,
 };
 use crate::workload::{Reply, Request};
 
@@ -112,6 +112,7 @@ impl Link {
         packets: &'a [u8],
         spare: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], WireError> {
+        self.reader.expect_sequence(sequence_after(packets));
         if self.channel.is_plain() {
             return Ok(packets);
         }

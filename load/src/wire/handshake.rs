@@ -62,8 +62,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// What the plan asks for. The TLS settings are read apart, once for all connections.
-    pub fn from_plan(server: &Server, tls: Option<Arc<TlsConfig>>) -> Result<Self, WireError> {
+    /// What the plan asks for. Reads the files that its TLS settings name, so make them once and
+    /// clone them for each connection.
+    pub fn from_plan(server: &Server) -> Result<Self, WireError> {
+        let host = server.host.as_deref().unwrap_or("localhost");
         Ok(Self {
             database: server.database.clone(),
             charset: Charset::named(&server.charset)?,
@@ -71,7 +73,7 @@ impl Options {
             local_infile: server.local_infile,
             cache_metadata: server.cache_metadata,
             compression: server.compression,
-            tls,
+            tls: TlsConfig::from_plan(&server.tls, host)?,
             ..Self::default()
         })
     }

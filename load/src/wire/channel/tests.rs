@@ -314,7 +314,13 @@ fn settings_that_cannot_work_are_ours() {
             "cannot read",
         ),
         (
-            with(TlsMode::Required, None, None, None, "not a host"),
+            with(
+                TlsMode::VerifyIdentity,
+                Some(&ca.0),
+                None,
+                None,
+                "not a host",
+            ),
             "not a host",
         ),
     ] {
