@@ -73,9 +73,7 @@ def test_a_level_that_is_no_value_of_its_option(lab: Lab) -> None:
         pytest.param(["--resume", "nowhere"], "no run folder nowhere", id="resume"),
     ],
 )
-def test_a_command_line_that_cannot_be_done(
-    lab: Lab, arguments: list[str], words: str
-) -> None:
+def test_a_command_line_that_cannot_be_done(lab: Lab, arguments: list[str], words: str) -> None:
     done = lab.contend("run", *arguments)
     assert done.returncode == 2, done.stderr
     assert words in done.stderr
@@ -172,8 +170,7 @@ class TestDiskFull:
     def with_small_estimates(self, lab: Lab) -> str:
         """A load that begins though it cannot fit: the estimate is wrong."""
         (lab.folder / "sitecustomize.py").write_text(
-            "from contend.datasets import build\n"
-            "build.require_room = lambda *_arguments: None\n"
+            "from contend.datasets import build\nbuild.require_room = lambda *_arguments: None\n"
         )
         return f"{lab.environment['PYTHONPATH']}:{lab.folder}"
 
@@ -184,7 +181,9 @@ def test_results_that_cannot_be_stored(lab: Lab, small_disk: Path) -> None:
     process = lab.start("run", lab.file, "--server", lab.server, "--out", out)
     while not (out / "results.sqlite").exists() and process.poll() is None:
         pass
-    subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=64K"], capture_output=True, check=False)
+    subprocess.run(
+        ["dd", "if=/dev/zero", f"of={filler}", "bs=64K"], capture_output=True, check=False
+    )
     _out, err = process.communicate()
     assert process.returncode == 1
     assert "Traceback" not in err

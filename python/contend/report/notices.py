@@ -29,7 +29,7 @@ def warnings_of(study: Study, comparisons: Sequence[CellComparison]) -> tuple[No
         Notice(
             code=code,
             message=_one_of([message for _, message in group]),
-            cells=_cells(record for record, _ in group),
+            cells=_cells(study, (record for record, _ in group)),
             runs=len({record.run for record, _ in group}),
             planned_runs=runs,
         )
@@ -51,7 +51,7 @@ def failures_of(study: Study) -> tuple[Notice, ...]:
             message += " (measured at a later attempt)"
         gathered[record.status, message].append(record)
     return tuple(
-        Notice(status, message, _cells(group), len(group), len(study.meta.planned))
+        Notice(status, message, _cells(study, group), len(group), len(study.meta.planned))
         for (status, message), group in gathered.items()
     )
 
@@ -80,7 +80,7 @@ def _query_errors(study: Study) -> list[Notice]:
         Notice(
             code=_COUNTED_HERE,
             message=f"{sum(count for _, count in group)} queries ended in {text}",
-            cells=_cells(record for record, _ in group),
+            cells=_cells(study, (record for record, _ in group)),
             runs=len(group),
             planned_runs=len(study.measured),
         )
@@ -121,5 +121,7 @@ def _one_of(messages: Sequence[str]) -> str:
     return messages[0] if len(set(messages)) == 1 else f"for example, {messages[0]}"
 
 
-def _cells(records: Iterable[RunRecord]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(cell_phrase(record.cell) for record in records))
+def _cells(study: Study, records: Iterable[RunRecord]) -> tuple[str, ...]:
+    """The cells of some runs in words; all of them are not listed one by one."""
+    cells = tuple(dict.fromkeys(cell_phrase(record.cell) for record in records))
+    return ("every cell measured",) if len(cells) == len(study.by_cell) > 1 else cells

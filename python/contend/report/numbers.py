@@ -61,7 +61,13 @@ def share_text(estimate: Estimate) -> str:
     if not math.isfinite(half):
         return f"{estimate.mean * 100:.1f} % {UNKNOWN}"
     places = max(1, min(2, _places_for(half))) if half > 0 else 1
-    return f"{estimate.mean * 100:.{places}f} % ±{half:.{places}f}"
+    return f"{estimate.mean * 100:.{places}f} % {error_text(half, places)}"
+
+
+def error_text(half: float, places: int) -> str:
+    """`±0.3`; an error that rounds to nothing is not shown as none."""
+    least = 10.0**-places
+    return f"±<{least:.{places}f}" if 0 < half < least / 2 else f"±{half:.{places}f}"
 
 
 def half_of(estimate: Estimate) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from contend.report.causes.base import Explanation
 from contend.report.host_facts import fact, fact_text, flat, host_groups
 from contend.report.labels import cell_phrase
@@ -32,12 +34,20 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
         format_size(memory) if memory else "",
     ]
     found = [
-        ("Server", server.get("version", study.experiment.base.server.kind)),
+        ("Server", _server_name(server, study.experiment.base.server.kind)),
         ("Data", f"{dataset.get('engine', data.engine)}, {format_count(data.rows)} rows"),
         ("Machine", ", ".join(part for part in machine if part)),
         ("Measured", _begun(study)),
     ]
     return tuple((name, text) for name, text in found if text)
+
+
+def _server_name(server: Mapping[str, str], planned_kind: str) -> str:
+    """`MariaDB 10.11.19`, whether or not the version says so itself."""
+    kind = server.get("kind", planned_kind)
+    name = {"mariadb": "MariaDB", "mysql": "MySQL"}.get(kind, kind)
+    version = server.get("version", "").removesuffix(f"-{name}")
+    return f"{name} {version}".strip()
 
 
 def _begun(study: Study) -> str:

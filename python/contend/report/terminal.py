@@ -133,7 +133,7 @@ def _answer(report: Report, out: _Out) -> None:
         out.line(f"It stopped before its end; `contend run --resume {report.path}` goes on.")
     noticed = notices_text(report)
     if noticed:
-        out.line(f"{noticed} What they say is at the end.", "yellow")
+        out.line(f"{noticed} See the end.", "yellow")
 
 
 def _gains(report: Report, out: _Out) -> None:

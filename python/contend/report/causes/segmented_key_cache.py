@@ -16,7 +16,7 @@ from contend.report.causes.base import Explanation
 from contend.report.charts.shares import shares_chart
 from contend.report.labels import level_phrase
 from contend.report.model import Cause, CellComparison, Chart, Layout, Panel, TextTable
-from contend.report.numbers import UNKNOWN, estimate_text, gain_text, share_text
+from contend.report.numbers import UNKNOWN, error_text, estimate_text, gain_text, share_text
 from contend.report.roles import Roles
 from contend.report.study import Study
 from contend.spec import Level
@@ -49,7 +49,7 @@ class _Visits:
             return f"+{self.ceiling_percent:.0f} {UNKNOWN}"
         half = (1 / low - 1 / high) / 2 * 100
         places = 0 if half >= 0.95 else 1
-        return f"+{self.ceiling_percent:.{places}f} ±{half:.{places}f}"
+        return f"+{self.ceiling_percent:.{places}f} {error_text(half, places)}"
 
 
 class SegmentedKeyCache(Explanation):

@@ -32,7 +32,7 @@ def shares_chart(
                 "field": "rank",
                 "type": "ordinal",
                 "title": f"{noun}s, the most visited first",
-                "axis": {"labelOverlap": True, "labelAngle": 0},
+                "axis": {"values": _ticks(len(ordered)), "labelAngle": 0},
             },
             "y": {"field": "percent", "type": "quantitative", "title": "share of visits, %"},
             "tooltip": [
@@ -61,3 +61,9 @@ def shares_chart(
             "layer": [bars, line],
         },
     )
+
+
+def _ticks(count: int) -> list[int]:
+    """The first, and about four more, evenly spaced."""
+    step = max(1, round(count / 4))
+    return [1, *range(step, count + 1, step)] if step > 1 else list(range(1, count + 1))
