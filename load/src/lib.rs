@@ -1,7 +1,7 @@
 //! `contend-load`: one plan in (JSON), outcomes out (JSON lines).
 //!
 //! Rooms, and who may use whom (a house test reads the `use` lines):
-//! `plan outcome random` ← `wire arrival record` ← `workload fill lua` ← `drive` ← `cli`.
+//! `plan outcome random` ← `wire arrival record` ← `workload fill lua serve` ← `drive` ← `cli`.
 
 pub mod arrival;
 pub mod cli;
@@ -11,5 +11,6 @@ pub mod outcome;
 pub mod plan;
 pub mod random;
 pub mod record;
+pub mod serve;
 pub mod wire;
 pub mod workload;

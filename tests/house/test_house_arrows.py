@@ -54,14 +54,15 @@ RUST_ARROWS: dict[str, set[str]] = {
     "record": {"plan", "outcome"},
     "workload": {"plan", "outcome", "random", "wire", "arrival", "record"},
     "fill": {"plan", "outcome", "random", "wire"},
+    "serve": {"plan", "outcome", "random", "wire"},
     "lua": {"plan", "outcome", "random", "wire", "arrival", "record", "workload"},
     "drive": {
         *("plan", "outcome", "random", "wire", "arrival", "record"),
-        *("workload", "fill", "lua"),
+        *("workload", "fill", "lua", "serve"),
     },
     "cli": {
         *("plan", "outcome", "random", "wire", "arrival", "record"),
-        *("workload", "fill", "lua", "drive"),
+        *("workload", "fill", "lua", "serve", "drive"),
     },
 }
 

@@ -5,6 +5,7 @@
 //! [`Command`].
 
 mod fill;
+mod null_server;
 mod output;
 mod plan_file;
 mod run;
@@ -25,6 +26,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Fill(Box<fill::Arguments>),
+    NullServer(null_server::Arguments),
     Run(run::Arguments),
     Schema(schema::Arguments),
 }
@@ -34,6 +36,7 @@ pub fn main() -> ExitCode {
     // clap leaves with 0 after help and version, and with 2 where the request is wrong.
     match Arguments::parse().command {
         Command::Fill(arguments) => fill::main(&arguments),
+        Command::NullServer(arguments) => null_server::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
     }

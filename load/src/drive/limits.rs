@@ -36,6 +36,22 @@ pub fn make_room_for(connections: u64) -> Result<(), TooFewFiles> {
     Ok(())
 }
 
+/// Raises the soft limit to the hard one, for a process that cannot know how many will come.
+pub fn make_all_the_room() {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the pointers are to a live local.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            // Where it is refused the limit stays as it was, and is met when it is met.
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
 /// Why there is no room for so many connections.
 #[derive(Debug, thiserror::Error)]
 pub enum TooFewFiles {

@@ -12,6 +12,7 @@ pub mod fill;
 mod idle;
 pub mod limits;
 pub mod link;
+pub mod null_server;
 pub mod pace;
 pub mod run;
 pub mod seat;

@@ -1,0 +1,128 @@
+//! A server without a database: sockets and threads around the answers of the `serve` room.
+//!
+//! One thread accepts and hands each client to the next worker; a worker has its own engine, its
+//! own answers and its own clients, so between two requests nothing is shared. It is there to be
+//! cheaper than any server: what a client reaches against it is the client's own limit.
+
+mod door;
+mod worker;
+
+pub use door::Listening;
+
+use super::engine::Epoll;
+use super::failure;
+use super::limits;
+use super::wait::any_ready;
+use crate::outcome::Failure;
+use crate::serve::{Canned, Pace, ServiceTime, Stalls};
+use door::Doors;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use worker::{Inbox, Worker};
+
+/// How often it is looked whether to stop.
+const STOPPED_YET_EVERY: Duration = Duration::from_millis(50);
+
+/// What to serve, where.
+#[derive(Clone, Debug)]
+pub struct Service {
+    pub socket: Option<PathBuf>,
+    /// On the loopback address only; 0 takes a free port.
+    pub port: Option<u16>,
+    pub threads: u32,
+    pub time: ServiceTime,
+    pub stalls: Option<Stalls>,
+    pub seed: u64,
+}
+
+/// What was served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    pub connections: u64,
+    pub queries: u64,
+}
+
+/// Serves until `stop` is raised. `ready` is told where, once clients can come.
+///
+/// # Errors
+/// The places to listen at cannot be had.
+pub fn serve(
+    service: &Service,
+    ready: &mut dyn FnMut(&Listening),
+    stop: &AtomicBool,
+) -> Result<Served, Failure> {
+    // As many clients as may come; what the hard limit refuses is seen when they do.
+    limits::make_all_the_room();
+    let doors = Doors::open(service)?;
+    let begun_ns = super::clock::now_ns();
+    let failed = |error: io::Error| failure::plain(format!("starting a worker: {error}"));
+    let mut inboxes = Vec::new();
+    let mut workers = Vec::new();
+    for number in 0..service.threads.max(1) {
+        let inbox = Arc::new(Inbox::new().map_err(failed)?);
+        let pace = Pace::new(
+            service.time,
+            service.stalls,
+            begun_ns,
+            service.seed,
+            u64::from(number),
+        );
+        let worker = Worker::<Epoll, Canned>::new(Arc::clone(&inbox), Canned::default, pace)
+            .map_err(failed)?;
+        inboxes.push(inbox);
+        workers.push(worker);
+    }
+    let threads: Vec<_> = workers
+        .into_iter()
+        .enumerate()
+        .map(|(number, worker)| {
+            std::thread::Builder::new()
+                .name(format!("null-{number}"))
+                .spawn(move || worker.run())
+        })
+        .collect::<io::Result<_>>()
+        .map_err(failed)?;
+    ready(doors.listening());
+    let connections = accept(&doors, &inboxes, stop);
+    for inbox in &inboxes {
+        inbox.close();
+    }
+    let queries = threads
+        .into_iter()
+        // A worker that panicked has no count to give.
+        .map(|thread| thread.join().unwrap_or(0))
+        .sum();
+    Ok(Served {
+        connections,
+        queries,
+    })
+}
+
+/// Takes clients in and hands them round. Returns how many there were.
+fn accept(doors: &Doors, inboxes: &[Arc<Inbox>], stop: &AtomicBool) -> u64 {
+    let watched: Vec<_> = doors
+        .sockets()
+        .map(|socket| (socket.as_raw_fd(), libc::POLLIN))
+        .collect();
+    let mut count = 0u64;
+    while !stop.load(Ordering::Relaxed) {
+        if !any_ready(&watched, STOPPED_YET_EVERY) {
+            continue;
+        }
+        for socket in doors.sockets() {
+            while let Some(client) = door::admit(socket) {
+                let number = u32::try_from(count % u64::from(u32::MAX)).unwrap_or(0) + 1;
+                let place = usize::try_from(count).unwrap_or(0) % inboxes.len().max(1);
+                if let Some(inbox) = inboxes.get(place) {
+                    inbox.put(number, client);
+                }
+                count += 1;
+            }
+        }
+    }
+    count
+}

@@ -1,0 +1,272 @@
+//! One thread of the server: its clients, their requests, the answers that wait for their time.
+
+use crate::drive::clock::now_ns;
+use crate::drive::engine::{Engine, Event};
+use crate::drive::timers::Timers;
+use crate::serve::{Answer, Heard, Pace, Session};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A client that sends more than this without a whole packet is no client.
+const TAIL_BYTES_MAX: usize = 17 << 20;
+
+/// Where the accepting thread leaves clients.
+pub struct Inbox {
+    clients: Mutex<Vec<(u32, OwnedFd)>>,
+    closed: AtomicBool,
+    bell: OwnedFd,
+}
+
+impl Inbox {
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no pointers; the result is checked.
+        let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if bell < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self {
+            clients: Mutex::new(Vec::new()),
+            closed: AtomicBool::new(false),
+            // SAFETY: the descriptor was just made and nobody else has it.
+            bell: unsafe { OwnedFd::from_raw_fd(bell) },
+        })
+    }
+
+    pub fn put(&self, number: u32, client: OwnedFd) {
+        self.clients
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((number, client));
+        self.ring();
+    }
+
+    /// No more clients come, and those that are there are sent away.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.ring();
+    }
+
+    fn ring(&self) {
+        let one = 1u64;
+        // SAFETY: an eventfd takes eight bytes, the pointer is to a live local of that size.
+        // It only refuses when it is rung already.
+        unsafe {
+            libc::write(
+                self.bell.as_raw_fd(),
+                (&raw const one).cast(),
+                size_of::<u64>(),
+            );
+        }
+    }
+
+    fn take(&self) -> Vec<(u32, OwnedFd)> {
+        std::mem::take(&mut self.clients.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+struct Client<S> {
+    session: Session<S>,
+    /// The beginning of a packet whose end has not come.
+    tail: Vec<u8>,
+    /// Answers that wait, each with its time; in order.
+    held: VecDeque<(u64, Vec<u8>)>,
+}
+
+pub struct Worker<E, A: Answer> {
+    engine: Option<E>,
+    inbox: Arc<Inbox>,
+    make_answers: fn() -> A,
+    pace: Pace,
+    clients: Vec<Option<Client<A::Statement>>>,
+    free: Vec<usize>,
+    timers: Timers,
+    queries: u64,
+}
+
+impl<E: Engine + Send, A: Answer> Worker<E, A> {
+    pub fn new(inbox: Arc<Inbox>, make_answers: fn() -> A, pace: Pace) -> io::Result<Self> {
+        let engine = E::new(0, inbox.bell.try_clone()?)?;
+        Ok(Self {
+            engine: Some(engine),
+            inbox,
+            make_answers,
+            pace,
+            clients: Vec::new(),
+            free: Vec::new(),
+            timers: Timers::default(),
+            queries: 0,
+        })
+    }
+
+    /// Serves until the inbox is closed; returns the number of answers.
+    pub fn run(mut self) -> u64 {
+        // Without this the kernel lets timers be late by up to 50 µs.
+        // SAFETY: no pointers.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        let Some(mut engine) = self.engine.take() else {
+            return 0;
+        };
+        let mut answers = (self.make_answers)();
+        let mut out = Vec::new();
+        while !self.inbox.closed.load(Ordering::Relaxed) {
+            let timeout_ns = self
+                .timers
+                .next_ns()
+                .map(|at_ns| at_ns.saturating_sub(now_ns()));
+            // A wait that fails has no events; what is wrong shows again with the next.
+            let events = engine.wait(timeout_ns).unwrap_or(0);
+            for place in 0..events {
+                out.clear();
+                let (token, stays) = match engine.event(place) {
+                    (token, Event::Bytes(bytes)) => {
+                        (token, self.hear(token, bytes, &mut answers, &mut out))
+                    }
+                    (token, Event::Closed(_)) => (token, false),
+                    (_, Event::Woken) => {
+                        self.welcome(&mut engine);
+                        continue;
+                    }
+                    (_, Event::Connected | Event::Nothing) => continue,
+                };
+                if !out.is_empty() {
+                    engine.send(token, &out);
+                }
+                if !stays {
+                    self.dismiss(token, &mut engine);
+                }
+            }
+            self.send_due(&mut engine);
+        }
+        self.queries
+    }
+
+    /// Takes in the clients that came.
+    fn welcome(&mut self, engine: &mut E) {
+        for (number, socket) in self.inbox.take() {
+            let token = self.free.pop().unwrap_or(self.clients.len());
+            if token == self.clients.len() {
+                self.clients.push(None);
+            }
+            let mut greeting = Vec::new();
+            let client = Client {
+                session: Session::greet(number, &mut greeting),
+                tail: Vec::new(),
+                held: VecDeque::new(),
+            };
+            if engine.attach(token, socket, false).is_err() {
+                self.free.push(token);
+                continue;
+            }
+            if let Some(slot) = self.clients.get_mut(token) {
+                *slot = Some(client);
+            }
+            engine.send(token, &greeting);
+        }
+    }
+
+    fn dismiss(&mut self, token: usize, engine: &mut E) {
+        engine.detach(token);
+        if let Some(slot) = self.clients.get_mut(token)
+            && slot.take().is_some()
+        {
+            self.free.push(token);
+        }
+    }
+
+    /// Reads requests; false where the client is to go.
+    fn hear(&mut self, token: usize, bytes: &[u8], answers: &mut A, out: &mut Vec<u8>) -> bool {
+        let Some(Some(client)) = self.clients.get_mut(token) else {
+            return false;
+        };
+        if client.tail.is_empty() {
+            let left = client.read(token, bytes, answers, &mut self.pace, &mut self.timers, out);
+            let Some((left, answered)) = left else {
+                return false;
+            };
+            self.queries += answered;
+            client.tail.extend_from_slice(left);
+            return true;
+        }
+        client.tail.extend_from_slice(bytes);
+        let tail = std::mem::take(&mut client.tail);
+        let left = client.read(token, &tail, answers, &mut self.pace, &mut self.timers, out);
+        let Some((left, answered)) = left else {
+            return false;
+        };
+        self.queries += answered;
+        let read = tail.len() - left.len();
+        client.tail = tail;
+        client.tail.drain(..read);
+        if client.tail.is_empty() {
+            // Ten thousand idle clients shall not keep what one long packet took.
+            client.tail = Vec::new();
+        }
+        client.tail.len() <= TAIL_BYTES_MAX
+    }
+
+    fn send_due(&mut self, engine: &mut E) {
+        let Some(next_ns) = self.timers.next_ns() else {
+            return;
+        };
+        let now_ns = now_ns();
+        if next_ns > now_ns {
+            return;
+        }
+        while let Some((_, token, _)) = self.timers.pop_due(now_ns) {
+            // A client that left takes its answers along; another may sit in its place.
+            if let Some(Some(client)) = self.clients.get_mut(token)
+                && client
+                    .held
+                    .front()
+                    .is_some_and(|(at_ns, _)| *at_ns <= now_ns)
+                && let Some((_, answer)) = client.held.pop_front()
+            {
+                engine.send(token, &answer);
+            }
+        }
+    }
+}
+
+impl<S> Client<S> {
+    /// Reads all whole packets; gives the bytes left over and the number of answers, or none where
+    /// the client leaves.
+    #[inline]
+    fn read<'b, A: Answer<Statement = S>>(
+        &mut self,
+        token: usize,
+        bytes: &'b [u8],
+        answers: &mut A,
+        pace: &mut Pace,
+        timers: &mut Timers,
+        out: &mut Vec<u8>,
+    ) -> Option<(&'b [u8], u64)> {
+        let mut rest = bytes;
+        let mut answered = 0;
+        while !rest.is_empty() {
+            let start = out.len();
+            match self.session.hear(rest, answers, out) {
+                Heard::More { consumed } => {
+                    return Some((rest.get(consumed..)?, answered));
+                }
+                Heard::Settled { consumed } => rest = rest.get(consumed..)?,
+                Heard::Answered { consumed } => {
+                    rest = rest.get(consumed..)?;
+                    answered += 1;
+                    if !pace.is_none() {
+                        let answer = out.split_off(start);
+                        // Never before an answer to what was asked earlier.
+                        let earliest_ns = self.held.back().map_or(0, |(at_ns, _)| *at_ns);
+                        let at_ns = pace.leaves_ns(now_ns()).max(earliest_ns);
+                        self.held.push_back((at_ns, answer));
+                        timers.set(at_ns, token, 0);
+                    }
+                }
+                Heard::Left => return None,
+            }
+        }
+        Some((rest, answered))
+    }
+}

@@ -1,0 +1,396 @@
+//! One client's conversation: a greeting, a login that lets anybody in, commands.
+
+use super::reply::Reply;
+use super::{Answer, Refusal};
+use crate::wire::Capabilities;
+use crate::wire::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
+use crate::wire::status;
+
+/// As MariaDB presents itself; the name says that nothing is behind it.
+const VERSION: &[u8] = b"5.5.5-10.11.0-MariaDB-contend-null\0";
+const PLUGIN: &[u8] = b"mysql_native_password\0";
+/// Nothing is encrypted by it: whoever comes is let in.
+const NONCE: &[u8; 20] = b"contend-null-nonce--";
+/// Statements that one client may have prepared.
+const STATEMENTS_MAX: usize = 65_536;
+const LATIN1: u8 = 8;
+
+/// What a server without tables can do.
+fn capabilities() -> Capabilities {
+    Capabilities::LONG_FLAG
+        | Capabilities::CONNECT_WITH_DB
+        | Capabilities::LOCAL_FILES
+        | Capabilities::PROTOCOL_41
+        | Capabilities::TRANSACTIONS
+        | Capabilities::SECURE_CONNECTION
+        | Capabilities::MULTI_STATEMENTS
+        | Capabilities::MULTI_RESULTS
+        | Capabilities::PS_MULTI_RESULTS
+        | Capabilities::PLUGIN_AUTH
+        | Capabilities::CONNECT_ATTRS
+        | Capabilities::PLUGIN_AUTH_LENENC
+        | Capabilities::DEPRECATE_EOF
+}
+
+/// What the bytes of a client meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// A packet is not whole yet: so many bytes are done with, the rest must come again in front
+    /// of the bytes that follow.
+    More { consumed: usize },
+    /// One command was answered, in so many bytes; its answer may be held back for a while.
+    Answered { consumed: usize },
+    /// As `Answered`, but of the protocol's own: login, ping, prepare, close.
+    Settled { consumed: usize },
+    /// The client is leaving, or does not speak the protocol.
+    Left,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    LoggingIn,
+    Commands,
+    /// The client sends its file: lines so far.
+    File {
+        lines: u64,
+    },
+}
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct Session<S> {
+    phase: Phase,
+    client: Capabilities,
+    statements: Vec<Option<S>>,
+}
+
+impl<S> Session<S> {
+    /// A client has come: writes the greeting.
+    pub fn greet(connection_id: u32, out: &mut Vec<u8>) -> Self {
+        let offered = capabilities().0;
+        let [first, second] = [&NONCE[..8], &NONCE[8..]];
+        put_packet(out, 0, |out| {
+            out.push(10);
+            out.extend_from_slice(VERSION);
+            out.extend_from_slice(&connection_id.to_le_bytes());
+            out.extend_from_slice(first);
+            out.push(0);
+            out.extend_from_slice(&(offered as u16).to_le_bytes());
+            out.push(LATIN1);
+            out.extend_from_slice(&status::AUTOCOMMIT.to_le_bytes());
+            out.extend_from_slice(&((offered >> 16) as u16).to_le_bytes());
+            out.push(NONCE.len() as u8 + 1);
+            out.extend_from_slice(&[0; 6]);
+            out.extend_from_slice(&((offered >> 32) as u32).to_le_bytes());
+            out.extend_from_slice(second);
+            out.push(0);
+            out.extend_from_slice(PLUGIN);
+        });
+        Self {
+            phase: Phase::LoggingIn,
+            client: Capabilities::NONE,
+            statements: Vec::new(),
+        }
+    }
+
+    /// Reads at most one packet from the beginning of `bytes` and appends its answer to `out`.
+    #[inline]
+    pub fn hear<A: Answer<Statement = S>>(
+        &mut self,
+        bytes: &[u8],
+        answer: &mut A,
+        out: &mut Vec<u8>,
+    ) -> Heard {
+        let Some((head, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Heard::More { consumed: 0 };
+        };
+        let [a, b, c, sequence] = *head;
+        let length = u32::from_le_bytes([a, b, c, 0]) as usize;
+        let Some(packet) = rest.get(..length) else {
+            return Heard::More { consumed: 0 };
+        };
+        let consumed = HEADER_BYTES + length;
+        match self.phase {
+            Phase::File { lines } => self.file(packet, lines, sequence, consumed, out),
+            // Statements of benchmarks fit into one frame; what does not is no client of ours.
+            _ if length == PAYLOAD_MAX => Heard::Left,
+            Phase::LoggingIn => self.log_in(packet, sequence, consumed, out),
+            Phase::Commands => self.command(packet, answer, consumed, out),
+        }
+    }
+
+    fn log_in(&mut self, packet: &[u8], sequence: u8, consumed: usize, out: &mut Vec<u8>) -> Heard {
+        let Some((low, _)) = packet.split_first_chunk::<4>() else {
+            return Heard::Left;
+        };
+        let asked = Capabilities(u64::from(u32::from_le_bytes(*low)));
+        if !asked.has(Capabilities::PROTOCOL_41) {
+            return Heard::Left;
+        }
+        self.client = asked & capabilities();
+        self.phase = Phase::Commands;
+        Reply::new(out, sequence.wrapping_add(1), self.client, false).ok(0);
+        Heard::Settled { consumed }
+    }
+
+    fn file(
+        &mut self,
+        packet: &[u8],
+        lines: u64,
+        sequence: u8,
+        consumed: usize,
+        out: &mut Vec<u8>,
+    ) -> Heard {
+        if packet.is_empty() {
+            self.phase = Phase::Commands;
+            Reply::new(out, sequence.wrapping_add(1), self.client, false).ok(lines);
+            return Heard::Answered { consumed };
+        }
+        let more = packet.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.phase = Phase::File {
+            lines: lines + more,
+        };
+        Heard::Settled { consumed }
+    }
+
+    #[inline]
+    fn command<A: Answer<Statement = S>>(
+        &mut self,
+        packet: &[u8],
+        answer: &mut A,
+        consumed: usize,
+        out: &mut Vec<u8>,
+    ) -> Heard {
+        let Some((command, body)) = packet.split_first() else {
+            return Heard::Left;
+        };
+        let mut reply = Reply::new(out, 1, self.client, *command == 0x17);
+        match command {
+            // COM_STMT_EXECUTE
+            0x17 => {
+                match self.statement(body) {
+                    Some(Some(statement)) => {
+                        // The id is followed by flags and an iteration count.
+                        let values = body.get(9..).unwrap_or_default();
+                        answer.execute(statement, values, &mut reply);
+                    }
+                    _ => reply.error(&unknown_statement()),
+                }
+                Heard::Answered { consumed }
+            }
+            // COM_QUERY
+            0x03 => {
+                answer.query(body, &mut reply);
+                if reply.wants_file() {
+                    self.phase = Phase::File { lines: 0 };
+                    return Heard::Settled { consumed };
+                }
+                Heard::Answered { consumed }
+            }
+            // COM_STMT_PREPARE
+            0x16 => {
+                match answer.prepare(body) {
+                    Ok(statement) if self.statements.len() < STATEMENTS_MAX => {
+                        let (parameters, columns) = answer.shape(&statement);
+                        // Ids count from 1.
+                        let id = self.statements.len() as u32 + 1;
+                        reply.prepared(id, parameters, columns);
+                        self.statements.push(Some(statement));
+                    }
+                    Ok(_) => reply.error(&too_many_statements()),
+                    Err(refusal) => reply.error(&refusal),
+                }
+                Heard::Settled { consumed }
+            }
+            // COM_STMT_CLOSE and COM_STMT_SEND_LONG_DATA have no answer.
+            0x19 => {
+                if let Some(slot) = self.statement(body) {
+                    *slot = None;
+                }
+                Heard::Settled { consumed }
+            }
+            0x18 => Heard::Settled { consumed },
+            // COM_QUIT
+            0x01 => Heard::Left,
+            // COM_INIT_DB, COM_PING, COM_STMT_RESET, COM_SET_OPTION
+            0x02 | 0x0e | 0x1a | 0x1b => {
+                reply.ok(0);
+                Heard::Settled { consumed }
+            }
+            // COM_RESET_CONNECTION
+            0x1f => {
+                self.statements.clear();
+                reply.ok(0);
+                Heard::Settled { consumed }
+            }
+            _ => {
+                reply.error(&unknown_command());
+                Heard::Settled { consumed }
+            }
+        }
+    }
+
+    fn statement(&mut self, body: &[u8]) -> Option<&mut Option<S>> {
+        let id = u32::from_le_bytes(*body.first_chunk::<4>()?);
+        let place = usize::try_from(id).ok()?.checked_sub(1)?;
+        self.statements.get_mut(place)
+    }
+}
+
+fn unknown_command() -> Refusal {
+    Refusal {
+        code: 1047,
+        sqlstate: *b"08S01",
+        message: "Unknown command".to_owned(),
+    }
+}
+
+fn unknown_statement() -> Refusal {
+    Refusal {
+        code: 1243,
+        sqlstate: *b"HY000",
+        message: "Unknown prepared statement handler".to_owned(),
+    }
+}
+
+fn too_many_statements() -> Refusal {
+    Refusal {
+        code: 1461,
+        sqlstate: *b"42000",
+        message: format!("A session prepares at most {STATEMENTS_MAX} statements here"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::serve::Canned;
+    use crate::wire::{
+        AnswerReader, Credentials, Login, Options, Reply as Due, State, Statement, Value, command,
+    };
+    use proptest::prelude::*;
+
+    /// A session and our own client, both logged in, with the client's capabilities.
+    fn met(deprecate_eof: bool) -> (Session<<Canned as Answer>::Statement>, Capabilities) {
+        let (mut to_client, mut to_server) = (Vec::new(), Vec::new());
+        let mut session = Session::greet(7, &mut to_client);
+        let options = Options {
+            deprecate_eof,
+            local_infile: true,
+            ..Options::default()
+        };
+        let mut login = Login::new(Credentials::default(), options);
+        for _ in 0..5 {
+            let opened = login.receive(&to_client, &mut to_server).unwrap();
+            if let Some(opened) = opened {
+                assert_eq!(opened.agreed.connection_id, 7);
+                return (session, opened.agreed.capabilities);
+            }
+            to_client.clear();
+            session.hear(&to_server, &mut Canned::default(), &mut to_client);
+            to_server.clear();
+        }
+        panic!("no login");
+    }
+
+    #[test]
+    fn our_client_prepares_executes_and_queries() {
+        for deprecate_eof in [false, true] {
+            let (mut session, capabilities) = met(deprecate_eof);
+            let mut canned = Canned::default();
+            let mut reader = AnswerReader::new(capabilities);
+            let mut ask = |due: Due, request: &[u8]| {
+                let mut out = Vec::new();
+                let heard = session.hear(request, &mut canned, &mut out);
+                assert!(!matches!(heard, Heard::More { .. } | Heard::Left));
+                reader.expect(due);
+                assert_eq!(reader.feed(&out).unwrap().state, State::Done);
+                (
+                    reader.prepared(),
+                    *reader.summary(),
+                    reader.error().cloned(),
+                )
+            };
+            let mut request = Vec::new();
+            command::prepare(&mut request, b"SELECT c FROM sbtest WHERE id IN (?, ?)");
+            let prepared = ask(Due::Prepare, &request).0.unwrap();
+            assert_eq!((prepared.parameters, prepared.columns), (2, 1));
+            let mut statement = Statement::new(prepared);
+            for _ in 0..2 {
+                request.clear();
+                let values = [Value::Int32(1), Value::Int32(2)];
+                statement.execute(&mut request, &values).unwrap();
+                assert_eq!(ask(Due::Results, &request).1.rows, 2);
+            }
+            request.clear();
+            command::query(&mut request, b"SELECT id, c FROM sbtest WHERE id = 5");
+            assert_eq!(ask(Due::Results, &request).1.rows, 1);
+            request.clear();
+            command::ping(&mut request);
+            assert!(ask(Due::Results, &request).2.is_none());
+            request.clear();
+            command::reset_connection(&mut request);
+            ask(Due::Results, &request);
+            request.clear();
+            statement
+                .execute(&mut request, &[Value::Int32(1), Value::Int32(2)])
+                .unwrap();
+            assert_eq!(ask(Due::Results, &request).2.unwrap().code, 1243);
+        }
+    }
+
+    #[test]
+    fn a_local_file_s_lines_are_counted() {
+        let (mut session, capabilities) = met(true);
+        let mut canned = Canned::default();
+        let mut reader = AnswerReader::new(capabilities);
+        let (mut request, mut out) = (Vec::new(), Vec::new());
+        command::query(&mut request, b"LOAD DATA LOCAL INFILE 'x' INTO TABLE t");
+        session.hear(&request, &mut canned, &mut out);
+        reader.expect(Due::Results);
+        assert_eq!(reader.feed(&out).unwrap().state, State::LocalInfile);
+        out.clear();
+        request.clear();
+        let next = command::infile_part(&mut request, reader.next_sequence(), b"1\n2\n3\n");
+        let next = command::infile_end(&mut request, next);
+        let Heard::Settled { consumed } = session.hear(&request, &mut canned, &mut out) else {
+            panic!("the part has no answer");
+        };
+        session.hear(&request[consumed..], &mut canned, &mut out);
+        reader.infile_sent(next);
+        assert_eq!(reader.feed(&out).unwrap().state, State::Done);
+        assert_eq!(reader.summary().affected_rows, 3);
+    }
+
+    #[test]
+    fn half_a_packet_waits_and_a_goodbye_ends() {
+        let (mut session, _) = met(true);
+        let mut canned = Canned::default();
+        let mut request = Vec::new();
+        command::query(&mut request, b"SELECT 1");
+        for length in 0..request.len() {
+            let heard = session.hear(&request[..length], &mut canned, &mut Vec::new());
+            assert_eq!(heard, Heard::More { consumed: 0 });
+        }
+        request.clear();
+        command::quit(&mut request);
+        let heard = session.hear(&request, &mut canned, &mut Vec::new());
+        assert_eq!(heard, Heard::Left);
+    }
+
+    proptest! {
+        #[test]
+        fn rubbish_is_survived(packets: Vec<Vec<u8>>, logged_in: bool) {
+            let mut canned = Canned::default();
+            let mut out = Vec::new();
+            let mut session = if logged_in { met(true).0 } else { Session::greet(1, &mut out) };
+            for packet in packets {
+                let mut bytes = Vec::new();
+                put_packet(&mut bytes, 0, |out| out.extend_from_slice(&packet));
+                session.hear(&bytes, &mut canned, &mut out);
+                session.hear(&packet, &mut canned, &mut out);
+            }
+        }
+    }
+}
