@@ -3,7 +3,7 @@
 use super::{output, run};
 use crate::drive::blocking::Target;
 use crate::drive::clock::seconds_ns;
-use crate::drive::fill::{Filled, Order, Phase, Progress, Trouble, fill_tables};
+use crate::drive::fill::{Filled, Order, Phase, Progress, Trouble, fill_tables, make_database};
 use crate::drive::signals::Signals;
 use crate::drive::socket::Address;
 use crate::fill::table::seed_of_table;
@@ -36,6 +36,9 @@ pub struct Arguments {
     password_env: Option<String>,
     #[arg(long, default_value = "sbtest")]
     database: String,
+    /// Make the database where it is not there.
+    #[arg(long)]
+    create_database: bool,
     /// The table's name; with --tables its beginning, to which a number is added.
     #[arg(long, default_value = "sbtest")]
     table: String,
@@ -189,7 +192,12 @@ fn work(arguments: &Arguments, target: &Target, orders: &[Order]) -> ExitCode {
     let board = Board::new(arguments, orders);
     let sessions = usize::try_from(arguments.sessions).unwrap_or(usize::MAX);
     let tell = |place, progress| board.tell(place, progress);
-    let filled = fill_tables(target, orders, sessions.max(1), &tell, &stop);
+    let filled = if arguments.create_database {
+        make_database(target).map_err(Trouble::Failed)
+    } else {
+        Ok(())
+    }
+    .and_then(|()| fill_tables(target, orders, sessions.max(1), &tell, &stop));
     board.clear();
     drop(signals);
     let (outcome, code) = match &filled {

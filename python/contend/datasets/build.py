@@ -120,6 +120,7 @@ def _fill(
     return FillProcess(program).run(
         data,
         address,
+        pipe_folder=server.socket.parent,
         on_rows=lambda done: tell.progress(what, done, data.rows, "rows"),
         on_tick=SpaceWatch(cache, describe(data)),
     )

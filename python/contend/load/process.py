@@ -88,10 +88,10 @@ class LoadProcess:
         return judge(last, code, tail)
 
 
-def judge(last: Outcome | None, code: int, tail: str) -> Outcome:
-    """The `done` outcome, or the reason why there is none."""
+def judge(last: Outcome | None, code: int, tail: str, *, done: str = "done") -> Outcome:
+    """The outcome of type `done`, or the reason why there is none."""
     kind = last.get("type") if last else None
-    if last is not None and kind == "done" and code == 0:
+    if last is not None and kind == done and code == 0:
         return last
     if last is not None and kind == "error":
         raise LoadFailed(

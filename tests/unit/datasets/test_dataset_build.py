@@ -61,6 +61,7 @@ class FakeFill:
         data: DataSpec,
         address: Any,
         *,
+        pipe_folder: Path,
         on_rows: Callable[[int], None],
         on_tick: Callable[[], None],
     ) -> int:

@@ -16,6 +16,7 @@ pub use watch::{Phase, Progress};
 
 use super::blocking::{Connection, Target, endless};
 use super::failure;
+use crate::fill::table::quote;
 use crate::fill::{Engine, Recipe, Rows, Table};
 use crate::outcome::Failure;
 use disk::Disk;
@@ -100,6 +101,21 @@ pub fn fill(
             Trouble::Failed(failure)
         }
     })
+}
+
+/// Makes the target's database where it is not there.
+///
+/// # Errors
+/// The server cannot be entered without it, or refuses to make it.
+pub fn make_database(target: &Target) -> Result<(), Failure> {
+    let Some(name) = &target.options.database else {
+        return Ok(());
+    };
+    let mut outside = target.clone();
+    outside.options.database = None;
+    let statement = format!("CREATE DATABASE IF NOT EXISTS {}", quote(name));
+    Connection::open(&outside)?.run(&statement, &mut endless)?;
+    Ok(())
 }
 
 /// The session's settings, then the table.
