@@ -7,6 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+mod workload;
+
+pub use workload::{Distribution, Oltp, RowsOf, Workload};
+
 /// The version this program reads. A plan of another version is refused.
 pub const PLAN_VERSION: u32 = 1;
 
@@ -53,7 +57,7 @@ pub struct Server {
     /// `utf8mb4`, `utf8mb3`, `latin1`, `ascii` or `binary`.
     #[serde(default = "default_charset")]
     pub charset: String,
-    /// Statements that every session runs when it opens.
+    /// Statements that every connection of a native workload begins with.
     #[serde(default)]
     pub init_sql: Vec<String>,
     /// Let statements load local files. Their content never comes from a name the server sends.
@@ -104,64 +108,6 @@ pub enum Compression {
     Zlib,
     /// MySQL only.
     Zstd,
-}
-
-/// What is asked. One variant a file of the `workload` room.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Workload {
-    /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`.
-    RandomPoints {
-        #[serde(default = "default_table")]
-        table: String,
-        rows: u64,
-        #[serde(default = "default_points")]
-        points: u32,
-        #[serde(default)]
-        distribution: Distribution,
-    },
-    /// `SELECT c FROM sbtest WHERE id = ?`.
-    PointSelect {
-        #[serde(default = "default_table")]
-        table: String,
-        rows: u64,
-        #[serde(default)]
-        distribution: Distribution,
-    },
-}
-
-/// Shapes of random keys; the parameters are named as sysbench names them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Distribution {
-    Uniform {},
-    Gaussian {
-        #[serde(default = "default_iter")]
-        iter: u32,
-    },
-    /// `res` percent of the draws in the central `pct` percent, the rest gaussian.
-    Special {
-        #[serde(default = "default_iter")]
-        iter: u32,
-        #[serde(default = "default_pct")]
-        pct: u32,
-        #[serde(default = "default_res")]
-        res: u32,
-    },
-    Pareto {
-        #[serde(default = "default_pareto_h")]
-        h: f64,
-    },
-    Zipfian {
-        #[serde(default = "default_zipfian_exp")]
-        exp: f64,
-    },
-}
-
-impl Default for Distribution {
-    fn default() -> Self {
-        Self::Uniform {}
-    }
 }
 
 /// How hard, how long, over how many connections.
@@ -325,27 +271,6 @@ fn default_connect_timeout_s() -> f64 {
 }
 fn default_charset() -> String {
     "utf8mb4".to_owned()
-}
-fn default_table() -> String {
-    "sbtest".to_owned()
-}
-fn default_points() -> u32 {
-    10
-}
-fn default_iter() -> u32 {
-    12
-}
-fn default_pct() -> u32 {
-    1
-}
-fn default_res() -> u32 {
-    75
-}
-fn default_pareto_h() -> f64 {
-    0.2
-}
-fn default_zipfian_exp() -> f64 {
-    0.8
 }
 /// A record changed since it was read, a lock wait that lasted too long, a deadlock.
 fn default_retry() -> Vec<u16> {

@@ -1,6 +1,6 @@
 //! Reads a plan and refuses what cannot be meant, with one line that says what to do.
 
-use crate::plan::{Arrival, Distribution, Load, PLAN_VERSION, Plan, Server, Workload};
+use crate::plan::{Arrival, Distribution, Load, Oltp, PLAN_VERSION, Plan, Server, Workload};
 use serde::Deserialize;
 use std::io::Read;
 
@@ -14,7 +14,10 @@ const TIME_S_MAX: f64 = 366.0 * 86_400.0;
 const RATE_MAX: f64 = 1e9;
 const INTERVAL_S_MIN: f64 = 0.01;
 /// The protocol counts parameters with two bytes.
-const POINTS_MAX: u32 = 65_535;
+const PARAMETERS_MAX: u32 = 65_535;
+const TABLES_MAX: u32 = 1_000_000;
+/// Of one kind in one event.
+const STATEMENTS_MAX: u32 = 100_000;
 const ITER_MAX: u32 = 1000;
 const ZIPFIAN_EXP_MAX: f64 = 100.0;
 
@@ -123,24 +126,110 @@ fn check_arrival(arrival: &Arrival) -> Result<(), String> {
 }
 
 fn check_workload(workload: &Workload) -> Result<(), String> {
-    let (table, rows, distribution) = match workload {
+    match workload {
+        Workload::PointSelect(of)
+        | Workload::UpdateIndex(of)
+        | Workload::UpdateNonIndex(of)
+        | Workload::Delete(of) => check_rows(&of.table, of.tables, of.rows, &of.distribution),
         Workload::RandomPoints {
             table,
+            tables,
             rows,
             points,
             distribution,
         } => {
-            range("workload.points", *points, 1, POINTS_MAX)?;
-            (table, rows, distribution)
+            range("workload.points", *points, 1, PARAMETERS_MAX)?;
+            check_rows(table, *tables, *rows, distribution)
         }
-        Workload::PointSelect {
+        Workload::RandomRanges {
             table,
+            tables,
+            rows,
+            ranges,
+            delta,
+            distribution,
+        } => {
+            range("workload.ranges", *ranges, 1, PARAMETERS_MAX / 2)?;
+            range("workload.delta", *delta, 0, i64::MAX as u64)?;
+            check_rows(table, *tables, *rows, distribution)
+        }
+        Workload::Insert {
+            table,
+            tables,
             rows,
             distribution,
-        } => (table, rows, distribution),
+            ..
+        } => check_rows(table, *tables, *rows, distribution),
+        Workload::BulkInsert {
+            table,
+            tables,
+            rows,
+            batch,
+            distribution,
+        } => {
+            range("workload.batch", *batch, 1, PARAMETERS_MAX / 3)?;
+            check_rows(table, *tables, *rows, distribution)
+        }
+        Workload::ReadOnly(oltp) => check_oltp(oltp, "read_only"),
+        Workload::WriteOnly(oltp) => check_oltp(oltp, "write_only"),
+        Workload::ReadWrite(oltp) => check_oltp(oltp, "read_write"),
+    }
+}
+
+fn check_oltp(oltp: &Oltp, kind: &str) -> Result<(), String> {
+    let reads = [
+        ("point_selects", oltp.point_selects),
+        ("simple_ranges", oltp.simple_ranges),
+        ("sum_ranges", oltp.sum_ranges),
+        ("order_ranges", oltp.order_ranges),
+        ("distinct_ranges", oltp.distinct_ranges),
+    ];
+    let writes = [
+        ("index_updates", oltp.index_updates),
+        ("non_index_updates", oltp.non_index_updates),
+        ("delete_inserts", oltp.delete_inserts),
+    ];
+    let (made, not_made): (Vec<_>, Vec<_>) = match kind {
+        "read_only" => (reads.into(), writes.into()),
+        "write_only" => (writes.into(), reads.into()),
+        _ => (reads.into_iter().chain(writes).collect(), Vec::new()),
     };
+    if let Some((name, _)) = not_made.iter().find(|(_, count)| count.is_some()) {
+        return Err(format!(
+            "workload.{name}: a {kind} event has none; take it out"
+        ));
+    }
+    for (name, count) in &made {
+        range(
+            &format!("workload.{name}"),
+            count.unwrap_or(1),
+            0,
+            STATEMENTS_MAX,
+        )?;
+    }
+    if made.iter().all(|(_, count)| *count == Some(0)) {
+        return Err(format!(
+            "workload: an event of this {kind} asks nothing; raise a count"
+        ));
+    }
+    range(
+        "workload.range_size",
+        oltp.range_size.unwrap_or(1),
+        1,
+        i64::MAX as u64,
+    )?;
+    check_rows(&oltp.table, oltp.tables, oltp.rows, &oltp.distribution)
+}
+
+fn check_rows(
+    table: &str,
+    tables: Option<u32>,
+    rows: u64,
+    distribution: &Distribution,
+) -> Result<(), String> {
     check_table(table)?;
-    range("workload.rows", *rows, 1, i64::MAX as u64)?;
+    range("workload.tables", tables.unwrap_or(1), 1, TABLES_MAX)?;
+    range("workload.rows", rows, 1, i64::MAX as u64)?;
     check_distribution(distribution)
 }
 
@@ -328,6 +417,27 @@ mod tests {
             let error = refusal("/workload/distribution", value);
             assert!(error.starts_with("workload.distribution."), "{error}");
         }
+    }
+
+    #[test]
+    fn counts_of_what_a_workload_never_makes_are_refused() {
+        let with = |workload: serde_json::Value| {
+            let mut plan = plan();
+            plan["workload"] = workload;
+            parse(&plan.to_string())
+        };
+        assert!(with(json!({"kind": "read_write", "rows": 9, "index_updates": 3})).is_ok());
+        let error = with(json!({"kind": "read_only", "rows": 9, "index_updates": 3}));
+        assert!(error.unwrap_err().starts_with("workload.index_updates"));
+        let nothing = json!({
+            "kind": "write_only", "rows": 9,
+            "index_updates": 0, "non_index_updates": 0, "delete_inserts": 0,
+        });
+        assert!(with(nothing).unwrap_err().contains("asks nothing"));
+        let error = with(json!({"kind": "update_index", "rows": 9, "points": 3})).unwrap_err();
+        assert!(error.contains("points"), "{error}");
+        let error = with(json!({"kind": "bulk_insert", "rows": 9, "batch": 100_000}));
+        assert!(error.unwrap_err().starts_with("workload.batch"));
     }
 
     #[test]

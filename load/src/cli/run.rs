@@ -12,7 +12,7 @@ use crate::drive::threads;
 use crate::outcome::{Failure, Outcome};
 use crate::plan::{Arrival, Engine, Errors, Load, Plan, Server};
 use crate::wire::{Credentials, Options};
-use crate::workload;
+use crate::workload::{self, native::Way};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -59,6 +59,10 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
     let password = password_of(server)?;
     let load = &plan.load;
     let address = address_of(server)?;
+    let way = Way {
+        protocol: load.protocol,
+        init: server.init_sql.clone().into(),
+    };
     let workers = load
         .threads
         .unwrap_or_else(|| threads::for_connections(load.connections));
@@ -71,7 +75,7 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
                 user: server.user.clone(),
                 password,
             },
-            workload: workload::from_plan(&plan.workload, load.protocol),
+            workload: workload::from_plan(&plan.workload, way),
             seats: load.connections,
             workers: workers.min(load.connections),
             seed: plan.seed,

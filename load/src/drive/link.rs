@@ -134,8 +134,8 @@ impl Link {
         spare: &mut Vec<u8>,
     ) -> Result<Heard, WireError> {
         match &mut self.stage {
-            Stage::Open(_) if self.channel.is_plain() => self.hear_packets(bytes, spare),
-            Stage::Open(_) => self.hear_layered(bytes, spare),
+            Stage::Open(_) if self.channel.is_plain() => self.hear_packets(bytes, out, spare),
+            Stage::Open(_) => self.hear_layered(bytes, out, spare),
             Stage::LoggingIn(login) => {
                 let Some(session) = login.receive(bytes, out)? else {
                     return Ok(Heard::More);
@@ -149,13 +149,18 @@ impl Link {
         }
     }
 
-    fn hear_layered(&mut self, bytes: &[u8], spare: &mut Vec<u8>) -> Result<Heard, WireError> {
+    fn hear_layered(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        spare: &mut Vec<u8>,
+    ) -> Result<Heard, WireError> {
         let mut opened = std::mem::take(&mut self.opened);
         let mut bytes = bytes;
         let heard = loop {
             opened.clear();
             let held_back = self.channel.open(bytes, &mut opened)?;
-            let heard = self.hear_packets(&opened, spare)?;
+            let heard = self.hear_packets(&opened, out, spare)?;
             if heard != Heard::More || !held_back {
                 break heard;
             }
@@ -166,22 +171,27 @@ impl Link {
     }
 
     #[inline]
-    fn hear_packets(&mut self, bytes: &[u8], spare: &mut Vec<u8>) -> Result<Heard, WireError> {
+    fn hear_packets(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+        spare: &mut Vec<u8>,
+    ) -> Result<Heard, WireError> {
         if bytes.is_empty() {
             return Ok(Heard::More);
         }
         if self.tail.is_empty() {
-            return self.hear_joined(bytes);
+            return self.hear_joined(bytes, out);
         }
         spare.clear();
         spare.extend_from_slice(&self.tail);
         spare.extend_from_slice(bytes);
         self.tail.clear();
-        self.hear_joined(spare)
+        self.hear_joined(spare, out)
     }
 
     #[inline]
-    fn hear_joined(&mut self, bytes: &[u8]) -> Result<Heard, WireError> {
+    fn hear_joined(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Heard, WireError> {
         let Some(request) = self.request else {
             return Err(unasked(bytes));
         };
@@ -200,9 +210,22 @@ impl Link {
                 Ok(Heard::Answered(request))
             }
             State::Done => Err(unasked(rest)),
-            // Files are not offered at login, so the reader has refused before this.
-            State::LocalInfile => Err(WireError::Theirs("it asks for a local file".into())),
+            State::LocalInfile if rest.is_empty() => {
+                self.send_empty_file(out)?;
+                Ok(Heard::More)
+            }
+            State::LocalInfile => Err(unasked(rest)),
         }
+    }
+
+    /// Files are only offered where the plan says so, and what the server then gets is nothing:
+    /// a name it sends opens no file of ours.
+    #[cold]
+    fn send_empty_file(&mut self, out: &mut Vec<u8>) -> Result<(), WireError> {
+        let mut packet = Vec::new();
+        let next = command::infile_end(&mut packet, self.reader.next_sequence());
+        self.reader.infile_sent(next);
+        self.channel.seal_more(&packet, out)
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), WireError> {

@@ -1,31 +1,113 @@
 //! The registry of native workloads: what a plan calls them.
 
 use super::Workload;
-use super::native::Native;
+use super::insert::{BulkInsert, Insert};
+use super::native::{Kind, Native, Way};
+use super::oltp::{Oltp, Part};
 use super::point_select::PointSelect;
 use super::random_points::RandomPoints;
-use crate::plan::{Protocol, Workload as Spec};
+use super::random_ranges::RandomRanges;
+use super::tables::Tables;
+use crate::plan::{self, Distribution, RowsOf, Workload as Spec};
+use crate::random::{Sampler, Shape};
 use std::sync::Arc;
 
 /// The workload that a plan describes.
-pub fn from_plan(spec: &Spec, protocol: Protocol) -> Arc<dyn Workload> {
+pub fn from_plan(spec: &Spec, way: Way) -> Arc<dyn Workload> {
     match spec {
-        Spec::PointSelect {
-            table,
-            rows,
-            distribution,
-        } => Arc::new(Native::new(
-            PointSelect::new(table, *rows, distribution),
-            protocol,
-        )),
+        Spec::PointSelect(of) => native(PointSelect::new(tables(of), keys_of(of)), way),
         Spec::RandomPoints {
             table,
+            tables,
             rows,
             points,
             distribution,
-        } => Arc::new(Native::new(
-            RandomPoints::new(table, *rows, *points, distribution),
-            protocol,
-        )),
+        } => {
+            let tables = Tables::new(table, *tables);
+            native(
+                RandomPoints::new(tables, keys(*rows, distribution), *points),
+                way,
+            )
+        }
+        Spec::RandomRanges {
+            table,
+            tables,
+            rows,
+            ranges,
+            delta,
+            distribution,
+        } => {
+            let tables = Tables::new(table, *tables);
+            native(
+                RandomRanges::new(tables, keys(*rows, distribution), *ranges, *delta),
+                way,
+            )
+        }
+        Spec::ReadOnly(spec) => native(oltp(spec, true, false), way),
+        Spec::ReadWrite(spec) => native(oltp(spec, true, true), way),
+        Spec::WriteOnly(spec) => native(oltp(spec, false, true), way),
+        Spec::UpdateIndex(of) => native(single(of, Part::IndexUpdate), way),
+        Spec::UpdateNonIndex(of) => native(single(of, Part::NonIndexUpdate), way),
+        Spec::Delete(of) => native(single(of, Part::Delete), way),
+        Spec::Insert {
+            table,
+            tables,
+            rows,
+            auto_increment,
+            distribution,
+        } => {
+            let first_id = (!auto_increment).then_some(rows.saturating_add(1));
+            let tables = Tables::new(table, *tables);
+            native(
+                Insert::new(tables, keys(*rows, distribution), first_id),
+                way,
+            )
+        }
+        Spec::BulkInsert {
+            table,
+            tables,
+            rows,
+            batch,
+            distribution,
+        } => {
+            let tables = Tables::new(table, *tables);
+            native(
+                BulkInsert::new(tables, keys(*rows, distribution), *batch),
+                way,
+            )
+        }
     }
+}
+
+fn native(kind: impl Kind, way: Way) -> Arc<dyn Workload> {
+    Arc::new(Native::new(kind, way))
+}
+
+fn keys(rows: u64, distribution: &Distribution) -> Sampler {
+    Sampler::new(Shape::new(distribution), 1, rows)
+}
+
+fn keys_of(of: &RowsOf) -> Sampler {
+    keys(of.rows, &of.distribution)
+}
+
+fn tables(of: &RowsOf) -> Tables {
+    Tables::new(&of.table, of.tables)
+}
+
+/// One statement of the OLTP transactions, alone.
+fn single(of: &RowsOf, part: Part) -> Oltp {
+    Oltp::new(tables(of), keys_of(of), 1, vec![part])
+}
+
+/// Rows of a range, where the plan does not say.
+const RANGE_SIZE: u64 = 100;
+
+fn oltp(spec: &plan::Oltp, reads: bool, writes: bool) -> Oltp {
+    Oltp::new(
+        Tables::new(&spec.table, spec.tables),
+        keys(spec.rows, &spec.distribution),
+        spec.range_size.unwrap_or(RANGE_SIZE),
+        Oltp::parts(spec, reads, writes),
+    )
 }

@@ -20,11 +20,15 @@
 //! straight into the output buffer and allocate nothing; a session may as well be a coroutine
 //! of a script that is resumed by [`Session::next`] and yields at each step.
 
+mod insert;
 mod kinds;
 pub mod native;
+mod oltp;
 mod point_select;
 mod random_points;
+mod random_ranges;
 pub mod statement;
+mod tables;
 
 pub use kinds::from_plan;
 
@@ -41,6 +45,11 @@ pub trait Workload: Send + Sync {
     /// each query once.
     fn is_single_query(&self) -> bool {
         false
+    }
+
+    /// Statements that each session keeps prepared on the server.
+    fn prepared_statements(&self) -> usize {
+        0
     }
 
     /// True where sessions judge errors themselves: the driver then counts an error of the

@@ -1,6 +1,6 @@
 //! The session of every native workload: prepare, ask step by step, begin again where it must.
 
-use super::statement::{Parameters, Statement, wants_prepare};
+use super::statement::{Parameters, Statement};
 use super::{Answer, Call, Class, Link, Reply, Request, Seat, Session, Step, Verdict, Workload};
 use crate::outcome::Failure;
 use crate::plan::Protocol;
@@ -19,39 +19,105 @@ pub trait Kind: Send + Sync + 'static {
     /// The queries that [`Self::ask`] chooses from.
     fn queries(&self) -> Vec<Query>;
 
-    /// Steps of an event.
-    fn steps(&self) -> u32;
+    /// True where every event is one query of the only class.
+    fn is_single_query(&self) -> bool {
+        true
+    }
 
-    /// Puts the values of a step and returns the place of its query.
-    fn ask(&self, step: u32, stream: &mut Stream, parameters: &mut Parameters) -> usize;
+    /// An event that must begin again leaves a transaction behind, which is taken back first.
+    fn is_transaction(&self) -> bool {
+        false
+    }
+
+    /// Puts the values of a step and says which query it is.
+    fn ask(&self, step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask;
 }
 
-/// One query of a kind: its class, and its text with a `?` for each value.
+/// What a step asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The place in [`Kind::queries`].
+    pub query: usize,
+    /// The event is over with its answer.
+    pub is_last: bool,
+}
+
+impl Ask {
+    /// The only question of an event.
+    #[inline]
+    pub fn only(query: usize) -> Self {
+        Self {
+            query,
+            is_last: true,
+        }
+    }
+}
+
+/// What the steps of one event share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub cycle: u64,
+    /// Every draw of the event comes from here.
+    pub stream: Stream,
+    /// What an earlier step has drawn for a later one.
+    pub table: usize,
+    pub key: u64,
+}
+
+impl Event {
+    #[inline]
+    pub fn new(seed: u64, cycle: u64) -> Self {
+        Self {
+            cycle,
+            stream: Stream::for_cycle(seed, cycle),
+            table: 0,
+            key: 0,
+        }
+    }
+}
+
+/// One query of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pub class: u8,
-    pub sql: String,
+    /// Its text between the values: one piece more than there are values.
+    pub pieces: Vec<String>,
+    /// It is always sent as text, for not every server can prepare it.
+    pub is_text: bool,
 }
 
 impl Query {
-    pub fn new(class: u8, sql: String) -> Self {
-        Self { class, sql }
+    /// A query with a `?` for each value, and no other.
+    pub fn new(class: u8, sql: &str) -> Self {
+        Self {
+            class,
+            pieces: sql.split('?').map(str::to_owned).collect(),
+            is_text: false,
+        }
     }
 }
 
 /// A kind as a workload.
 pub struct Native<K> {
     kind: Arc<K>,
-    protocol: Protocol,
+    way: Way,
     classes: Vec<String>,
 }
 
+/// How a native session asks, whatever it asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    pub protocol: Protocol,
+    /// Statements that each new connection begins with.
+    pub init: Arc<[String]>,
+}
+
 impl<K: Kind> Native<K> {
-    pub fn new(kind: K, protocol: Protocol) -> Self {
+    pub fn new(kind: K, way: Way) -> Self {
         Self {
             classes: kind.classes(),
             kind: Arc::new(kind),
-            protocol,
+            way,
         }
     }
 }
@@ -62,13 +128,21 @@ impl<K: Kind> Workload for Native<K> {
     }
 
     fn is_single_query(&self) -> bool {
-        self.classes.len() == 1 && self.kind.steps() == 1
+        self.kind.is_single_query()
+    }
+
+    fn prepared_statements(&self) -> usize {
+        match self.way.protocol {
+            Protocol::Prepared => self.kind.queries().iter().filter(|q| !q.is_text).count(),
+            Protocol::Text => 0,
+        }
     }
 
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
+        let kind = Arc::clone(&self.kind);
         Ok(Box::new(NativeSession::new(
-            Arc::clone(&self.kind),
-            self.protocol,
+            kind,
+            self.way.clone(),
             seat.seed,
         )))
     }
@@ -80,86 +154,98 @@ const SERVER: u16 = 0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// Sending the statement at this place of those that a connection begins with.
+    Beginning(usize),
     /// Preparing the query at this place.
     Preparing(usize),
     Ready,
-    /// Waiting for the answer to this step.
-    Asking(u32),
+    /// Waiting for the answer to this step, which may be the last.
+    Asking(u32, bool),
     /// Taking back a transaction that failed, before the event begins again.
     RollingBack,
 }
 
+/// A query as this session asks it.
+struct Asked {
+    class: Class,
+    is_text: bool,
+    statement: Statement,
+}
+
 struct NativeSession<K> {
     kind: Arc<K>,
-    protocol: Protocol,
-    steps: u32,
-    statements: Vec<(Class, Statement)>,
+    way: Way,
+    queries: Vec<Asked>,
     seed: u64,
-    cycle: u64,
-    stream: Stream,
+    event: Event,
     parameters: Parameters,
-    /// The query asked last.
-    asked: usize,
+    /// The place of the query asked last.
+    last: usize,
     state: State,
 }
 
 impl<K: Kind> NativeSession<K> {
-    fn new(kind: Arc<K>, protocol: Protocol, seed: u64) -> Self {
-        let statements = kind
-            .queries()
-            .iter()
-            .map(|query| (Class::Of(query.class), Statement::new(&query.sql)))
-            .collect();
+    fn new(kind: Arc<K>, way: Way, seed: u64) -> Self {
+        let queries = kind.queries().into_iter().map(|query| Asked {
+            class: Class::Of(query.class),
+            is_text: query.is_text,
+            statement: Statement::new(query.pieces),
+        });
         Self {
-            steps: kind.steps(),
+            queries: queries.collect(),
             kind,
-            protocol,
-            statements,
+            way,
             seed,
-            cycle: 0,
-            stream: Stream::for_cycle(seed, 0),
+            event: Event::new(seed, 0),
             parameters: Parameters::default(),
-            asked: 0,
+            last: 0,
             state: State::Ready,
         }
     }
 
-    /// Prepares the query at `place`, or is ready where there is none left.
+    /// Sends the statement at `place` of those that a connection begins with, then prepares.
+    fn set_up(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
+        let Some(sql) = self.way.init.get(place) else {
+            return self.prepare(0, out);
+        };
+        command::query(out, sql.as_bytes());
+        self.state = State::Beginning(place);
+        uncounted(Reply::Counts)
+    }
+
+    /// Prepares the next query from `place` on, or is ready where there is none left.
     fn prepare(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
-        match self.statements.get(place) {
-            Some((_, statement)) if wants_prepare(self.protocol) => {
-                statement.put_prepare(out);
-                self.asked = place;
-                self.state = State::Preparing(place);
-                Step::Send(Request {
-                    link: LINK,
-                    class: Class::Uncounted,
-                    reply: Reply::Prepared,
-                    ends: false,
-                })
-            }
-            _ => {
-                self.state = State::Ready;
-                Step::Ready
-            }
-        }
+        let place = match self.way.protocol {
+            Protocol::Text => None,
+            Protocol::Prepared => (place..self.queries.len())
+                .find(|place| self.queries.get(*place).is_some_and(|query| !query.is_text)),
+        };
+        let Some((place, query)) = place.and_then(|p| Some((p, self.queries.get(p)?))) else {
+            self.state = State::Ready;
+            return Step::Ready;
+        };
+        query.statement.put_prepare(out);
+        self.last = place;
+        self.state = State::Preparing(place);
+        uncounted(Reply::Prepared)
     }
 
     #[inline]
-    fn begin(&mut self, out: &mut Vec<u8>) -> Step {
-        self.stream = Stream::for_cycle(self.seed, self.cycle);
+    fn begin(&mut self, cycle: u64, out: &mut Vec<u8>) -> Step {
+        self.event = Event::new(self.seed, cycle);
         self.ask(0, out)
     }
 
     #[inline]
     fn ask(&mut self, step: u32, out: &mut Vec<u8>) -> Step {
         self.parameters.clear();
-        self.asked = self.kind.ask(step, &mut self.stream, &mut self.parameters);
-        self.state = State::Asking(step);
-        let Some((class, statement)) = self.statements.get_mut(self.asked) else {
+        let ask = self.kind.ask(step, &mut self.event, &mut self.parameters);
+        self.last = ask.query;
+        self.state = State::Asking(step, ask.is_last);
+        let Some(query) = self.queries.get_mut(ask.query) else {
             return Step::Stop;
         };
-        if let Err(error) = statement.put(out, &self.parameters) {
+        if let Err(error) = query.statement.put(out, &self.parameters) {
             return Step::Fail(Box::new(Failure {
                 message: error.to_string(),
                 hint: None,
@@ -170,62 +256,67 @@ impl<K: Kind> NativeSession<K> {
         }
         Step::Send(Request {
             link: LINK,
-            class: *class,
+            class: query.class,
             reply: Reply::Counts,
-            ends: step + 1 == self.steps,
+            ends: ask.is_last,
         })
     }
 
     fn answered(&mut self, answer: &Answer<'_>, out: &mut Vec<u8>) -> Step {
         match self.state {
+            State::Beginning(place) => self.set_up(place + 1, out),
             State::Preparing(place) => {
-                if let (Some(prepared), Some((_, statement))) =
-                    (answer.prepared, self.statements.get_mut(place))
+                if let (Some(prepared), Some(query)) =
+                    (answer.prepared, self.queries.get_mut(place))
                 {
-                    statement.set_prepared(prepared);
+                    query.statement.set_prepared(prepared);
                 }
                 // An ignored error leaves the statement as text, which asks the same.
                 self.prepare(place + 1, out)
             }
-            State::Asking(step) => match (answer.error, answer.verdict) {
-                (Some(_), Verdict::Retry) if self.steps > 1 => self.roll_back(out),
-                (Some(_), Verdict::Retry) => self.begin(out),
-                _ if step + 1 == self.steps => Step::EventEnd,
+            State::Asking(step, is_last) => match (answer.error, answer.verdict) {
+                (Some(_), Verdict::Retry) if self.kind.is_transaction() => self.roll_back(out),
+                (Some(_), Verdict::Retry) => self.begin(self.event.cycle, out),
+                _ if is_last => Step::EventEnd,
                 _ => self.ask(step + 1, out),
             },
-            State::RollingBack => self.begin(out),
+            State::RollingBack => self.begin(self.event.cycle, out),
             State::Ready => Step::Ready,
         }
     }
 
     /// After an error inside a transaction the server may have kept it open.
     fn roll_back(&mut self, out: &mut Vec<u8>) -> Step {
-        command::query(out, b"ROLLBACK");
+        command::query(out, ROLLBACK.as_bytes());
         self.state = State::RollingBack;
-        Step::Send(Request {
-            link: LINK,
-            class: Class::Uncounted,
-            reply: Reply::Counts,
-            ends: false,
-        })
+        uncounted(Reply::Counts)
     }
+}
+
+const ROLLBACK: &str = "ROLLBACK";
+
+/// A request that is no part of the load.
+fn uncounted(reply: Reply) -> Step {
+    Step::Send(Request {
+        link: LINK,
+        class: Class::Uncounted,
+        reply,
+        ends: false,
+    })
 }
 
 impl<K: Kind> Session for NativeSession<K> {
     fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
         match call {
-            Call::Event { cycle } => {
-                self.cycle = cycle;
-                self.begin(out)
-            }
+            Call::Event { cycle } => self.begin(cycle, out),
             Call::Answer(answer) => self.answered(answer, out),
             Call::Start => Step::Connect(SERVER),
-            Call::Connected { .. } => self.prepare(0, out),
+            Call::Connected { .. } => self.set_up(0, out),
             // A native session judges no errors, so nothing breaks but by loss.
             Call::Lost(_) | Call::Broken(_) => {
-                self.statements
+                self.queries
                     .iter_mut()
-                    .for_each(|(_, statement)| statement.forget());
+                    .for_each(|query| query.statement.forget());
                 Step::Connect(SERVER)
             }
             Call::Woken => Step::Ready,
@@ -234,10 +325,11 @@ impl<K: Kind> Session for NativeSession<K> {
     }
 
     fn statement(&self) -> String {
-        match (self.state, self.statements.get(self.asked)) {
-            (State::RollingBack, _) => "ROLLBACK".to_owned(),
-            (State::Preparing(_), Some((_, statement))) => format!("PREPARE {}", statement.sql()),
-            (_, Some((_, statement))) => statement.text(&self.parameters),
+        match (self.state, self.queries.get(self.last)) {
+            (State::Beginning(place), _) => self.way.init.get(place).cloned().unwrap_or_default(),
+            (State::RollingBack, _) => ROLLBACK.to_owned(),
+            (State::Preparing(_), Some(query)) => format!("PREPARE {}", query.statement.sql()),
+            (_, Some(query)) => query.statement.text(&self.parameters),
             (_, None) => String::new(),
         }
     }
@@ -247,25 +339,30 @@ impl<K: Kind> Session for NativeSession<K> {
 pub(super) mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::plan::Distribution;
+    use crate::random::{Sampler, Shape};
     use crate::wire::{Prepared, ServerError, Summary};
     use crate::workload::point_select::PointSelect;
+    use crate::workload::tables::Tables;
 
     /// The texts that the first `cycles` events of a kind ask, step by step.
     pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
         let statements: Vec<Statement> = kind
             .queries()
-            .iter()
-            .map(|query| Statement::new(&query.sql))
+            .into_iter()
+            .map(|query| Statement::new(query.pieces))
             .collect();
         let mut texts = Vec::new();
         for cycle in 0..cycles {
-            let mut stream = Stream::for_cycle(seed, cycle);
-            for step in 0..kind.steps() {
+            let mut event = Event::new(seed, cycle);
+            for step in 0.. {
                 let mut parameters = Parameters::default();
-                let statement = &statements[kind.ask(step, &mut stream, &mut parameters)];
+                let ask = kind.ask(step, &mut event, &mut parameters);
+                let statement = &statements[ask.query];
                 assert_eq!(statement.marks(), parameters.count());
                 texts.push(statement.text(&parameters));
+                if ask.is_last {
+                    break;
+                }
             }
         }
         texts
@@ -289,8 +386,10 @@ pub(super) mod tests {
     };
 
     fn session(protocol: Protocol) -> NativeSession<PointSelect> {
-        let kind = PointSelect::new("sbtest", 100, &Distribution::default());
-        NativeSession::new(Arc::new(kind), protocol, 3)
+        let keys = Sampler::new(Shape::Uniform, 1, 100);
+        let kind = PointSelect::new(Tables::new("sbtest", None), keys);
+        let init = Arc::from(["SET @a = 1".to_owned()]);
+        NativeSession::new(Arc::new(kind), Way { protocol, init }, 3)
     }
 
     fn request(step: Step) -> Request {
@@ -310,7 +409,10 @@ pub(super) mod tests {
         ));
         for _ in 0..2 {
             out.clear();
-            let step = session.prepare(0, &mut out);
+            let step = session.set_up(0, &mut out);
+            assert_eq!(request(step).reply, Reply::Counts);
+            assert_eq!(session.statement(), "SET @a = 1");
+            let step = session.next(Call::Answer(&GOOD), &mut out);
             assert_eq!(request(step).reply, Reply::Prepared);
             assert_eq!(
                 session.statement(),

@@ -1,24 +1,20 @@
 //! One row by its primary key.
 
-use super::native::{Kind, Query};
+use super::native::{Ask, Event, Kind, Query};
 use super::statement::Parameters;
-use crate::plan::Distribution;
-use crate::random::{Sampler, Shape, Stream};
+use super::tables::Tables;
+use crate::random::Sampler;
 
 /// `SELECT c FROM sbtest WHERE id = ?`
 #[derive(Clone, Debug)]
 pub struct PointSelect {
-    table: String,
+    tables: Tables,
     keys: Sampler,
 }
 
 impl PointSelect {
-    pub fn new(table: &str, rows: u64, distribution: &Distribution) -> Self {
-        let keys = Sampler::new(Shape::new(distribution), 1, rows);
-        Self {
-            table: table.to_owned(),
-            keys,
-        }
+    pub fn new(tables: Tables, keys: Sampler) -> Self {
+        Self { tables, keys }
     }
 }
 
@@ -28,20 +24,19 @@ impl Kind for PointSelect {
     }
 
     fn queries(&self) -> Vec<Query> {
-        vec![Query::new(
-            0,
-            format!("SELECT c FROM {} WHERE id = ?", self.table),
-        )]
-    }
-
-    fn steps(&self) -> u32 {
-        1
+        let sql = |table: &String| format!("SELECT c FROM {table} WHERE id = ?");
+        self.tables
+            .names()
+            .iter()
+            .map(|table| Query::new(0, &sql(table)))
+            .collect()
     }
 
     #[inline]
-    fn ask(&self, _step: u32, stream: &mut Stream, parameters: &mut Parameters) -> usize {
-        parameters.int(self.keys.draw(stream));
-        0
+    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+        let table = self.tables.draw(&mut event.stream);
+        parameters.int(self.keys.draw(&mut event.stream));
+        Ask::only(table)
     }
 }
 
@@ -49,20 +44,20 @@ impl Kind for PointSelect {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::random::Shape;
     use crate::workload::native::tests::asked;
 
     #[test]
     fn asks_for_one_row_of_the_table() {
-        let kind = PointSelect::new("sbtest", 1000, &Distribution::default());
+        let keys = Sampler::new(Shape::Uniform, 1, 1000);
+        let kind = PointSelect::new(Tables::new("sbtest", None), keys);
         let texts = asked(&kind, 7, 3);
         assert_eq!(texts.len(), 3);
         for text in &texts {
-            let id: u64 = text
+            let id = text
                 .strip_prefix("SELECT c FROM sbtest WHERE id = ")
-                .unwrap()
-                .parse()
                 .unwrap();
-            assert!((1..=1000).contains(&id));
+            assert!((1..=1000).contains(&id.parse::<u64>().unwrap()));
         }
         assert_eq!(texts, asked(&kind, 7, 3));
     }

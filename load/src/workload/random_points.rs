@@ -1,25 +1,24 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
-use super::native::{Kind, Query};
+use super::native::{Ask, Event, Kind, Query};
 use super::statement::Parameters;
-use crate::plan::Distribution;
-use crate::random::{Sampler, Shape, Stream};
+use super::tables::Tables;
+use crate::random::Sampler;
 
 /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`
 #[derive(Clone, Debug)]
 pub struct RandomPoints {
-    table: String,
-    points: u32,
+    tables: Tables,
     keys: Sampler,
+    points: u32,
 }
 
 impl RandomPoints {
-    pub fn new(table: &str, rows: u64, points: u32, distribution: &Distribution) -> Self {
-        let keys = Sampler::new(Shape::new(distribution), 1, rows);
+    pub fn new(tables: Tables, keys: Sampler, points: u32) -> Self {
         Self {
-            table: table.to_owned(),
-            points,
+            tables,
             keys,
+            points,
         }
     }
 }
@@ -31,23 +30,22 @@ impl Kind for RandomPoints {
 
     fn queries(&self) -> Vec<Query> {
         let marks = vec!["?"; self.points as usize].join(", ");
-        let sql = format!(
-            "SELECT id, k, c, pad FROM {} WHERE k IN ({marks})",
-            self.table
-        );
-        vec![Query::new(0, sql)]
-    }
-
-    fn steps(&self) -> u32 {
-        1
+        let sql =
+            |table: &String| format!("SELECT id, k, c, pad FROM {table} WHERE k IN ({marks})");
+        self.tables
+            .names()
+            .iter()
+            .map(|table| Query::new(0, &sql(table)))
+            .collect()
     }
 
     #[inline]
-    fn ask(&self, _step: u32, stream: &mut Stream, parameters: &mut Parameters) -> usize {
+    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+        let table = self.tables.draw(&mut event.stream);
         for _ in 0..self.points {
-            parameters.int(self.keys.draw(stream));
+            parameters.int(self.keys.draw(&mut event.stream));
         }
-        0
+        Ask::only(table)
     }
 }
 
@@ -55,12 +53,17 @@ impl Kind for RandomPoints {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::random::Shape;
     use crate::workload::native::tests::asked;
 
     #[test]
     fn asks_for_as_many_points_as_told() {
-        let kind = RandomPoints::new("sbtest", 50, 4, &Distribution::default());
-        let texts = asked(&kind, 1, 2);
+        let keys = Sampler::new(Shape::Uniform, 1, 50);
+        let texts = asked(
+            &RandomPoints::new(Tables::new("sbtest", None), keys, 4),
+            1,
+            2,
+        );
         let list = texts[0]
             .strip_prefix("SELECT id, k, c, pad FROM sbtest WHERE k IN (")
             .and_then(|rest| rest.strip_suffix(')'))

@@ -1,6 +1,5 @@
 //! A query with `?` marks and the values to put there, as text or as a prepared statement.
 
-use crate::plan::Protocol;
 use crate::random::Stream;
 use crate::wire::{self, Prepared, Value, WireError, command};
 
@@ -94,18 +93,8 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// `sql` holds a `?` for each value and no other.
-    pub fn new(sql: &str) -> Self {
-        let pieces = sql.split('?').map(str::to_owned).collect();
-        Self {
-            sql: sql.to_owned(),
-            pieces,
-            prepared: None,
-        }
-    }
-
-    /// A text whose marks are known to stand between these pieces, where `?` may also be data.
-    pub fn of_pieces(pieces: Vec<String>) -> Self {
+    /// A statement of this text between its values. The text may hold other `?`, as data.
+    pub fn new(pieces: Vec<String>) -> Self {
         Self {
             sql: pieces.join("?"),
             pieces: pieces.into(),
@@ -167,11 +156,6 @@ impl Statement {
     }
 }
 
-/// Whether a statement of this protocol must be prepared first.
-pub fn wants_prepare(protocol: Protocol) -> bool {
-    protocol == Protocol::Prepared
-}
-
 /// Appends a value as a literal of SQL.
 fn put_literal(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
@@ -223,11 +207,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    fn of(sql: &str) -> Statement {
+        Statement::new(sql.split('?').map(str::to_owned).collect())
+    }
+
     fn text_of(fill: impl FnOnce(&mut Parameters)) -> String {
         let mut parameters = Parameters::default();
         fill(&mut parameters);
         let marks = vec!["?"; parameters.count()].join(",");
-        Statement::new(&format!("CALL p({marks})")).text(&parameters)
+        of(&format!("CALL p({marks})")).text(&parameters)
     }
 
     #[test]
@@ -255,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_prepared_statement_is_executed_and_forgotten_with_its_connection() {
-        let mut statement = Statement::new("SELECT ?");
+        let mut statement = of("SELECT ?");
         let mut parameters = Parameters::default();
         parameters.int(5);
         statement.set_prepared(Prepared {
@@ -274,7 +262,7 @@ mod tests {
 
     #[test]
     fn text_may_hold_question_marks_that_are_no_marks() {
-        let statement = Statement::of_pieces(vec!["SELECT '?', ".into(), String::new()]);
+        let statement = Statement::new(vec!["SELECT '?', ".into(), String::new()]);
         let mut parameters = Parameters::default();
         parameters.int(1);
         assert_eq!(statement.text(&parameters), "SELECT '?', 1");

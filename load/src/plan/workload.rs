@@ -1,0 +1,203 @@
+//! The part of a plan that says what is asked.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What is asked. One variant a kind of the `workload` room.
+///
+/// The tables are those of sysbench: `id` (primary key), `k` (indexed), `c` (119 characters) and
+/// `pad` (59 characters).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Workload {
+    /// `SELECT c FROM sbtest WHERE id = ?`.
+    PointSelect(RowsOf),
+    /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`.
+    RandomPoints {
+        #[serde(default = "default_table")]
+        table: String,
+        /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
+        #[serde(default)]
+        tables: Option<u32>,
+        rows: u64,
+        #[serde(default = "default_points")]
+        points: u32,
+        #[serde(default)]
+        distribution: Distribution,
+    },
+    /// `SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …`.
+    RandomRanges {
+        #[serde(default = "default_table")]
+        table: String,
+        #[serde(default)]
+        tables: Option<u32>,
+        rows: u64,
+        #[serde(default = "default_ranges")]
+        ranges: u32,
+        /// Width of each range.
+        #[serde(default = "default_delta")]
+        delta: u64,
+        #[serde(default)]
+        distribution: Distribution,
+    },
+    /// A transaction of point selects and ranges.
+    ReadOnly(Oltp),
+    /// A transaction that reads as `read_only` does, then updates, deletes and inserts.
+    ReadWrite(Oltp),
+    /// A transaction of updates, a delete and an insert.
+    WriteOnly(Oltp),
+    /// `UPDATE sbtest SET k = k + 1 WHERE id = ?`.
+    UpdateIndex(RowsOf),
+    /// `UPDATE sbtest SET c = ? WHERE id = ?`.
+    UpdateNonIndex(RowsOf),
+    /// `DELETE FROM sbtest WHERE id = ?`.
+    Delete(RowsOf),
+    /// One new row an event.
+    Insert {
+        #[serde(default = "default_table")]
+        table: String,
+        #[serde(default)]
+        tables: Option<u32>,
+        /// Rows that are there: `k` is drawn up to it.
+        rows: u64,
+        /// The server numbers the rows. If not, event n inserts the id `rows` + 1 + n.
+        #[serde(default = "default_true")]
+        auto_increment: bool,
+        #[serde(default)]
+        distribution: Distribution,
+    },
+    /// Many new rows an event, in one statement, numbered by the server.
+    BulkInsert {
+        #[serde(default = "default_table")]
+        table: String,
+        #[serde(default)]
+        tables: Option<u32>,
+        rows: u64,
+        #[serde(default = "default_batch")]
+        batch: u32,
+        #[serde(default)]
+        distribution: Distribution,
+    },
+}
+
+/// Which rows a workload of one statement touches.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RowsOf {
+    #[serde(default = "default_table")]
+    pub table: String,
+    /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
+    #[serde(default)]
+    pub tables: Option<u32>,
+    pub rows: u64,
+    #[serde(default)]
+    pub distribution: Distribution,
+}
+
+/// The transactions of sysbench's OLTP. How many statements of each kind an event has; those of
+/// a kind that the workload does not make may not be named.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Oltp {
+    #[serde(default = "default_table")]
+    pub table: String,
+    /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
+    #[serde(default)]
+    pub tables: Option<u32>,
+    pub rows: u64,
+    #[serde(default)]
+    pub distribution: Distribution,
+    /// Without BEGIN and COMMIT every statement is a transaction.
+    #[serde(default = "default_true")]
+    pub transaction: bool,
+    /// Absent: 10.
+    #[serde(default)]
+    pub point_selects: Option<u32>,
+    /// Rows of each range; absent: 100.
+    #[serde(default)]
+    pub range_size: Option<u64>,
+    /// Absent: 1, as for all that follow.
+    #[serde(default)]
+    pub simple_ranges: Option<u32>,
+    #[serde(default)]
+    pub sum_ranges: Option<u32>,
+    #[serde(default)]
+    pub order_ranges: Option<u32>,
+    #[serde(default)]
+    pub distinct_ranges: Option<u32>,
+    #[serde(default)]
+    pub index_updates: Option<u32>,
+    #[serde(default)]
+    pub non_index_updates: Option<u32>,
+    /// Pairs of a delete and an insert of the same row.
+    #[serde(default)]
+    pub delete_inserts: Option<u32>,
+}
+
+/// Shapes of random keys; the parameters are named as sysbench names them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Distribution {
+    Uniform {},
+    Gaussian {
+        #[serde(default = "default_iter")]
+        iter: u32,
+    },
+    /// `res` percent of the draws in the central `pct` percent, the rest gaussian.
+    Special {
+        #[serde(default = "default_iter")]
+        iter: u32,
+        #[serde(default = "default_pct")]
+        pct: u32,
+        #[serde(default = "default_res")]
+        res: u32,
+    },
+    Pareto {
+        #[serde(default = "default_pareto_h")]
+        h: f64,
+    },
+    Zipfian {
+        #[serde(default = "default_zipfian_exp")]
+        exp: f64,
+    },
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::Uniform {}
+    }
+}
+
+fn default_ranges() -> u32 {
+    10
+}
+fn default_delta() -> u64 {
+    5
+}
+fn default_batch() -> u32 {
+    1000
+}
+fn default_true() -> bool {
+    true
+}
+fn default_table() -> String {
+    "sbtest".to_owned()
+}
+fn default_points() -> u32 {
+    10
+}
+fn default_iter() -> u32 {
+    12
+}
+fn default_pct() -> u32 {
+    1
+}
+fn default_res() -> u32 {
+    75
+}
+fn default_pareto_h() -> f64 {
+    0.2
+}
+fn default_zipfian_exp() -> f64 {
+    0.8
+}

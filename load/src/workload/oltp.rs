@@ -1,0 +1,277 @@
+//! sysbench's OLTP transactions, and their parts as workloads of their own.
+
+use super::native::{Ask, Event, Kind, Query};
+use super::statement::Parameters;
+use super::tables::{C, PAD, Tables};
+use crate::plan;
+use crate::random::Sampler;
+
+/// One kind of statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Begin,
+    PointSelect,
+    SimpleRange,
+    SumRange,
+    OrderRange,
+    DistinctRange,
+    IndexUpdate,
+    NonIndexUpdate,
+    Delete,
+    /// Of the row that the delete before took away.
+    Insert,
+    Commit,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Begin => "begin",
+            Self::PointSelect => "point_select",
+            Self::SimpleRange => "simple_range",
+            Self::SumRange => "sum_range",
+            Self::OrderRange => "order_range",
+            Self::DistinctRange => "distinct_range",
+            Self::IndexUpdate => "index_update",
+            Self::NonIndexUpdate => "non_index_update",
+            Self::Delete => "delete",
+            Self::Insert => "insert",
+            Self::Commit => "commit",
+        }
+    }
+
+    fn sql(self, table: &str) -> String {
+        match self {
+            Self::Begin => "BEGIN".to_owned(),
+            Self::Commit => "COMMIT".to_owned(),
+            Self::PointSelect => format!("SELECT c FROM {table} WHERE id = ?"),
+            Self::SimpleRange => format!("SELECT c FROM {table} WHERE id BETWEEN ? AND ?"),
+            Self::SumRange => format!("SELECT SUM(k) FROM {table} WHERE id BETWEEN ? AND ?"),
+            Self::OrderRange => {
+                format!("SELECT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c")
+            }
+            Self::DistinctRange => {
+                format!("SELECT DISTINCT c FROM {table} WHERE id BETWEEN ? AND ? ORDER BY c")
+            }
+            Self::IndexUpdate => format!("UPDATE {table} SET k = k + 1 WHERE id = ?"),
+            Self::NonIndexUpdate => format!("UPDATE {table} SET c = ? WHERE id = ?"),
+            Self::Delete => format!("DELETE FROM {table} WHERE id = ?"),
+            Self::Insert => format!("INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)"),
+        }
+    }
+
+    /// It belongs to no table and cannot be prepared everywhere.
+    fn is_frame(self) -> bool {
+        matches!(self, Self::Begin | Self::Commit)
+    }
+}
+
+/// The parts of one event, in order, over some tables.
+#[derive(Clone, Debug)]
+pub struct Oltp {
+    tables: Tables,
+    keys: Sampler,
+    range_size: u64,
+    steps: Vec<Part>,
+    /// The different parts, in the order of their first use.
+    kinds: Vec<Part>,
+    is_transaction: bool,
+}
+
+impl Oltp {
+    /// An event of these parts.
+    pub fn new(tables: Tables, keys: Sampler, range_size: u64, steps: Vec<Part>) -> Self {
+        let mut kinds = Vec::new();
+        for part in &steps {
+            if !kinds.contains(part) {
+                kinds.push(*part);
+            }
+        }
+        let is_transaction = kinds.contains(&Part::Begin);
+        Self {
+            tables,
+            keys,
+            range_size,
+            steps,
+            kinds,
+            is_transaction,
+        }
+    }
+
+    /// The parts that a plan asks for: those that read, those that write, or both.
+    pub fn parts(spec: &plan::Oltp, reads: bool, writes: bool) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut add = |wanted: bool, count: Option<u32>, default: u32, each: &[Part]| {
+            for _ in 0..if wanted { count.unwrap_or(default) } else { 0 } {
+                parts.extend_from_slice(each);
+            }
+        };
+        add(spec.transaction, None, 1, &[Part::Begin]);
+        add(reads, spec.point_selects, 10, &[Part::PointSelect]);
+        add(reads, spec.simple_ranges, 1, &[Part::SimpleRange]);
+        add(reads, spec.sum_ranges, 1, &[Part::SumRange]);
+        add(reads, spec.order_ranges, 1, &[Part::OrderRange]);
+        add(reads, spec.distinct_ranges, 1, &[Part::DistinctRange]);
+        add(writes, spec.index_updates, 1, &[Part::IndexUpdate]);
+        add(writes, spec.non_index_updates, 1, &[Part::NonIndexUpdate]);
+        add(
+            writes,
+            spec.delete_inserts,
+            1,
+            &[Part::Delete, Part::Insert],
+        );
+        add(spec.transaction, None, 1, &[Part::Commit]);
+        parts
+    }
+}
+
+impl Kind for Oltp {
+    fn classes(&self) -> Vec<String> {
+        self.kinds
+            .iter()
+            .map(|part| part.name().to_owned())
+            .collect()
+    }
+
+    /// For each table the different parts in order.
+    fn queries(&self) -> Vec<Query> {
+        let mut queries = Vec::new();
+        for table in self.tables.names() {
+            for (class, part) in self.kinds.iter().enumerate() {
+                let mut query = Query::new(class as u8, &part.sql(table));
+                query.is_text = part.is_frame();
+                queries.push(query);
+            }
+        }
+        queries
+    }
+
+    fn is_single_query(&self) -> bool {
+        self.steps.len() == 1
+    }
+
+    fn is_transaction(&self) -> bool {
+        self.is_transaction
+    }
+
+    fn ask(&self, step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+        let step = step as usize;
+        let is_last = step + 1 >= self.steps.len();
+        let part = self.steps.get(step).copied().unwrap_or(Part::Commit);
+        let kind = self
+            .kinds
+            .iter()
+            .position(|kind| *kind == part)
+            .unwrap_or(0);
+        if part.is_frame() {
+            return Ask {
+                query: kind,
+                is_last,
+            };
+        }
+        if part != Part::Insert {
+            event.table = self.tables.draw(&mut event.stream);
+            event.key = self.keys.draw(&mut event.stream);
+        }
+        let stream = &mut event.stream;
+        match part {
+            Part::SimpleRange | Part::SumRange | Part::OrderRange | Part::DistinctRange => {
+                parameters.int(event.key);
+                parameters.int(event.key.saturating_add(self.range_size.saturating_sub(1)));
+            }
+            Part::NonIndexUpdate => {
+                parameters.template(stream, C);
+                parameters.int(event.key);
+            }
+            Part::Insert => {
+                parameters.int(event.key);
+                parameters.int(self.keys.draw(stream));
+                parameters.template(stream, C);
+                parameters.template(stream, PAD);
+            }
+            Part::PointSelect | Part::IndexUpdate | Part::Delete | Part::Begin | Part::Commit => {
+                parameters.int(event.key);
+            }
+        }
+        Ask {
+            query: event.table * self.kinds.len() + kind,
+            is_last,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::random::Shape;
+    use crate::workload::native::tests::asked;
+
+    fn spec() -> plan::Oltp {
+        serde_json::from_str(r#"{"rows": 1000}"#).unwrap()
+    }
+
+    fn oltp(reads: bool, writes: bool, tables: Option<u32>) -> Oltp {
+        let keys = Sampler::new(Shape::Uniform, 1, 1000);
+        Oltp::new(
+            Tables::new("sbtest", tables),
+            keys,
+            100,
+            Oltp::parts(&spec(), reads, writes),
+        )
+    }
+
+    #[test]
+    fn a_read_write_event_has_twenty_statements() {
+        let texts = asked(&oltp(true, true, None), 1, 1);
+        assert_eq!(texts.len(), 20);
+        assert_eq!((texts[0].as_str(), texts[19].as_str()), ("BEGIN", "COMMIT"));
+        assert_eq!(
+            texts
+                .iter()
+                .filter(|t| t.starts_with("SELECT c FROM sbtest WHERE id ="))
+                .count(),
+            10
+        );
+        assert_eq!(texts.iter().filter(|t| t.contains("BETWEEN")).count(), 4);
+        let id = texts[17]
+            .strip_prefix("DELETE FROM sbtest WHERE id = ")
+            .unwrap();
+        let insert = format!("INSERT INTO sbtest (id, k, c, pad) VALUES ({id}, ");
+        assert!(texts[18].starts_with(&insert), "{}", texts[18]);
+    }
+
+    #[test]
+    fn reads_and_writes_alone_have_their_parts() {
+        assert_eq!(asked(&oltp(true, false, None), 1, 1).len(), 16);
+        assert_eq!(asked(&oltp(false, true, None), 1, 1).len(), 6);
+        let mut spec = spec();
+        spec.transaction = false;
+        spec.point_selects = Some(2);
+        spec.simple_ranges = Some(0);
+        assert_eq!(Oltp::parts(&spec, true, false).len(), 5);
+    }
+
+    #[test]
+    fn ranges_have_their_size() {
+        let texts = asked(&oltp(true, false, None), 1, 1);
+        let range = texts.iter().find(|text| text.contains("SUM(k)")).unwrap();
+        let ends: Vec<u64> = range
+            .split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        assert_eq!(ends[1] - ends[0], 99);
+    }
+
+    #[test]
+    fn a_delete_and_its_insert_meet_in_one_of_several_tables() {
+        let kind = oltp(false, true, Some(5));
+        let mut seen = std::collections::HashSet::new();
+        for event in asked(&kind, 3, 50).chunks(6) {
+            let table = |text: &str| text.split(' ').nth(2).unwrap().to_owned();
+            assert_eq!(table(&event[3]), table(&event[4]), "{event:?}");
+            seen.insert(table(&event[3]));
+        }
+        assert_eq!(seen.len(), 5);
+    }
+}
