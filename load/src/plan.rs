@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 mod workload;
 
-pub use workload::{Distribution, Oltp, RowsOf, Workload};
+pub use workload::{Distribution, ReadOnly, ReadWrite, RowsOf, Workload, WriteOnly};
 
 /// The version this program reads. A plan of another version is refused.
 pub const PLAN_VERSION: u32 = 1;

@@ -41,11 +41,11 @@ pub enum Workload {
         distribution: Distribution,
     },
     /// A transaction of point selects and ranges.
-    ReadOnly(Oltp),
+    ReadOnly(ReadOnly),
     /// A transaction that reads as `read_only` does, then updates, deletes and inserts.
-    ReadWrite(Oltp),
+    ReadWrite(ReadWrite),
     /// A transaction of updates, a delete and an insert.
-    WriteOnly(Oltp),
+    WriteOnly(WriteOnly),
     /// `UPDATE sbtest SET k = k + 1 WHERE id = ?`.
     UpdateIndex(RowsOf),
     /// `UPDATE sbtest SET c = ? WHERE id = ?`.
@@ -94,11 +94,10 @@ pub struct RowsOf {
     pub distribution: Distribution,
 }
 
-/// The transactions of sysbench's OLTP. How many statements of each kind an event has; those of
-/// a kind that the workload does not make may not be named.
+/// A reading transaction: how many statements of each kind it has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Oltp {
+pub struct ReadOnly {
     #[serde(default = "default_table")]
     pub table: String,
     /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
@@ -110,28 +109,80 @@ pub struct Oltp {
     /// Without BEGIN and COMMIT every statement is a transaction.
     #[serde(default = "default_true")]
     pub transaction: bool,
-    /// Absent: 10.
+    #[serde(default = "default_point_selects")]
+    pub point_selects: u32,
+    /// Rows of each range.
+    #[serde(default = "default_range_size")]
+    pub range_size: u64,
+    #[serde(default = "default_one")]
+    pub simple_ranges: u32,
+    #[serde(default = "default_one")]
+    pub sum_ranges: u32,
+    #[serde(default = "default_one")]
+    pub order_ranges: u32,
+    #[serde(default = "default_one")]
+    pub distinct_ranges: u32,
+}
+
+/// A writing transaction: how many statements of each kind it has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteOnly {
+    #[serde(default = "default_table")]
+    pub table: String,
+    /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
     #[serde(default)]
-    pub point_selects: Option<u32>,
-    /// Rows of each range; absent: 100.
+    pub tables: Option<u32>,
+    pub rows: u64,
     #[serde(default)]
-    pub range_size: Option<u64>,
-    /// Absent: 1, as for all that follow.
-    #[serde(default)]
-    pub simple_ranges: Option<u32>,
-    #[serde(default)]
-    pub sum_ranges: Option<u32>,
-    #[serde(default)]
-    pub order_ranges: Option<u32>,
-    #[serde(default)]
-    pub distinct_ranges: Option<u32>,
-    #[serde(default)]
-    pub index_updates: Option<u32>,
-    #[serde(default)]
-    pub non_index_updates: Option<u32>,
+    pub distribution: Distribution,
+    /// Without BEGIN and COMMIT every statement is a transaction.
+    #[serde(default = "default_true")]
+    pub transaction: bool,
+    #[serde(default = "default_one")]
+    pub index_updates: u32,
+    #[serde(default = "default_one")]
+    pub non_index_updates: u32,
     /// Pairs of a delete and an insert of the same row.
+    #[serde(default = "default_one")]
+    pub delete_inserts: u32,
+}
+
+/// A reading and writing transaction: how many statements of each kind it has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadWrite {
+    #[serde(default = "default_table")]
+    pub table: String,
+    /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
     #[serde(default)]
-    pub delete_inserts: Option<u32>,
+    pub tables: Option<u32>,
+    pub rows: u64,
+    #[serde(default)]
+    pub distribution: Distribution,
+    /// Without BEGIN and COMMIT every statement is a transaction.
+    #[serde(default = "default_true")]
+    pub transaction: bool,
+    #[serde(default = "default_point_selects")]
+    pub point_selects: u32,
+    /// Rows of each range.
+    #[serde(default = "default_range_size")]
+    pub range_size: u64,
+    #[serde(default = "default_one")]
+    pub simple_ranges: u32,
+    #[serde(default = "default_one")]
+    pub sum_ranges: u32,
+    #[serde(default = "default_one")]
+    pub order_ranges: u32,
+    #[serde(default = "default_one")]
+    pub distinct_ranges: u32,
+    #[serde(default = "default_one")]
+    pub index_updates: u32,
+    #[serde(default = "default_one")]
+    pub non_index_updates: u32,
+    /// Pairs of a delete and an insert of the same row.
+    #[serde(default = "default_one")]
+    pub delete_inserts: u32,
 }
 
 /// Shapes of random keys; the parameters are named as sysbench names them.
@@ -176,6 +227,15 @@ fn default_delta() -> u64 {
 }
 fn default_batch() -> u32 {
     1000
+}
+fn default_point_selects() -> u32 {
+    10
+}
+fn default_range_size() -> u64 {
+    100
+}
+fn default_one() -> u32 {
+    1
 }
 fn default_true() -> bool {
     true

@@ -3,12 +3,12 @@
 use super::Workload;
 use super::insert::{BulkInsert, Insert};
 use super::native::{Kind, Native, Way};
-use super::oltp::{Oltp, Part};
+use super::oltp::{self, Oltp, Part};
 use super::point_select::PointSelect;
 use super::random_points::RandomPoints;
 use super::random_ranges::RandomRanges;
 use super::tables::Tables;
-use crate::plan::{self, Distribution, RowsOf, Workload as Spec};
+use crate::plan::{Distribution, ReadOnly, ReadWrite, RowsOf, Workload as Spec, WriteOnly};
 use crate::random::{Sampler, Shape};
 use std::sync::Arc;
 
@@ -43,9 +43,9 @@ pub fn from_plan(spec: &Spec, way: Way) -> Arc<dyn Workload> {
                 way,
             )
         }
-        Spec::ReadOnly(spec) => native(oltp(spec, true, false), way),
-        Spec::ReadWrite(spec) => native(oltp(spec, true, true), way),
-        Spec::WriteOnly(spec) => native(oltp(spec, false, true), way),
+        Spec::ReadOnly(spec) => native(read_only(spec), way),
+        Spec::WriteOnly(spec) => native(write_only(spec), way),
+        Spec::ReadWrite(spec) => native(read_write(spec), way),
         Spec::UpdateIndex(of) => native(single(of, Part::IndexUpdate), way),
         Spec::UpdateNonIndex(of) => native(single(of, Part::NonIndexUpdate), way),
         Spec::Delete(of) => native(single(of, Part::Delete), way),
@@ -100,14 +100,43 @@ fn single(of: &RowsOf, part: Part) -> Oltp {
     Oltp::new(tables(of), keys_of(of), 1, vec![part])
 }
 
-/// Rows of a range, where the plan does not say.
-const RANGE_SIZE: u64 = 100;
-
-fn oltp(spec: &plan::Oltp, reads: bool, writes: bool) -> Oltp {
+fn read_only(spec: &ReadOnly) -> Oltp {
+    let (points, simple, sum) = (spec.point_selects, spec.simple_ranges, spec.sum_ranges);
+    let parts = oltp::reads(points, simple, sum, spec.order_ranges, spec.distinct_ranges);
     Oltp::new(
         Tables::new(&spec.table, spec.tables),
         keys(spec.rows, &spec.distribution),
-        spec.range_size.unwrap_or(RANGE_SIZE),
-        Oltp::parts(spec, reads, writes),
+        spec.range_size,
+        oltp::framed(spec.transaction, parts),
+    )
+}
+
+fn write_only(spec: &WriteOnly) -> Oltp {
+    let parts = oltp::writes(
+        spec.index_updates,
+        spec.non_index_updates,
+        spec.delete_inserts,
+    );
+    Oltp::new(
+        Tables::new(&spec.table, spec.tables),
+        keys(spec.rows, &spec.distribution),
+        1,
+        oltp::framed(spec.transaction, parts),
+    )
+}
+
+fn read_write(spec: &ReadWrite) -> Oltp {
+    let (points, simple, sum) = (spec.point_selects, spec.simple_ranges, spec.sum_ranges);
+    let reads = oltp::reads(points, simple, sum, spec.order_ranges, spec.distinct_ranges);
+    let writes = oltp::writes(
+        spec.index_updates,
+        spec.non_index_updates,
+        spec.delete_inserts,
+    );
+    Oltp::new(
+        Tables::new(&spec.table, spec.tables),
+        keys(spec.rows, &spec.distribution),
+        spec.range_size,
+        oltp::framed(spec.transaction, [reads, writes].concat()),
     )
 }

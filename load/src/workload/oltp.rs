@@ -3,7 +3,6 @@
 use super::native::{Ask, Event, Kind, Query};
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
-use crate::plan;
 use crate::random::Sampler;
 
 /// One kind of statement.
@@ -97,32 +96,41 @@ impl Oltp {
             is_transaction,
         }
     }
+}
 
-    /// The parts that a plan asks for: those that read, those that write, or both.
-    pub fn parts(spec: &plan::Oltp, reads: bool, writes: bool) -> Vec<Part> {
-        let mut parts = Vec::new();
-        let mut add = |wanted: bool, count: Option<u32>, default: u32, each: &[Part]| {
-            for _ in 0..if wanted { count.unwrap_or(default) } else { 0 } {
-                parts.extend_from_slice(each);
-            }
-        };
-        add(spec.transaction, None, 1, &[Part::Begin]);
-        add(reads, spec.point_selects, 10, &[Part::PointSelect]);
-        add(reads, spec.simple_ranges, 1, &[Part::SimpleRange]);
-        add(reads, spec.sum_ranges, 1, &[Part::SumRange]);
-        add(reads, spec.order_ranges, 1, &[Part::OrderRange]);
-        add(reads, spec.distinct_ranges, 1, &[Part::DistinctRange]);
-        add(writes, spec.index_updates, 1, &[Part::IndexUpdate]);
-        add(writes, spec.non_index_updates, 1, &[Part::NonIndexUpdate]);
-        add(
-            writes,
-            spec.delete_inserts,
-            1,
-            &[Part::Delete, Part::Insert],
-        );
-        add(spec.transaction, None, 1, &[Part::Commit]);
-        parts
+/// Reading parts, so many of each kind.
+pub fn reads(points: u32, simple: u32, sum: u32, order: u32, distinct: u32) -> Vec<Part> {
+    [
+        several(Part::PointSelect, points),
+        several(Part::SimpleRange, simple),
+        several(Part::SumRange, sum),
+        several(Part::OrderRange, order),
+        several(Part::DistinctRange, distinct),
+    ]
+    .concat()
+}
+
+/// Writing parts, so many of each kind.
+pub fn writes(index: u32, non_index: u32, delete_inserts: u32) -> Vec<Part> {
+    let pairs = [Part::Delete, Part::Insert].repeat(delete_inserts as usize);
+    [
+        several(Part::IndexUpdate, index),
+        several(Part::NonIndexUpdate, non_index),
+        pairs,
+    ]
+    .concat()
+}
+
+/// These parts, as one transaction where that is wanted.
+pub fn framed(transaction: bool, parts: Vec<Part>) -> Vec<Part> {
+    if !transaction {
+        return parts;
     }
+    [vec![Part::Begin], parts, vec![Part::Commit]].concat()
+}
+
+fn several(part: Part, count: u32) -> Vec<Part> {
+    vec![part; count as usize]
 }
 
 impl Kind for Oltp {
@@ -207,23 +215,23 @@ mod tests {
     use crate::random::Shape;
     use crate::workload::native::tests::asked;
 
-    fn spec() -> plan::Oltp {
-        serde_json::from_str(r#"{"rows": 1000}"#).unwrap()
-    }
-
-    fn oltp(reads: bool, writes: bool, tables: Option<u32>) -> Oltp {
+    fn oltp(parts: Vec<Part>, tables: Option<u32>) -> Oltp {
         let keys = Sampler::new(Shape::Uniform, 1, 1000);
         Oltp::new(
             Tables::new("sbtest", tables),
             keys,
             100,
-            Oltp::parts(&spec(), reads, writes),
+            framed(true, parts),
         )
     }
 
     #[test]
     fn a_read_write_event_has_twenty_statements() {
-        let texts = asked(&oltp(true, true, None), 1, 1);
+        let texts = asked(
+            &oltp([reads(10, 1, 1, 1, 1), writes(1, 1, 1)].concat(), None),
+            1,
+            1,
+        );
         assert_eq!(texts.len(), 20);
         assert_eq!((texts[0].as_str(), texts[19].as_str()), ("BEGIN", "COMMIT"));
         assert_eq!(
@@ -243,18 +251,14 @@ mod tests {
 
     #[test]
     fn reads_and_writes_alone_have_their_parts() {
-        assert_eq!(asked(&oltp(true, false, None), 1, 1).len(), 16);
-        assert_eq!(asked(&oltp(false, true, None), 1, 1).len(), 6);
-        let mut spec = spec();
-        spec.transaction = false;
-        spec.point_selects = Some(2);
-        spec.simple_ranges = Some(0);
-        assert_eq!(Oltp::parts(&spec, true, false).len(), 5);
+        assert_eq!(asked(&oltp(reads(10, 1, 1, 1, 1), None), 1, 1).len(), 16);
+        assert_eq!(asked(&oltp(writes(1, 1, 1), None), 1, 1).len(), 6);
+        assert_eq!(framed(false, reads(2, 0, 1, 1, 1)).len(), 5);
     }
 
     #[test]
     fn ranges_have_their_size() {
-        let texts = asked(&oltp(true, false, None), 1, 1);
+        let texts = asked(&oltp(reads(10, 1, 1, 1, 1), None), 1, 1);
         let range = texts.iter().find(|text| text.contains("SUM(k)")).unwrap();
         let ends: Vec<u64> = range
             .split(' ')
@@ -265,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_delete_and_its_insert_meet_in_one_of_several_tables() {
-        let kind = oltp(false, true, Some(5));
+        let kind = oltp(writes(1, 1, 1), Some(5));
         let mut seen = std::collections::HashSet::new();
         for event in asked(&kind, 3, 50).chunks(6) {
             let table = |text: &str| text.split(' ').nth(2).unwrap().to_owned();

@@ -2,7 +2,8 @@
 
 The load generator's plan is the source of these kinds; a test holds this table equal to the
 schema that it prints. Repeating it here lets a file be checked, and an editor complete it,
-without starting a program. `rows` and `table` are missing on purpose: they follow from `[data]`.
+without starting a program. `rows`, `table` and `tables` are missing on purpose: they
+follow from `[data]`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 
 from contend.spec.values import Key, Real, Tagged, Whole
 
-SUPPLIED = frozenset({"rows", "table"})
+SUPPLIED = frozenset({"rows", "table", "tables"})
 """Parameters of the plan that the lab fills in from the dataset."""
 
 _ITER = Key("iter", Whole(1, 2**32 - 1), 12, "how many uniform draws are averaged")
