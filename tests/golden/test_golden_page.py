@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, missing_browser
-from synthetic_run import write_run
+from synthetic_run import study_run
 
 from contend.report import build, html
 from contend.store import RunFolder
 
+SCROLLED = (
+    "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth)"
+)
 DRAWN = "return document.documentElement.dataset.charts === 'drawn'"
 
 pytestmark = pytest.mark.skipif(missing_browser() is not None, reason=missing_browser() or "")
@@ -19,7 +22,7 @@ pytestmark = pytest.mark.skipif(missing_browser() is not None, reason=missing_br
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = write_run(tmp_path_factory.mktemp("page") / "run")
+    path = study_run(tmp_path_factory.mktemp("page") / "run")
     with RunFolder.open(path) as folder:
         report = build(folder)
     return html.write(report, path / "report.html")[0]
@@ -43,6 +46,8 @@ def test_the_page_reads_well(browser: Browser, page: Path, width: int, scheme: s
     ]
     sideways = "return document.documentElement.scrollWidth > document.documentElement.clientWidth"
     assert not browser.run(sideways)
+    if width == 1280:
+        assert browser.run(f"return {SCROLLED}.length") == 0
     charts = browser.run(
         "return document.querySelectorAll('.chart .marks, .chart svg.marks').length"
     )

@@ -9,7 +9,15 @@ import os
 from pathlib import Path
 
 import pytest
-from synthetic_run import CONNECTIONS, SEGMENTS, as_failed, study, with_warning, write_run
+from synthetic_run import (
+    CONNECTIONS,
+    SEGMENTS,
+    as_failed,
+    study,
+    study_run,
+    with_warning,
+    write_run,
+)
 
 from contend.cli.main import main
 from contend.store import RunRecord
@@ -44,7 +52,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_the_study(capsys: pytest.CaptureFixture[str]) -> None:
-    check("show-study", shown(capsys, str(write_run(Path("run")))))
+    check("show-study", shown(capsys, str(study_run(Path("run")))))
 
 
 def test_a_partial_run_with_trouble(capsys: pytest.CaptureFixture[str]) -> None:

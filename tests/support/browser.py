@@ -109,9 +109,9 @@ class Browser:
         body = {"cmd": name, "params": params}
         return self._ask("POST", f"{self._session}/goog/cdp/execute", body)
 
-    def picture(self, path: Path) -> None:
-        """The whole page as a PNG."""
-        taken = self.command("Page.captureScreenshot", captureBeyondViewport=True)
+    def picture(self, path: Path, *, whole: bool = True) -> None:
+        """The page as a PNG, whole or as far as the window shows it."""
+        taken = self.command("Page.captureScreenshot", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(taken["data"]))
 
     def console(self) -> list[dict[str, Any]]:

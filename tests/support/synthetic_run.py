@@ -6,8 +6,11 @@ the key cache costs a little alone and gains much among many connections.
 
 from __future__ import annotations
 
+import atexit
 import math
 import random
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -62,6 +65,18 @@ FACTS: dict[str, Any] = {
 
 def study(variant: str = "default", sets: Iterable[str] = ()) -> Experiment:
     return load_experiment("segmented-key-cache", variant=variant, sets=tuple(sets))
+
+
+def study_run(path: Path) -> Path:
+    """The complete study with all its 504 runs, made once a session and copied."""
+    return Path(shutil.copytree(_study_made_once(), path))
+
+
+@cache
+def _study_made_once() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="contend-study-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return write_run(folder / "run")
 
 
 def write_run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from synthetic_run import write_run
+from synthetic_run import study_run
 
 from contend.report import Report, build
 from contend.store import RunFolder
@@ -14,7 +14,7 @@ from contend.store import RunFolder
 @pytest.fixture(scope="session")
 def study_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A complete run folder of the study. Tests read it and never write to it."""
-    return write_run(tmp_path_factory.mktemp("study") / "run")
+    return study_run(tmp_path_factory.mktemp("study") / "run")
 
 
 @pytest.fixture(scope="session")
