@@ -198,14 +198,13 @@ impl Handshake {
 
     /// Encryption is on: appends the response, numbered `sequence`.
     pub fn encrypted(&mut self, sequence: u8, out: &mut Vec<u8>) -> Result<(), WireError> {
-        self.encrypted = true;
-        let greeting = self.greeting.take();
-        let Some(greeting) = &greeting else {
+        let Some(greeting) = self.greeting.take() else {
             return Err(WireError::ours("encryption before the greeting"));
         };
-        self.respond(greeting, sequence, out)?;
-        self.greeting = Some(greeting.clone());
-        Ok(())
+        self.encrypted = true;
+        let responded = self.respond(&greeting, sequence, out);
+        self.greeting = Some(greeting);
+        responded
     }
 
     fn secret(&self) -> Secret<'_> {

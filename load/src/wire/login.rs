@@ -108,6 +108,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::wire::capability::Capabilities;
+    use crate::wire::captured;
     use crate::wire::frame::put_packet;
 
     /// A greeting with the default plugin `plugin` and the capabilities of MariaDB 10.11.
@@ -157,6 +158,43 @@ mod tests {
         assert!(session.agreed.capabilities.has(Capabilities::DEPRECATE_EOF));
         assert!(!session.agreed.capabilities.has(Capabilities::LOCAL_FILES));
         assert!(session.channel.is_plain());
+    }
+
+    #[test]
+    fn real_greetings_in_every_size_of_piece_and_with_trailing_bytes() {
+        for (server, greeting) in captured::GREETINGS {
+            for piece in 1..greeting.len() + 20 {
+                let mut login = login(false);
+                let mut sent = Vec::new();
+                for part in greeting.chunks(piece) {
+                    assert!(sent.is_empty() && login.receive(part, &mut sent).unwrap().is_none());
+                }
+                let mut session = None;
+                for part in framed(2, OK).chunks(piece) {
+                    session = login.receive(part, &mut sent).unwrap();
+                }
+                let agreed = session.unwrap().agreed;
+                assert!(server.ends_with(agreed.server_version.split('-').next().unwrap()));
+            }
+            let trailing = [&framed(2, OK)[..], b"x"].concat();
+            let mut login = login(false);
+            login.receive(greeting, &mut Vec::new()).unwrap();
+            let refused = login.receive(&trailing, &mut Vec::new());
+            assert!(matches!(refused, Err(WireError::Theirs(_))));
+        }
+    }
+
+    #[test]
+    fn a_server_that_keeps_asking_is_given_up() {
+        let mut login = login(false);
+        let mut sent = Vec::new();
+        login
+            .receive(&framed(0, &greeting(b"mysql_native_password")), &mut sent)
+            .unwrap();
+        let switch = b"\xfemysql_native_password\0abcdefghijklmnopqrst\0";
+        let given_up = (1..100).map(|n| login.receive(&framed(2 * n, switch), &mut sent));
+        assert!(given_up.take(16).any(|answer| answer.is_err()));
+        assert!(sent.len() < 2000);
     }
 
     #[test]
