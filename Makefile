@@ -63,8 +63,8 @@ format: setup ## format all code in place
 	$(BIN)/ruff check --fix
 
 .PHONY: bench
-bench: setup test-needs ## contend against its peers and the floor; prints one table
-	$(BIN)/python bench/run.py
+bench: setup test-needs ## contend-load against its peers and the floor; prints one table (half an hour)
+	$(BIN)/python bench/peers_table.py
 
 .PHONY: docs
 docs: setup ## build the documentation into build/docs
