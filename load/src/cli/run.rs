@@ -75,7 +75,8 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
                 user: server.user.clone(),
                 password,
             },
-            workload: workload::from_plan(&plan.workload, way),
+            workload: workload::from_plan(&plan.workload, way)
+                .map_err(|error| format!("workload.text: {error}"))?,
             seats: load.connections,
             workers: workers.min(load.connections),
             seed: plan.seed,

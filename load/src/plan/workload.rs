@@ -78,6 +78,8 @@ pub enum Workload {
         #[serde(default)]
         distribution: Distribution,
     },
+    /// Statements of one's own; `docs/reference/sql-workload.md` has the grammar.
+    Sql { text: String },
 }
 
 /// Which rows a workload of one statement touches.

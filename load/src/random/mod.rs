@@ -14,6 +14,7 @@ pub use shape::{Sampler, Shape};
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Keeps the streams of events apart from the long streams of the same seed.
 const CYCLE_DOMAIN: u64 = 0x6379_636c_6573_0001;
+const PART_DOMAIN: u64 = 0x7061_7274_7300_0003;
 const STREAM_DOMAIN: u64 = 0x7374_7265_616d_0002;
 
 /// One random stream: xoshiro256++, seeded by SplitMix64.
@@ -32,6 +33,11 @@ impl Stream {
     #[inline]
     pub fn for_cycle(seed: u64, cycle: u64) -> Self {
         Self::seeded(seed, cycle, CYCLE_DOMAIN)
+    }
+
+    /// A stream of its own for one part of what this one is for. Taking it draws nothing here.
+    pub fn part(&self, index: u64) -> Self {
+        Self::seeded(self.state[0], index, PART_DOMAIN)
     }
 
     #[inline]
@@ -131,6 +137,15 @@ mod tests {
                 assert!(seen.insert(Stream::new(seed, index).next_u64()));
             }
         }
+    }
+
+    #[test]
+    fn parts_differ_from_one_another_and_draw_nothing() {
+        let stream = Stream::for_cycle(1, 1);
+        let (mut first, mut second) = (stream.part(0), stream.part(1));
+        assert_ne!(first.next_u64(), second.next_u64());
+        assert_eq!(stream.part(0), stream.part(0));
+        assert_eq!(stream, Stream::for_cycle(1, 1));
     }
 
     #[test]

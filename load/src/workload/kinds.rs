@@ -7,14 +7,19 @@ use super::oltp::{self, Oltp, Part};
 use super::point_select::PointSelect;
 use super::random_points::RandomPoints;
 use super::random_ranges::RandomRanges;
+use super::sql::{Sql, SqlError};
 use super::tables::Tables;
 use crate::plan::{Distribution, ReadOnly, ReadWrite, RowsOf, Workload as Spec, WriteOnly};
 use crate::random::{Sampler, Shape};
 use std::sync::Arc;
 
 /// The workload that a plan describes.
-pub fn from_plan(spec: &Spec, way: Way) -> Arc<dyn Workload> {
-    match spec {
+///
+/// # Errors
+/// Where a script of one's own cannot be read.
+pub fn from_plan(spec: &Spec, way: Way) -> Result<Arc<dyn Workload>, SqlError> {
+    Ok(match spec {
+        Spec::Sql { text } => native(Sql::new(text)?, way),
         Spec::PointSelect(of) => native(PointSelect::new(tables(of), keys_of(of)), way),
         Spec::RandomPoints {
             table,
@@ -76,7 +81,7 @@ pub fn from_plan(spec: &Spec, way: Way) -> Arc<dyn Workload> {
                 way,
             )
         }
-    }
+    })
 }
 
 fn native(kind: impl Kind, way: Way) -> Arc<dyn Workload> {

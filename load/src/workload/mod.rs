@@ -27,10 +27,12 @@ mod oltp;
 mod point_select;
 mod random_points;
 mod random_ranges;
+mod sql;
 pub mod statement;
 mod tables;
 
 pub use kinds::from_plan;
+pub use sql::SqlError;
 
 use crate::outcome::Failure;
 use crate::wire::{Agreed, Prepared, ServerError, Summary};

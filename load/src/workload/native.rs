@@ -24,8 +24,8 @@ pub trait Kind: Send + Sync + 'static {
         true
     }
 
-    /// An event that must begin again leaves a transaction behind, which is taken back first.
-    fn is_transaction(&self) -> bool {
+    /// An event that must begin again may leave a transaction behind, which is taken back first.
+    fn leaves_transaction(&self, _event: &Event) -> bool {
         false
     }
 
@@ -56,27 +56,35 @@ impl Ask {
 /// What the steps of one event share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
+    pub seed: u64,
     pub cycle: u64,
     /// Every draw of the event comes from here.
     pub stream: Stream,
-    /// What an earlier step has drawn for a later one.
-    pub table: usize,
+    /// What an earlier step has drawn for a later one: the place of a table or of a kind of
+    /// event, and a key.
+    pub place: usize,
     pub key: u64,
 }
 
 impl Event {
+    /// The stream of one named part of the event, which gives the same at every step.
+    pub fn stream_of(&self, part: u64) -> Stream {
+        Stream::for_cycle(self.seed, self.cycle).part(part)
+    }
+
     #[inline]
     pub fn new(seed: u64, cycle: u64) -> Self {
         Self {
+            seed,
             cycle,
             stream: Stream::for_cycle(seed, cycle),
-            table: 0,
+            place: 0,
             key: 0,
         }
     }
 }
 
-/// One query of a kind.
+/// One query of a kind, or one statement of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pub class: u8,
@@ -275,7 +283,9 @@ impl<K: Kind> NativeSession<K> {
                 self.prepare(place + 1, out)
             }
             State::Asking(step, is_last) => match (answer.error, answer.verdict) {
-                (Some(_), Verdict::Retry) if self.kind.is_transaction() => self.roll_back(out),
+                (Some(_), Verdict::Retry) if self.kind.leaves_transaction(&self.event) => {
+                    self.roll_back(out)
+                }
                 (Some(_), Verdict::Retry) => self.begin(self.event.cycle, out),
                 _ if is_last => Step::EventEnd,
                 _ => self.ask(step + 1, out),

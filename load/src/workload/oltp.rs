@@ -158,7 +158,7 @@ impl Kind for Oltp {
         self.steps.len() == 1
     }
 
-    fn is_transaction(&self) -> bool {
+    fn leaves_transaction(&self, _event: &Event) -> bool {
         self.is_transaction
     }
 
@@ -178,7 +178,7 @@ impl Kind for Oltp {
             };
         }
         if part != Part::Insert {
-            event.table = self.tables.draw(&mut event.stream);
+            event.place = self.tables.draw(&mut event.stream);
             event.key = self.keys.draw(&mut event.stream);
         }
         let stream = &mut event.stream;
@@ -202,7 +202,7 @@ impl Kind for Oltp {
             }
         }
         Ask {
-            query: event.table * self.kinds.len() + kind,
+            query: event.place * self.kinds.len() + kind,
             is_last,
         }
     }
