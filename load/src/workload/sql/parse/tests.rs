@@ -1,3 +1,4 @@
+//! Scripts that are read, and scripts that are refused with their place.
 #![allow(clippy::unwrap_used)]
 use super::*;
 use proptest::prelude::*;
