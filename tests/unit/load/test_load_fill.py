@@ -1,4 +1,4 @@
-"""The words that start a fill, and what becomes of its lines; a script stands in for the program."""
+"""The words that start a fill, and what becomes of its lines; a script plays the program."""
 
 from __future__ import annotations
 
