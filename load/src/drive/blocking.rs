@@ -394,3 +394,6 @@ pub fn lost(address: &Address, error: &io::Error) -> Failure {
         ..failure::plain(format!("the server at {address} hung up: {error}"))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,21 +85,16 @@ pub fn fill(
 ) -> Result<Filled, Trouble> {
     let watch = Watch::new(stop, tell);
     let recipe = Recipe::new(&order.table, order.rows.count());
-    let mut connection = Connection::open(target).map_err(Trouble::Failed)?;
-    let disk = disk_of(&mut connection, target);
-    enough_room(disk.as_ref(), order).map_err(Trouble::Failed)?;
+    let mut connection = Connection::open(target).map_err(|failure| trouble(failure, &watch))?;
+    let disk = disk_of(&mut connection, target, &watch);
+    enough_room(disk.as_ref(), order).map_err(|failure| trouble(failure, &watch))?;
     watch.look_at(disk);
     create(&mut connection, &recipe, order, &watch)?;
     let filled = fill_created(&mut connection, &recipe, order, &watch);
     filled.map_err(|failure| {
         let number = connection.agreed().connection_id;
         drop(connection);
-        let failure = undo(target, &recipe, number, explain(failure));
-        if watch.is_stopped() {
-            Trouble::Stopped(failure)
-        } else {
-            Trouble::Failed(failure)
-        }
+        trouble(undo(target, &recipe, number, explain(failure)), &watch)
     })
 }
 
@@ -130,7 +125,7 @@ fn create(
         match connection.run(setting, patience) {
             // A variable that this server does not have, or does not let us set.
             Err(refused) if refused.statement.is_some() => {}
-            set => drop(set.map_err(Trouble::Failed)?),
+            set => drop(set.map_err(|failure| trouble(failure, watch))?),
         }
     }
     match connection.run(&recipe.create, patience) {
@@ -143,8 +138,15 @@ fn create(
             hint: Some("name another table, or drop this one yourself".to_owned()),
             ..refused
         })),
-        Err(failure) if watch.is_stopped() => Err(Trouble::Stopped(failure)),
-        Err(failure) => Err(Trouble::Failed(explain(failure))),
+        Err(failure) => Err(trouble(explain(failure), watch)),
+    }
+}
+
+fn trouble(failure: Failure, watch: &Watch<'_>) -> Trouble {
+    if watch.is_stopped() {
+        Trouble::Stopped(failure)
+    } else {
+        Trouble::Failed(failure)
     }
 }
 
@@ -220,11 +222,12 @@ fn sorted_by_states<'s>(states: impl Iterator<Item = &'s str>) -> Option<bool> {
 }
 
 /// The disk of the server's tables, where the server is surely on this host.
-fn disk_of(connection: &mut Connection, target: &Target) -> Option<Disk> {
+fn disk_of(connection: &mut Connection, target: &Target, watch: &Watch<'_>) -> Option<Disk> {
     if !target.options.unix_socket {
         return None;
     }
-    let rows = connection.rows("SELECT @@datadir", &mut endless).ok()?;
+    let patience = &mut |waited| watch.ask(waited);
+    let rows = connection.rows("SELECT @@datadir", patience).ok()?;
     let folder = rows.first()?.first()?.as_deref()?;
     Disk::of(Path::new(folder))
 }
@@ -299,36 +302,4 @@ fn undo(target: &Target, recipe: &Recipe, connection_id: u32, failure: Failure) 
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn one_key_made_the_slow_way_is_enough_to_say_so() {
-        let sorted = |states: &[&str]| sorted_by_states(states.iter().copied());
-        assert_eq!(sorted(&["Reading file", "End bulk insert"]), None);
-        assert_eq!(sorted(&["Creating index", "Repair by sorting"]), Some(true));
-        assert_eq!(
-            sorted(&["Repair by sorting", "Repair with keycache"]),
-            Some(false)
-        );
-    }
-
-    #[test]
-    fn a_full_disk_is_known_by_code_and_by_words() {
-        for (code, message) in [
-            (Some(1114), "The table 't' is full"),
-            (Some(3), "Error writing file 't.MYD' (Errcode: 28)"),
-            (Some(1030), "Got error 28 from storage engine"),
-        ] {
-            let told = explain(Failure {
-                code,
-                ..failure::plain(message)
-            });
-            assert!(told.message.contains("disk is full"), "{message}");
-            assert!(told.hint.is_some());
-        }
-        let other = failure::plain("syntax");
-        assert_eq!(explain(other.clone()), other);
-    }
-}
+mod tests;

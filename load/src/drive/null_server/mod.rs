@@ -5,6 +5,8 @@
 //! cheaper than any server: what a client reaches against it is the client's own limit.
 
 mod door;
+#[cfg(test)]
+pub mod testing;
 mod worker;
 
 pub use door::Listening;

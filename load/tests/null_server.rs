@@ -1,0 +1,243 @@
+//! The null server as a program, and loads and fills against it: what it injects must be seen,
+//! what it was asked must be counted on both sides.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_contend-load");
+
+/// A null server that ends with the test.
+struct Server {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    socket: PathBuf,
+    listening: Value,
+}
+
+impl Server {
+    fn start(name: &str, options: &[&str]) -> Self {
+        let file = format!("contend-{name}-{}", std::process::id());
+        let socket = std::env::temp_dir().join(file);
+        let mut child = Command::new(PROGRAM)
+            .arg("null-server")
+            .arg("--socket")
+            .arg(&socket)
+            .args(options)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        Self {
+            child,
+            out,
+            socket,
+            listening: serde_json::from_str(&line).unwrap(),
+        }
+    }
+
+    /// Ends it as a user would; returns what it says at the end.
+    fn stop(mut self) -> Value {
+        let pid = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let mut text = String::new();
+        self.out.read_to_string(&mut text).unwrap();
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status:?} {:?}", status.signal());
+        assert!(!self.socket.exists());
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn plan(server: Value, workload: Value, load: Value) -> Value {
+    json!({"version": 1, "server": server, "workload": workload, "load": load, "seed": 7})
+}
+
+fn socket(path: &Path) -> Value {
+    json!({"socket": path})
+}
+
+fn points(count: u32) -> Value {
+    json!({"kind": "random_points", "rows": 1000, "points": count})
+}
+
+/// Runs a plan; its last line.
+fn run(plan: &Value) -> Value {
+    let mut child = Command::new(PROGRAM)
+        .args(["run", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(plan.to_string().as_bytes()).unwrap();
+    drop(stdin);
+    let Output {
+        stdout,
+        stderr,
+        status,
+    } = child.wait_with_output().unwrap();
+    let words = String::from_utf8_lossy(&stderr).into_owned();
+    assert!(status.success(), "{words}");
+    let text = String::from_utf8(stdout).unwrap();
+    let done: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(done["type"], "done");
+    done
+}
+
+#[test]
+fn every_query_is_answered_with_the_rows_it_asked_for() {
+    let server = Server::start("rows", &["--threads", "2"]);
+    let mut asked = 0;
+    for protocol in ["prepared", "text"] {
+        for connections in [1, 7] {
+            let load = json!({"connections": connections, "measure_s": 0.2, "protocol": protocol});
+            let done = run(&plan(socket(&server.socket), points(10), load));
+            let queries = done["queries"].as_u64().unwrap();
+            assert!(queries > 0);
+            assert_eq!(done["rows"].as_u64().unwrap(), 10 * queries, "{protocol}");
+            assert_eq!(done["errors"], json!([]));
+            asked += queries;
+        }
+    }
+    let served = server.stop();
+    assert!(served["queries"].as_u64().unwrap() >= asked);
+    assert!(served["connections"].as_u64().unwrap() >= 16);
+}
+
+#[test]
+fn a_free_port_of_the_loopback_address_is_told() {
+    let server = Server::start("port", &["--port", "0"]);
+    let port = server.listening["port"].as_u64().unwrap();
+    let load = json!({"connections": 3, "measure_s": 0.1});
+    let at = json!({"host": "127.0.0.1", "port": port});
+    let done = run(&plan(
+        at,
+        json!({"kind": "point_select", "rows": 1000}),
+        load,
+    ));
+    assert_eq!(done["rows"], done["queries"]);
+    server.stop();
+}
+
+#[test]
+fn a_service_time_is_the_least_that_is_measured() {
+    for (name, service, low_us) in [("fixed", "fixed", 20_000.0), ("random", "random", 0.0)] {
+        let options = ["--service-us", "20000", "--service", service];
+        let server = Server::start(name, &options);
+        let load = json!({"connections": 8, "measure_s": 0.5});
+        let done = run(&plan(socket(&server.socket), points(1), load));
+        let latency = &done["latency_us"];
+        // Histograms keep three digits: their values may be a thousandth low.
+        assert!(
+            latency["min"].as_f64().unwrap() >= low_us * 0.998,
+            "{latency}"
+        );
+        // Nobody can be served faster than the service takes: 8 connections, 20 ms each.
+        let random_luck = if service == "random" { 2.0 } else { 1.0 };
+        assert!(done["qps"].as_f64().unwrap() <= 8.0 / 0.020 * 1.05 * random_luck);
+        assert!(
+            latency["max"].as_f64().unwrap() >= 20_000.0 * 0.998,
+            "{latency}"
+        );
+    }
+}
+
+#[test]
+fn a_stall_is_seen_by_every_connection_that_waits() {
+    let server = Server::start("stall", &["--stall-every-s", "0.5", "--stall-ms", "300"]);
+    let load = json!({"connections": 4, "measure_s": 1.2});
+    let done = run(&plan(socket(&server.socket), points(1), load));
+    // At the latest half a second after the start all four stand still for 300 ms.
+    assert!(
+        done["latency_us"]["max"].as_f64().unwrap() >= 295_000.0,
+        "{done}"
+    );
+}
+
+#[test]
+fn a_fill_sends_every_row() {
+    let server = Server::start("fill", &[]);
+    let filled = Command::new(PROGRAM)
+        .args([
+            "fill",
+            "--rows",
+            "20000",
+            "--tables",
+            "2",
+            "--sessions",
+            "2",
+        ])
+        .args(["--progress", "json", "--engine", "MyISAM", "--socket"])
+        .arg(&server.socket)
+        .output()
+        .unwrap();
+    assert!(filled.status.success());
+    let text = String::from_utf8(filled.stdout).unwrap();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    let (done, progress) = lines.split_last().unwrap();
+    assert_eq!(
+        (&done["type"], &done["rows"]),
+        (&json!("fill_done"), &json!(40_000))
+    );
+    assert_eq!(done["tables"][1]["table"], "sbtest2");
+    assert!(progress.iter().all(|line| line["type"] == "fill_progress"));
+    let last = progress.last().unwrap();
+    assert_eq!(
+        (&last["phase"], &last["rows_total"]),
+        (&json!("done"), &json!(40_000))
+    );
+}
+
+#[test]
+fn a_place_that_is_taken_is_refused_and_one_that_is_deserted_is_not() {
+    let server = Server::start("taken", &[]);
+    let refused = Command::new(PROGRAM)
+        .args(["null-server", "--socket"])
+        .arg(&server.socket)
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        String::from_utf8(refused.stderr)
+            .unwrap()
+            .contains("another server")
+    );
+    let deserted = server.socket.clone();
+    drop(server);
+    assert!(deserted.exists());
+    let again = Server::start("taken", &[]);
+    assert_eq!(again.socket, deserted);
+    again.stop();
+}
+
+#[test]
+fn nowhere_to_listen_is_a_wrong_request() {
+    let refused = Command::new(PROGRAM).arg("null-server").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let wrong = ["null-server", "--port", "0", "--service-us", "NaN"];
+    let refused = Command::new(PROGRAM).args(wrong).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+}
