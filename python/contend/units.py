@@ -1,8 +1,8 @@
-"""Durations, sizes, counts and ratios as people write them, and back.
+"""Durations as people write them, and durations, sizes and counts as people read them.
 
-Inside contend a duration is seconds (float), a size is bytes (int), a ratio is 1.0 for no change.
-Reading raises ValueError with a phrase that says what would have been accepted; the caller knows
-the place and makes it a ContendError.
+Inside contend a duration is seconds (float) and a size is bytes (int). Reading raises ValueError
+with a phrase that says what would have been accepted; the caller knows the place and makes it a
+ContendError.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ _DURATION_UNITS_S = {
     "h": 3600.0,
     "d": 86400.0,
 }
-_SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zµ]+)")
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGTP]?)(?:i?B)?", re.IGNORECASE)
 
 
 def parse_duration_s(value: str | int | float) -> float:
@@ -75,21 +73,6 @@ def format_duration(seconds: float) -> str:
     return f"{sign}{minutes // 60} h {minutes % 60:02d} min"
 
 
-def parse_size(value: str | int) -> int:
-    """Bytes of `"512M"`, `"4G"`, `"1.5 GiB"` or a bare number of bytes. K is 1024."""
-    if isinstance(value, bool):
-        raise ValueError('a size is a number with a unit, such as "512M"')
-    if isinstance(value, int):
-        if value < 0:
-            raise ValueError("a size is not negative")
-        return value
-    match = _SIZE.fullmatch(value.strip())
-    if match is None:
-        raise ValueError(f'"{value}" is not a size such as "512M", "4G" or a number of bytes')
-    number, unit = match.groups()
-    return round(float(number) * _SIZE_UNITS[unit.upper()])
-
-
 def format_size(size: float) -> str:
     """`512 MiB`, `3.6 GiB`, `120 B`."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
@@ -106,28 +89,6 @@ def format_count(count: float) -> str:
             return f"{_three_digits(count)}{unit}"
         count /= 1000
     raise AssertionError("the loop ends at its last unit")
-
-
-def format_percent(change: float, *, digits: int | None = None) -> str:
-    """A relative change with its sign: 0.468 -> `+46.8 %`, -0.031 -> `-3.1 %`, 2.5 -> `+250 %`.
-
-    Without `digits`, one decimal below 100 % and none above.
-    """
-    if math.isnan(change):
-        return "n/a"
-    if math.isinf(change):
-        return "+∞ %" if change > 0 else "-∞ %"
-    percent = change * 100
-    places = digits if digits is not None else (1 if abs(percent) < 99.95 else 0)
-    text = f"{percent:+.{places}f}"
-    if float(text) == 0:
-        text = text.replace("-", "+")
-    return f"{text} %"
-
-
-def format_ratio(ratio: float, *, digits: int | None = None) -> str:
-    """A ratio as the change it means: 1.468 -> `+46.8 %`."""
-    return format_percent(ratio - 1.0, digits=digits)
 
 
 def _three_digits(value: float) -> str:

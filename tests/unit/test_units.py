@@ -1,4 +1,4 @@
-"""Durations, sizes, counts and ratios: both ways, and what is refused."""
+"""Durations, sizes and counts: what is read, what is shown, what is refused."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from hypothesis import strategies as st
 from contend.units import (
     format_count,
     format_duration,
-    format_percent,
-    format_ratio,
     format_size,
     parse_duration_s,
-    parse_size,
 )
 
 
@@ -72,27 +69,6 @@ def test_durations_are_shown_in_their_usual_unit(seconds: float, text: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("512M", 512 << 20),
-        ("4G", 4 << 30),
-        ("1.5 GiB", 3 << 29),
-        ("100", 100),
-        (7, 7),
-        ("1kb", 1024),
-    ],
-)
-def test_sizes(text: str | int, size: int) -> None:
-    assert parse_size(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "M", "512X", "-1", -1, True])
-def test_what_is_no_size(text: str | int) -> None:
-    with pytest.raises(ValueError, match="size"):
-        parse_size(text)
-
-
-@pytest.mark.parametrize(
     ("size", "text"), [(120, "120 B"), (512 << 20, "512 MiB"), (3.6 * 2**30, "3.6 GiB")]
 )
 def test_sizes_are_shown_in_binary_units(size: float, text: str) -> None:
@@ -105,26 +81,6 @@ def test_sizes_are_shown_in_binary_units(size: float, text: str) -> None:
 )
 def test_counts(count: int, text: str) -> None:
     assert format_count(count) == text
-
-
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        (0.468, "+46.8 %"),
-        (-0.031, "-3.1 %"),
-        (2.5, "+250 %"),
-        (-0.0001, "+0.0 %"),
-        (math.nan, "n/a"),
-        (math.inf, "+∞ %"),
-    ],
-)
-def test_changes_carry_their_sign(change: float, text: str) -> None:
-    assert format_percent(change) == text
-
-
-def test_a_ratio_is_shown_as_the_change_it_means() -> None:
-    assert format_ratio(1.468) == "+46.8 %"
-    assert format_ratio(0.5, digits=0) == "-50 %"
 
 
 @given(st.floats(min_value=1e-6, max_value=1e6))

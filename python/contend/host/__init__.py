@@ -10,9 +10,7 @@ from contend.host.kernel import limits
 from contend.host.pressure import Pressure, PressureChange, change, pressure
 from contend.host.process import (
     ProcessCounters,
-    ProcessMemory,
     process_counters,
-    process_memory,
 )
 from contend.host.tree import Tree
 
@@ -21,7 +19,6 @@ __all__ = [
     "Pressure",
     "PressureChange",
     "ProcessCounters",
-    "ProcessMemory",
     "Tree",
     "change",
     "disturbances",
@@ -30,5 +27,4 @@ __all__ = [
     "page_cache",
     "pressure",
     "process_counters",
-    "process_memory",
 ]

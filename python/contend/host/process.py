@@ -42,16 +42,6 @@ class ProcessCounters:
         return ProcessCounters(**values)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessMemory:
-    """Bytes of a process at one moment."""
-
-    resident_bytes: int
-    peak_bytes: int
-    swapped_bytes: int
-    threads: int
-
-
 def process_counters(pid: int, root: Path = Path("/")) -> ProcessCounters | None:
     """Counters of a process; None where it is gone or cannot be seen."""
     tree = Tree(root)
@@ -70,19 +60,6 @@ def process_counters(pid: int, root: Path = Path("/")) -> ProcessCounters | None
         involuntary_switches=involuntary,
         read_bytes=io.get("read_bytes"),
         write_bytes=io.get("write_bytes"),
-    )
-
-
-def process_memory(pid: int, root: Path = Path("/")) -> ProcessMemory | None:
-    """Memory of a process; None where it is gone or cannot be seen."""
-    status = _fields(Tree(root).text(f"proc/{pid}/status"))
-    if "VmRSS" not in status:
-        return None
-    return ProcessMemory(
-        resident_bytes=status["VmRSS"] * 1024,
-        peak_bytes=status.get("VmHWM", 0) * 1024,
-        swapped_bytes=status.get("VmSwap", 0) * 1024,
-        threads=status.get("Threads", 0),
     )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from contend.host import process_counters, process_memory
+from contend.host import process_counters
 
 STAT = "42 (maria (db) d) S 1 1 1 0 -1 4194304 100 7 3 9 250 50 0 0 20 0 2 0 230578 1 1 1\n"
 STATUS = "Name:\tx\nvoluntary_ctxt_switches:\t{0}\nnonvoluntary_ctxt_switches:\t{1}\n"
@@ -17,7 +17,6 @@ def files(pid: int = 42) -> dict[str, str]:
     return {
         f"proc/{pid}/stat": STAT,
         f"proc/{pid}/io": IO,
-        f"proc/{pid}/status": "VmHWM: 30 kB\nVmRSS: 20 kB\nVmSwap: 1 kB\nThreads: 2\n",
         f"proc/{pid}/task/42/status": STATUS.format(10, 1),
         f"proc/{pid}/task/43/status": STATUS.format(5, 2),
     }
@@ -34,16 +33,8 @@ def test_counters_of_all_threads(tree_of: Callable[[dict[str, str]], Path]) -> N
     assert (counters.read_bytes, counters.write_bytes) == (4096, 8192)
 
 
-def test_memory(tree_of: Callable[[dict[str, str]], Path]) -> None:
-    memory = process_memory(42, tree_of(files()))
-    assert memory is not None
-    assert (memory.resident_bytes, memory.peak_bytes, memory.swapped_bytes) == (20480, 30720, 1024)
-    assert memory.threads == 2
-
-
 def test_a_process_that_is_gone(tmp_path: Path) -> None:
     assert process_counters(42, tmp_path) is None
-    assert process_memory(42, tmp_path) is None
 
 
 def test_what_another_user_may_not_see(tree_of: Callable[[dict[str, str]], Path]) -> None:
@@ -78,6 +69,3 @@ def test_this_process() -> None:
     assert before is not None
     assert after is not None
     assert after.since(before).minor_faults >= 0
-    memory = process_memory(os.getpid())
-    assert memory is not None
-    assert memory.resident_bytes > 1 << 20
