@@ -14,6 +14,7 @@ pub mod limits;
 pub mod link;
 pub mod null_server;
 pub mod pace;
+mod preflight;
 pub mod run;
 pub mod seat;
 pub mod setup;

@@ -4,6 +4,7 @@ use super::control::Controller;
 use super::engine::{Engine, Epoll, Uring};
 use super::failure;
 use super::limits;
+use super::preflight;
 use super::setup::{Mailbox, Report, Setup};
 use super::signals::Signals;
 use super::worker::Worker;
@@ -111,6 +112,9 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     let signals = Signals::listen(move || told.send(Report::Signal).is_ok())
         .map_err(|error| failure::plain(format!("listening for signals: {error}")))?;
     let setup = Arc::new(job.setup);
+    if !setup.workload.judges_errors() {
+        preflight::check(&setup)?;
+    }
     let mut mailboxes = Vec::new();
     for number in 0..setup.workers {
         let mailbox = Mailbox::new()

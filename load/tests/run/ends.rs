@@ -199,6 +199,46 @@ fn a_full_server_names_the_variable_to_raise() {
     );
 }
 
+/// Has room for so many connections and prepared statements, some of them taken.
+struct Small(u32, u32);
+
+impl Script for Small {
+    fn answer(&self, to: &mut UnixStream, command: u8, body: &[u8], _: usize) -> bool {
+        let (connections, statements) = (self.0.to_string(), self.1.to_string());
+        let answer = match body {
+            [b'S', b'E', b'L', b'E', b'C', b'T', b' ', b'@', b'@', ..] => {
+                fake::table(&[&[&connections, &statements]])
+            }
+            [b'S', b'H', b'O', b'W', ..] => {
+                fake::table(&[&["Threads_connected", "3"], &["Prepared_stmt_count", "10"]])
+            }
+            _ => fake::right_answer(command),
+        };
+        to.write_all(&answer).is_ok()
+    }
+}
+
+#[test]
+fn a_server_without_room_is_found_before_the_load_begins() {
+    for (server, variable, value) in [
+        (Small(5, 100), "max_connections", "6"),
+        (Small(100, 13), "max_prepared_stmt_count", "14"),
+    ] {
+        let folder = Folder::new(&format!("small-{variable}"));
+        let server = FakeServer::start(&folder.0, server);
+        let failure = failure(&run(&plan(&server.socket, "auto")));
+        let wanted = format!("SET GLOBAL {variable} = {value}");
+        assert!(
+            failure["hint"].as_str().unwrap().starts_with(&wanted),
+            "{failure}"
+        );
+        assert_eq!(server.connections(), 1);
+    }
+    let folder = Folder::new("small-enough");
+    let server = FakeServer::start(&folder.0, Small(6, 14));
+    done(&run(&plan(&server.socket, "auto")));
+}
+
 #[test]
 fn nobody_listening_is_a_failure_with_the_place() {
     let folder = Folder::new("nobody");

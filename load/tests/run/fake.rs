@@ -74,6 +74,27 @@ pub fn row() -> Vec<u8> {
     .concat()
 }
 
+/// A result set of text, row by row.
+pub fn table(rows: &[&[&str]]) -> Vec<u8> {
+    let columns = rows.first().map_or(0, |row| row.len());
+    let mut packets = vec![vec![columns as u8]];
+    packets.extend(vec![COLUMN.to_vec(); columns]);
+    packets.push(EOF.to_vec());
+    for row in rows {
+        let mut packet = Vec::new();
+        for text in *row {
+            packet.push(text.len() as u8);
+            packet.extend_from_slice(text.as_bytes());
+        }
+        packets.push(packet);
+    }
+    packets.push(EOF.to_vec());
+    let numbered = packets.iter().zip(1..);
+    numbered
+        .flat_map(|(payload, number)| packet(number, payload))
+        .collect()
+}
+
 /// The right answer to every command that the workloads of these tests send.
 pub fn right_answer(command: u8) -> Vec<u8> {
     match command {
