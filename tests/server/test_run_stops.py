@@ -11,6 +11,8 @@ from run_lab import RUNS, Lab, interrupt, wait_for
 
 from contend.store import RunRecord
 
+pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
+
 
 def same(before: list[RunRecord], after: list[RunRecord]) -> bool:
     """Whether what was stored before is there unchanged."""

@@ -7,6 +7,8 @@ from run_lab import RUNS, Lab, as_json
 
 from contend.servers import debian
 
+pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
+
 
 def test_it_ends_with_table_sentence_and_report(lab: Lab) -> None:
     done = lab.run()

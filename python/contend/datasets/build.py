@@ -15,12 +15,12 @@ from contend.datasets.engines import (
     loading_options,
     require_engine,
 )
-from contend.datasets.errors import LoadingFailed, SnapshotDamaged
+from contend.datasets.errors import DiskFull, LoadingFailed, SnapshotDamaged
 from contend.datasets.files import describe as describe_files
 from contend.datasets.key import dataset_key, key_inputs, layout_options
 from contend.datasets.manifest import Manifest
-from contend.datasets.room import SpaceWatch, require_room
-from contend.datasets.telling import Tell
+from contend.datasets.room import ROOM_HINT, require_room
+from contend.datasets.telling import FillTelling, Tell
 from contend.datasets.workspace import workspace
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers import PrivateServer, ServerBinary
@@ -29,6 +29,9 @@ from contend.spec import DataSpec, Level
 VOLATILE = ("ib_buffer_pool", "ibtmp1", "#innodb_temp", "aria_log_control.lock", "*.pid", "*.err")
 """What a server makes anew or would act on at its next start; a list of hot pages, say, would be
 read in while we measure."""
+
+DISK_FULL_CODES = frozenset({1021, 1114})
+"""What servers and contend-load say where the disk is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ def _build(source: DatasetSource, *, cache: Path, program: Path, tell: Tell) -> 
                 }
             )
             started = time.monotonic()
-            rows = _fill(source, server, cache=cache, program=program, tell=tell)
+            rows = _fill(source, server, program=program, tell=tell)
             server.stop()
             load_s = time.monotonic() - started
         except LoadFailed as error:
@@ -112,18 +115,17 @@ def _build(source: DatasetSource, *, cache: Path, program: Path, tell: Tell) -> 
         return _keep(source, server.data_folder, cache=cache, rows=rows, load_s=load_s)
 
 
-def _fill(
-    source: DatasetSource, server: PrivateServer, *, cache: Path, program: Path, tell: Tell
-) -> int:
-    data, what = source.data, f"loading {describe(source.data)}"
-    address = Address(socket=str(server.socket), user="root", database=data.schema)
-    return FillProcess(program).run(
+def _fill(source: DatasetSource, server: PrivateServer, *, program: Path, tell: Tell) -> int:
+    data = source.data
+    filled = FillProcess(program).run(
         data,
-        address,
+        Address(socket=str(server.socket), user="root", database=data.schema),
         pipe_folder=server.socket.parent,
-        on_rows=lambda done: tell.progress(what, done, data.rows, "rows"),
-        on_tick=SpaceWatch(cache, describe(data)),
+        on_progress=FillTelling(tell, data),
     )
+    for warning in filled.warnings:
+        tell.notice(warning)
+    return filled.rows
 
 
 def _keep(
@@ -152,7 +154,11 @@ def _keep(
 
 def _loading_failed(
     source: DatasetSource, server: PrivateServer, error: LoadFailed
-) -> LoadingFailed:
+) -> LoadingFailed | DiskFull:
+    if error.code in DISK_FULL_CODES:
+        return DiskFull(
+            f"loading {describe(source.data)} needs more room: {error.message}", hint=ROOM_HINT
+        )
     died = "" if server.running else ", because the server ended"
     return LoadingFailed(
         f"loading {describe(source.data)} failed{died}: {error.message}",

@@ -15,7 +15,8 @@ import pymysql
 from contend.datasets.engines import describe, estimated_bytes
 from contend.datasets.errors import LoadingDeclined, LoadingFailed
 from contend.datasets.key import dataset_key, key_inputs
-from contend.datasets.telling import Tell
+from contend.datasets.sql import drop_table
+from contend.datasets.telling import FillTelling, Tell
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE
@@ -24,8 +25,6 @@ from contend.units import format_size
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pymysql.connections import Connection
 
     from contend.spec import DataSpec
 
@@ -70,7 +69,7 @@ def ensure_on(
                 f"{server.dsn} was left as it is",
                 hint="`--yes` loads without asking; leave --server out to use a private server.",
             )
-        _make_room(connection, database)
+        drop_table(connection, database, TABLE)
     _fill(server, data, database, table_comment(key), program=program, tell=tell)
     tell.notice(
         f"{database}.{TABLE} stays on {server.dsn} for later runs; "
@@ -89,15 +88,8 @@ def drop_on(server: ExistingServer, schema: str) -> bool:
     with server.connect() as connection:
         if table_key(connection, database, TABLE) is None:
             return False
-        with connection.cursor() as cursor:
-            cursor.execute(f"DROP TABLE {_quoted(database)}.{_quoted(TABLE)}")
+        drop_table(connection, database, TABLE)
     return True
-
-
-def _make_room(connection: Connection[Any], database: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE IF NOT EXISTS {_quoted(database)}")
-        cursor.execute(f"DROP TABLE IF EXISTS {_quoted(database)}.{_quoted(TABLE)}")
 
 
 def _fill(
@@ -125,7 +117,7 @@ def _fill(
             address,
             comment=comment,
             env={PASSWORD_VARIABLE: secret} if secret else {},
-            on_rows=lambda done: tell.progress(what, done, data.rows, "rows"),
+            on_progress=FillTelling(tell, data),
         )
     except BaseException as error:
         # Half a table is of no use, and it is ours to drop.
@@ -136,7 +128,3 @@ def _fill(
                 f"{what} on {dsn} failed: {error.message}", hint=error.hint, detail=error.detail
             ) from error
         raise
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -52,9 +52,8 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
         try:
             _conduct(experiment, folder, means, listen)
         except RequestError:
-            if not folder.records():
-                # What was asked could not be done at all, so there is nothing to keep.
-                shutil.rmtree(path, ignore_errors=True)
+            # What was asked cannot be done, which shows in the first block: nothing to keep.
+            shutil.rmtree(path, ignore_errors=True)
             raise
 
 

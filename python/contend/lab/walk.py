@@ -1,22 +1,29 @@
 """All runs of a plan, one after another, each stored the moment it ends.
 
 What fails is recorded and the walk goes on, because one bad cell must not cost a night's work.
-Two things end it: a request that can never be met, found before anything was measured, and one
-failure after another, which says that the rest would fail too.
+It ends where going on is of no use: nothing was measured yet and the first cell cannot be set up;
+the first block, which holds every compared level, has a level that is refused; the data cannot be
+had; or one run after another fails.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pymysql
 
+from contend.datasets import DiskFull, LoadingDeclined, LoadingFailed
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Listener, RunBegan, RunEnded
 from contend.lab.measure import measure, now, without_result
-from contend.lab.stage import Stage
+from contend.lab.stage import Ready, Stage
 from contend.load import Load
 from contend.spec import Experiment, cell_spec
 from contend.store import PlannedLike, RunFolder, RunRecord
+
+NO_DATA = (DiskFull, LoadingDeclined, LoadingFailed)
+"""To try again for the next run would load for minutes to fail again."""
 
 FAILURES_MAX = 5
 """Runs in a row without a result after which the walk ends."""
@@ -29,7 +36,8 @@ def walk(
 
     Raises:
         TooManyFailures: several runs in a row gave no result.
-        RequestError: an option or a table was refused before anything was measured.
+        ContendError: the server or its data cannot be had as the experiment wants them. Nothing
+            is recorded of that run, so that it is made when the cause is gone.
     """
     planned = folder.meta().planned
     records = folder.records()
@@ -41,7 +49,9 @@ def walk(
         if one.run in ended:
             continue
         listen(RunBegan(one.run, one.block, blocks, one.cell))
-        record = _attempt(experiment, one, stage, load, listen, must_be_possible=not measured)
+        first_block = one.block == planned[0].block
+        patience = _Patience(refusals=not first_block, failures=measured)
+        record = _attempt(experiment, one, stage, load, listen, patience)
         folder.append(record)
         listen(RunEnded(record))
         if record.status == "ok":
@@ -53,24 +63,37 @@ def walk(
             raise _too_many(in_a_row, folder)
 
 
+@dataclass(frozen=True, slots=True)
+class _Patience:
+    """Which troubles in setting the stage cost one run alone: a refused request, a failure."""
+
+    refusals: bool
+    failures: bool
+
+
 def _attempt(
     experiment: Experiment,
     planned: PlannedLike,
     stage: Stage,
     load: Load,
     listen: Listener,
-    *,
-    must_be_possible: bool,
+    patience: _Patience,
 ) -> RunRecord:
     started_at = now()
     cell = cell_spec(experiment, planned.cell)
+    ready: Ready | None = None
     try:
-        return measure(planned, cell, stage.set(cell), load, listen)
+        ready = stage.set(cell)
+        return measure(planned, cell, ready, load, listen)
+    except NO_DATA:
+        raise
     except RequestError as error:
-        if must_be_possible:
+        if ready is None and not (patience.refusals and patience.failures):
             raise
         return without_result(planned, started_at, error, stage.death())
     except WorkError as error:
+        if ready is None and not patience.failures:
+            raise
         return without_result(planned, started_at, error, stage.death())
     except pymysql.err.MySQLError as error:
         return without_result(planned, started_at, _in_words(error), stage.death())

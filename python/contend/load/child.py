@@ -13,7 +13,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from contend.load.errors import LoadFailed
 
@@ -26,8 +26,6 @@ TICK_S = 0.2
 LINE_BYTES_MAX = 64 * 1024 * 1024
 STDERR_BYTES_KEPT = 4096
 PR_SET_PDEATHSIG = 1
-
-OnTick = Callable[[], None]
 
 _libc = ctypes.CDLL(None)
 
@@ -66,15 +64,12 @@ class Child:
             stdin.write(data)
             stdin.close()
 
-    def lines(
-        self, *, limit_s: float, silence_s: float | None = None, on_tick: OnTick | None = None
-    ) -> Iterator[bytes]:
+    def lines(self, *, limit_s: float, silence_s: float | None = None) -> Iterator[bytes]:
         """The lines of standard output until it is closed.
 
         Args:
             limit_s: from now to the end.
             silence_s: between two lines; None where only the end counts.
-            on_tick: called about every `TICK_S`, whether a line came or not.
 
         Raises:
             LoadFailed: the time is over.
@@ -96,8 +91,6 @@ class Child:
                         hint="The server may hang; its error log and process list may say why.",
                         detail=self.stderr_tail() or None,
                     )
-                if on_tick is not None:
-                    on_tick()
                 for key, _ in ready:
                     chunk = os.read(key.fd, 65536)
                     if not chunk:

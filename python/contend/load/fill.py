@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contend.load.child import Child, OnTick
+from contend.load.child import Child
 from contend.load.plan import Address
 from contend.load.process import judge, parse
 from contend.spec.model import DataSpec
@@ -15,6 +16,24 @@ SILENCE_S = 900.0
 """A fill that says nothing for so long hangs. It tells its progress several times a second."""
 
 LIMIT_S = 24 * 3600.0
+
+OnProgress = Callable[[str, int], None]
+"""Called with the phase (`load`, `keys`, `done`) and the rows sent so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What was filled.
+
+    Args:
+        rows: of the table.
+        checksum: of the content; the same for the same seed and rows on every server and engine.
+        warnings: what was slower or other than it should be, in words.
+    """
+
+    rows: int
+    checksum: str
+    warnings: tuple[str, ...]
 
 
 class FillProcess:
@@ -31,10 +50,9 @@ class FillProcess:
         comment: str = "",
         pipe_folder: Path | None = None,
         env: Mapping[str, str] | None = None,
-        on_rows: Callable[[int], None],
-        on_tick: OnTick = lambda: None,
-    ) -> int:
-        """Make the table and fill it; returns how many rows it has.
+        on_progress: OnProgress,
+    ) -> Filled:
+        """Make the table and fill it. The table must not be there.
 
         Args:
             data: what to fill it with.
@@ -43,21 +61,21 @@ class FillProcess:
             pipe_folder: a folder that a server on this host can read; through a pipe in it rows
                 reach MyISAM twice as fast as over the connection.
             env: added to the environment; where a password goes.
-            on_rows: called with the rows sent so far.
-            on_tick: called several times a second; what it raises ends the fill.
+            on_progress: told how far it is.
 
         Raises:
             LoadFailed: the server refused something, or went silent.
         """
-        last: dict[str, Any] | None = None
         argv = [str(self.program), "fill", *fill_arguments(data, address, comment, pipe_folder)]
+        result: dict[str, Any] | None = None
         with Child(argv, env or {}) as child:
-            for line in child.lines(limit_s=LIMIT_S, silence_s=SILENCE_S, on_tick=on_tick):
-                last = parse(line)
-                if last["type"] == "fill_progress":
-                    on_rows(int(last["rows"]))
+            for line in child.lines(limit_s=LIMIT_S, silence_s=SILENCE_S):
+                result = parse(line)
+                if result["type"] == "fill_progress":
+                    on_progress(str(result["phase"]), int(result["rows"]))
             code, tail = child.wait(), child.stderr_tail()
-        return int(judge(last, code, tail, done="fill_done")["rows"])
+        filled = judge(result, code, tail, done="fill_done")
+        return Filled(int(filled["rows"]), str(filled["checksum"]), tuple(filled["warnings"]))
 
 
 def fill_arguments(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
@@ -121,7 +122,10 @@ def test_a_reader_that_goes_away_gets_no_traceback() -> None:
         "sys.exit(cli.main(['probe']))\n"
     )
     child = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert child.stdout is not None and child.stderr is not None
     child.stdout.read(10)

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from contend.datasets import DatasetSource, build, engines, list_datasets, provide, room
+from contend.datasets import DatasetSource, build, engines, list_datasets, provide
 from contend.datasets.errors import DiskFull, EngineMissing, LoadingFailed
 from contend.load import LoadFailed
+from contend.load.fill import Filled
 from contend.servers import ServerBinary
 from contend.spec import DataSpec, Level
 
@@ -62,19 +63,18 @@ class FakeFill:
         address: Any,
         *,
         pipe_folder: Path,
-        on_rows: Callable[[int], None],
-        on_tick: Callable[[], None],
-    ) -> int:
+        on_progress: Callable[[str, int], None],
+    ) -> Filled:
+        assert pipe_folder.is_dir()
         FakeFill.loads += 1
-        on_rows(data.rows // 2)
-        on_tick()
+        on_progress("load", data.rows // 2)
         if FakeFill.error is not None:
             raise FakeFill.error
         table = Path(address.socket).parent / "data" / data.schema
         table.mkdir()
         (table / "sbtest.MYD").write_bytes(b"row" * data.rows)
-        on_rows(data.rows)
-        return data.rows
+        on_progress("keys", data.rows)
+        return Filled(data.rows, "0", ("the keys were slow",))
 
 
 class Heard:
@@ -144,6 +144,8 @@ def test_a_dataset_is_loaded_once_and_copied_each_time(bench: Bench) -> None:
     assert kept.rows == ROWS
     assert ("loading 100 rows (MyISAM)", 50, ROWS, "rows") in bench.heard.steps
     assert bench.heard.steps[-1][1:3] == (kept.bytes, kept.bytes)
+    assert "building the keys of 100 rows (MyISAM)" in bench.heard.notices
+    assert "the keys were slow" in bench.heard.notices
 
 
 def test_what_a_server_acts_on_at_its_start_is_not_kept(bench: Bench) -> None:
@@ -186,8 +188,8 @@ def test_options_that_lay_out_files_reach_the_loading_server(bench: Bench) -> No
 
 class TestFailure:
     def test_a_refusal_of_the_server_is_told_and_nothing_kept(self, bench: Bench) -> None:
-        FakeFill.error = LoadFailed("The table is full", code=1114)
-        with pytest.raises(LoadingFailed, match=r"loading 100 rows.*table is full") as caught:
+        FakeFill.error = LoadFailed("Out of range value", code=1264)
+        with pytest.raises(LoadingFailed, match=r"loading 100 rows.*Out of range") as caught:
             bench.provide()
         assert caught.value.detail == "its log"
         self.nothing_is_left(bench)
@@ -198,11 +200,9 @@ class TestFailure:
             bench.provide()
         self.nothing_is_left(bench)
 
-    def test_a_disk_that_runs_full_ends_the_load(
-        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(room, "LEFT_BYTES_MIN", 1 << 62)
-        with pytest.raises(DiskFull, match="ran full while 100 rows") as caught:
+    def test_a_disk_that_runs_full_ends_the_load(self, bench: Bench) -> None:
+        FakeFill.error = LoadFailed("the disk of data is full", code=1021)
+        with pytest.raises(DiskFull, match="100 rows .* needs more room: the disk") as caught:
             bench.provide()
         assert "XDG_CACHE_HOME" in (caught.value.hint or "")
         self.nothing_is_left(bench)

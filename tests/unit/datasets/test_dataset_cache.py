@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,9 @@ from contend.datasets.key import dataset_key, key_inputs
 from contend.datasets.manifest import Manifest
 from contend.datasets.workspace import workspace
 from contend.spec.model import DataSpec
+
+IMPORTS = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+"""So that a child process finds what this one imports."""
 
 DATA = DataSpec(engine="MyISAM", rows=1_000_000)
 
@@ -155,7 +159,7 @@ def test_a_second_lab_waits_for_the_first(tmp_path: Path) -> None:
         "    print('held', flush=True); sys.stdin.read()\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMPORTS
     ) as holder:
         assert holder.stdout is not None and holder.stdin is not None
         assert holder.stdout.readline() == b"held\n"
@@ -183,7 +187,9 @@ class TestWorkspace:
             f"with workspace(Path({str(tmp_path)!r})) as folder:\n"
             "    print(folder, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
         )
-        killed = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+        killed = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, check=False, env=IMPORTS
+        )
         left = Path(killed.stdout.decode().strip())
         assert left.is_dir()
         with workspace(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from contend.datasets import drop_on, ensure_on, existing
 from contend.datasets.errors import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
+from contend.load.fill import Filled
 from contend.servers.dsn import Dsn
 from contend.servers.errors import TableNotOurs
 from contend.servers.existing import Identity
@@ -60,13 +61,13 @@ class FakeFill:
     def __init__(self, _program: Path) -> None:
         pass
 
-    def run(self, data: DataSpec, address: Any, **more: Any) -> int:
+    def run(self, data: DataSpec, address: Any, **more: Any) -> Filled:
         FakeFill.calls.append({"address": address, **more})
         FakeFill.server.comment = more["comment"]
         if FakeFill.error is not None:
             raise FakeFill.error
-        more["on_rows"](data.rows)
-        return data.rows
+        more["on_progress"]("done", data.rows)
+        return Filled(data.rows, "0", ())
 
 
 class Heard:
@@ -103,7 +104,6 @@ def test_a_new_table_is_asked_for_made_and_marked() -> None:
     server = FakeServer()
     about, asked = ensure(server)
     assert "Load 100 rows (InnoDB)" in asked[0]
-    assert server.statements[0] == "CREATE DATABASE IF NOT EXISTS `mine`"
     (call,) = FakeFill.calls
     assert call["comment"] == f"contend:{about['key']}"
     assert call["address"].database == "mine"
@@ -153,14 +153,14 @@ def test_half_a_table_is_dropped(error: BaseException, raised: type[BaseExceptio
     server = FakeServer()
     with pytest.raises(raised):
         ensure(server)
-    assert server.statements[-1] == "DROP TABLE `mine`.`sbtest`"
+    assert server.statements[-1] == "DROP TABLE IF EXISTS `mine`.`sbtest`"
 
 
 class TestDrop:
     def test_ours_is_dropped(self) -> None:
         server: Any = FakeServer("contend:k")
         assert drop_on(server, "sbtest")
-        assert server.statements == ["DROP TABLE `mine`.`sbtest`"]
+        assert server.statements == ["DROP TABLE IF EXISTS `mine`.`sbtest`"]
 
     def test_none_is_none(self) -> None:
         server: Any = FakeServer()

@@ -10,6 +10,7 @@ import pymysql
 import pytest
 from lab_fakes import FakeStage, experiment
 
+from contend.datasets import DiskFull
 from contend.design import planned_runs
 from contend.errors import RequestError, WorkError
 from contend.lab.errors import TooManyFailures
@@ -188,13 +189,63 @@ def test_what_can_never_be_met_ends_it_before_anything_is_measured(
     assert folder.records() == []
 
 
+def test_a_level_that_is_refused_in_the_first_block_ends_it(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    stage = FakeStage()
+
+    def refuse(_cell: CellSpec) -> None:
+        if len(stage.cells) == 2:
+            raise RequestError("the server refuses the value 'lots'")
+
+    stage._on_set = refuse
+    with pytest.raises(RequestError, match="lots"):
+        go(tiny, folder, stage=stage)
+
+
+@pytest.mark.parametrize("at", [1, 4])
+def test_data_that_cannot_be_had_end_it_and_leave_the_run_to_be_made(
+    tiny: Experiment, folder: RunFolder, at: int
+) -> None:
+    stage = FakeStage()
+
+    def fail(_cell: CellSpec) -> None:
+        if len(stage.cells) == at:
+            raise DiskFull("the disk ran full while 1k rows were loaded")
+
+    stage._on_set = fail
+    with pytest.raises(DiskFull):
+        go(tiny, folder, stage=stage)
+    assert [r.run for r in folder.records()] == list(range(1, at))
+    go(tiny, folder)
+    assert len(folder.records()) == 8
+
+
+def test_a_server_that_does_not_start_ends_it_at_first_and_costs_a_run_later(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    stage = FakeStage()
+
+    def fail(_cell: CellSpec) -> None:
+        if len(stage.cells) in (1, 4):
+            raise WorkError("the server did not start")
+
+    stage._on_set = fail
+    with pytest.raises(WorkError, match="did not start"):
+        go(tiny, folder, stage=stage)
+    assert folder.records() == []
+    go(tiny, folder, stage=stage)
+    assert [r.status for r in folder.records()].count("failed") == 1
+    assert len(folder.records()) == 8
+
+
 def test_a_level_that_is_refused_later_costs_only_its_runs(
     tiny: Experiment, folder: RunFolder
 ) -> None:
     stage = FakeStage()
 
     def refuse(cell: CellSpec) -> None:
-        if len(stage.cells) > 1 and cell.load.connections == 8:
+        if len(stage.cells) > 2 and cell.load.connections == 8:
             raise RequestError("too many connections")
 
     stage._on_set = refuse

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from contend.load import Address, FillProcess, LoadFailed
-from contend.load.fill import fill_arguments
+from contend.load.fill import Filled, fill_arguments
 from contend.spec.model import DataSpec
 
 DATA = DataSpec(engine="MyISAM", rows=30, seed=7, k="random", table_options="MAX_ROWS=9")
@@ -59,11 +59,19 @@ def test_a_host_has_a_port_and_the_password_stays_in_the_environment() -> None:
 def test_progress_is_passed_on_and_the_rows_come_back(tmp_path: Path) -> None:
     progress = {"type": "fill_progress", "phase": "load", "rows": 10}
     path = program(
-        tmp_path, [progress, {**progress, "rows": 30}, {"type": "fill_done", "rows": 30}]
+        tmp_path,
+        [
+            progress,
+            {**progress, "phase": "keys", "rows": 30},
+            {"type": "fill_done", "rows": 30, "checksum": "0f", "warnings": ["slow keys"]},
+        ],
     )
-    told: list[int] = []
-    assert FillProcess(path).run(DATA, SOCKET, on_rows=told.append) == 30
-    assert told == [10, 30]
+    told: list[tuple[str, int]] = []
+    filled = FillProcess(path).run(
+        DATA, SOCKET, on_progress=lambda phase, rows: told.append((phase, rows))
+    )
+    assert filled == Filled(30, "0f", ("slow keys",))
+    assert told == [("load", 10), ("keys", 30)]
     argv = (tmp_path / "argv").read_text().splitlines()
     assert argv == ["fill", *fill_arguments(DATA, SOCKET, "", None)]
 
@@ -72,11 +80,11 @@ def test_a_refusal_keeps_the_server_s_words(tmp_path: Path) -> None:
     error = {"type": "error", "message": "table sbtest exists already", "code": 1050}
     path = program(tmp_path, [error], code=2)
     with pytest.raises(LoadFailed, match="exists already") as raised:
-        FillProcess(path).run(DATA, SOCKET, on_rows=lambda rows: None)
+        FillProcess(path).run(DATA, SOCKET, on_progress=lambda phase, rows: None)
     assert raised.value.code == 1050
 
 
 def test_a_fill_without_an_end_is_no_success(tmp_path: Path) -> None:
     path = program(tmp_path, [{"type": "fill_progress", "phase": "load", "rows": 10}], code=1)
     with pytest.raises(LoadFailed, match="exit code 1"):
-        FillProcess(path).run(DATA, SOCKET, on_rows=lambda rows: None)
+        FillProcess(path).run(DATA, SOCKET, on_progress=lambda phase, rows: None)

@@ -161,7 +161,8 @@ def test_the_program_dies_with_a_lab_that_is_killed(program: Program, tmp_path: 
             "-c",
             "import sys; from pathlib import Path; from contend.load import LoadProcess\n"
             f"LoadProcess(Path({str(path)!r})).run({PLAN!r}, env={{}}, on_event=print)",
-        ]
+        ],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     wait_for(pid_file.exists)
     lab.kill()

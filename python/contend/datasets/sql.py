@@ -1,0 +1,19 @@
+"""The statement that the datasets room sends itself; the table is made by contend-load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+
+def drop_table(connection: Connection[Any], database: str, table: str) -> None:
+    """Drop the table where it is there. Who calls has seen that it is contend's."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS {quoted(database)}.{quoted(table)}")
+
+
+def quoted(name: str) -> str:
+    """A name as a statement takes it."""
+    return "`" + name.replace("`", "``") + "`"

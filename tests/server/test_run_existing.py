@@ -1,0 +1,206 @@
+"""`contend run --server DSN`: a server that is not ours is used, and left as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_lab import RUNS, Lab, wait_for
+
+from contend.servers import PrivateServer, ServerBinary
+
+PASSWORD = "s3cret-of-the-bench"
+
+pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
+
+
+class Theirs:
+    """Somebody's server, with an account for us."""
+
+    def __init__(self, server: PrivateServer) -> None:
+        self.server = server
+        self.sql("CREATE USER bench@'127.0.0.1' IDENTIFIED BY '" + PASSWORD + "'")
+        self.sql("GRANT ALL ON *.* TO bench@'127.0.0.1'")
+        self.dsn = f"mysql://bench@127.0.0.1:{server.port}/mine"
+
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        with self.server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    def value(self, variable: str) -> str:
+        return str(self.sql(f"SELECT @@GLOBAL.{variable}")[0][0])
+
+
+@pytest.fixture
+def theirs(private_server: Callable[..., PrivateServer], mariadb_binary: ServerBinary) -> Theirs:
+    return Theirs(private_server(mariadb_binary, {"key_buffer_size": "20M"}, tcp=True))
+
+
+@pytest.fixture
+def at(lab: Lab, theirs: Theirs) -> Callable[..., Any]:
+    """`contend run` of an experiment that such a server can take, against it."""
+    lab.edit(', innodb_buffer_pool_size = "32M"', "")
+    lab.environment["CONTEND_PASSWORD"] = PASSWORD
+
+    def run(*more: str) -> Any:
+        return lab.run("--server", theirs.dsn, *more)
+
+    return run
+
+
+def test_it_is_measured_and_its_options_are_put_back(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    done = at("--yes")
+    assert done.returncode == 0, done.stderr
+    records = lab.records()
+    assert [r.status for r in records] == ["ok"] * RUNS
+    assert records[0].probes["variables_that_differ"]["key_buffer_size"]["value"] == "16777216"
+    assert records[0].probes["server"]["change"] == "in_place"
+    assert theirs.value("key_buffer_size") == str(20 * 1024 * 1024)
+    assert theirs.value("key_cache_segments") == "0"
+    assert "put back" in done.stderr
+    assert not (lab.out / "server-options-before.json").exists()
+
+
+def test_its_table_is_marked_used_again_and_dropped_on_request(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    theirs.sql("CREATE DATABASE mine")
+    theirs.sql("CREATE TABLE mine.customers (id INT)")
+    done = at("--yes")
+    assert "contend data drop --server" in done.stderr
+    ((comment,),) = theirs.sql(
+        "SELECT TABLE_COMMENT FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = 'mine' AND TABLE_NAME = 'sbtest'"
+    )
+    assert comment.startswith("contend:sbtest-myisam-10k-")
+    again = lab.contend("run", lab.file, "--out", lab.folder / "again", "--server", theirs.dsn)
+    assert again.returncode == 0, again.stderr
+    assert "that is on the server already" in again.stderr
+
+    dropped = lab.contend("data", "drop", "--server", theirs.dsn)
+    assert dropped.returncode == 0, dropped.stderr
+    assert theirs.sql("SHOW TABLES FROM mine") == [("customers",)]
+
+
+def test_a_table_of_theirs_is_refused_and_not_touched(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    theirs.sql("CREATE DATABASE mine")
+    theirs.sql("CREATE TABLE mine.sbtest (id INT) COMMENT 'ours'")
+    theirs.sql("INSERT INTO mine.sbtest VALUES (1), (2)")
+    done = at("--yes")
+    assert done.returncode == 2
+    assert "mine.sbtest that contend did not make" in done.stderr
+    assert theirs.sql("SELECT COUNT(*) FROM mine.sbtest") == [(2,)]
+    assert theirs.value("key_buffer_size") == str(20 * 1024 * 1024)
+    assert not lab.out.exists()
+    dropped = lab.contend("data", "drop", "--server", theirs.dsn)
+    assert dropped.returncode == 2
+    assert theirs.sql("SELECT COUNT(*) FROM mine.sbtest") == [(2,)]
+
+
+def test_nothing_is_loaded_unless_somebody_agrees(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    done = at()
+    assert done.returncode == 2
+    assert "--yes" in done.stderr
+    assert ("mine",) not in theirs.sql("SHOW DATABASES")
+
+
+def test_options_that_need_a_restart_are_refused(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    lab.edit("key_cache_segments = 0 }", "key_cache_segments = 0, thread_stack = 400000 }")
+    done = at("--yes")
+    assert done.returncode == 2
+    assert "would have to be restarted to change thread_stack" in done.stderr
+    assert f"--set server.options.thread_stack={theirs.value('thread_stack')}" in done.stderr
+    theirs_own = f"server.options.thread_stack={theirs.value('thread_stack')}"
+    assert at("--yes", "--set", theirs_own).returncode == 0
+
+
+def test_another_kind_of_server_is_refused(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    done = at("--yes", "--set", "server.kind=mysql")
+    assert done.returncode == 2
+    assert "--set server.kind=mariadb" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("password", "words"), [("wrong", "with the password given"), ("", "without a password")]
+)
+def test_a_wrong_password_is_told_and_never_shown(
+    lab: Lab, at: Callable[..., Any], password: str, words: str
+) -> None:
+    lab.environment["CONTEND_PASSWORD"] = password
+    done = at("--yes")
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert "wrong" not in done.stderr.replace("is wrong", "")
+
+
+def test_a_server_that_is_not_there(lab: Lab) -> None:
+    done = lab.run("--server", "mysql://bench@127.0.0.1:1/mine", "--yes")
+    assert done.returncode == 1
+    assert "does not answer" in done.stderr
+
+
+def test_the_password_is_in_no_file_and_no_process_list(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    assert at("--yes").returncode == 0
+    for path in lab.out.rglob("*"):
+        if path.is_file():
+            assert PASSWORD.encode() not in path.read_bytes(), path
+
+
+def test_what_a_killed_run_changed_is_put_back_by_the_next(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    lab.edit('measure = "200ms"', 'measure = "700ms"')
+    process = lab.start(*lab.arguments("--server", theirs.dsn, "--yes"))
+    lab.wait_for_runs(2, process)
+    process.kill()
+    process.communicate()
+    assert theirs.value("key_buffer_size") == str(16 * 1024 * 1024)
+    wait_for(no_load_is_orphaned)
+    resumed = lab.contend("run", "--resume", lab.out)
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(lab.records()) == RUNS
+    assert theirs.value("key_buffer_size") == str(20 * 1024 * 1024)
+
+
+def test_a_server_that_goes_away_ends_the_run_after_a_few(
+    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+) -> None:
+    lab.edit('measure = "200ms"', 'measure = "700ms"')
+    process = lab.start(*lab.arguments("--server", theirs.dsn, "--yes"))
+    lab.wait_for_runs(1, process)
+    theirs.server.kill()
+    _out, err = process.communicate()
+    assert process.returncode == 1
+    assert "Traceback" not in err
+    assert "contend: error: " in err
+    assert {r.status for r in lab.records()} == {"ok", "lost"}
+    assert (lab.out / "server-options-before.json").exists()
+
+
+def no_load_is_orphaned() -> bool:
+    """Whether no load generator outlived its lab."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                command = (folder / "cmdline").read_bytes()
+                parent = (folder / "stat").read_text().rsplit(")", 1)[1].split()[1]
+            except OSError:
+                continue
+            if b"contend-load\0run" in command and parent == "1":
+                return False
+    return True
