@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 def drop_table(connection: Connection[Any], database: str, table: str) -> None:
     """Drop the table where it is there. Who calls has seen that it is contend's."""
     with connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE IF EXISTS {quoted(database)}.{quoted(table)}")
+        cursor.execute(f"DROP TABLE IF EXISTS {_quoted(database)}.{_quoted(table)}")
 
 
-def quoted(name: str) -> str:
+def _quoted(name: str) -> str:
     """A name as a statement takes it."""
     return "`" + name.replace("`", "``") + "`"
