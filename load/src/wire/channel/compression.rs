@@ -13,6 +13,9 @@ const WORTH_BYTES: usize = 50;
 /// Content of one compressed packet of ours. The protocol allows 16 MB; this keeps buffers small.
 const CONTENT_MAX: usize = 1 << 20;
 
+/// Room that a connection keeps when nothing is torn.
+const KEPT_BYTES: usize = 32 * 1024;
+
 #[derive(Debug)]
 pub(super) struct Compression {
     algorithm: Algorithm,
@@ -46,6 +49,8 @@ impl Compression {
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.start == self.incoming.len() {
             self.incoming.clear();
+            // Thousands of connections share the machine's memory.
+            self.incoming.shrink_to(KEPT_BYTES);
         } else {
             self.incoming.drain(..self.start);
         }
