@@ -100,6 +100,8 @@ fn hint(code: u16) -> Option<&'static str> {
         1054 | 1146 => "fill the table first, or name the right one in the plan",
         1129 => "let the host in again: FLUSH HOSTS on the server",
         1130 => "no user of the server may come from this host",
+        1148 | 3948 | 4166 => "let it take local files: SET GLOBAL local_infile = 1 on the server",
+        1286 => "see which storage engines the server has: SHOW ENGINES",
         1203 | 1226 => "raise max_user_connections on the server, or ask for fewer connections",
         1461 => {
             "raise max_prepared_stmt_count on the server, ask for fewer connections, or use the \
