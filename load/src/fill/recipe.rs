@@ -36,8 +36,6 @@ pub struct Recipe {
     pub create: String,
     /// Sent after the rows.
     pub finish: Vec<String>,
-    /// Removes the table again.
-    pub undo: String,
     table: String,
     /// The server says how it made the keys, and there is a slow way.
     pub keys_are_sorted_or_not: bool,
@@ -89,7 +87,6 @@ impl Recipe {
             requirements,
             create: table.create(&options),
             finish,
-            undo: format!("DROP TABLE IF EXISTS {name}"),
             table: table.name().to_owned(),
             keys_are_sorted_or_not: sorts,
         }

@@ -94,7 +94,7 @@ pub fn fill(
     filled.map_err(|failure| {
         let number = connection.agreed().connection_id;
         drop(connection);
-        trouble(undo(target, &recipe, number, explain(failure)), &watch)
+        trouble(undo(target, &order.table, number, explain(failure)), &watch)
     })
 }
 
@@ -273,8 +273,12 @@ fn explain(failure: Failure) -> Failure {
     if !is_full {
         return failure;
     }
+    let message = match failure.statement {
+        Some(_) => format!("the server's disk is full: {}", failure.message),
+        None => failure.message,
+    };
     Failure {
-        message: format!("the server's disk is full: {}", failure.message),
+        message,
         hint: Some("make room where the server keeps its tables, or fill fewer rows".to_owned()),
         code: failure.code.or(Some(DISK_FULL)),
         ..failure
@@ -282,19 +286,31 @@ fn explain(failure: Failure) -> Failure {
 }
 
 /// Drops the table that was made; says so where that fails.
-fn undo(target: &Target, recipe: &Recipe, connection_id: u32, failure: Failure) -> Failure {
+fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) -> Failure {
+    if failure.code == Some(DISK_FULL) && failure.statement.is_none() {
+        // It must not be told to stop waiting: MariaDB 10.11 was seen to crash of that.
+        let message = format!(
+            "{}; table {} is half filled: drop it when the server has let go of it",
+            failure.message,
+            table.name()
+        );
+        return Failure { message, ..failure };
+    }
     let dropped = Connection::open(target).and_then(|mut connection| {
-        // The statement may still run, or wait for a disk; it must let go of the table first.
+        // The statement may still run, and must let go of the table.
         let _ = connection.run(&format!("KILL {connection_id}"), &mut endless);
-        let _ = connection.run("SET SESSION lock_wait_timeout = 10", &mut endless);
-        connection.run(&recipe.undo, &mut endless)
+        let _ = connection.run("SET SESSION lock_wait_timeout = 60", &mut endless);
+        let statement = format!("DROP TABLE IF EXISTS {}", table.quoted());
+        connection.run(&statement, &mut endless)
     });
     match dropped {
         Ok(_) => failure,
         Err(error) => Failure {
             message: format!(
-                "{}; what was filled is still there, dropping it failed: {}",
-                failure.message, error.message
+                "{}; table {} is half filled, dropping it failed: {}",
+                failure.message,
+                table.name(),
+                error.message
             ),
             ..failure
         },
