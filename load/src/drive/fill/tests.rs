@@ -26,6 +26,7 @@ fn a_full_disk_is_known_by_code_and_by_words() {
     ] {
         let told = explain(Failure {
             code,
+            statement: Some("LOAD DATA".to_owned()),
             ..failure::plain(message)
         });
         assert!(told.message.contains("disk is full"), "{message}");
