@@ -12,6 +12,7 @@ mod run;
 mod schema;
 mod tell;
 
+use crate::drive::parent;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -19,6 +20,9 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(name = "contend-load", version, propagate_version = true)]
 struct Arguments {
+    /// End when the parent process, whose number this is, ends in whatever way.
+    #[arg(long, value_name = "PID")]
+    die_with: Option<u32>,
     #[command(subcommand)]
     command: Command,
 }
@@ -34,7 +38,14 @@ enum Command {
 /// Runs the program named by the command line and returns its exit code.
 pub fn main() -> ExitCode {
     // clap leaves with 0 after help and version, and with 2 where the request is wrong.
-    match Arguments::parse().command {
+    let arguments = Arguments::parse();
+    if let Some(pid) = arguments.die_with
+        && let Err(error) = parent::die_with(pid)
+    {
+        eprintln!("contend-load: --die-with: {error}");
+        return ExitCode::from(2);
+    }
+    match arguments.command {
         Command::Fill(arguments) => fill::main(&arguments),
         Command::NullServer(arguments) => null_server::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),

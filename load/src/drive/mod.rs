@@ -14,6 +14,7 @@ pub mod limits;
 pub mod link;
 pub mod null_server;
 pub mod pace;
+pub mod parent;
 mod preflight;
 pub mod run;
 pub mod seat;

@@ -1,13 +1,12 @@
 """A child process of contend-load: fed, read line by line, and never left behind.
 
 It lives in a process group of its own, so that Ctrl-C reaches the lab alone and the lab decides;
-it dies with the lab, however the lab dies.
+it is told to die with the lab, however the lab dies.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import selectors
 import signal
@@ -25,9 +24,6 @@ END_GRACE_S = 3.0
 TICK_S = 0.2
 LINE_BYTES_MAX = 64 * 1024 * 1024
 STDERR_BYTES_KEPT = 4096
-PR_SET_PDEATHSIG = 1
-
-_libc = ctypes.CDLL(None)
 
 
 class Child:
@@ -35,13 +31,12 @@ class Child:
 
     def __init__(self, argv: list[str], env: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            argv,
+            [argv[0], f"--die-with={os.getpid()}", *argv[1:]],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **env},
             process_group=0,
-            preexec_fn=_die_with_parent,  # one prctl call: no Python state is touched in the child
         )
         self._stderr = bytearray()
 
@@ -124,7 +119,3 @@ class Child:
                 self._process.send_signal(stop)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(END_GRACE_S)
-
-
-def _die_with_parent() -> None:
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

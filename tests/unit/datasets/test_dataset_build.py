@@ -202,7 +202,7 @@ class TestFailure:
 
     def test_a_disk_that_runs_full_ends_the_load(self, bench: Bench) -> None:
         FakeFill.error = LoadFailed("the disk of data is full", code=1021)
-        with pytest.raises(DiskFull, match="100 rows .* needs more room: the disk") as caught:
+        with pytest.raises(DiskFull, match=r"100 rows .* needs more room: the disk") as caught:
             bench.provide()
         assert "XDG_CACHE_HOME" in (caught.value.hint or "")
         self.nothing_is_left(bench)

@@ -148,27 +148,34 @@ def test_ctrl_c_in_the_lab_ends_the_program(program: Program, tmp_path: Path) ->
             os.kill(pid, 0)
 
 
-def test_the_program_dies_with_a_lab_that_is_killed(program: Program, tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-    path = program(
-        f"open({str(pid_file) + '.new'!r}, 'w').write(str(os.getpid()))\n"
-        f"os.rename({str(pid_file) + '.new'!r}, {str(pid_file)!r})\n"
-        "time.sleep(600)\n"
-    )
+def test_the_program_dies_with_a_lab_that_is_killed(load_program: Path) -> None:
     lab = subprocess.Popen(
         [
             sys.executable,
             "-c",
-            "import sys; from pathlib import Path; from contend.load import LoadProcess\n"
-            f"LoadProcess(Path({str(path)!r})).run({PLAN!r}, env={{}}, on_event=print)",
+            "import sys, time\n"
+            "from contend.load.child import Child\n"
+            # It waits for its plan, which never comes.
+            f"child = Child([{str(load_program)!r}, 'run', '-'], {{}})\n"
+            "print(child._process.pid, flush=True)\n"
+            "time.sleep(600)\n",
         ],
+        stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    wait_for(pid_file.exists)
+    assert lab.stdout is not None
+    pid = int(lab.stdout.readline())
+    wait_for(lambda: waits_for_input(pid))
     lab.kill()
     lab.wait()
-    pid = int(pid_file.read_text())
+    lab.stdout.close()
     wait_for(lambda: not is_running(pid))
+
+
+def waits_for_input(pid: int) -> bool:
+    """Whether the program has started so far that it reads."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return "State:\tS" in status and "Name:\tcontend-load" in status
 
 
 def is_running(pid: int) -> bool:
