@@ -42,6 +42,7 @@ impl<E: Engine> Worker<E> {
                 sent_ns: 0,
                 sent_bytes: 0,
                 received_bytes: 0,
+                held_back: Vec::new(),
             });
             self.links.len() - 1
         });
@@ -190,8 +191,10 @@ impl<E: Engine> Worker<E> {
         if !self.out.is_empty()
             && let Ok(bytes) = connection.link.seal(&self.out, &mut self.spare)
         {
-            self.engine.send(token, bytes);
+            connection.held_back.extend_from_slice(bytes);
+            self.engine.send(token, &connection.held_back);
         }
+        connection.held_back.clear();
         connection.link.close();
         self.engine.detach(token);
     }

@@ -180,7 +180,20 @@ impl<E: Engine> Worker<E> {
                 self.tally.bytes_sent += bytes.len() as u64;
                 connection.sent_bytes = bytes.len() as u64;
                 connection.received_bytes = 0;
-                self.engine.send(token, bytes);
+                if !has_answer || !connection.held_back.is_empty() {
+                    connection.held_back.extend_from_slice(bytes);
+                }
+                // An engine has room for one thing to send until its answer comes. What has none
+                // goes with the next thing that has.
+                if !has_answer {
+                    return Some(Cue::NoAnswer);
+                }
+                if connection.held_back.is_empty() {
+                    self.engine.send(token, bytes);
+                } else {
+                    self.engine.send(token, &connection.held_back);
+                    connection.held_back.clear();
+                }
             }
             Err(error) => {
                 let failure = failure::of_wire(&self.setup.address, &error);
@@ -192,7 +205,7 @@ impl<E: Engine> Worker<E> {
             // Later the window ends in time whatever the server does; the setup would not.
             self.alarm(seat_index, self.setup.setup_timeout_ns);
         }
-        (!has_answer).then_some(Cue::NoAnswer)
+        None
     }
 
     /// The session is set up, or set up again after its link was lost.

@@ -71,6 +71,8 @@ pub struct Connection {
     pub sent_ns: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
+    /// Requests without an answer, which go with the next one.
+    pub held_back: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
