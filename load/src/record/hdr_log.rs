@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const NS_PER_MS: f64 = 1_000_000.0;
 
 /// Writes histograms of nanoseconds, line by line as the intervals end.
+#[derive(Debug)]
 pub struct HdrLog<W: Write> {
     to: W,
 }

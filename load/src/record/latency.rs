@@ -86,6 +86,13 @@ impl Latency {
         STANDARD.encode(bytes)
     }
 
+    /// Hands over every time that was recorded, in ns and rising, with how often.
+    pub fn each(&self, mut take: impl FnMut(u64, u64)) {
+        for step in self.histogram.iter_recorded() {
+            take(step.value_iterated_to(), step.count_since_last_iteration());
+        }
+    }
+
     /// The longest time, in ns.
     pub fn max_ns(&self) -> u64 {
         self.histogram.max()
@@ -135,6 +142,13 @@ mod tests {
         let bytes = STANDARD.decode(text).unwrap();
         let read: Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).unwrap();
         assert_eq!(read, latency.histogram);
+    }
+
+    #[test]
+    fn each_time_is_handed_over_with_its_count() {
+        let mut seen = Vec::new();
+        of(&[5, 7, 5]).each(|time_ns, count| seen.push((time_ns, count)));
+        assert_eq!(seen, [(5, 2), (7, 1)]);
     }
 
     proptest! {
