@@ -7,6 +7,7 @@ pub mod arrival;
 pub mod cli;
 pub mod drive;
 pub mod fill;
+pub mod lua;
 pub mod outcome;
 pub mod plan;
 pub mod random;

@@ -10,6 +10,7 @@ mod output;
 mod plan_file;
 mod run;
 mod schema;
+mod sysbench;
 mod tell;
 
 use crate::drive::parent;
@@ -33,10 +34,20 @@ enum Command {
     NullServer(null_server::Arguments),
     Run(run::Arguments),
     Schema(schema::Arguments),
+    /// Run a sysbench command line: scripts, options and output as of sysbench.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Sysbench {
+        /// What would follow `sysbench`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
 }
 
 /// Runs the program named by the command line and returns its exit code.
 pub fn main() -> ExitCode {
+    if let Some(arguments) = of_link("sysbench") {
+        return sysbench::main(&arguments);
+    }
     // clap leaves with 0 after help and version, and with 2 where the request is wrong.
     let arguments = Arguments::parse();
     if let Some(pid) = arguments.die_with
@@ -50,5 +61,14 @@ pub fn main() -> ExitCode {
         Command::NullServer(arguments) => null_server::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
+        Command::Sysbench { arguments } => sysbench::main(&arguments),
     }
+}
+
+/// The arguments, where the program was called through a link of this name.
+fn of_link(name: &str) -> Option<Vec<String>> {
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let program = words.next()?;
+    let called = std::path::Path::new(&program).file_name()?;
+    (called == name).then(|| words.collect())
 }

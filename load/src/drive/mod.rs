@@ -17,6 +17,7 @@ pub mod pace;
 pub mod parent;
 mod preflight;
 pub mod run;
+pub mod script;
 pub mod seat;
 pub mod setup;
 pub mod signals;

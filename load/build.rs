@@ -1,0 +1,23 @@
+//! Builds LuaJIT from the sources that the crate `luajit-src` carries, and links it statically.
+//!
+//! The default build is what the script host wants: 64-bit garbage collection (so that thousands
+//! of states fit), the FFI, and no Lua 5.2 deviations, which sysbench's build has none of either.
+
+fn main() {
+    println!("cargo:rerun-if-changed=load/build.rs");
+    let artifacts = luajit_src::Build::new().build();
+    artifacts.print_cargo_metadata();
+    println!(
+        "cargo:rustc-env=LUAJIT_VERSION={}",
+        version(&artifacts.include_dir().join("luajit.h")).unwrap_or_default()
+    );
+}
+
+/// What LuaJIT calls itself, out of its header: `2.1.` and a number that grows.
+fn version(header: &std::path::Path) -> Option<String> {
+    let text = std::fs::read_to_string(header).ok()?;
+    let names_it = |line: &&str| line.split_whitespace().nth(1) == Some("LUAJIT_VERSION");
+    let line = text.lines().find(names_it)?;
+    let quoted = line.split('"').nth(1)?;
+    quoted.strip_prefix("LuaJIT ").map(str::to_owned)
+}

@@ -1,0 +1,67 @@
+-- The table `sysbench`, the loop of a worker thread, and the symbols that scripts reach by ffi.C.
+--
+-- Each file of this folder is called with the table of host functions; this one comes first.
+
+local host = ...
+
+ffi = require("ffi")
+
+-- The type that scripts name in declarations of their own, and the functions that need no host.
+ffi.cdef([[
+typedef enum {
+  SB_CNT_OTHER, SB_CNT_READ, SB_CNT_WRITE, SB_CNT_TRX, SB_CNT_ERROR, SB_CNT_RECONNECT,
+  SB_CNT_BYTES_READ, SB_CNT_BYTES_WRITTEN, SB_CNT_MAX
+} sb_counter_type;
+]])
+
+sysbench = {
+  tid = host.thread_id,
+  version = host.version,
+  version_string = "sysbench " .. host.version,
+  error = { NONE = 0, RESTART_EVENT = 1 },
+  hooks = {},
+}
+
+local RESTART_EVENT = sysbench.error.RESTART_EVENT
+local more_events, event_start, event_stop, is_over =
+  host.more_events, host.event_start, host.event_stop, host.is_over
+
+-- Runs one event until it is not restarted. Returns what event() returned, and whether it ended.
+local function run_event(thread_id)
+  while true do
+    local fine, result = pcall(event, thread_id)
+    if fine then
+      return result, true
+    end
+    if type(result) ~= "table" or result.errcode ~= RESTART_EVENT then
+      error(result, 0)
+    end
+    local hook = sysbench.hooks.before_restart_event
+    if hook then
+      hook(result)
+    end
+    -- An event that only ever fails must not outlive the run.
+    if is_over() then
+      return nil, false
+    end
+  end
+end
+
+-- The loop of one worker; a script may put its own in its place.
+function thread_run(thread_id)
+  while more_events(thread_id) do
+    event_start(thread_id)
+    local stop, ended = run_event(thread_id)
+    if stop or not ended then
+      break
+    end
+    event_stop(thread_id)
+  end
+end
+
+-- Text and a number have to be told apart before C sees them, and the caller is to blame.
+function host.check(value, kind, place, name)
+  if type(value) ~= kind then
+    error(("bad argument #%d to '%s' (%s expected, got %s)"):format(place, name, kind, type(value)), 3)
+  end
+end

@@ -1,0 +1,38 @@
+-- One SELECT that counts the rows of several ranges of the secondary index.
+
+require("oltp_common")
+
+sysbench.cmdline.options.number_of_ranges = { "Ranges in the SELECT", 10 }
+sysbench.cmdline.options.delta = { "From the first to the last key of a range", 5 }
+
+function thread_init()
+  drv = sysbench.sql.driver()
+  con = drv:connect()
+  local ranges = sysbench.opt.number_of_ranges
+  stmt = con:prepare(([[
+SELECT count(k)
+          FROM sbtest1
+          WHERE %s]]):format(("k BETWEEN ? AND ? OR "):rep(ranges - 1) .. "k BETWEEN ? AND ?"))
+  params = {}
+  for place = 1, 2 * ranges do
+    params[place] = stmt:bind_create(sysbench.sql.type.INT)
+  end
+  stmt:bind_param(unpack(params))
+end
+
+function thread_done()
+  stmt:close()
+  con:disconnect()
+end
+
+local default = sysbench.rand.default
+
+function event()
+  local rows, delta = sysbench.opt.table_size, sysbench.opt.delta
+  for place = 1, #params, 2 do
+    local first = default(1, rows)
+    params[place]:set(first)
+    params[place + 1]:set(first + delta)
+  end
+  stmt:execute()
+end

@@ -1,0 +1,285 @@
+//! Takes a command line apart: options, the test, the command.
+
+use super::table;
+use crate::lua::options::{BadValue, Kind, Options, Value, normal_name, parse};
+use crate::lua::run::Compat;
+use std::path::Path;
+
+/// A command line, before anybody asked what its options mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandLine {
+    /// As written, in order; the name normalised, the value where there is one.
+    pub given: Vec<Given>,
+    pub test: Option<String>,
+    pub command: Option<String>,
+}
+
+/// One option that was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    pub name: String,
+    pub value: Option<String>,
+    /// As it was written.
+    pub text: String,
+}
+
+impl Given {
+    fn new(text: &str) -> Self {
+        let body = text.trim_start_matches('-');
+        let (name, value) = match body.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (body, None),
+        };
+        Self {
+            name: normal_name(name),
+            value,
+            text: text.to_owned(),
+        }
+    }
+}
+
+/// Words for standard error; the command line is wrong.
+pub type Wrong = String;
+
+impl CommandLine {
+    /// # Errors
+    /// The third word that is no option.
+    pub fn parse(arguments: &[String]) -> Result<Self, Wrong> {
+        let mut line = Self::default();
+        for argument in arguments {
+            if argument.starts_with("--") {
+                if argument.len() > 2 {
+                    line.given.push(Given::new(argument));
+                }
+            } else if line.test.is_none() {
+                line.test = Some(argument.clone());
+            } else if line.command.is_none() {
+                line.command = Some(argument.clone());
+            } else {
+                return Err(format!("Unrecognized command line argument: {argument}"));
+            }
+        }
+        Ok(line)
+    }
+
+    /// The value of the last option of this name: none where it was not given.
+    pub fn last(&self, name: &str) -> Option<&Given> {
+        self.given.iter().rev().find(|given| given.name == name)
+    }
+
+    /// True where a switch is on; a value that is none counts as on, and is refused later.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.last(name).is_some_and(|given| {
+            parse(Kind::Bool, given.value.as_deref()) != Ok(Value::Bool(false))
+        })
+    }
+
+    /// Whose options are spoken.
+    ///
+    /// # Errors
+    /// A version that is neither.
+    pub fn compat(&self) -> Result<Compat, Wrong> {
+        match self
+            .last("compat")
+            .map(|given| given.value.as_deref().unwrap_or(""))
+        {
+            None | Some("1.0") => Ok(Compat::V1_0),
+            Some("1.1") => Ok(Compat::V1_1),
+            Some(other) => Err(format!(
+                "Invalid value for the 'compat' option: '{other}' (there are 1.0 and 1.1)"
+            )),
+        }
+    }
+
+    /// Puts the options of a file in front of those given: the command line wins.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn add_config_file(&mut self) -> Result<(), Wrong> {
+        let Some(path) = self
+            .last("config_file")
+            .and_then(|given| given.value.clone())
+        else {
+            return Ok(());
+        };
+        let text = std::fs::read_to_string(Path::new(&path))
+            .map_err(|error| format!("{path}: {}", words(&error)))?;
+        let mut given: Vec<Given> = text.lines().filter_map(config_line).collect();
+        given.append(&mut self.given);
+        self.given = given;
+        Ok(())
+    }
+}
+
+/// What the system says, without the number that Rust adds.
+fn words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// `name=value`, spaces and quotes around the value allowed; `#` begins a comment.
+fn config_line(line: &str) -> Option<Given> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') || line.starts_with('[') {
+        return None;
+    }
+    let (name, value) = match line.split_once('=') {
+        Some((name, value)) => (name.trim(), Some(unquoted(value.trim()))),
+        None => (line, None),
+    };
+    let name = name.trim_start_matches('-');
+    Some(Given {
+        name: normal_name(name),
+        value: value.map(str::to_owned),
+        text: format!("--{line}"),
+    })
+}
+
+fn unquoted(value: &str) -> &str {
+    for quote in ['"', '\''] {
+        if let Some(inner) = value
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+        {
+            return inner;
+        }
+    }
+    value
+}
+
+/// What an option was given that is no value for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Said before anything else.
+    Number(Wrong),
+    /// Said after the header, as an option that is not known.
+    Option(Wrong),
+}
+
+/// Values of all options that are no script's, and the options that nobody knows yet.
+///
+/// # Errors
+/// The first number that is none. A wrong switch is refused later, with unknown options.
+pub fn read_known(line: &CommandLine, compat: Compat) -> Result<(Options, Vec<Given>), Refused> {
+    let mut options = Options::default();
+    for option in table::all(compat) {
+        if option.whose != table::Whose::Ours
+            && let Some(default) = option.default
+            && let Ok(value) = parse(option.kind, Some(default))
+        {
+            options.set(option.name, value);
+        }
+    }
+    let mut unknown = Vec::new();
+    for given in &line.given {
+        let known = table::all(compat).find(|option| normal_name(option.name) == given.name);
+        let Some(known) = known else {
+            unknown.push(given.clone());
+            continue;
+        };
+        match parse(known.kind, given.value.as_deref()) {
+            Ok(value) => options.set(known.name, value),
+            Err(BadValue::Number) => return Err(Refused::Number(bad_number(given))),
+            Err(BadValue::Bool) => return Err(Refused::Option(invalid_option(given))),
+        }
+    }
+    Ok((options, unknown))
+}
+
+pub fn bad_number(given: &Given) -> Wrong {
+    let value = given.value.as_deref().unwrap_or("");
+    format!("Invalid value for the '{}' option: '{value}'", given.name)
+}
+
+pub fn invalid_option(given: &Given) -> Wrong {
+    format!("invalid option: {}", given.text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parsed(words: &[&str]) -> CommandLine {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        CommandLine::parse(&words).unwrap()
+    }
+
+    #[test]
+    fn options_may_stand_anywhere() {
+        let line = parsed(&["--threads=2", "oltp", "--debug", "run", "--my-sql_x=a=b"]);
+        assert_eq!(
+            (line.test.as_deref(), line.command.as_deref()),
+            (Some("oltp"), Some("run"))
+        );
+        assert_eq!(line.last("threads").unwrap().value.as_deref(), Some("2"));
+        assert_eq!(line.last("debug").unwrap().value, None);
+        assert_eq!(line.last("my_sql_x").unwrap().value.as_deref(), Some("a=b"));
+    }
+
+    #[test]
+    fn a_third_word_is_refused() {
+        let words = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(
+            CommandLine::parse(&words),
+            Err("Unrecognized command line argument: c".to_owned())
+        );
+        assert_eq!(parsed(&["-", "run"]).test.as_deref(), Some("-"));
+        assert_eq!(parsed(&["--"]).test, None);
+    }
+
+    #[test]
+    fn the_last_value_counts_and_numbers_are_checked() {
+        let (options, unknown) = read_known(
+            &parsed(&["--threads=2", "--threads=8", "--foo=1"]),
+            Compat::V1_0,
+        )
+        .unwrap();
+        assert_eq!(options.int("threads"), 8);
+        assert_eq!(unknown[0].name, "foo");
+        let wrong = read_known(&parsed(&["--threads=2x"]), Compat::V1_0).unwrap_err();
+        let words = "Invalid value for the 'threads' option: '2x'".to_owned();
+        assert_eq!(wrong, Refused::Number(words));
+        let wrong = read_known(&parsed(&["--debug=maybe"]), Compat::V1_0).unwrap_err();
+        assert_eq!(
+            wrong,
+            Refused::Option("invalid option: --debug=maybe".to_owned())
+        );
+    }
+
+    #[test]
+    fn versions_know_different_options() {
+        let line = parsed(&["--warmup-time=3"]);
+        assert_eq!(read_known(&line, Compat::V1_0).unwrap().1.len(), 1);
+        let (options, unknown) = read_known(&line, Compat::V1_1).unwrap();
+        assert!(unknown.is_empty());
+        assert_eq!(options.int("warmup_time"), 3);
+        assert_eq!(options.text("rand_type"), "uniform");
+    }
+
+    #[test]
+    fn a_line_of_a_config_file_is_an_option() {
+        let given = config_line("  mysql-user = \"abc\"").unwrap();
+        assert_eq!(
+            (given.name.as_str(), given.value.as_deref()),
+            ("mysql_user", Some("abc"))
+        );
+        assert_eq!(config_line("--events=4").unwrap().name, "events");
+        assert_eq!(config_line("debug").unwrap().value, None);
+        assert_eq!(config_line("# threads=3"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_command_line_panics(words in proptest::collection::vec(".*", 0..5)) {
+            if let Ok(line) = CommandLine::parse(&words) {
+                let _ = read_known(&line, Compat::V1_0);
+                let _ = line.compat();
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Commands of a script: its own, those that most scripts have, and `run`.
+
+use super::arguments::{Given, Wrong};
+use super::settings::Settings;
+use super::{EXIT_DONE, EXIT_FAILED, Halt, events, fatal, settle_options};
+use crate::drive::script::{BlockingGround, Servers, run_command};
+use crate::lua::options::Declared;
+use crate::lua::run::Run;
+use crate::lua::{Called, Sharing, State, thread};
+use std::sync::Arc;
+
+/// Commands that a script may define as a function of the same name.
+const COMMON: [&str; 4] = ["prepare", "cleanup", "help", "run"];
+
+/// Runs the script's body, then the command.
+pub fn serve(
+    run: &Arc<Run>,
+    settings: &Settings,
+    servers: Result<Servers, Wrong>,
+    unknown: &[Given],
+) -> Result<u8, Halt> {
+    // A host that cannot be looked up is said when somebody wants to connect to it.
+    let servers = match servers {
+        Ok(servers) => servers,
+        Err(words) if run.database.dry_run => return Err(Halt::Fatal(words)),
+        Err(words) => return Err(Halt::Fatal(words)),
+    };
+    let ground = BlockingGround::new(Arc::clone(run), Arc::new(servers.clone()), None);
+    let main =
+        State::new(Arc::clone(run), 0, Box::new(ground)).map_err(|error| Halt::Fatal(error.0))?;
+    main.run_script().map_err(|error| Halt::Fatal(error.0))?;
+    let declared = settle_options(run, &main, unknown)?;
+    let Some(command) = run.command.clone() else {
+        return Ok(EXIT_DONE);
+    };
+    thread::show_options(&main, run);
+    match main.command(&command) {
+        Some(Sharing::Parallel) if settings.threads > 1 => in_parallel(run, &servers, settings),
+        Some(_) => {
+            thread::call_command(&main, run)
+                .map_err(|error| fatal(run, "sysbench.cmdline.call_command", &error))?;
+            Ok(EXIT_DONE)
+        }
+        None if command == "run" => events::serve(main, run, settings, servers),
+        None if COMMON.contains(&command.as_str()) => {
+            common(&main, run, &command, declared.as_deref())
+        }
+        None => Err(Halt::Usage(format!("Unknown command: {command}"))),
+    }
+}
+
+/// All threads do the command together. Unlike under sysbench, one that fails makes the whole
+/// command fail.
+fn in_parallel(run: &Arc<Run>, servers: &Servers, settings: &Settings) -> Result<u8, Halt> {
+    run.log.notice("Initializing worker threads...\n");
+    match run_command(run, servers, settings.threads) {
+        Ok(true) => Ok(EXIT_DONE),
+        Ok(false) => Ok(EXIT_FAILED),
+        Err(failure) => Err(Halt::Fatal(failure.message)),
+    }
+}
+
+fn common(
+    main: &State,
+    run: &Run,
+    command: &str,
+    declared: Option<&[Declared]>,
+) -> Result<u8, Halt> {
+    let name = run.script.name.as_deref().unwrap_or("-");
+    match thread::call_if_there(main, run, command) {
+        Err(_) => Err(Halt::Said),
+        Ok(Called::Done) => Ok(EXIT_DONE),
+        Ok(Called::Missing) if command == "help" && declared.is_some() => {
+            let help = run.late.get().map(|late| late.options_help.as_str());
+            run.log
+                .notice(&format!("{name} options:\n{}", help.unwrap_or_default()));
+            Ok(EXIT_DONE)
+        }
+        Ok(Called::Missing) => Err(Halt::Usage(format!(
+            "'{name}' test does not implement the '{command}' command."
+        ))),
+    }
+}

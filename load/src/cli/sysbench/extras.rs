@@ -1,0 +1,198 @@
+//! What contend adds to a report, in files of its own: everything as JSON, histograms as a log.
+
+use super::books::Figures;
+use super::settings::Settings;
+use crate::lua::figures::Counter;
+use crate::lua::run::Run;
+use crate::outcome::{ErrorCount, Percentiles};
+use crate::record::HdrLog;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use std::time::SystemTime;
+
+/// Version of the JSON document.
+const VERSION: u32 = 1;
+
+/// The files that were asked for.
+#[derive(Debug, Default)]
+pub struct Extras {
+    json: Option<PathBuf>,
+    log: Option<HdrLog<BufWriter<File>>>,
+    intervals: Vec<Interval>,
+    broken: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    version: u32,
+    program_version: &'a str,
+    /// The script as it was named.
+    script: Option<&'a str>,
+    threads: u32,
+    seed: u64,
+    rate: u64,
+    total_s: f64,
+    /// `closed-loop`, or `open-loop` under a rate.
+    arrival: &'a str,
+    /// Events that were due and had not begun at the end.
+    waiting: u64,
+    totals: Totals,
+    latency_us: Percentiles,
+    /// HdrHistogram V2 with deflate, base64; nanoseconds.
+    latency_hdr_ns: String,
+    threads_figures: Vec<ThreadFigures>,
+    intervals: &'a [Interval],
+    errors: Vec<ErrorCount>,
+}
+
+#[derive(Debug, Serialize)]
+struct Totals {
+    events: u64,
+    reads: u64,
+    writes: u64,
+    other: u64,
+    ignored_errors: u64,
+    reconnects: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ThreadFigures {
+    events: u64,
+    time_s: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Interval {
+    end_s: f64,
+    duration_s: f64,
+    threads_running: usize,
+    queue_length: u64,
+    totals: Totals,
+    latency_us: Percentiles,
+}
+
+impl Totals {
+    fn of(figures: &Figures) -> Self {
+        let of = |counter: Counter| figures.sum.of(counter);
+        Self {
+            events: of(Counter::Events),
+            reads: of(Counter::Read),
+            writes: of(Counter::Write),
+            other: of(Counter::Other),
+            ignored_errors: of(Counter::Errors),
+            reconnects: of(Counter::Reconnects),
+        }
+    }
+}
+
+impl Extras {
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn open(settings: &Settings) -> Result<Self, String> {
+        let log = settings.hdr_log.as_deref().map(create).transpose()?;
+        let log = log.map(|file| HdrLog::begin(BufWriter::new(file), SystemTime::now()));
+        let log = log
+            .transpose()
+            .map_err(|error| format!("cannot write --hdr-log: {error}"))?;
+        if let Some(path) = &settings.json {
+            // Refused now rather than after the run.
+            create(path)?;
+        }
+        Ok(Self {
+            json: settings.json.clone(),
+            log,
+            ..Self::default()
+        })
+    }
+
+    pub fn add_interval(&mut self, figures: &Figures) {
+        self.log_latency(figures);
+        if self.json.is_some() {
+            self.intervals.push(Interval {
+                end_s: figures.total_s,
+                duration_s: figures.interval_s,
+                threads_running: figures.threads_running,
+                queue_length: figures.queue_length,
+                totals: Totals::of(figures),
+                latency_us: figures.latency.percentiles_us(),
+            });
+        }
+    }
+
+    fn log_latency(&mut self, figures: &Figures) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        let start_s = (figures.total_s - figures.interval_s).max(0.0);
+        if let Err(error) = log.write(None, start_s, figures.interval_s, &figures.latency) {
+            self.broken = Some(format!("cannot write --hdr-log: {error}"));
+        }
+    }
+
+    /// Writes what belongs to the whole run.
+    pub fn conclude(&mut self, run: &Run, settings: &Settings, whole: &Figures) {
+        if settings.interval.is_zero() {
+            self.log_latency(whole);
+        }
+        let written = self.json.clone().map_or(Ok(()), |path| {
+            let document = self.document(run, settings, whole);
+            write_json(&path, &document)
+        });
+        if let Err(words) = written {
+            self.broken = Some(words);
+        }
+        if let Some(words) = self.broken.take() {
+            eprintln!("WARNING: {words}");
+        }
+    }
+
+    fn document<'a>(
+        &'a self,
+        run: &'a Run,
+        settings: &'a Settings,
+        whole: &Figures,
+    ) -> Document<'a> {
+        let errors = run.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = |reading: &crate::lua::figures::Reading| ThreadFigures {
+            events: reading.of(Counter::Events),
+            time_s: reading.time_ns as f64 / 1e9,
+        };
+        Document {
+            version: VERSION,
+            program_version: env!("CARGO_PKG_VERSION"),
+            script: run.script.name.as_deref(),
+            threads: settings.threads,
+            seed: run.draws.seed,
+            rate: settings.rate,
+            total_s: whole.total_s,
+            arrival: if settings.rate > 0 {
+                "open-loop"
+            } else {
+                "closed-loop"
+            },
+            waiting: whole.queue_length,
+            totals: Totals::of(whole),
+            latency_us: whole.latency.percentiles_us(),
+            latency_hdr_ns: whole.latency.encode(),
+            threads_figures: whole.threads.iter().map(thread).collect(),
+            intervals: &self.intervals,
+            errors: errors.counts(),
+        }
+    }
+}
+
+fn create(path: &Path) -> Result<File, String> {
+    File::create(path).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn write_json(path: &Path, document: &Document<'_>) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let mut file = BufWriter::new(create(path)?);
+    serde_json::to_writer_pretty(&mut file, document).map_err(|error| failed(error.into()))?;
+    file.write_all(b"\n")
+        .and_then(|()| file.flush())
+        .map_err(failed)
+}

@@ -1,0 +1,266 @@
+//! `contend-load sysbench …`: the command line of sysbench over the script host.
+//!
+//! Also what runs when the program is called through a link named `sysbench`. Streams and exit
+//! codes are sysbench's: messages and figures on standard output, wrong arguments on standard
+//! error; 0 done, 1 failed, 2 ended by force.
+
+mod arguments;
+mod books;
+mod command;
+mod events;
+mod extras;
+mod help;
+mod report;
+mod script;
+mod servers;
+mod settings;
+mod table;
+mod table_database;
+mod watch;
+
+use crate::lua::chunks::Chunks;
+use crate::lua::figures::Figures;
+use crate::lua::log::{Level, Log, write_stdout};
+use crate::lua::options::{BadValue, Declared, Options, normal_name, parse};
+use crate::lua::pace::Pace;
+use crate::lua::run::{Compat, EventLimit, Late, Run, Stop, Window};
+use crate::lua::{ScriptError, State};
+use arguments::{CommandLine, Given, Refused};
+use script::Found;
+use settings::Settings;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, OnceLock};
+
+pub const EXIT_DONE: u8 = 0;
+pub const EXIT_FAILED: u8 = 1;
+pub const EXIT_FORCED: u8 = 2;
+
+/// Why a command line came to nothing, and where that is said.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// Words for standard error: the command line is wrong.
+    Usage(String),
+    /// A fatal message.
+    Fatal(String),
+    /// It was said already.
+    Said,
+}
+
+/// Runs a command line, without the name of the program.
+pub fn main(arguments: &[String]) -> ExitCode {
+    // Reports may go into a pipe that somebody closes early: then end quietly, as C programs do.
+    // SAFETY: sets a signal's disposition before any thread exists. Sockets are written without
+    // raising this signal.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+    ExitCode::from(run(arguments))
+}
+
+fn run(arguments: &[String]) -> u8 {
+    let log = Arc::new(Log::new(verbosity(arguments)));
+    let halt = match serve(arguments, &log) {
+        Ok(code) => return code,
+        Err(halt) => halt,
+    };
+    match halt {
+        Halt::Usage(words) => eprintln!("{words}"),
+        Halt::Fatal(words) => log.fatal(&words),
+        Halt::Said => {}
+    }
+    EXIT_FAILED
+}
+
+/// Messages may be due before the options are known to be right.
+fn verbosity(arguments: &[String]) -> u8 {
+    let Ok(line) = CommandLine::parse(arguments) else {
+        return Level::Notice as u8;
+    };
+    if line.is_on("debug") {
+        return Level::Debug as u8;
+    }
+    let given = line
+        .last("verbosity")
+        .and_then(|given| given.value.as_deref()?.parse().ok());
+    given.unwrap_or(Level::Notice as u8)
+}
+
+fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
+    let mut line = CommandLine::parse(arguments).map_err(Halt::Usage)?;
+    let compat = line.compat().map_err(Halt::Usage)?;
+    if line.is_on("help") {
+        write_stdout(&help::usage(compat));
+        return Ok(EXIT_DONE);
+    }
+    if line.is_on("version") {
+        write_stdout(&format!("sysbench {}\n", compat.version()));
+        return Ok(EXIT_DONE);
+    }
+    line.add_config_file().map_err(Halt::Usage)?;
+    let (mut known, unknown) = match arguments::read_known(&line, compat) {
+        Ok(read) => read,
+        Err(Refused::Number(words)) => return Err(Halt::Usage(words)),
+        Err(Refused::Option(words)) => {
+            say_header(log, compat);
+            return Err(Halt::Usage(words));
+        }
+    };
+    let unknown = take_test_option(&mut line, unknown);
+    for warning in settings::take_deprecated(&mut line, &mut known) {
+        log.say(Level::Warning, &warning);
+    }
+    let draws = settings::draws(&known, compat).map_err(Halt::Fatal)?;
+    let settings = Settings::new(&known, compat).map_err(Halt::Fatal)?;
+    let database = servers::database(&known).map_err(Halt::Fatal)?;
+    say_header(log, compat);
+
+    let script = match script::find(line.test.as_deref()) {
+        Found::Script(script) => script,
+        Found::BuiltIn(name) => {
+            return Err(Halt::Usage(format!(
+                "The built-in test '{name}' is not provided here: it measures no database. \
+                 Use sysbench itself for it."
+            )));
+        }
+        Found::Missing(words) => return Err(Halt::Fatal(words)),
+    };
+    let servers = servers::servers(&known, &database, compat);
+    let run = Arc::new(Run {
+        compat,
+        known,
+        late: OnceLock::new(),
+        arguments: std::iter::once("sysbench".to_owned())
+            .chain(arguments.iter().cloned())
+            .collect(),
+        command: line.command.clone(),
+        script,
+        pace: Pace::new(settings.rate as f64, draws.seed),
+        draws,
+        database,
+        log: Arc::clone(log),
+        chunks: Chunks::default(),
+        figures: Figures::new(settings.threads as usize),
+        errors: Mutex::default(),
+        events: EventLimit::new(settings.events),
+        window: Window::default(),
+        stop: Stop::default(),
+        may_block: Mutex::default(),
+    });
+    command::serve(&run, &settings, servers, &unknown)
+}
+
+/// `--test=NAME` is how a script was named in earlier days.
+fn take_test_option(line: &mut CommandLine, mut unknown: Vec<Given>) -> Vec<Given> {
+    let Some(place) = unknown.iter().position(|given| given.name == "test") else {
+        return unknown;
+    };
+    eprintln!(
+        "WARNING: the --test option is deprecated. You can pass a script name or path on the \
+         command line without any options."
+    );
+    let given = unknown.remove(place);
+    // With `--test NAME` the name is the first word already.
+    if let Some(name) = given.value {
+        // The word after it is then the command.
+        if line.command.is_none() {
+            line.command = line.test.take();
+        }
+        line.test = Some(name);
+    }
+    unknown
+}
+
+fn say_header(log: &Log, compat: Compat) {
+    log.notice(&format!(
+        "sysbench {} (contend-load {}, using bundled LuaJIT {})\n",
+        compat.version(),
+        env!("CARGO_PKG_VERSION"),
+        crate::lua::luajit_version()
+    ));
+}
+
+/// Gives the options that nobody knew to the script: by what it declares, or as text.
+pub(crate) fn settle_options(
+    run: &Run,
+    state: &State,
+    unknown: &[Given],
+) -> Result<Option<Vec<Declared>>, Halt> {
+    let declared = state
+        .declared_options()
+        .map_err(|error| fatal(run, "sysbench.cmdline.read_cmdline_options", &error))?;
+    let mut options = run.known.clone();
+    match &declared {
+        Some(declared) => read_declared(state, declared, run, unknown, &mut options)?,
+        None if run.compat == Compat::V1_0 => {
+            for given in unknown {
+                let text = given.value.clone().unwrap_or_default();
+                options.set(&given.name, crate::lua::options::Value::Str(text));
+            }
+        }
+        None => {
+            if let Some(given) = unknown.first() {
+                return Err(Halt::Usage(arguments::invalid_option(given)));
+            }
+        }
+    }
+    let late = Late {
+        options,
+        options_help: declared
+            .as_deref()
+            .map(help::script_options)
+            .unwrap_or_default(),
+        exports_options: declared.is_none() && run.compat == Compat::V1_0,
+    };
+    // It is set once, here.
+    let _ = run.late.set(late);
+    Ok(declared)
+}
+
+fn read_declared(
+    state: &State,
+    declared: &[Declared],
+    run: &Run,
+    unknown: &[Given],
+    options: &mut Options,
+) -> Result<(), Halt> {
+    for option in declared {
+        let Ok(value) = parse(option.kind, Some(option.default.as_deref().unwrap_or(""))) else {
+            let words = format!(
+                "option '{}': its default is no value of its type",
+                option.name
+            );
+            return Err(Halt::Fatal(words));
+        };
+        // A file that nobody named is no value.
+        if option.default.is_some() || option.kind != crate::lua::options::Kind::File {
+            options.set(&option.name, value);
+        }
+    }
+    for given in unknown {
+        let known = declared
+            .iter()
+            .find(|option| normal_name(&option.name) == given.name);
+        let Some(option) = known else {
+            return Err(Halt::Usage(arguments::invalid_option(given)));
+        };
+        match parse(option.kind, given.value.as_deref()) {
+            Ok(value) => options.set(&option.name, value),
+            Err(BadValue::Number) => return Err(Halt::Usage(arguments::bad_number(given))),
+            Err(BadValue::Bool) => return Err(Halt::Usage(arguments::invalid_option(given))),
+        }
+        let text = given.value.as_deref().unwrap_or("");
+        let fine = state
+            .accepts(&option.name, text)
+            .map_err(|error| fatal(run, "sysbench.cmdline.read_cmdline_options", &error))?;
+        if !fine {
+            return Err(Halt::Usage(arguments::bad_number(given)));
+        }
+    }
+    Ok(())
+}
+
+/// A function of the script failed: says so.
+pub(crate) fn fatal(run: &Run, function: &str, error: &ScriptError) -> Halt {
+    crate::lua::thread::say_failed(run, function, error);
+    Halt::Said
+}

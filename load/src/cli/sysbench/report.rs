@@ -1,0 +1,361 @@
+//! The words and columns of reports. Parsers in the wild match them: not a space may change.
+
+use super::books::Figures;
+use crate::lua::figures::{Counter, Reading};
+use crate::lua::histogram::Histogram;
+use crate::lua::run::Compat;
+use crate::record::Latency;
+use std::fmt::Write as _;
+
+const MS_PER_NS: f64 = 1e-6;
+const S_PER_NS: f64 = 1e-9;
+
+/// What is shown beside the figures.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub compat: Compat,
+    /// 0: none.
+    pub percentile: u32,
+    pub percentiles: Vec<f64>,
+    /// A database driver was asked for.
+    pub sql: bool,
+    pub debug: bool,
+    pub rate: bool,
+}
+
+/// The line of an interval, without its stamp.
+pub fn interval(form: &Form, figures: &Figures) -> String {
+    let rate = |counter: Counter| per_second(figures.sum.of(counter), figures.interval_s);
+    let latency_ms = figures.percentile_s(form.percentile) * 1e3;
+    let (threads, percentile) = (figures.threads_running, form.percentile);
+    if !form.sql {
+        return format!(
+            "thds: {threads} eps: {:4.2} lat (ms,{percentile}%): {latency_ms:4.2}",
+            rate(Counter::Events)
+        );
+    }
+    let (reads, writes, other) = (
+        rate(Counter::Read),
+        rate(Counter::Write),
+        rate(Counter::Other),
+    );
+    format!(
+        "thds: {threads} tps: {:4.2} qps: {:4.2} (r/w/o: {reads:4.2}/{writes:4.2}/{other:4.2}) \
+         lat (ms,{percentile}%): {latency_ms:4.2} err/s: {:4.2} reconn/s: {:4.2}",
+        rate(Counter::Events),
+        reads + writes + other,
+        rate(Counter::Errors),
+        rate(Counter::Reconnects)
+    )
+}
+
+/// The second line of an interval under a rate.
+pub fn queue(form: &Form, figures: &Figures) -> String {
+    let comma = if form.sql { "," } else { "" };
+    format!(
+        "queue length: {}{comma} concurrency: {}",
+        figures.queue_length, figures.concurrency
+    )
+}
+
+/// The histogram of a report, with its heading.
+pub fn histogram(latency: &Latency) -> String {
+    let mut shown = Histogram::of_latency();
+    latency.each(|time_ns, count| shown.add(time_ns as f64 * MS_PER_NS, count));
+    format!(
+        "Latency histogram (values are in milliseconds)\n{} ",
+        shown.render()
+    )
+}
+
+/// The whole report, without the line end behind it.
+pub fn cumulative(form: &Form, figures: &Figures) -> String {
+    let mut text = String::new();
+    if form.sql {
+        put_sql(&mut text, figures);
+    }
+    put_general(&mut text, form, figures);
+    put_latency(&mut text, form, figures);
+    put_fairness(&mut text, &figures.threads);
+    if form.debug {
+        put_threads(&mut text, &figures.threads);
+    }
+    text
+}
+
+fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 {
+        count as f64 / seconds
+    } else {
+        0.0
+    }
+}
+
+fn put_sql(text: &mut String, figures: &Figures) {
+    let of = |counter: Counter| figures.sum.of(counter);
+    let (reads, writes, other) = (of(Counter::Read), of(Counter::Write), of(Counter::Other));
+    let queries = reads + writes + other;
+    text.push_str("SQL statistics:\n    queries performed:\n");
+    // Writing to a String cannot fail, here and below.
+    let _ = writeln!(text, "        read:                            {reads}");
+    let _ = writeln!(text, "        write:                           {writes}");
+    let _ = writeln!(text, "        other:                           {other}");
+    let _ = writeln!(text, "        total:                           {queries}");
+    let mut put = |name: &str, count: u64| {
+        let rate = per_second(count, figures.interval_s);
+        let _ = writeln!(text, "    {name:<37}{count:<6} ({rate:.2} per sec.)");
+    };
+    put("transactions:", of(Counter::Events));
+    put("queries:", queries);
+    put("ignored errors:", of(Counter::Errors));
+    put("reconnects:", of(Counter::Reconnects));
+}
+
+fn put_general(text: &mut String, form: &Form, figures: &Figures) {
+    let events = figures.sum.of(Counter::Events);
+    match form.compat {
+        Compat::V1_0 => {
+            text.push_str("\nGeneral statistics:\n");
+            let _ = writeln!(
+                text,
+                "    total time:                          {:.4}s",
+                figures.total_s
+            );
+        }
+        Compat::V1_1 => {
+            let rate = per_second(events, figures.interval_s);
+            text.push_str("\nThroughput:\n");
+            let _ = writeln!(text, "    events/s (eps):                      {rate:.4}");
+            let _ = writeln!(
+                text,
+                "    time elapsed:                        {:.4}s",
+                figures.total_s
+            );
+        }
+    }
+    let _ = writeln!(text, "    total number of events:              {events}");
+}
+
+fn put_latency(text: &mut String, form: &Form, figures: &Figures) {
+    text.push_str("\nLatency (ms):\n");
+    let mut put = |name: &str, value_ms: f64| {
+        let _ = writeln!(text, "         {name}: {value_ms:39.2}");
+    };
+    put("min", figures.min_s() * 1e3);
+    put("avg", figures.mean_s() * 1e3);
+    put("max", figures.max_s() * 1e3);
+    match form.percentile {
+        0 => text.push_str("         percentile stats:               disabled\n"),
+        percentile => {
+            let value_ms = figures.percentile_s(percentile) * 1e3;
+            let _ = writeln!(text, "        {percentile:3}th percentile: {value_ms:27.2}");
+        }
+    }
+    for percentile in &form.percentiles {
+        let value_ms = figures.quantile_s(percentile / 100.0) * 1e3;
+        let _ = writeln!(text, "        {percentile:3}th percentile: {value_ms:27.2}");
+    }
+    let _ = writeln!(
+        text,
+        "         sum: {:39.2}",
+        figures.sum.time_ns as f64 * MS_PER_NS
+    );
+}
+
+fn put_fairness(text: &mut String, threads: &[Reading]) {
+    let events: Vec<f64> = threads
+        .iter()
+        .map(|t| t.of(Counter::Events) as f64)
+        .collect();
+    let times: Vec<f64> = threads
+        .iter()
+        .map(|t| t.time_ns as f64 * S_PER_NS)
+        .collect();
+    let (events_mean, events_deviation) = spread(&events);
+    let (time_mean, time_deviation) = spread(&times);
+    text.push_str("\nThreads fairness:\n");
+    let _ = writeln!(
+        text,
+        "    events (avg/stddev):           {events_mean:.4}/{events_deviation:3.2}"
+    );
+    let _ = writeln!(
+        text,
+        "    execution time (avg/stddev):   {time_mean:.4}/{time_deviation:3.2}"
+    );
+}
+
+/// Mean and standard deviation of all.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / count;
+    (mean, variance.sqrt())
+}
+
+fn put_threads(text: &mut String, threads: &[Reading]) {
+    text.push_str("\nDEBUG: Verbose per-thread statistics:\n\n");
+    for (number, thread) in threads.iter().enumerate() {
+        let events = thread.of(Counter::Events);
+        let seconds = |ns: u64| ns as f64 * S_PER_NS;
+        let mean = if events > 0 {
+            seconds(thread.time_ns) / events as f64
+        } else {
+            0.0
+        };
+        let _ = writeln!(
+            text,
+            "DEBUG:     thread #{number:3}: min: {:.4}s  avg: {mean:.4}s  max: {:.4}s  events: {events}",
+            seconds(thread.time_ns_min.unwrap_or(0)),
+            seconds(thread.time_ns_max)
+        );
+        let _ = writeln!(
+            text,
+            "DEBUG:                  total time taken by event execution: {:.4}s",
+            seconds(thread.time_ns)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lua::figures::COUNTERS;
+
+    fn form() -> Form {
+        Form {
+            compat: Compat::V1_0,
+            percentile: 95,
+            percentiles: Vec::new(),
+            sql: true,
+            debug: false,
+            rate: false,
+        }
+    }
+
+    fn thread(events: u64, time_ns: u64) -> Reading {
+        let mut counters = [0; COUNTERS];
+        counters[Counter::Events as usize] = events;
+        counters[Counter::Read as usize] = 14 * events;
+        counters[Counter::Write as usize] = 4 * events;
+        counters[Counter::Other as usize] = 2 * events;
+        Reading {
+            counters,
+            time_ns,
+            time_ns_max: 1_910_000,
+            time_ns_min: Some(1_910_000),
+        }
+    }
+
+    fn figures() -> Figures {
+        let mut latency = Latency::new();
+        latency.record_ns(1_910_000);
+        Figures::new(vec![thread(1, 1_910_000)], latency, 0.0022, 0.0022)
+    }
+
+    #[test]
+    fn the_report_of_a_database_has_its_columns() {
+        assert_eq!(
+            cumulative(&form(), &figures()),
+            "SQL statistics:
+    queries performed:
+        read:                            14
+        write:                           4
+        other:                           2
+        total:                           20
+    transactions:                        1      (454.55 per sec.)
+    queries:                             20     (9090.91 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+    reconnects:                          0      (0.00 per sec.)
+
+General statistics:
+    total time:                          0.0022s
+    total number of events:              1
+
+Latency (ms):
+         min:                                    1.91
+         avg:                                    1.91
+         max:                                    1.91
+         95th percentile:                        1.91
+         sum:                                    1.91
+
+Threads fairness:
+    events (avg/stddev):           1.0000/0.00
+    execution time (avg/stddev):   0.0019/0.00
+"
+        );
+    }
+
+    #[test]
+    fn the_line_of_an_interval_has_its_columns() {
+        let mut figures = figures();
+        figures.threads_running = 16;
+        figures.interval_s = 1.0;
+        assert_eq!(
+            interval(&form(), &figures),
+            "thds: 16 tps: 1.00 qps: 20.00 (r/w/o: 14.00/4.00/2.00) lat (ms,95%): 1.91 \
+             err/s: 0.00 reconn/s: 0.00"
+        );
+        let plain = Form {
+            sql: false,
+            ..form()
+        };
+        assert_eq!(
+            interval(&plain, &figures),
+            "thds: 16 eps: 1.00 lat (ms,95%): 1.91"
+        );
+        assert_eq!(queue(&form(), &figures), "queue length: 0, concurrency: 0");
+        assert_eq!(queue(&plain, &figures), "queue length: 0 concurrency: 0");
+    }
+
+    #[test]
+    fn more_percentiles_come_after_the_one_that_parsers_take() {
+        let form = Form {
+            percentiles: vec![50.0, 99.9],
+            ..form()
+        };
+        let text = cumulative(&form, &figures());
+        let places: Vec<_> = [
+            " 95th percentile:",
+            " 50th percentile:",
+            "99.9th percentile:",
+            "sum:",
+        ]
+        .iter()
+        .map(|what| text.find(what))
+        .collect();
+        assert!(places.is_sorted() && places[0].is_some(), "{text}");
+    }
+
+    #[test]
+    fn the_newer_words_are_a_switch() {
+        let text = cumulative(
+            &Form {
+                compat: Compat::V1_1,
+                ..form()
+            },
+            &figures(),
+        );
+        assert!(
+            text.contains("\nThroughput:\n    events/s (eps):                      454.5455\n")
+        );
+        assert!(text.contains("    time elapsed:                        0.0022s\n"));
+        let none = cumulative(
+            &Form {
+                percentile: 0,
+                ..form()
+            },
+            &figures(),
+        );
+        assert!(none.contains("         percentile stats:               disabled\n"));
+    }
+
+    #[test]
+    fn uneven_threads_show_in_the_deviation() {
+        assert_eq!(spread(&[12742.0, 24455.0]), (18598.5, 5856.5));
+        assert_eq!(spread(&[]), (0.0, 0.0));
+    }
+}

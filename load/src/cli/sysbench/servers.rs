@@ -1,0 +1,203 @@
+//! Which servers the options name, and how to enter them.
+
+use super::arguments::Wrong;
+use super::settings::path_of;
+use crate::drive::script::Servers;
+use crate::drive::socket::Address;
+use crate::lua::database::{Database, Endpoint, IgnoredErrors};
+use crate::lua::options::{Options, list};
+use crate::lua::run::Compat;
+use crate::plan::{Compression, Tls, TlsMode};
+use crate::wire::{self, Credentials};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Places where servers of distributions put their socket.
+const LOCAL_SOCKETS: [&str; 3] = [
+    "/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+];
+
+/// # Errors
+/// Words for a fatal message.
+pub fn database(options: &Options) -> Result<Database, Wrong> {
+    let ports = options
+        .list("mysql_port")
+        .iter()
+        .map(|port| {
+            port.parse()
+                .map_err(|_| format!("Invalid value for --mysql-port: '{port}'"))
+        })
+        .collect::<Result<Vec<u16>, _>>()?;
+    let ignore = IgnoredErrors::parse(options.list("mysql_ignore_errors"))
+        .map_err(|item| format!("Invalid value for --mysql-ignore-errors: '{item}'"))?;
+    let emulate_statements = match options.text("db_ps_mode") {
+        "auto" => false,
+        "disable" => true,
+        other => return Err(format!("Invalid value for --db-ps-mode: {other}")),
+    };
+    let password = match options.text("mysql_password") {
+        "" => std::env::var("MYSQL_PWD").unwrap_or_default(),
+        given => given.to_owned(),
+    };
+    Ok(Database {
+        driver: options.text("db_driver").to_owned(),
+        endpoints: Endpoint::list(
+            options.list("mysql_socket"),
+            options.list("mysql_host"),
+            &ports,
+            local_socket(),
+        ),
+        user: options.text("mysql_user").to_owned(),
+        password,
+        name: options.text("mysql_db").to_owned(),
+        ignore,
+        dry_run: options.flag("mysql_dry_run"),
+        emulate_statements,
+        trace: options.flag("mysql_debug"),
+        ..Database::default()
+    })
+}
+
+fn local_socket() -> PathBuf {
+    let first = LOCAL_SOCKETS
+        .iter()
+        .map(Path::new)
+        .find(|path| path.exists());
+    first
+        .unwrap_or_else(|| Path::new(LOCAL_SOCKETS[0]))
+        .to_owned()
+}
+
+/// How to reach the servers of the database settings.
+///
+/// # Errors
+/// A host that cannot be looked up, or TLS settings that cannot work.
+pub fn servers(options: &Options, database: &Database, compat: Compat) -> Result<Servers, Wrong> {
+    let mut addresses = Vec::new();
+    for endpoint in &database.endpoints {
+        addresses.push(match endpoint {
+            Endpoint::Socket(path) => Address::Unix(path.clone()),
+            Endpoint::Host { host, port } => Address::of_host(host, *port)
+                .map_err(|error| format!("cannot look up host '{host}': {error}"))?,
+        });
+    }
+    let host = options
+        .list("mysql_host")
+        .first()
+        .cloned()
+        .unwrap_or_default();
+    let tls = wire::TlsConfig::from_plan(&tls(options, compat)?, &host)
+        .map_err(|error| error.to_string())?;
+    Ok(Servers {
+        options: wire::Options {
+            database: Some(database.name.clone()).filter(|name| !name.is_empty()),
+            unix_socket: matches!(addresses.first(), Some(Address::Unix(_))),
+            compression: compression(options, compat)?,
+            tls,
+            ..wire::Options::default()
+        },
+        addresses,
+        credentials: Credentials {
+            user: database.user.clone(),
+            password: database.password.clone(),
+        },
+        connect_timeout: CONNECT_TIMEOUT,
+    })
+}
+
+fn tls(options: &Options, compat: Compat) -> Result<Tls, Wrong> {
+    let mode = match (compat, options.text("mysql_ssl")) {
+        (Compat::V1_0, _) if options.flag("mysql_ssl") => TlsMode::Required,
+        (Compat::V1_0, _) | (_, "disabled") => TlsMode::Disabled,
+        (_, "preferred") => TlsMode::Preferred,
+        (_, "required") => TlsMode::Required,
+        (_, "verify_ca") => TlsMode::VerifyCa,
+        (_, "verify_identity") => TlsMode::VerifyIdentity,
+        (_, other) => return Err(format!("Invalid value for --mysql-ssl: '{other}'")),
+    };
+    Ok(Tls {
+        mode,
+        ca: path_of(options, "mysql_ssl_ca"),
+        certificate: path_of(options, "mysql_ssl_cert"),
+        key: path_of(options, "mysql_ssl_key"),
+    })
+}
+
+fn compression(options: &Options, compat: Compat) -> Result<Compression, Wrong> {
+    if !options.flag("mysql_compression") {
+        return Ok(Compression::None);
+    }
+    if compat == Compat::V1_0 {
+        return Ok(Compression::Zlib);
+    }
+    match list(options.text("mysql_compression_algorithms"))
+        .first()
+        .map(String::as_str)
+    {
+        None | Some("zlib") => Ok(Compression::Zlib),
+        Some("zstd") => Ok(Compression::Zstd),
+        Some("uncompressed") => Ok(Compression::None),
+        Some(other) => Err(format!(
+            "Invalid value for --mysql-compression-algorithms: '{other}'"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::cli::sysbench::arguments::{CommandLine, read_known};
+
+    fn options(words: &[&str], compat: Compat) -> Options {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        read_known(&CommandLine::parse(&words).unwrap(), compat)
+            .unwrap()
+            .0
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_field() {
+        let database = database(&options(&[], Compat::V1_0)).unwrap();
+        assert!(
+            [1213, 1020, 1205]
+                .iter()
+                .all(|code| database.ignore.has(*code))
+        );
+        assert_eq!(
+            (database.user.as_str(), database.name.as_str()),
+            ("sbtest", "sbtest")
+        );
+        assert!(matches!(database.endpoints[..], [Endpoint::Socket(_)]));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for words in [
+            "--mysql-port=x",
+            "--db-ps-mode=maybe",
+            "--mysql-ignore-errors=deadlock",
+        ] {
+            assert!(
+                database(&options(&[words], Compat::V1_0)).is_err(),
+                "{words}"
+            );
+        }
+        let wrong = options(&["--mysql-ssl=perhaps"], Compat::V1_1);
+        assert!(tls(&wrong, Compat::V1_1).is_err());
+    }
+
+    #[test]
+    fn encryption_is_a_switch_first_and_a_mode_later() {
+        let mode = |words: &str, compat| tls(&options(&[words], compat), compat).unwrap().mode;
+        assert_eq!(mode("--mysql-ssl", Compat::V1_0), TlsMode::Required);
+        assert_eq!(mode("--mysql-ssl=off", Compat::V1_0), TlsMode::Disabled);
+        assert_eq!(
+            mode("--mysql-ssl=verify_ca", Compat::V1_1),
+            TlsMode::VerifyCa
+        );
+    }
+}

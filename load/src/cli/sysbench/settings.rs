@@ -1,0 +1,359 @@
+//! What the options mean: checked values for the parts of a run.
+
+use super::arguments::{CommandLine, Wrong};
+use crate::lua::options::{Options, Value};
+use crate::lua::run::{Compat, Draws};
+use crate::plan::Distribution;
+use crate::random::Shape;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How events are run and reported.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    pub threads: u32,
+    pub events: u64,
+    /// None: no limit.
+    pub time: Option<Duration>,
+    pub warmup: Duration,
+    /// From the start to the forced end, if one was asked for.
+    pub forced_shutdown: Option<Duration>,
+    pub init_timeout: Duration,
+    pub rate: u64,
+    pub interval: Duration,
+    pub checkpoints: Vec<u64>,
+    /// 0: none.
+    pub percentile: u32,
+    pub percentiles: Vec<f64>,
+    pub histogram: bool,
+    pub debug: bool,
+    pub validate: bool,
+    pub seed_given: u64,
+    pub drain: Duration,
+    pub os_threads: OsThreads,
+    pub json: Option<PathBuf>,
+    pub hdr_log: Option<PathBuf>,
+}
+
+/// `--os-threads`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OsThreads {
+    On,
+    Off,
+    /// Where the script may wait in ways that the host does not see.
+    Auto,
+}
+
+/// More checkpoints than anybody reads.
+const CHECKPOINTS_MAX: usize = 256;
+const THREADS_MAX: i64 = 65_536;
+const INTERVAL_S_MIN: f64 = 0.01;
+const DRAIN_S: i64 = 10;
+
+impl Settings {
+    /// # Errors
+    /// Words for a fatal message.
+    pub fn new(options: &Options, compat: Compat) -> Result<Self, Wrong> {
+        let threads = options.int("threads");
+        if !(1..=THREADS_MAX).contains(&threads) {
+            return Err(format!("Invalid value for --threads: {threads}.\n"));
+        }
+        if options.int("thread_stack_size") <= 0 {
+            let size = options.int("thread_stack_size");
+            return Err(format!("Invalid value for thread-stack-size: {size}.\n"));
+        }
+        let percentile = options.int("percentile");
+        if !(0..=100).contains(&percentile) {
+            return Err(format!("Invalid value for --percentile: {percentile}"));
+        }
+        if percentile == 0 && options.flag("histogram") {
+            return Err("--histogram cannot be used with --percentile=0".to_owned());
+        }
+        let rate = options.int("rate");
+        let rate = u64::try_from(rate).map_err(|_| format!("Invalid value for --rate: {rate}."))?;
+        let seconds = |name: &str| Duration::from_secs(options.int(name).max(0) as u64);
+        let time = Some(seconds("time")).filter(|time| !time.is_zero());
+        // A negative time is over before it begins, as it is for sysbench.
+        let time = if options.int("time") < 0 {
+            Some(Duration::ZERO)
+        } else {
+            time
+        };
+        let drain = match options.get("drain_time") {
+            Some(_) => options.int("drain_time"),
+            None => DRAIN_S,
+        };
+        Ok(Self {
+            threads: threads as u32,
+            events: options.int("events").max(0) as u64,
+            time,
+            warmup: seconds("warmup_time"),
+            forced_shutdown: forced_shutdown(options.text("forced_shutdown"), time)?,
+            init_timeout: match compat {
+                Compat::V1_0 => Duration::from_secs(30),
+                Compat::V1_1 => seconds("thread_init_timeout"),
+            },
+            rate,
+            interval: interval(options.double("report_interval"))?,
+            checkpoints: checkpoints(options.list("report_checkpoints"))?,
+            percentile: percentile as u32,
+            percentiles: percentiles(options.list("percentiles"))?,
+            histogram: options.flag("histogram"),
+            debug: options.flag("debug"),
+            validate: options.flag("validate"),
+            seed_given: options.int("rand_seed") as u64,
+            drain: Duration::from_secs(drain.max(0) as u64),
+            os_threads: os_threads(options)?,
+            json: path_of(options, "json"),
+            hdr_log: path_of(options, "hdr_log"),
+        })
+    }
+}
+
+pub fn path_of(options: &Options, name: &str) -> Option<PathBuf> {
+    Some(options.text(name))
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from)
+}
+
+fn os_threads(options: &Options) -> Result<OsThreads, Wrong> {
+    match options.get("os_threads") {
+        None => Ok(OsThreads::Auto),
+        Some(_) => match options.text("os_threads") {
+            "on" | "" => Ok(OsThreads::On),
+            "off" => Ok(OsThreads::Off),
+            "auto" => Ok(OsThreads::Auto),
+            other => Err(format!("Invalid value for --os-threads: '{other}'")),
+        },
+    }
+}
+
+fn interval(seconds: f64) -> Result<Duration, Wrong> {
+    if seconds == 0.0 {
+        return Ok(Duration::ZERO);
+    }
+    if !(INTERVAL_S_MIN..=1e9).contains(&seconds) {
+        return Err(format!("Invalid value for --report-interval: {seconds}"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+fn checkpoints(items: &[String]) -> Result<Vec<u64>, Wrong> {
+    if items.len() > CHECKPOINTS_MAX {
+        return Err(format!(
+            "Too many checkpoints in --report-checkpoints (up to {CHECKPOINTS_MAX})"
+        ));
+    }
+    let wrong = |item: &String| format!("Invalid value for --report-checkpoints: '{item}'");
+    let mut seconds = items
+        .iter()
+        .map(|item| {
+            item.parse::<u64>()
+                .ok()
+                .filter(|second| *second > 0)
+                .ok_or_else(|| wrong(item))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    seconds.sort_unstable();
+    seconds.dedup();
+    Ok(seconds)
+}
+
+fn percentiles(items: &[String]) -> Result<Vec<f64>, Wrong> {
+    let in_range = |percentile: &f64| (0.0..=100.0).contains(percentile);
+    items
+        .iter()
+        .map(|item| {
+            let percentile = item.parse::<f64>().ok().filter(in_range);
+            percentile.ok_or_else(|| format!("Invalid value for --percentiles: '{item}'"))
+        })
+        .collect()
+}
+
+/// `off`, seconds after the time, `N%` of the time after it; nothing means 5 %.
+fn forced_shutdown(text: &str, time: Option<Duration>) -> Result<Option<Duration>, Wrong> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let wrong = || format!("Invalid value for --forced-shutdown: '{text}'");
+    let seconds = time.map_or(0, |time| time.as_secs());
+    let after = match text.strip_suffix('%') {
+        Some(percent) => seconds * percent.parse::<u64>().map_err(|_| wrong())? / 100,
+        None if text.is_empty() => seconds * 5 / 100,
+        None => text.parse().map_err(|_| wrong())?,
+    };
+    Ok(time.map(|_| Duration::from_secs(seconds + after)))
+}
+
+/// # Errors
+/// Words for a fatal message.
+pub fn draws(options: &Options, compat: Compat) -> Result<Draws, Wrong> {
+    let name = options.text("rand_type");
+    let part = |name: &str, default: i64| match options.get(name) {
+        Some(Value::Int(number)) => u32::try_from(*number).unwrap_or(0),
+        _ => default as u32,
+    };
+    let iter = part("rand_spec_iter", 12).clamp(1, 1000);
+    let h = options.double("rand_pareto_h");
+    if !(h > 0.0 && h < 1.0) {
+        return Err(format!(
+            "Invalid value for --rand-pareto-h: {h} (it lies between 0 and 1)"
+        ));
+    }
+    let exp = match options.get("rand_zipfian_exp") {
+        Some(_) => options.double("rand_zipfian_exp"),
+        None => 0.8,
+    };
+    if !(0.0..=100.0).contains(&exp) {
+        return Err("--rand-zipfian-exp must be >= 0".to_owned());
+    }
+    let gaussian = Shape::new(&Distribution::Gaussian { iter });
+    let special = Shape::new(&Distribution::Special {
+        iter,
+        pct: part("rand_spec_pct", 1),
+        res: part("rand_spec_res", 75),
+    });
+    let pareto = Shape::new(&Distribution::Pareto { h });
+    let zipfian = Shape::new(&Distribution::Zipfian { exp });
+    let default = match (name, compat) {
+        ("uniform", _) => Shape::Uniform,
+        ("gaussian", _) => gaussian,
+        ("pareto", _) => pareto,
+        ("special", Compat::V1_0) => special,
+        ("zipfian", Compat::V1_1) => zipfian,
+        _ => return Err(format!("Invalid random numbers distribution: {name}.")),
+    };
+    let seed = match options.int("rand_seed") {
+        0 => now_ns(),
+        given => given as u64,
+    };
+    Ok(Draws {
+        seed,
+        default,
+        gaussian,
+        special,
+        pareto,
+        zipfian,
+    })
+}
+
+fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(1, |time| time.as_nanos() as u64)
+}
+
+/// Options of earlier days stand for those of today; a warning for each.
+pub fn take_deprecated(line: &mut CommandLine, options: &mut Options) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (old, new) in super::table::DEPRECATED {
+        if line.last(old).is_none() {
+            continue;
+        }
+        let (old_dashed, new_dashed) = (old.replace('_', "-"), new.replace('_', "-"));
+        warnings.push(format!(
+            "--{old_dashed} is deprecated, use --{new_dashed} instead"
+        ));
+        if let Some(value) = options.get(old).cloned() {
+            options.set(new, value);
+        }
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::cli::sysbench::arguments::read_known;
+
+    fn options(words: &[&str]) -> Options {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        read_known(&CommandLine::parse(&words).unwrap(), Compat::V1_0)
+            .unwrap()
+            .0
+    }
+
+    fn settings(words: &[&str]) -> Result<Settings, Wrong> {
+        Settings::new(&options(words), Compat::V1_0)
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_field() {
+        let settings = settings(&[]).unwrap();
+        assert_eq!(settings.threads, 1);
+        assert_eq!(settings.time, Some(Duration::from_secs(10)));
+        assert_eq!(
+            (settings.events, settings.rate, settings.percentile),
+            (0, 0, 95)
+        );
+        assert_eq!(settings.forced_shutdown, None);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for (words, message) in [
+            ("--threads=0", "Invalid value for --threads: 0.\n"),
+            ("--percentile=101", "Invalid value for --percentile: 101"),
+            (
+                "--forced-shutdown=abc",
+                "Invalid value for --forced-shutdown: 'abc'",
+            ),
+            (
+                "--report-checkpoints=x",
+                "Invalid value for --report-checkpoints: 'x'",
+            ),
+            ("--rate=-1", "Invalid value for --rate: -1."),
+            (
+                "--report-interval=-1",
+                "Invalid value for --report-interval: -1",
+            ),
+            (
+                "--percentiles=50,200",
+                "Invalid value for --percentiles: '200'",
+            ),
+        ] {
+            assert_eq!(settings(&[words]).unwrap_err(), message);
+        }
+        assert!(settings(&["--percentile=0", "--histogram"]).is_err());
+        assert!(draws(&options(&["--rand-type=foo"]), Compat::V1_0).is_err());
+        assert!(draws(&options(&["--rand-pareto-h=2"]), Compat::V1_0).is_err());
+    }
+
+    #[test]
+    fn a_forced_end_comes_after_the_time() {
+        let forced = |words: &[&str]| settings(words).unwrap().forced_shutdown;
+        assert_eq!(
+            forced(&["--forced-shutdown=3"]),
+            Some(Duration::from_secs(13))
+        );
+        assert_eq!(
+            forced(&["--forced-shutdown=50%"]),
+            Some(Duration::from_secs(15))
+        );
+        assert_eq!(
+            forced(&["--forced-shutdown"]),
+            Some(Duration::from_secs(10))
+        );
+        assert_eq!(forced(&["--forced-shutdown=3", "--time=0"]), None);
+    }
+
+    #[test]
+    fn old_names_are_taken_with_a_warning() {
+        let words = ["--num-threads=4".to_owned(), "--max-time=7".to_owned()];
+        let mut line = CommandLine::parse(&words).unwrap();
+        let (mut options, _) = read_known(&line, Compat::V1_0).unwrap();
+        let warnings = take_deprecated(&mut line, &mut options);
+        assert_eq!(
+            warnings[0],
+            "--num-threads is deprecated, use --threads instead"
+        );
+        assert_eq!((options.int("threads"), options.int("time")), (4, 7));
+    }
+
+    #[test]
+    fn a_seed_is_kept_and_none_is_the_clock() {
+        let seed = |words: &[&str]| draws(&options(words), Compat::V1_0).unwrap().seed;
+        assert_eq!(seed(&["--rand-seed=5"]), 5);
+        assert_ne!(seed(&[]), 0);
+    }
+}

@@ -1,0 +1,336 @@
+//! The ground under threads of a script that really wait: one thread of the operating system.
+
+use super::Servers;
+use super::gate::Gate;
+use crate::drive::failure::{CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error};
+use crate::drive::link::{Heard, Link};
+use crate::drive::wait::any_ready;
+use crate::lua::ground::{Answered, Connected, Ground, Turn};
+use crate::lua::run::Run;
+use crate::wire::{Capabilities, Login, ServerError, WireError};
+use crate::workload::{self, Class, Reply, Request};
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const READ_BYTES: usize = 64 * 1024;
+/// While nothing happens on a socket, the end of the run is looked for so often.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Waits by blocking.
+pub struct BlockingGround {
+    run: Arc<Run>,
+    servers: Arc<Servers>,
+    connections: Vec<Connection>,
+    /// Where the thread waits for the others; none for the states beside the threads.
+    gate: Option<Arc<Gate>>,
+    deadline: Option<Instant>,
+    over: bool,
+    out: Vec<u8>,
+    spare: Vec<u8>,
+    buffer: Box<[u8]>,
+}
+
+/// A socket, read and written as a file is, and what is said on it.
+struct Connection {
+    socket: Option<File>,
+    link: Link,
+}
+
+impl BlockingGround {
+    pub fn new(run: Arc<Run>, servers: Arc<Servers>, gate: Option<Arc<Gate>>) -> Self {
+        Self {
+            run,
+            servers,
+            connections: Vec::new(),
+            gate,
+            deadline: None,
+            over: false,
+            out: Vec::new(),
+            spare: Vec::new(),
+            // Made with the first connection: many states have none.
+            buffer: Box::default(),
+        }
+    }
+
+    fn open(&mut self, endpoint: usize) -> Result<(workload::Link, Capabilities), ServerError> {
+        let cannot = |why: &str| client_error(CANNOT_CONNECT, why);
+        let addresses = &self.servers.addresses;
+        let address = addresses.get(endpoint).or_else(|| addresses.first());
+        let address = address.ok_or_else(|| cannot("no server is named"))?;
+        let limit = Instant::now() + self.servers.connect_timeout;
+        let (socket, under_way) = loop {
+            match address.connect() {
+                // The queue of a Unix socket is full, and nothing tells when it is not.
+                Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < limit => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                connected => break connected.map_err(|error| cannot(&error.to_string()))?,
+            }
+        };
+        let place = self.free_place();
+        let login = Login::new(
+            self.servers.credentials.clone(),
+            self.servers.options.clone(),
+        );
+        let Some(connection) = self.connections.get_mut(place) else {
+            return Err(cannot("too many connections of one thread"));
+        };
+        let socket = File::from(socket);
+        if under_way && !any_ready(&[(socket.as_raw_fd(), libc::POLLOUT)], left(limit)) {
+            return Err(cannot("timed out"));
+        }
+        connection.socket = Some(socket);
+        connection.link.log_in(login);
+        loop {
+            match self.hear(place, Some(limit)) {
+                Ok(Heard::Opened) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    self.close(place);
+                    return Err(error);
+                }
+            }
+        }
+        let agreed = self
+            .connections
+            .get(place)
+            .and_then(|connection| connection.link.agreed());
+        let capabilities = agreed.map(|agreed| agreed.capabilities);
+        Ok((
+            place as workload::Link,
+            capabilities.unwrap_or(Capabilities::NONE),
+        ))
+    }
+
+    fn free_place(&mut self) -> usize {
+        let free = self
+            .connections
+            .iter()
+            .position(|connection| connection.socket.is_none());
+        free.unwrap_or_else(|| {
+            if self.connections.len() <= usize::from(workload::Link::MAX) {
+                self.connections.push(Connection {
+                    socket: None,
+                    link: Link::default(),
+                });
+            }
+            self.connections.len() - 1
+        })
+    }
+
+    /// Reads once and takes in what came, sending what must be sent at once.
+    fn hear(&mut self, place: usize, limit: Option<Instant>) -> Result<Heard, ServerError> {
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; READ_BYTES].into_boxed_slice();
+        }
+        let filled = self.read(place, limit)?;
+        let Some(connection) = self.connections.get_mut(place) else {
+            return Err(lost("the connection is closed"));
+        };
+        self.out.clear();
+        let bytes = self.buffer.get(..filled).unwrap_or_default();
+        let heard = connection.link.hear(bytes, &mut self.out, &mut self.spare);
+        let heard = heard.map_err(|error| match error {
+            WireError::Refused(error) => error,
+            other => client_error(MALFORMED, &other.to_string()),
+        })?;
+        if !self.out.is_empty() {
+            let out = std::mem::take(&mut self.out);
+            let sent = self.write(place, &out);
+            self.out = out;
+            sent?;
+        }
+        Ok(heard)
+    }
+
+    fn read(&mut self, place: usize, limit: Option<Instant>) -> Result<usize, ServerError> {
+        loop {
+            let Some(Connection {
+                socket: Some(socket),
+                ..
+            }) = self.connections.get_mut(place)
+            else {
+                return Err(lost("the connection is closed"));
+            };
+            match socket.read(&mut self.buffer) {
+                Ok(0) => return Err(lost("the server closed the connection")),
+                Ok(filled) => return Ok(filled),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let fd = socket.as_raw_fd();
+                    let ready = any_ready(&[(fd, libc::POLLIN)], LOOK_EVERY);
+                    if !ready && limit.is_some_and(|limit| left(limit).is_zero()) {
+                        return Err(client_error(CANNOT_CONNECT, "timed out"));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(lost(&error.to_string())),
+            }
+        }
+    }
+
+    fn write(&mut self, place: usize, bytes: &[u8]) -> Result<(), ServerError> {
+        let Some(Connection {
+            socket: Some(socket),
+            ..
+        }) = self.connections.get_mut(place)
+        else {
+            return Err(client_error(GONE, "the connection is closed"));
+        };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match socket.write(rest) {
+                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    any_ready(&[(socket.as_raw_fd(), libc::POLLOUT)], LOOK_EVERY);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(client_error(GONE, &error.to_string())),
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, place: usize) {
+        if let Some(connection) = self.connections.get_mut(place) {
+            connection.link.close();
+            connection.socket = None;
+        }
+    }
+
+    fn ask(
+        &mut self,
+        place: usize,
+        request: Request,
+        write: &mut dyn FnMut(&mut Vec<u8>),
+    ) -> Result<(), ServerError> {
+        let Some(connection) = self.connections.get_mut(place) else {
+            return Err(client_error(GONE, "the connection is closed"));
+        };
+        let mut out = std::mem::take(&mut self.out);
+        out.clear();
+        write(&mut out);
+        if request.reply != Reply::Nothing {
+            connection.link.expect(request);
+        }
+        let mut spare = std::mem::take(&mut self.spare);
+        let sent = match connection.link.seal(&out, &mut spare) {
+            Ok(bytes) => self.write(place, bytes),
+            Err(error) => Err(client_error(MALFORMED, &error.to_string())),
+        };
+        (self.out, self.spare) = (out, spare);
+        sent
+    }
+}
+
+fn lost(why: &str) -> ServerError {
+    client_error(LOST, why)
+}
+
+fn left(limit: Instant) -> Duration {
+    limit.saturating_duration_since(Instant::now())
+}
+
+impl Ground for BlockingGround {
+    fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError> {
+        let (link, capabilities) = self.open(endpoint)?;
+        Ok(Connected { link, capabilities })
+    }
+
+    fn disconnect(&mut self, link: workload::Link) {
+        let place = usize::from(link);
+        let mut goodbye = Vec::new();
+        if let Some(connection) = self.connections.get_mut(place) {
+            let mut packets = Vec::new();
+            connection.link.put_goodbye(&mut packets);
+            if let Ok(bytes) = connection.link.seal(&packets, &mut self.spare) {
+                goodbye.extend_from_slice(bytes);
+            }
+        }
+        // A goodbye that nobody hears does no harm.
+        let _ = self.write(place, &goodbye);
+        self.close(place);
+    }
+
+    fn exchange(
+        &mut self,
+        link: workload::Link,
+        reply: Reply,
+        _about: &[u8],
+        write: &mut dyn FnMut(&mut Vec<u8>),
+        bytes: &mut Vec<u8>,
+    ) -> Result<Answered, ServerError> {
+        let place = usize::from(link);
+        let request = Request {
+            link,
+            class: Class::Uncounted,
+            reply,
+            ends: false,
+        };
+        let asked = self.ask(place, request, write).and_then(|()| {
+            if reply == Reply::Nothing {
+                return Ok(());
+            }
+            loop {
+                if let Heard::Answered(_) = self.hear(place, None)? {
+                    return Ok(());
+                }
+            }
+        });
+        if let Err(error) = asked {
+            self.close(place);
+            return Err(error);
+        }
+        let Some(connection) = self.connections.get(place) else {
+            return Err(lost("the connection is closed"));
+        };
+        if reply == Reply::Nothing {
+            return Ok(Answered::default());
+        }
+        if reply == Reply::Whole {
+            bytes.extend_from_slice(connection.link.whole());
+        }
+        Ok(Answered {
+            error: connection.link.error().cloned().map(Box::new),
+            summary: *connection.link.summary(),
+            prepared: connection.link.prepared(),
+        })
+    }
+
+    fn sleep(&mut self, span: Duration) {
+        std::thread::sleep(span);
+    }
+
+    fn next_event(&mut self, _counted: bool) -> Turn {
+        if self.is_over() {
+            self.over = true;
+            return Turn::Over;
+        }
+        let Some(due) = self.run.pace.next_due() else {
+            return Turn::Event(None);
+        };
+        while left(due) > Duration::ZERO {
+            if self.is_over() {
+                self.over = true;
+                return Turn::Over;
+            }
+            let until_end = self.deadline.map_or(LOOK_EVERY, left);
+            std::thread::sleep(left(due).min(until_end).min(LOOK_EVERY));
+        }
+        Turn::Event(Some(due))
+    }
+
+    fn is_over(&self) -> bool {
+        let is_late = |deadline| Instant::now() >= deadline;
+        self.over || self.run.stop.is_over() || self.deadline.is_some_and(is_late)
+    }
+
+    fn ready(&mut self) {
+        if let Some(gate) = &self.gate {
+            gate.pass();
+            self.deadline = gate.deadline();
+        }
+    }
+}

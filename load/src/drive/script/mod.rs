@@ -1,0 +1,72 @@
+//! Runs the threads of a script: on the event loop, or on threads of the operating system where
+//! the script waits in ways that the host cannot see.
+
+mod fibers;
+mod gate;
+mod ground;
+mod os_threads;
+mod ticker;
+
+pub use ground::BlockingGround;
+pub use os_threads::run_command;
+pub use ticker::Ticker;
+
+use super::socket::Address;
+use crate::lua::run::Run;
+use crate::outcome::Failure;
+use crate::wire::{Credentials, Options};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a script reaches its servers. The places of `addresses` are those of the run's endpoints.
+#[derive(Clone, Debug)]
+pub struct Servers {
+    pub addresses: Vec<Address>,
+    pub credentials: Credentials,
+    pub options: Options,
+    pub connect_timeout: Duration,
+}
+
+/// A run of events.
+pub struct Job {
+    pub run: Arc<Run>,
+    pub servers: Servers,
+    pub threads: u32,
+    pub warmup: Duration,
+    /// None: until the events are done.
+    pub time: Option<Duration>,
+    /// How long a thread may still take for what it has begun when the time is over.
+    pub drain: Duration,
+    /// One thread of the operating system for each of the script's.
+    pub os_threads: bool,
+}
+
+/// What is told while a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// All threads are ready; the load begins when this was heard.
+    Ready,
+    /// The warm-up is over.
+    Measuring,
+    /// The time is over; events that have begun may end.
+    Over,
+}
+
+/// How a run went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// Threads that had not ended when the drain was over.
+    pub unfinished: u32,
+}
+
+/// Runs a job until every thread has ended, or cannot.
+///
+/// # Errors
+/// A thread could not begin, which it said; or the run could not be set up.
+pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
+    if job.os_threads {
+        os_threads::run(job, tell)
+    } else {
+        fibers::run(job, tell)
+    }
+}

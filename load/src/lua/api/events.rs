@@ -1,0 +1,125 @@
+//! Events and counters: the loop of a worker, and what it counts.
+
+use super::{Entry, Pushed, enter};
+use crate::lua::figures::Counter;
+use crate::lua::ground::Turn;
+use crate::lua::log::Level;
+use crate::lua::sys::lua_State;
+use std::time::Instant;
+
+pub const FUNCTIONS: &[Entry] = &[
+    (c"more_events", more_events),
+    (c"event_start", event_start),
+    (c"event_stop", event_stop),
+    (c"is_over", is_over),
+    (c"count_error", count_error),
+    (c"counter_add", counter_add),
+    (c"counter_value", counter_value),
+    (c"print_test_options", print_test_options),
+];
+
+/// Waits for the next event; false once there is none.
+unsafe extern "C-unwind" fn more_events(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    let counted = std::mem::take(&mut cx.event.counted);
+    if cx.run.stop.has_failed() {
+        stack.push_flag(false);
+        return 1;
+    }
+    if !cx.run.events.take() {
+        cx.run
+            .log
+            .say(Level::Info, "Event limit exceeded, exiting...");
+        stack.push_flag(false);
+        return 1;
+    }
+    let more = match cx.ground.next_event(counted) {
+        Turn::Event(due) => {
+            cx.event.due = due;
+            true
+        }
+        Turn::Over => {
+            cx.run
+                .log
+                .say(Level::Info, "Time limit exceeded, exiting...");
+            false
+        }
+    };
+    stack.push_flag(more);
+    1
+}
+
+unsafe extern "C-unwind" fn event_start(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (_, cx) = unsafe { enter(lua) };
+    cx.event.begun = Some(cx.event.due.take().unwrap_or_else(Instant::now));
+    cx.figures().enter();
+    0
+}
+
+unsafe extern "C-unwind" fn event_stop(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (_, cx) = unsafe { enter(lua) };
+    if let Some(begun) = cx.event.begun.take() {
+        let time_ns = begun.elapsed().as_nanos() as u64;
+        if cx.run.window.counts(begun) {
+            cx.figures().finish(time_ns);
+            cx.run.figures.record(cx.lane, time_ns);
+        } else {
+            cx.figures().leave();
+        }
+        cx.event.counted = true;
+    }
+    0
+}
+
+unsafe extern "C-unwind" fn is_over(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    stack.push_flag(cx.run.stop.is_over() || cx.ground.is_over());
+    1
+}
+
+/// Counts an error that the script's own hook calls ignorable.
+unsafe extern "C-unwind" fn count_error(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (_, cx) = unsafe { enter(lua) };
+    cx.figures().count(Counter::Errors);
+    0
+}
+
+/// `counter_add(thread, counter, n)`, where the counter is a number.
+unsafe extern "C-unwind" fn counter_add(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    let (thread, counter) = (stack.integer(1), stack.integer(2));
+    let count = if stack.is_nil(3) {
+        1.0
+    } else {
+        stack.number(3)
+    };
+    cx.run
+        .figures
+        .of(thread as u32)
+        .add(counter as usize, count as u64);
+    0
+}
+
+unsafe extern "C-unwind" fn counter_value(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    let (thread, counter) = (stack.integer(1), stack.integer(2));
+    let value = cx.run.figures.of(thread as u32).value(counter as usize);
+    stack.push_number(value as f64);
+    1
+}
+
+unsafe extern "C-unwind" fn print_test_options(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (_, cx) = unsafe { enter(lua) };
+    if let Some(late) = cx.run.late.get() {
+        cx.run.log.notice(&late.options_help);
+    }
+    0
+}

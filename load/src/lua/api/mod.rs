@@ -1,0 +1,122 @@
+//! The functions behind `load/lua/api`: each reads its arguments off the stack, does one thing
+//! with the context, and pushes what came of it.
+
+mod events;
+mod histogram;
+mod params;
+mod process;
+mod rand;
+mod rows;
+mod sql;
+
+use super::context::Context;
+use super::options::Value;
+use super::run::Run;
+use super::stack::Stack;
+use super::sys::{self, lua_CFunction, lua_State};
+use std::ffi::{CStr, c_int};
+
+/// A function of the interface: its name in the table of host functions, and itself.
+type Entry = (&'static CStr, lua_CFunction);
+
+/// Pushes the table that each file of the interface is called with.
+pub fn push_host(stack: Stack, run: &Run) {
+    let all = [
+        events::FUNCTIONS,
+        rand::FUNCTIONS,
+        sql::FUNCTIONS,
+        rows::FUNCTIONS,
+        params::FUNCTIONS,
+        histogram::FUNCTIONS,
+        process::FUNCTIONS,
+    ];
+    stack.push_table(0, 96);
+    for (name, function) in all.into_iter().flatten() {
+        stack.push_function(*function);
+        stack.set_field(name);
+    }
+    // SAFETY: the state is one of ours; nothing else uses its context while it is set up.
+    let context = unsafe { Context::of(stack.raw()) };
+    stack.push_number(context.thread.into());
+    stack.set_field(c"thread_id");
+    stack.push_address((&raw mut *context).cast());
+    stack.set_field(c"context");
+    stack.push_address(rand::uint64_address());
+    stack.set_field(c"rand_uint64");
+    stack.push_bytes(run.compat.version().as_bytes());
+    stack.set_field(c"version");
+    stack.push_bytes(run.compat.name().as_bytes());
+    stack.set_field(c"compat");
+    if let Some(name) = &run.script.name {
+        stack.push_bytes(name.as_bytes());
+        stack.set_field(c"script_path");
+    }
+    if let Some(command) = &run.command {
+        stack.push_bytes(command.as_bytes());
+        stack.set_field(c"command");
+    }
+    stack.push_table(run.arguments.len(), 0);
+    for (place, argument) in run.arguments.iter().enumerate() {
+        stack.push_bytes(argument.as_bytes());
+        stack.set_place(place);
+    }
+    stack.set_field(c"arguments");
+}
+
+/// Makes `sysbench.opt`: every option with its value.
+pub fn set_options(stack: Stack, run: &Run) {
+    stack.push_global(c"sysbench");
+    stack.push_table(0, 64);
+    for (name, value) in run.options().iter() {
+        push_value(stack, value);
+        stack.set_named(name);
+    }
+    stack.set_field(c"opt");
+    stack.pop(1);
+}
+
+/// Pushes an option's value, as scripts see it.
+pub fn push_value(stack: Stack, value: &Value) {
+    match value {
+        Value::Bool(flag) => stack.push_flag(*flag),
+        Value::Int(number) => stack.push_number(*number as f64),
+        Value::Double(number) => stack.push_number(*number),
+        Value::Str(text) => stack.push_bytes(text.as_bytes()),
+        Value::List(items) => {
+            stack.push_table(items.len(), 0);
+            for (place, item) in items.iter().enumerate() {
+                stack.push_bytes(item.as_bytes());
+                stack.set_place(place + 1);
+            }
+        }
+    }
+}
+
+/// The stack and the context of a call.
+///
+/// # Safety
+/// `lua` is what Lua called the function with. The context is borrowed until the function
+/// returns, so it must not call into Lua while it uses it.
+#[inline]
+unsafe fn enter<'a>(lua: *mut lua_State) -> (Stack, &'a mut Context) {
+    // SAFETY: as the caller promises.
+    unsafe { (Stack::new(lua), Context::of(lua)) }
+}
+
+/// Calls Lua's `error` for wrong arguments, blaming the caller's caller.
+///
+/// It unwinds through here and through the function that called: neither may hold anything that
+/// is to be dropped.
+fn wrong(stack: Stack, function: &str, wanted: &str) -> Pushed {
+    let words = format!("bad argument to '{function}' ({wanted} expected)");
+    stack.push_global(c"error");
+    stack.push_bytes(words.as_bytes());
+    drop(words);
+    stack.push_number(3.0);
+    // SAFETY: a function and its two arguments are on top of the stack.
+    unsafe { sys::lua_call(stack.raw(), 2, 0) };
+    0
+}
+
+/// What a function returns that pushed so many values.
+type Pushed = c_int;

@@ -1,0 +1,81 @@
+//! Waiting that is no query: sleep, and commands of the operating system.
+
+use super::{Entry, Pushed, enter};
+use crate::lua::log::Level;
+use crate::lua::sys::lua_State;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+pub const FUNCTIONS: &[Entry] = &[
+    (c"sleep", sleep),
+    (c"run_command", run_command),
+    (c"note_blocking", note_blocking),
+    (c"debug", debug),
+];
+
+/// Longest sleep; longer ones are as good as for ever.
+const SLEEP_S_MAX: f64 = 1e9;
+const POLL_MIN: Duration = Duration::from_micros(500);
+const POLL_MAX: Duration = Duration::from_millis(20);
+
+/// `sleep(seconds)`.
+unsafe extern "C-unwind" fn sleep(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    let seconds = stack.number(1).clamp(0.0, SLEEP_S_MAX);
+    cx.ground.sleep(Duration::from_secs_f64(seconds));
+    0
+}
+
+/// `run_command(text)`: what os.execute returns. The thread looks in from time to time instead
+/// of waiting for good, so that others go on meanwhile.
+unsafe extern "C-unwind" fn run_command(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    let text = stack.text(1).unwrap_or_default();
+    let mut pause = POLL_MIN;
+    let status = match Command::new("/bin/sh").arg("-c").arg(text).spawn() {
+        Err(_) => -1,
+        Ok(mut child) => loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status.into_raw(),
+                Ok(None) => {
+                    cx.ground.sleep(pause);
+                    pause = (pause * 2).min(POLL_MAX);
+                }
+                Err(_) => break -1,
+            }
+        },
+    };
+    stack.push_number(status.into());
+    1
+}
+
+/// `note_blocking(name)`: the script declares something that may wait without the host.
+unsafe extern "C-unwind" fn note_blocking(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    if let Some(name) = stack.text(1) {
+        let mut names = cx
+            .run
+            .may_block
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    0
+}
+
+/// `debug(text)`: one line, if it is shown.
+unsafe extern "C-unwind" fn debug(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    if let Some(text) = stack.text(1) {
+        cx.run.log.say(Level::Debug, &text);
+    }
+    0
+}

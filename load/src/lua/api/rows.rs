@@ -1,0 +1,135 @@
+//! Results and their rows.
+
+use super::{Entry, Pushed, enter};
+use crate::lua::context::Context;
+use crate::lua::log::Level;
+use crate::lua::sql::{Connection, Kind, ResultFace};
+use crate::lua::stack::Stack;
+use crate::lua::sys::{self, lua_State};
+
+pub const FUNCTIONS: &[Entry] = &[
+    (c"fetch_row", fetch_row),
+    (c"fetch_values", fetch_values),
+    (c"fetch_raw_row", fetch_raw_row),
+    (c"free_result", free_result),
+    (c"next_result", next_result),
+    (c"more_results", more_results),
+];
+
+/// The connection whose result is at the first argument.
+fn connection_of_result(stack: Stack, cx: &mut Context) -> Option<&mut Connection> {
+    let result = stack.handle::<ResultFace>(1, Kind::Result)?;
+    let owner = cx
+        .connections
+        .iter_mut()
+        .find(|connection| std::ptr::eq(connection.result.address(), result));
+    owner.map(|fixed| &mut **fixed)
+}
+
+/// `result:fetch_row()`: the values of the next row as a list, NULLs left out; nil at the end.
+unsafe extern "C-unwind" fn fetch_row(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    let run = std::sync::Arc::clone(&cx.run);
+    let Some(connection) = connection_of_result(stack, cx) else {
+        stack.push_nil();
+        return 1;
+    };
+    if !connection.has_rows() {
+        // Values of prepared statements are not kept; sysbench does not give them either.
+        run.log.say(
+            Level::Alert,
+            "attempt to fetch row from an empty result set",
+        );
+        stack.push_nil();
+        return 1;
+    }
+    // Not made large enough beforehand: with room behind it, a NULL would not end the list.
+    stack.push_table(0, 0);
+    let mut place = 0;
+    let more = connection.next_row(|value| {
+        place += 1;
+        if let Some(bytes) = value {
+            stack.push_bytes(bytes);
+            stack.set_place(place);
+        }
+    });
+    if !more {
+        stack.push_nil();
+    }
+    1
+}
+
+/// The values of the next row, one by one; nothing at the end. The rest is forgotten.
+unsafe extern "C-unwind" fn fetch_values(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    let Some(connection) = connection_of_result(stack, cx) else {
+        stack.push_nil();
+        return 1;
+    };
+    let fields = i32::try_from(connection.result.fields).unwrap_or(0);
+    // SAFETY: asks for room, and is answered whether there is any.
+    if unsafe { sys::lua_checkstack(lua, fields + 1) } == 0 {
+        return 0;
+    }
+    let mut pushed = 0;
+    connection.next_row(|value| {
+        if pushed < fields {
+            match value {
+                Some(bytes) => stack.push_bytes(bytes),
+                None => stack.push_nil(),
+            }
+            pushed += 1;
+        }
+    });
+    connection.free_result();
+    if pushed == 0 {
+        stack.push_nil();
+        pushed = 1;
+    }
+    pushed
+}
+
+/// Reads the next row into the result's `row`; false at the end.
+unsafe extern "C-unwind" fn fetch_raw_row(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    let more = connection_of_result(stack, cx).is_some_and(Connection::next_raw_row);
+    stack.push_flag(more);
+    1
+}
+
+unsafe extern "C-unwind" fn free_result(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    if let Some(connection) = connection_of_result(stack, cx) {
+        connection.free_result();
+    }
+    stack.push_flag(true);
+    1
+}
+
+/// `next_result(connection)`: the handle of the next result, NULL if it has no rows.
+unsafe extern "C-unwind" fn next_result(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
+    let (stack, cx) = unsafe { enter(lua) };
+    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let kept = match connection {
+        Some(connection) if unsafe { (*connection).next_result() } => unsafe {
+            (*connection).result_reference
+        },
+        _ => cx.null_result,
+    };
+    stack.push_kept(kept);
+    1
+}
+
+unsafe extern "C-unwind" fn more_results(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
+    let (stack, _) = unsafe { enter(lua) };
+    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let more = connection.is_some_and(|connection| unsafe { (*connection).more_results() });
+    stack.push_flag(more);
+    1
+}

@@ -1,0 +1,99 @@
+//! What every function of the interface reaches: one thread of the script, or one of the states
+//! beside them (the command's, the reports').
+
+use super::figures::ThreadFigures;
+use super::fixed::Fixed;
+use super::ground::Ground;
+use super::histogram::Histogram;
+use super::run::Run;
+use super::sql::{Connection, DriverFace, Session};
+use super::sys::{self, lua_State};
+use crate::random::Stream;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The host's side of one Lua state. It never moves: Lua's allocator carries its address.
+pub struct Context {
+    pub run: Arc<Run>,
+    pub thread: u32,
+    /// Which recorder takes the times of its events.
+    pub lane: usize,
+    pub stream: Stream,
+    /// Where texts are made, so that making one allocates nothing.
+    pub text: Vec<u8>,
+    /// How many unique numbers this thread has drawn.
+    pub unique_drawn: u32,
+    pub ground: Box<dyn Ground>,
+    pub connections: Vec<Fixed<Connection>>,
+    pub histograms: Vec<Histogram>,
+    pub driver: Fixed<DriverFace>,
+    pub event: EventClock,
+    /// Lua's reference to the NULL result.
+    pub null_result: c_int,
+}
+
+/// Where the thread stands between `event_start` and `event_stop`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EventClock {
+    /// When the event in turn was due; absent under a closed loop.
+    pub due: Option<Instant>,
+    pub begun: Option<Instant>,
+    /// An event ended since the last turn, and is to be counted.
+    pub counted: bool,
+}
+
+impl Context {
+    pub fn new(run: Arc<Run>, thread: u32, ground: Box<dyn Ground>) -> Self {
+        let stream = Stream::new(run.draws.seed, thread.into());
+        Self {
+            run,
+            thread,
+            lane: thread as usize,
+            stream,
+            text: Vec::new(),
+            unique_drawn: 0,
+            ground,
+            connections: Vec::new(),
+            histograms: Vec::new(),
+            driver: Fixed::default(),
+            event: EventClock::default(),
+            null_result: 0,
+        }
+    }
+
+    /// The context of a state.
+    ///
+    /// # Safety
+    /// `lua` is a state of [`super::State`], and no other reference to its context is alive.
+    #[inline]
+    pub unsafe fn of<'a>(lua: *mut lua_State) -> &'a mut Self {
+        let mut user: *mut c_void = std::ptr::null_mut();
+        // SAFETY: the state was made with its context's address as the allocator's own pointer.
+        unsafe {
+            sys::lua_getallocf(lua, &raw mut user);
+            &mut *user.cast()
+        }
+    }
+
+    pub fn figures(&self) -> &ThreadFigures {
+        self.run.figures.of(self.thread)
+    }
+
+    /// What a connection needs for one call.
+    #[inline]
+    pub fn session(&mut self) -> Session<'_> {
+        Session {
+            figures: self.run.figures.of(self.thread),
+            run: &self.run,
+            ground: &mut *self.ground,
+        }
+    }
+
+    /// Closes what the script left open.
+    pub fn close_connections(&mut self) {
+        for mut connection in std::mem::take(&mut self.connections) {
+            connection.end(&mut self.session());
+        }
+    }
+}

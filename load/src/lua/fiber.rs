@@ -1,0 +1,322 @@
+//! A thread of a script on a native stack of its own, which it leaves while it waits.
+//!
+//! The script calls, and its call returns when the answer is there, as if it had blocked; in
+//! between the worker runs other sessions. Leaving the whole native stack, and not only a Lua
+//! coroutine, is what lets a script wait anywhere: inside `string.gsub`, inside a comparison of
+//! `table.sort`, inside a coroutine of its own.
+
+use super::ground::{Answered, Connected, Ground, Turn, client_error};
+use super::pace::Pace;
+use super::run::Run;
+use super::thread::{self, Duty, End};
+use crate::outcome::Failure;
+use crate::wire::ServerError;
+use crate::workload::{Call, Class, Link, Reply, Request, Session, Step};
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Room of a native stack. Only what is touched becomes memory: some ten kilobytes. LuaJIT's
+/// compiler, its library and the C library's printing fit well.
+const STACK_BYTES: usize = 512 * 1024;
+/// A thread that never waits lets the others go on after this long.
+const SLICE: Duration = Duration::from_micros(200);
+
+/// What a fiber wakes up to. Both pointers hold until it waits again.
+#[derive(Clone, Copy)]
+struct Wake {
+    call: *const Call<'static>,
+    out: *mut Vec<u8>,
+}
+
+type Body = Coroutine<Wake, Step, End>;
+
+/// One thread of a script as a session of the driver.
+pub struct Fiber {
+    body: Body,
+    /// The statement that the fiber asks at present, as an example beside its error.
+    about: Box<About>,
+    end: Option<End>,
+}
+
+/// Text that lives on the fiber's stack while the fiber waits.
+#[derive(Debug)]
+struct About {
+    text: *const u8,
+    length: usize,
+}
+
+impl Fiber {
+    /// # Errors
+    /// Where no memory can be had for one more stack.
+    pub fn new(run: Arc<Run>, thread: u32, lane: usize, duty: Duty) -> Result<Self, Failure> {
+        let stack = DefaultStack::new(STACK_BYTES).map_err(|error| Failure {
+            message: format!("no stack for one more thread of the script: {error}"),
+            hint: Some("see the limits of memory and of mappings (vm.max_map_count)".to_owned()),
+            code: None,
+            sqlstate: None,
+            statement: None,
+        })?;
+        let mut about = Box::new(About {
+            text: std::ptr::null(),
+            length: 0,
+        });
+        let about_pointer = &raw mut *about;
+        let body = Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
+            let ground = FiberGround {
+                yielder: std::ptr::from_ref(yielder),
+                wake,
+                about: about_pointer,
+                run: Arc::clone(&run),
+                pending: false,
+                over: false,
+                waited: Instant::now(),
+                asked_since: false,
+                pace: run.pace.clone(),
+            };
+            thread::live(&run, thread, lane, duty, Box::new(ground))
+        });
+        Ok(Self {
+            body,
+            about,
+            end: None,
+        })
+    }
+}
+
+impl Session for Fiber {
+    fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
+        if self.end.is_some() {
+            return Step::Stop;
+        }
+        let wake = Wake {
+            call: (&raw const call).cast(),
+            out,
+        };
+        match self.body.resume(wake) {
+            CoroutineResult::Yield(step) => step,
+            CoroutineResult::Return(end) => {
+                self.end = Some(end);
+                match end {
+                    End::NotReady => Step::Fail(Box::new(Failure {
+                        message: NOT_READY.to_owned(),
+                        hint: None,
+                        code: None,
+                        sqlstate: None,
+                        statement: None,
+                    })),
+                    End::Done | End::Failed => Step::Stop,
+                }
+            }
+        }
+    }
+
+    fn statement(&self) -> String {
+        if self.about.text.is_null() {
+            return String::new();
+        }
+        // SAFETY: it is set while the fiber waits, and points to what the fiber keeps meanwhile.
+        let text = unsafe { std::slice::from_raw_parts(self.about.text, self.about.length) };
+        String::from_utf8_lossy(text).into_owned()
+    }
+}
+
+/// What a run fails with where a thread could not begin. The thread has said why.
+pub const NOT_READY: &str = "Thread initialization failed!";
+
+impl Drop for Fiber {
+    fn drop(&mut self) {
+        if !self.body.done() {
+            // The run was cut off while the script waits. Its frames are C's and Lua's: they
+            // must not be unwound, so what they hold is left to the end of the process.
+            // SAFETY: nothing refers to the stack but the fiber itself.
+            unsafe { self.body.force_reset() };
+        }
+    }
+}
+
+/// The ground under a fiber.
+struct FiberGround {
+    yielder: *const Yielder<Wake, Step>,
+    wake: Wake,
+    about: *mut About,
+    run: Arc<Run>,
+    /// An event was offered that no turn has taken yet.
+    pending: bool,
+    over: bool,
+    /// When the fiber last let others go on without having to.
+    waited: Instant,
+    /// It has waited for something since the last turn.
+    asked_since: bool,
+    pace: Pace,
+}
+
+impl FiberGround {
+    /// Leaves the stack until the driver has carried out `step`; returns why it calls.
+    #[inline]
+    fn wait(&mut self, step: Step) -> &Call<'static> {
+        // SAFETY: the yielder lives as long as the fiber's body, which this is part of. What the
+        // driver passes holds until the next wait, and the result is borrowed no longer.
+        unsafe {
+            self.wake = (*self.yielder).suspend(step);
+            &*self.wake.call
+        }
+    }
+
+    fn out(&mut self) -> &mut Vec<u8> {
+        // SAFETY: as in `wait`: it holds until the fiber waits.
+        unsafe { &mut *self.wake.out }
+    }
+
+    /// Waits for the driver's leave to begin an event.
+    fn wait_for_leave(&mut self, step: Step) -> bool {
+        let mut step = step;
+        loop {
+            match self.wait(step) {
+                Call::Event { .. } => return true,
+                Call::Finish => {
+                    self.over = true;
+                    return false;
+                }
+                // Nothing else is due between events; if it comes, wait on.
+                _ => step = Step::Ready,
+            }
+        }
+    }
+
+    /// Waits until `due`; false where the run ends before.
+    fn wait_until(&mut self, due: Instant) -> bool {
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            if let Call::Finish = self.wait(Step::Sleep(left)) {
+                self.over = true;
+                return false;
+            }
+        }
+    }
+}
+
+impl Ground for FiberGround {
+    fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError> {
+        let endpoint = u16::try_from(endpoint).unwrap_or(0);
+        match self.wait(Step::Connect(endpoint)) {
+            Call::Connected { link, agreed } => Ok(Connected {
+                link: *link,
+                capabilities: agreed.capabilities,
+            }),
+            Call::Broken(error) => Err((*error).clone()),
+            _ => Err(client_error(
+                client_error::SERVER_LOST,
+                "the run ended while it connected",
+            )),
+        }
+    }
+
+    fn disconnect(&mut self, link: Link) {
+        self.wait(Step::Disconnect(link));
+    }
+
+    fn exchange(
+        &mut self,
+        link: Link,
+        reply: Reply,
+        about: &[u8],
+        write: &mut dyn FnMut(&mut Vec<u8>),
+        bytes: &mut Vec<u8>,
+    ) -> Result<Answered, ServerError> {
+        write(self.out());
+        let class = match reply {
+            Reply::Counts | Reply::Whole => Class::ByAnswer,
+            Reply::Prepared | Reply::Nothing => Class::Uncounted,
+        };
+        // SAFETY: the session keeps the box as long as the fiber.
+        unsafe {
+            (*self.about).text = about.as_ptr();
+            (*self.about).length = about.len();
+        }
+        let call = self.wait(Step::Send(Request {
+            link,
+            class,
+            reply,
+            ends: false,
+        }));
+        let answered = match call {
+            Call::Answer(answer) => {
+                if reply == Reply::Whole {
+                    bytes.extend_from_slice(answer.bytes.unwrap_or_default());
+                }
+                Ok(Answered {
+                    error: answer.error.cloned().map(Box::new),
+                    summary: answer.summary,
+                    prepared: answer.prepared,
+                })
+            }
+            Call::Broken(error) => Err((*error).clone()),
+            _ => Err(client_error(
+                client_error::SERVER_LOST,
+                "the run ended before the answer came",
+            )),
+        };
+        // SAFETY: as above. The text is the caller's again.
+        unsafe { (*self.about).text = std::ptr::null() };
+        self.asked_since = true;
+        answered
+    }
+
+    fn sleep(&mut self, span: Duration) {
+        let due = Instant::now() + span;
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            // The end of the run does not shorten what the script asked for; the driver does,
+            // where it takes too long.
+            if let Call::Finish = self.wait(Step::Sleep(left)) {
+                self.over = true;
+            }
+        }
+        self.asked_since = true;
+    }
+
+    fn next_event(&mut self, counted: bool) -> Turn {
+        if self.over {
+            return Turn::Over;
+        }
+        if !self.asked_since && self.waited.elapsed() > SLICE {
+            // An event that asks nothing must not keep the others from theirs.
+            if let Call::Finish = self.wait(Step::Sleep(Duration::ZERO)) {
+                self.over = true;
+                return Turn::Over;
+            }
+            self.waited = Instant::now();
+        }
+        self.asked_since = false;
+        if !std::mem::take(&mut self.pending) {
+            let step = match counted {
+                true => Step::EventEnd,
+                false => Step::EventDropped,
+            };
+            if !self.wait_for_leave(step) {
+                return Turn::Over;
+            }
+        }
+        match self.pace.next_due() {
+            None => Turn::Event(None),
+            Some(due) if self.wait_until(due) => Turn::Event(Some(due)),
+            Some(_) => Turn::Over,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.over || self.run.stop.is_over()
+    }
+
+    fn ready(&mut self) {
+        self.pending = self.wait_for_leave(Step::Ready);
+    }
+}

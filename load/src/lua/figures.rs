@@ -1,0 +1,283 @@
+//! What each thread counts, readable by everybody while it runs.
+//!
+//! One writer (the thread itself) and any number of readers, so plain loads and stores of atomics
+//! do: no locked instruction in the path of an event. A script may write another thread's
+//! counters; a lost increment is then its own affair, as it is under sysbench.
+
+use crate::record::Latency;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// Kinds of counter; the numbers are those that scripts see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    Other = 0,
+    Read = 1,
+    Write = 2,
+    Events = 3,
+    Errors = 4,
+    Reconnects = 5,
+    BytesRead = 6,
+    BytesWritten = 7,
+}
+
+pub const COUNTERS: usize = 8;
+
+/// One thread's figures. Lines of the cache are not shared between threads.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct ThreadFigures {
+    counters: [AtomicU64; COUNTERS],
+    time_ns: AtomicU64,
+    time_ns_max: AtomicU64,
+    /// One more than the shortest time, so that 0 can mean "none yet".
+    time_ns_min: AtomicU64,
+    in_event: AtomicBool,
+    running: AtomicBool,
+}
+
+impl ThreadFigures {
+    #[inline]
+    pub fn add(&self, counter: usize, count: u64) {
+        if let Some(cell) = self.counters.get(counter) {
+            cell.store(cell.load(Relaxed).wrapping_add(count), Relaxed);
+        }
+    }
+
+    #[inline]
+    pub fn count(&self, counter: Counter) {
+        self.add(counter as usize, 1);
+    }
+
+    pub fn value(&self, counter: usize) -> u64 {
+        self.counters
+            .get(counter)
+            .map_or(0, |cell| cell.load(Relaxed))
+    }
+
+    /// An event has begun.
+    #[inline]
+    pub fn enter(&self) {
+        self.in_event.store(true, Relaxed);
+    }
+
+    /// An event has ended that was not counted.
+    #[inline]
+    pub fn leave(&self) {
+        self.in_event.store(false, Relaxed);
+    }
+
+    /// An event has ended after `time_ns`.
+    #[inline]
+    pub fn finish(&self, time_ns: u64) {
+        self.count(Counter::Events);
+        self.time_ns
+            .store(self.time_ns.load(Relaxed).wrapping_add(time_ns), Relaxed);
+        if time_ns > self.time_ns_max.load(Relaxed) {
+            self.time_ns_max.store(time_ns, Relaxed);
+        }
+        let shortest = self.time_ns_min.load(Relaxed);
+        if shortest == 0 || time_ns < shortest - 1 {
+            self.time_ns_min.store(time_ns.saturating_add(1), Relaxed);
+        }
+        self.leave();
+    }
+
+    pub fn set_running(&self, running: bool) {
+        self.running.store(running, Relaxed);
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.running.load(Relaxed)
+    }
+
+    pub fn is_in_event(&self) -> bool {
+        self.in_event.load(Relaxed)
+    }
+
+    /// What was counted since the start, with the extremes since they were last forgotten.
+    pub fn read(&self) -> Reading {
+        Reading {
+            counters: std::array::from_fn(|n| self.value(n)),
+            time_ns: self.time_ns.load(Relaxed),
+            time_ns_max: self.time_ns_max.load(Relaxed),
+            time_ns_min: self.time_ns_min.load(Relaxed).checked_sub(1),
+        }
+    }
+
+    /// Begins new extremes: a checkpoint was reported.
+    pub fn forget_extremes(&self) {
+        self.time_ns_max.store(0, Relaxed);
+        self.time_ns_min.store(0, Relaxed);
+    }
+}
+
+/// The figures of a thread, or of all, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    pub counters: [u64; COUNTERS],
+    pub time_ns: u64,
+    pub time_ns_max: u64,
+    pub time_ns_min: Option<u64>,
+}
+
+impl Reading {
+    pub fn of(&self, counter: Counter) -> u64 {
+        self.counters.get(counter as usize).copied().unwrap_or(0)
+    }
+
+    /// What was counted since `earlier`. Extremes are as they stand.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            counters: std::array::from_fn(|n| {
+                let before = earlier.counters.get(n).copied().unwrap_or(0);
+                self.counters
+                    .get(n)
+                    .copied()
+                    .unwrap_or(0)
+                    .saturating_sub(before)
+            }),
+            time_ns: self.time_ns.saturating_sub(earlier.time_ns),
+            ..self.clone()
+        }
+    }
+
+    /// Adds another thread's figures.
+    pub fn merge(&mut self, other: &Self) {
+        for (ours, theirs) in self.counters.iter_mut().zip(other.counters) {
+            *ours += theirs;
+        }
+        self.time_ns += other.time_ns;
+        self.time_ns_max = self.time_ns_max.max(other.time_ns_max);
+        self.time_ns_min = match (self.time_ns_min, other.time_ns_min) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
+/// The figures of all threads of a run, and the times of their events.
+#[derive(Debug)]
+pub struct Figures {
+    pub threads: Box<[ThreadFigures]>,
+    /// Where states that are no worker count: in no report.
+    aside: ThreadFigures,
+    running_at_end: AtomicU64,
+    /// Times of events, shared out over a few so that threads on different cores seldom meet.
+    recorders: Box<[Mutex<Latency>]>,
+}
+
+/// Histograms are large; there are as many as cores commonly write at once.
+const RECORDERS_MAX: usize = 16;
+
+impl Figures {
+    pub fn new(threads: usize) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let recorders = threads.min(cores).clamp(1, RECORDERS_MAX);
+        Self {
+            threads: (0..threads).map(|_| ThreadFigures::default()).collect(),
+            aside: ThreadFigures::default(),
+            running_at_end: AtomicU64::new(0),
+            recorders: (0..recorders).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// The figures of one thread.
+    #[inline]
+    pub fn of(&self, thread: u32) -> &ThreadFigures {
+        self.threads.get(thread as usize).unwrap_or(&self.aside)
+    }
+
+    /// Adds the time of one event. Threads of different lanes seldom wait for one another.
+    #[inline]
+    pub fn record(&self, lane: usize, time_ns: u64) {
+        if let Some(recorder) = self.recorders.get(lane % self.recorders.len().max(1)) {
+            let mut latency = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+            latency.record_ns(time_ns);
+        }
+    }
+
+    /// Takes the times that were recorded since the last call.
+    pub fn take_latency(&self) -> Latency {
+        let mut sum = Latency::new();
+        for recorder in &self.recorders {
+            let mut latency = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+            let taken = std::mem::take(&mut *latency);
+            drop(latency);
+            sum.merge(&taken);
+        }
+        sum
+    }
+
+    pub fn running(&self) -> usize {
+        self.threads
+            .iter()
+            .filter(|thread| thread.is_running())
+            .count()
+    }
+
+    /// The time is over: the last interval tells of the threads that ran until now.
+    pub fn keep_running(&self) {
+        self.running_at_end.store(self.running() as u64, Relaxed);
+    }
+
+    /// Threads that run, or ran when the time was over.
+    pub fn running_or_kept(&self) -> usize {
+        self.running()
+            .max(self.running_at_end.load(Relaxed) as usize)
+    }
+
+    pub fn in_event(&self) -> usize {
+        self.threads
+            .iter()
+            .filter(|thread| thread.is_in_event())
+            .count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_thread_counts_its_events_and_their_times() {
+        let figures = ThreadFigures::default();
+        assert_eq!(figures.read().time_ns_min, None);
+        for time_ns in [30, 0, 20] {
+            figures.enter();
+            figures.finish(time_ns);
+        }
+        let reading = figures.read();
+        assert_eq!(reading.of(Counter::Events), 3);
+        assert_eq!((reading.time_ns, reading.time_ns_max), (50, 30));
+        assert_eq!(reading.time_ns_min, Some(0));
+        assert!(!figures.is_in_event());
+    }
+
+    #[test]
+    fn readings_subtract_and_add() {
+        let figures = ThreadFigures::default();
+        figures.count(Counter::Read);
+        figures.finish(10);
+        let first = figures.read();
+        figures.count(Counter::Read);
+        figures.finish(7);
+        let since = figures.read().since(&first);
+        assert_eq!((since.of(Counter::Read), since.time_ns), (1, 7));
+        let mut sum = first.clone();
+        sum.merge(&since);
+        assert_eq!((sum.of(Counter::Events), sum.time_ns), (2, 17));
+        assert_eq!((sum.time_ns_min, sum.time_ns_max), (Some(7), 10));
+    }
+
+    #[test]
+    fn taking_the_times_leaves_none() {
+        let figures = Figures::new(40);
+        for lane in 0..40 {
+            figures.record(lane, 1000);
+        }
+        assert_eq!(figures.take_latency().count(), 40);
+        assert_eq!(figures.take_latency().count(), 0);
+    }
+}

@@ -1,0 +1,93 @@
+//! How a thread of the script host waits: the seam between scripts and sockets.
+//!
+//! Scripts are written as if every call blocked. On an event loop they run on a native stack of
+//! their own that is left while they wait ([`super::fiber`]); elsewhere (the `prepare` of one
+//! thread, report hooks, threads of the operating system) the call blocks for good.
+
+use crate::wire::{Capabilities, Prepared, ServerError, Summary};
+use crate::workload::{Link, Reply};
+use std::time::{Duration, Instant};
+
+/// What a thread may ask of the world around it.
+pub trait Ground {
+    /// Opens a connection to the server at `endpoint` of the run's list.
+    ///
+    /// # Errors
+    /// The error of the server, or one of ours with a client's error number.
+    fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError>;
+
+    /// Closes a connection, saying goodbye.
+    fn disconnect(&mut self, link: Link);
+
+    /// Sends what `write` appends and waits for the answer. `about` is the statement in words. With [`Reply::Whole`] its bytes are
+    /// put in `bytes`, which is empty.
+    ///
+    /// # Errors
+    /// The connection was lost; the error says how. An error that the server answers is no
+    /// error here: see [`Answered::error`].
+    fn exchange(
+        &mut self,
+        link: Link,
+        reply: Reply,
+        about: &[u8],
+        write: &mut dyn FnMut(&mut Vec<u8>),
+        bytes: &mut Vec<u8>,
+    ) -> Result<Answered, ServerError>;
+
+    /// Waits.
+    fn sleep(&mut self, span: Duration);
+
+    /// Ends the event in progress, if any (`counted` if it shall be), and waits for the next.
+    fn next_event(&mut self, counted: bool) -> Turn;
+
+    /// True once the run's time is over: nothing should be begun any more.
+    fn is_over(&self) -> bool;
+
+    /// The thread's setup is done: it waits here until all are.
+    fn ready(&mut self);
+}
+
+/// A connection that stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Connected {
+    pub link: Link,
+    /// What the two sides agreed on: whoever reads [`Reply::Whole`] answers needs it.
+    pub capabilities: Capabilities,
+}
+
+/// An answer of the server.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    pub error: Option<Box<ServerError>>,
+    pub summary: Summary,
+    pub prepared: Option<Prepared>,
+}
+
+/// What comes next for a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// An event, which was due at this time; absent under a closed loop.
+    Event(Option<Instant>),
+    /// The run is over.
+    Over,
+}
+
+/// Error numbers of the client side, as the client libraries give them.
+pub mod client_error {
+    pub const CANNOT_CONNECT_SOCKET: u16 = 2002;
+    pub const CANNOT_CONNECT_HOST: u16 = 2003;
+    pub const SERVER_GONE: u16 = 2006;
+    pub const SERVER_LOST: u16 = 2013;
+    pub const OUT_OF_SYNC: u16 = 2014;
+    pub const MALFORMED: u16 = 2027;
+    pub const SERVER_LOST_EXTENDED: u16 = 2055;
+}
+
+/// An error of the client side, in the form of the server's.
+pub fn client_error(code: u16, message: impl Into<String>) -> ServerError {
+    ServerError {
+        code,
+        sqlstate: *b"HY000",
+        message: message.into(),
+    }
+}

@@ -1,0 +1,253 @@
+//! What all states of one command line share.
+
+use super::chunks::Chunks;
+use super::database::Database;
+use super::figures::Figures;
+use super::log::Log;
+use super::options::Options;
+use super::pace::Pace;
+use crate::random::Shape;
+use crate::record::ErrorTally;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// Whose options and words are spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// sysbench 1.0.20, the last release.
+    #[default]
+    V1_0,
+    /// The development version.
+    V1_1,
+}
+
+impl Compat {
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::V1_0 => "1.0.20",
+            Self::V1_1 => "1.1.0",
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V1_0 => "1.0",
+            Self::V1_1 => "1.1",
+        }
+    }
+}
+
+/// The script that was asked for.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// As the user named it; none where it came on standard input.
+    pub name: Option<String>,
+    /// How messages name its lines, with Lua's mark in front: `@oltp.lua`, `=stdin`.
+    pub chunk_name: String,
+    pub source: Vec<u8>,
+    /// One of ours: its tables may be filled the fast way.
+    pub bundled: bool,
+}
+
+/// Numbers of scripts: which shapes they have and where they begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Draws {
+    pub seed: u64,
+    /// What `sysbench.rand.default` draws.
+    pub default: Shape,
+    pub gaussian: Shape,
+    pub special: Shape,
+    pub pareto: Shape,
+    pub zipfian: Shape,
+}
+
+/// Shared by the states of all threads.
+#[derive(Debug)]
+pub struct Run {
+    pub compat: Compat,
+    /// Options that are no script's.
+    pub known: Options,
+    /// What only the script could say, once its body was run.
+    pub late: OnceLock<Late>,
+    pub arguments: Vec<String>,
+    pub command: Option<String>,
+    pub script: Script,
+    pub draws: Draws,
+    pub database: Database,
+    pub log: Arc<Log>,
+    pub chunks: Chunks,
+    pub figures: Figures,
+    pub errors: Mutex<ErrorTally>,
+    pub events: EventLimit,
+    pub window: Window,
+    pub stop: Stop,
+    pub pace: Pace,
+    /// Names of functions that may block a thread without the host's knowledge.
+    pub may_block: Mutex<Vec<String>>,
+}
+
+/// What is known once the body of the script was run.
+#[derive(Debug, Default)]
+pub struct Late {
+    pub options: Options,
+    /// The help of the script's options, for `print_test_options`.
+    pub options_help: String,
+    /// The script declares no options: it gets each as a global.
+    pub exports_options: bool,
+}
+
+impl Run {
+    pub fn options(&self) -> &Options {
+        self.late.get().map_or(&self.known, |late| &late.options)
+    }
+}
+
+/// How many events may begin in all.
+#[derive(Debug, Default)]
+pub struct EventLimit {
+    /// 0: any number.
+    limit: u64,
+    begun: AtomicU64,
+}
+
+impl EventLimit {
+    pub fn new(limit: u64) -> Self {
+        Self {
+            limit,
+            begun: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes the right to begin one event.
+    #[inline]
+    pub fn take(&self) -> bool {
+        self.limit == 0 || self.begun.fetch_add(1, Relaxed) < self.limit
+    }
+
+    /// Counts from here again: a warm-up is over.
+    pub fn restart(&self) {
+        self.begun.store(0, Relaxed);
+    }
+}
+
+/// When the figures begin and end.
+#[derive(Debug)]
+pub struct Window {
+    epoch: Instant,
+    begun_ns: AtomicU64,
+    opened_ns: AtomicU64,
+    ended_ns: AtomicU64,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self {
+            epoch: Instant::now(),
+            begun_ns: AtomicU64::new(u64::MAX),
+            opened_ns: AtomicU64::new(0),
+            ended_ns: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Window {
+    /// A thread begins its first event.
+    pub fn begin(&self, now: Instant) {
+        self.begun_ns.fetch_min(self.ns(now), Relaxed);
+    }
+
+    /// When the first thread began; now, where none has.
+    pub fn begun(&self) -> Instant {
+        match self.begun_ns.load(Relaxed) {
+            u64::MAX => Instant::now(),
+            ns => self.epoch + Duration::from_nanos(ns),
+        }
+    }
+
+    /// The warm-up is over: events that begin before this are not counted.
+    pub fn open(&self, now: Instant) {
+        self.opened_ns.store(self.ns(now), Relaxed);
+    }
+
+    #[inline]
+    pub fn counts(&self, begun: Instant) -> bool {
+        self.ns(begun) >= self.opened_ns.load(Relaxed)
+    }
+
+    /// A thread has ended its last event.
+    pub fn end(&self, now: Instant) {
+        self.ended_ns.fetch_max(self.ns(now), Relaxed);
+    }
+
+    /// When the last thread ended; now, where none has.
+    pub fn ended(&self) -> Instant {
+        match self.ended_ns.load(Relaxed) {
+            0 => Instant::now(),
+            ns => self.epoch + Duration::from_nanos(ns),
+        }
+    }
+
+    fn ns(&self, moment: Instant) -> u64 {
+        moment.saturating_duration_since(self.epoch).as_nanos() as u64
+    }
+}
+
+/// Reasons to begin nothing more.
+#[derive(Debug, Default)]
+pub struct Stop {
+    /// A thread failed for good: the others end, and there is no report.
+    failed: AtomicBool,
+    /// The time is over, or a signal came.
+    over: AtomicBool,
+}
+
+impl Stop {
+    pub fn fail(&self) {
+        self.failed.store(true, Relaxed);
+    }
+
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Relaxed)
+    }
+
+    pub fn end(&self) {
+        self.over.store(true, Relaxed);
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.over.load(Relaxed) || self.has_failed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_begins_before_the_window_does_not_count() {
+        let window = Window::default();
+        let before = Instant::now();
+        assert!(window.counts(before));
+        let opened = before + Duration::from_millis(1);
+        window.open(opened);
+        assert!(!window.counts(before) && window.counts(opened));
+        window.end(opened);
+        window.end(before);
+        assert_eq!(window.ended(), opened);
+        window.begin(opened);
+        window.begin(before);
+        window.begin(opened);
+        assert_eq!(window.begun(), before);
+    }
+
+    #[test]
+    fn a_limit_of_events_is_kept_and_none_is_none() {
+        let limit = EventLimit::new(2);
+        assert!(limit.take() && limit.take() && !limit.take());
+        limit.restart();
+        assert!(limit.take());
+        let endless = EventLimit::new(0);
+        assert!((0..1000).all(|_| endless.take()));
+    }
+}

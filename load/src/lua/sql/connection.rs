@@ -1,0 +1,454 @@
+//! One connection of a script: queries, their classes, and what an error leads to.
+
+use super::faces::{ConnectionFace, DriverFace, Gravity, ResultFace, RowValue};
+use super::result::{Rows, Shape};
+use super::statement::Statement;
+use super::{Bulk, faces};
+use crate::lua::figures::{Counter, ThreadFigures};
+use crate::lua::fixed::Fixed;
+use crate::lua::ground::{Answered, Connected, Ground, client_error};
+use crate::lua::log::Level;
+use crate::lua::run::Run;
+use crate::wire::{ServerError, command};
+use crate::workload::Reply;
+use std::ffi::{c_int, c_ulong};
+use std::sync::PoisonError;
+use std::time::Duration;
+
+/// What a connection needs of the thread that uses it, for one call.
+pub struct Session<'a> {
+    pub run: &'a Run,
+    pub figures: &'a ThreadFigures,
+    pub ground: &'a mut dyn Ground,
+}
+
+/// A call failed; the connection's head says with what, and how grave it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure;
+
+/// Which call of the client library a message names: parsers of logs know these words.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Caller {
+    Query,
+    Execute,
+}
+
+impl Caller {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Query => "mysql_drv_query()",
+            Self::Execute => "mysql_stmt_execute()",
+        }
+    }
+}
+
+const RECONNECT_PAUSE_MIN: Duration = Duration::from_millis(1);
+const RECONNECT_PAUSE_MAX: Duration = Duration::from_millis(100);
+
+/// A connection. Scripts hold a pointer to its head, so it never moves.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Connection {
+    pub face: ConnectionFace,
+    pub result: Fixed<ResultFace>,
+    /// Lua's reference to the result's handle; 0 until there is one.
+    pub result_reference: c_int,
+    pub bulk: Bulk,
+    pub statements: Vec<Fixed<Statement>>,
+    /// Behind [`ResultFace::row_values`].
+    pub row: Vec<RowValue>,
+    pub row_bytes: Vec<u8>,
+    endpoint: usize,
+    link: Option<Connected>,
+    is_closed: bool,
+    /// How often it was opened: statements of an earlier time are to be prepared again.
+    pub(super) generation: u32,
+    answer: Vec<u8>,
+    shapes: Vec<Shape>,
+    rows: Option<Rows>,
+    sql_state: [u8; 6],
+    message: Vec<u8>,
+}
+
+impl Connection {
+    /// Opens a connection to the next server in turn; none where that fails, which is said.
+    pub fn open(session: &mut Session<'_>, driver: *const DriverFace) -> Option<Fixed<Self>> {
+        let mut connection = Fixed::new(Self {
+            face: ConnectionFace::new(driver),
+            result: Fixed::default(),
+            result_reference: 0,
+            bulk: Bulk::default(),
+            statements: Vec::new(),
+            row: Vec::new(),
+            row_bytes: Vec::new(),
+            endpoint: session.run.database.next_endpoint(),
+            link: None,
+            is_closed: false,
+            generation: 0,
+            answer: Vec::new(),
+            shapes: Vec::new(),
+            rows: None,
+            sql_state: [0; 6],
+            message: Vec::new(),
+        });
+        if session.run.database.dry_run {
+            return Some(connection);
+        }
+        match connection.connect(session) {
+            Ok(()) => Some(connection),
+            Err(error) => {
+                connection.say_refused(session.run, &error);
+                None
+            }
+        }
+    }
+
+    fn connect(&mut self, session: &mut Session<'_>) -> Result<(), ServerError> {
+        let connected = session.ground.connect(self.endpoint)?;
+        self.link = Some(connected);
+        self.generation = self.generation.wrapping_add(1);
+        Ok(())
+    }
+
+    fn say_refused(&self, run: &Run, error: &ServerError) {
+        let place = match run.database.endpoints.get(self.endpoint) {
+            Some(crate::lua::database::Endpoint::Socket(path)) => {
+                format!("socket '{}'", path.display())
+            }
+            Some(crate::lua::database::Endpoint::Host { host, port }) => {
+                format!("host '{host}', port {port}")
+            }
+            None => "no host".to_owned(),
+        };
+        run.log.fatal(&format!(
+            "unable to connect to MySQL server on {place}, aborting..."
+        ));
+        run.log
+            .fatal(&format!("error {}: {}", error.code, error.message));
+    }
+
+    /// Asks a text query; true where it has a result set.
+    pub fn query(&mut self, session: &mut Session<'_>, sql: &[u8]) -> Result<bool, Failure> {
+        self.begin();
+        if session.run.database.dry_run {
+            session.figures.count(Counter::Other);
+            return Ok(false);
+        }
+        let link = self.link_or_refuse(session)?;
+        let mut answer = std::mem::take(&mut self.answer);
+        answer.clear();
+        let answered = session.ground.exchange(
+            link.link,
+            Reply::Whole,
+            sql,
+            &mut |out| command::query(out, sql),
+            &mut answer,
+        );
+        self.answer = answer;
+        let answered = self.judge(session, Caller::Query, sql, answered)?;
+        Ok(self.take_results(session.figures, &answered))
+    }
+
+    /// Takes an answer without values: that of a prepared statement.
+    pub(super) fn take_counts(
+        &mut self,
+        session: &mut Session<'_>,
+        sql: &[u8],
+        answered: Result<Answered, ServerError>,
+    ) -> Result<bool, Failure> {
+        let answered = self.judge(session, Caller::Execute, sql, answered)?;
+        let counter = class_of(&answered);
+        session.figures.count(counter);
+        self.result.counter = counter as c_int;
+        self.result.rows = answered.summary.rows.try_into().unwrap_or(u32::MAX);
+        self.result.fields = answered.summary.columns;
+        Ok(answered.summary.columns > 0)
+    }
+
+    /// Forgets the last call's error and result.
+    pub(super) fn begin(&mut self) {
+        self.face.error = Gravity::None;
+        self.rows = None;
+        self.shapes.clear();
+        self.result.statement = std::ptr::null_mut();
+    }
+
+    pub(super) fn link_or_refuse(&mut self, session: &Session<'_>) -> Result<Connected, Failure> {
+        if let Some(connected) = self.link {
+            return Ok(connected);
+        }
+        let words = "attempt to use an already closed connection";
+        session.run.log.say(Level::Alert, words);
+        self.face.sql_errno = 0;
+        self.face.error = Gravity::Fatal;
+        Err(Failure)
+    }
+
+    /// Passes a good answer on; an error is kept, counted, said, and repaired where it can be.
+    pub(super) fn judge(
+        &mut self,
+        session: &mut Session<'_>,
+        caller: Caller,
+        sql: &[u8],
+        answered: Result<Answered, ServerError>,
+    ) -> Result<Answered, Failure> {
+        let (error, is_lost) = match answered {
+            Ok(Answered { error: None, .. }) => return answered.map_err(|_| Failure),
+            Ok(Answered {
+                error: Some(error), ..
+            }) => (*error, false),
+            Err(error) => (error, true),
+        };
+        self.keep_error(&error);
+        record(session.run, &error, sql);
+        if is_lost {
+            self.link = None;
+        }
+        if !session.run.database.ignore.has(error.code) {
+            self.face.error = Gravity::Fatal;
+            session.run.log.fatal(&format!(
+                "{} returned error {} ({}) for query '{}'",
+                caller.name(),
+                error.code,
+                error.message,
+                String::from_utf8_lossy(sql)
+            ));
+            return Err(Failure);
+        }
+        self.face.error = Gravity::Ignorable;
+        session.figures.count(Counter::Errors);
+        if is_lost {
+            self.come_back(session);
+        }
+        Err(Failure)
+    }
+
+    /// Opens the connection again, however long it takes, while the run lasts.
+    fn come_back(&mut self, session: &mut Session<'_>) {
+        let mut pause = RECONNECT_PAUSE_MIN;
+        while self.link.is_none() && !session.ground.is_over() {
+            match self.connect(session) {
+                Ok(()) => session.figures.count(Counter::Reconnects),
+                Err(error) => {
+                    record(session.run, &error, b"(connect)");
+                    session.ground.sleep(pause);
+                    pause = (pause * 2).min(RECONNECT_PAUSE_MAX);
+                }
+            }
+        }
+    }
+
+    /// Closes and opens the connection, as the script wishes; false where that fails.
+    pub fn reconnect(&mut self, session: &mut Session<'_>) -> bool {
+        if session.run.database.dry_run {
+            return true;
+        }
+        self.drop_link(session);
+        self.is_closed = false;
+        match self.connect(session) {
+            Ok(()) => {
+                session.figures.count(Counter::Reconnects);
+                true
+            }
+            Err(error) => {
+                self.say_refused(session.run, &error);
+                false
+            }
+        }
+    }
+
+    pub fn disconnect(&mut self, session: &mut Session<'_>) {
+        if self.is_closed {
+            let words = "attempt to close an already closed connection";
+            session.run.log.say(Level::Alert, words);
+        }
+        self.drop_link(session);
+        self.is_closed = true;
+    }
+
+    /// Closes the connection at the end of its state.
+    pub fn end(&mut self, session: &mut Session<'_>) {
+        self.drop_link(session);
+    }
+
+    fn drop_link(&mut self, session: &mut Session<'_>) {
+        if let Some(connected) = self.link.take() {
+            session.ground.disconnect(connected.link);
+        }
+    }
+
+    fn take_results(&mut self, figures: &ThreadFigures, answered: &Answered) -> bool {
+        let counter = class_of(answered);
+        figures.count(counter);
+        self.result.counter = counter as c_int;
+        let Some(connected) = self.link else {
+            return false;
+        };
+        if answered.summary.results > 1 {
+            self.shapes = Rows::shapes(&self.answer, connected.capabilities);
+            self.shapes.reverse();
+        } else {
+            self.shapes.push(Shape {
+                rows: answered.summary.rows,
+                columns: answered.summary.columns,
+            });
+        }
+        let has_rows = self.shape_result();
+        if has_rows || !self.shapes.is_empty() {
+            self.rows = Some(Rows::new(&self.answer, connected.capabilities));
+        }
+        has_rows
+    }
+
+    /// Puts the shape of the result in turn into its head; true if it is a result set.
+    fn shape_result(&mut self) -> bool {
+        let shape = self.shapes.pop().unwrap_or_default();
+        self.result.rows = shape.rows.try_into().unwrap_or(u32::MAX);
+        self.result.fields = shape.columns;
+        shape.columns > 0
+    }
+
+    /// True where the last answer has results left.
+    pub fn more_results(&self) -> bool {
+        !self.shapes.is_empty()
+    }
+
+    /// Moves to the next result of the last answer; true if it is a result set.
+    pub fn next_result(&mut self) -> bool {
+        if !self.more_results() {
+            return false;
+        }
+        let moved = self
+            .rows
+            .as_mut()
+            .is_some_and(|rows| rows.next_result().unwrap_or(false));
+        moved && self.shape_result()
+    }
+
+    /// Hands the values of the next row to `take`; false where there is none.
+    pub fn next_row(&mut self, take: impl FnMut(Option<&[u8]>)) -> bool {
+        self.rows
+            .as_mut()
+            .is_some_and(|rows| rows.next_row(take).unwrap_or(false))
+    }
+
+    /// Reads the next row into the memory that scripts look at through the FFI.
+    pub fn next_raw_row(&mut self) -> bool {
+        let mut bytes = std::mem::take(&mut self.row_bytes);
+        let mut lengths: Vec<Option<usize>> = Vec::new();
+        bytes.clear();
+        let more = self.next_row(|value| {
+            bytes.extend_from_slice(value.unwrap_or_default());
+            // Scripts may treat a value as C's text.
+            bytes.push(0);
+            lengths.push(value.map(<[u8]>::len));
+        });
+        self.row_bytes = bytes;
+        let mut at = 0;
+        self.row.clear();
+        for length in lengths {
+            let bytes = self
+                .row_bytes
+                .get(at..)
+                .map_or(std::ptr::null(), <[u8]>::as_ptr);
+            self.row.push(match length {
+                Some(length) => RowValue {
+                    length: length as u32,
+                    bytes: bytes.cast(),
+                },
+                None => RowValue {
+                    length: 0,
+                    bytes: std::ptr::null(),
+                },
+            });
+            at += length.unwrap_or(0) + 1;
+        }
+        self.result.row_values = self.row.as_mut_ptr();
+        more
+    }
+
+    /// Forgets the rows that were not read.
+    pub fn free_result(&mut self) {
+        self.rows = None;
+        self.shapes.clear();
+    }
+
+    /// True where the last query had a result set that can be read.
+    pub fn has_rows(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    pub(super) fn keep_error(&mut self, error: &ServerError) {
+        self.face.sql_errno = error.code.into();
+        if let Some(state) = self.sql_state.get_mut(..5) {
+            state.copy_from_slice(&error.sqlstate);
+        }
+        self.message.clear();
+        self.message
+            .extend(error.message.bytes().filter(|byte| *byte != 0));
+        self.message.push(0);
+        self.face.sql_state = self.sql_state.as_ptr().cast();
+        self.face.sql_errmsg = self.message.as_ptr().cast();
+    }
+
+    /// Sends the rows that were gathered.
+    pub fn flush_bulk(&mut self, session: &mut Session<'_>) -> Result<(), Failure> {
+        let Some(text) = self.bulk.take() else {
+            return Ok(());
+        };
+        let sent = self.query(session, &text);
+        self.bulk.recycle(text);
+        sent.map(|_| ())
+    }
+
+    /// Adds one row, sending what was gathered before where it gets too long.
+    pub fn add_to_bulk(&mut self, session: &mut Session<'_>, row: &[u8]) -> Result<(), Failure> {
+        if !self.bulk.is_open() {
+            let words = "attempt to call bulk_insert_next() before bulk_insert_init()";
+            session.run.log.say(Level::Alert, words);
+            return Err(Failure);
+        }
+        if self.bulk.is_full_for(row) {
+            self.flush_bulk(session)?;
+        }
+        self.bulk.add(row);
+        Ok(())
+    }
+}
+
+fn class_of(answered: &Answered) -> Counter {
+    if answered.summary.columns > 0 {
+        Counter::Read
+    } else if answered.summary.affected_rows > 0 {
+        Counter::Write
+    } else {
+        Counter::Other
+    }
+}
+
+/// Longest part of a statement that is kept as an example beside its error.
+const EXAMPLE_BYTES_MAX: usize = 512;
+
+fn record(run: &Run, error: &ServerError, sql: &[u8]) {
+    let mut errors = run.errors.lock().unwrap_or_else(PoisonError::into_inner);
+    errors.record(error.code, error.sqlstate(), &error.message, || {
+        String::from_utf8_lossy(sql.get(..EXAMPLE_BYTES_MAX).unwrap_or(sql)).into_owned()
+    });
+}
+
+/// The error of a connection that broke in the middle of an exchange.
+pub fn lost(code: u16) -> ServerError {
+    let words = match code {
+        crate::lua::ground::client_error::SERVER_GONE => "Server has gone away",
+        _ => "Lost connection to server during query",
+    };
+    client_error(code, words)
+}
+
+const _: () = {
+    // What `sql.lua` declares must be laid out as here.
+    assert!(size_of::<faces::ConnectionFace>() == 40);
+    assert!(size_of::<faces::StatementFace>() == 16);
+    assert!(size_of::<faces::ResultFace>() == 40);
+    assert!(size_of::<super::param::RawBind>() == 16 + 8 + size_of::<c_ulong>() + 8);
+};

@@ -1,0 +1,187 @@
+//! The rows of a text result, read one by one out of the bytes of its answer.
+
+use crate::wire::row::TextRow;
+use crate::wire::{AnswerReader, Capabilities, Event, FrameReader, Reply, WireError};
+
+/// Longest row that is read; the servers' own limit on a packet is as much.
+const PACKET_BYTES_MAX: usize = 1 << 30;
+
+/// The answer to one query.
+#[derive(Debug)]
+pub struct Rows {
+    frames: FrameReader,
+    reader: AnswerReader,
+    stands: Stands,
+}
+
+/// Where reading stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    /// Before, or among, the rows of a result set.
+    Inside,
+    /// Behind the last row; another result follows.
+    Between,
+    /// Behind the last result.
+    Done,
+}
+
+/// The shape of one result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    pub rows: u64,
+    pub columns: u32,
+}
+
+impl Rows {
+    /// Reads `answer`, all frames as they came on a connection with these capabilities.
+    pub fn new(answer: &[u8], capabilities: Capabilities) -> Self {
+        let mut frames = FrameReader::new(PACKET_BYTES_MAX);
+        frames.expect_sequence(1);
+        frames.feed(answer);
+        let mut reader = AnswerReader::new(capabilities);
+        reader.expect(Reply::Results);
+        Self {
+            frames,
+            reader,
+            stands: Stands::Inside,
+        }
+    }
+
+    /// The shapes of all results of an answer.
+    pub fn shapes(answer: &[u8], capabilities: Capabilities) -> Vec<Shape> {
+        let mut rows = Self::new(answer, capabilities);
+        let mut shapes = Vec::new();
+        let mut shape = Shape::default();
+        while let Ok(Some(packet)) = rows.frames.next_packet() {
+            match rows.reader.packet(packet) {
+                Ok(Event::ResultSet { columns, .. }) => shape.columns = columns,
+                Ok(Event::Row(_)) => shape.rows += 1,
+                Ok(Event::ResultEnd | Event::Done) => shapes.push(std::mem::take(&mut shape)),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        shapes
+    }
+
+    /// Hands the values of the next row to `take`; false behind the last row of this result.
+    ///
+    /// # Errors
+    /// The server's bytes break the protocol.
+    pub fn next_row(&mut self, mut take: impl FnMut(Option<&[u8]>)) -> Result<bool, WireError> {
+        while self.stands == Stands::Inside {
+            let Some(packet) = self.frames.next_packet()? else {
+                self.stands = Stands::Done;
+                break;
+            };
+            match self.reader.packet(packet)? {
+                Event::Row(row) => {
+                    for value in TextRow::new(row) {
+                        take(value?);
+                    }
+                    return Ok(true);
+                }
+                Event::ResultEnd => self.stands = Stands::Between,
+                Event::Done => self.stands = Stands::Done,
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+
+    /// Moves to the next result; false where there is none.
+    ///
+    /// # Errors
+    /// The server's bytes break the protocol.
+    pub fn next_result(&mut self) -> Result<bool, WireError> {
+        while self.next_row(|_| {})? {}
+        let more = self.stands == Stands::Between;
+        if more {
+            self.stands = Stands::Inside;
+        }
+        Ok(more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Two results: `SELECT 1, NULL UNION SELECT 'ab', ''` and `SELECT 7`.
+    fn answer() -> Vec<u8> {
+        let packets: [&[u8]; 11] = [
+            b"\x02",
+            b"\x03def",
+            b"\x03def",
+            b"\xfe\0\0\x0a\0",
+            b"\x011\xfb",
+            b"\x02ab\0",
+            b"\xfe\0\0\x0a\0",
+            b"\x01",
+            b"\x03def",
+            b"\xfe\0\0\x02\0",
+            b"\x017",
+        ];
+        let mut bytes = Vec::new();
+        for (place, packet) in packets.iter().chain([&&b"\xfe\0\0\x02\0"[..]]).enumerate() {
+            bytes.extend_from_slice(&[packet.len() as u8, 0, 0, place as u8 + 1]);
+            bytes.extend_from_slice(packet);
+        }
+        bytes
+    }
+
+    fn row(rows: &mut Rows) -> Option<Vec<Option<Vec<u8>>>> {
+        let mut values = Vec::new();
+        let more = rows
+            .next_row(|value| values.push(value.map(<[u8]>::to_vec)))
+            .unwrap();
+        more.then_some(values)
+    }
+
+    #[test]
+    fn rows_and_results_come_in_turn() {
+        let mut rows = Rows::new(&answer(), Capabilities::NONE);
+        assert_eq!(row(&mut rows), Some(vec![Some(b"1".to_vec()), None]));
+        assert_eq!(
+            row(&mut rows),
+            Some(vec![Some(b"ab".to_vec()), Some(vec![])])
+        );
+        assert_eq!(row(&mut rows), None);
+        assert!(rows.next_result().unwrap());
+        assert_eq!(row(&mut rows), Some(vec![Some(b"7".to_vec())]));
+        assert!(!rows.next_result().unwrap());
+        assert_eq!(row(&mut rows), None);
+    }
+
+    #[test]
+    fn shapes_are_known_beforehand() {
+        assert_eq!(
+            Rows::shapes(&answer(), Capabilities::NONE),
+            [
+                Shape {
+                    rows: 2,
+                    columns: 2
+                },
+                Shape {
+                    rows: 1,
+                    columns: 1
+                }
+            ]
+        );
+    }
+
+    #[test]
+    fn rubbish_ends_in_an_error_or_in_nothing() {
+        for cut in 0..answer().len() {
+            let bytes = answer();
+            let mut rows = Rows::new(bytes.get(..cut).unwrap(), Capabilities::NONE);
+            while rows.next_row(|_| {}).unwrap_or(false) {}
+        }
+        assert!(
+            Rows::new(b"\x01\0\0\x05\0", Capabilities::NONE)
+                .next_row(|_| {})
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,344 @@
+//! One Lua state with the interface in it: made, given a script, called, closed.
+
+use super::chunks::{self, Chunks};
+use super::context::Context;
+use super::ground::Ground;
+use super::options::{Declared, Kind};
+use super::run::{Compat, Run};
+use super::stack::Stack;
+use super::sys::{self, lua_State};
+use super::{api, modules};
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Why a script failed, in its own words, with file and line where it named them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ScriptError(pub String);
+
+/// A Lua state and the host's side of it.
+pub struct State {
+    lua: NonNull<lua_State>,
+    context: NonNull<Context>,
+}
+
+/// What a call of a script's function came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Called {
+    Done,
+    /// The script has no such function.
+    Missing,
+}
+
+/// Who runs a command of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    Alone,
+    /// All threads, each for its part.
+    Parallel,
+}
+
+impl State {
+    /// A state with the interface, before the script.
+    ///
+    /// # Errors
+    /// Where the memory for one more state cannot be had.
+    pub fn new(run: Arc<Run>, thread: u32, ground: Box<dyn Ground>) -> Result<Self, ScriptError> {
+        let context = Box::leak(Box::new(Context::new(run, thread, ground)));
+        let context = NonNull::from(context);
+        // SAFETY: the allocator is the C library's, and the context lives as long as the state.
+        let lua = unsafe { sys::lua_newstate(allocate, context.as_ptr().cast()) };
+        let Some(lua) = NonNull::new(lua) else {
+            // SAFETY: it was leaked above, and nothing else knows it.
+            drop(unsafe { Box::from_raw(context.as_ptr()) });
+            return Err(ScriptError("no memory for one more Lua state".to_owned()));
+        };
+        let state = Self { lua, context };
+        state.open()?;
+        Ok(state)
+    }
+
+    fn open(&self) -> Result<(), ScriptError> {
+        // SAFETY: the state is alive; loading libraries needs nothing of its stack.
+        unsafe {
+            sys::luaL_openlibs(self.lua.as_ptr());
+        }
+        let stack = self.stack();
+        let run = self.run();
+        api::push_host(stack, &run);
+        let host = stack.top();
+        let legacy = (run.compat == Compat::V1_0).then_some(&chunks::LEGACY);
+        for (name, source) in chunks::API.iter().chain(legacy) {
+            self.push_chunk(&run.chunks, &format!("=sysbench.{name}"), source.as_bytes())?;
+            // SAFETY: `host` is an index of a value that stays on the stack during the loop.
+            unsafe { sys::lua_pushvalue(stack.raw(), host) };
+            self.call_pushed(1)?;
+        }
+        stack.pop(1);
+        modules::install(stack);
+        Ok(())
+    }
+
+    /// Runs the body of the run's script.
+    ///
+    /// # Errors
+    /// What the script raised, or where it cannot be compiled.
+    pub fn run_script(&self) -> Result<(), ScriptError> {
+        let run = self.run();
+        self.push_chunk(&run.chunks, &run.script.chunk_name, &run.script.source)?;
+        self.call_pushed(0)
+    }
+
+    /// Gives scripts that declare no options every option as a global, as old scripts expect.
+    pub fn export_options(&self) {
+        let run = self.run();
+        for (name, value) in run.options().iter() {
+            api::push_value(self.stack(), value);
+            self.stack().set_global(name);
+        }
+    }
+
+    /// Calls a global function of the script with whole numbers.
+    ///
+    /// # Errors
+    /// What the function raised.
+    pub fn call(&self, name: &str, arguments: &[u32]) -> Result<Called, ScriptError> {
+        let stack = self.stack();
+        let name = CString::new(name).unwrap_or_default();
+        stack.push_global(&name);
+        if stack.kind(-1) != sys::LUA_TFUNCTION {
+            stack.pop(1);
+            return Ok(Called::Missing);
+        }
+        for argument in arguments {
+            stack.push_number((*argument).into());
+        }
+        self.call_pushed(arguments.len() as c_int)?;
+        Ok(Called::Done)
+    }
+
+    /// True where the script has a global function of this name.
+    pub fn has_function(&self, name: &str) -> bool {
+        let stack = self.stack();
+        stack.push_global(&CString::new(name).unwrap_or_default());
+        let is_function = stack.kind(-1) == sys::LUA_TFUNCTION;
+        stack.pop(1);
+        is_function
+    }
+
+    /// Calls the function below its arguments on the stack, and drops what it returns.
+    ///
+    /// # Errors
+    /// What the function raised.
+    pub fn call_pushed(&self, arguments: c_int) -> Result<(), ScriptError> {
+        self.call_for(arguments, 0)
+    }
+
+    /// As [`Self::call_pushed`], leaving so many results on the stack.
+    ///
+    /// # Errors
+    /// What the function raised.
+    pub fn call_for(&self, arguments: c_int, results: c_int) -> Result<(), ScriptError> {
+        // SAFETY: function and arguments are on the stack. No reference to the context is held
+        // here, so the functions of the interface may make theirs.
+        let failed = unsafe { sys::lua_pcall(self.lua.as_ptr(), arguments, results, 0) } != 0;
+        if failed {
+            Err(self.pop_error())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The options that the script declares; none where it declares no table of them.
+    ///
+    /// # Errors
+    /// What is wrong with its table.
+    pub fn declared_options(&self) -> Result<Option<Vec<Declared>>, ScriptError> {
+        let stack = self.stack();
+        self.push_cmdline(c"read_cmdline_options");
+        self.call_for(0, 1)?;
+        if stack.kind(-1) != sys::LUA_TTABLE {
+            stack.pop(1);
+            return Ok(None);
+        }
+        let mut declared = Vec::new();
+        loop {
+            // SAFETY: a table is on top of the stack.
+            unsafe { sys::lua_rawgeti(stack.raw(), -1, declared.len() as c_int + 1) };
+            if stack.is_nil(-1) {
+                break;
+            }
+            let text = |name| {
+                stack.push_field(-1, name);
+                let text = stack.text(-1);
+                stack.pop(1);
+                text
+            };
+            let (name, help, default) = (text(c"name"), text(c"help"), text(c"default"));
+            stack.push_field(-1, c"kind");
+            let kind = Kind::from_number(stack.integer(-1));
+            stack.pop(2);
+            declared.push(Declared {
+                name: name.unwrap_or_default(),
+                help: help.unwrap_or_default(),
+                default,
+                kind: kind.unwrap_or(Kind::Str),
+            });
+        }
+        stack.pop(2);
+        Ok(Some(declared))
+    }
+
+    /// Asks the script's own check of an option, if it has one, whether it takes a value.
+    ///
+    /// # Errors
+    /// What the check raised.
+    pub fn accepts(&self, option: &str, value: &str) -> Result<bool, ScriptError> {
+        self.push_cmdline(c"accepts");
+        self.stack().push_bytes(option.as_bytes());
+        self.stack().push_bytes(value.as_bytes());
+        self.call_for(2, 1)?;
+        Ok(self.pop_flag())
+    }
+
+    /// Whether the script declares a command of this name; if so, whether all threads share it.
+    pub fn command(&self, name: &str) -> Option<Sharing> {
+        let ask = |question| {
+            self.push_cmdline(question);
+            self.stack().push_bytes(name.as_bytes());
+            self.call_for(1, 1).is_ok() && self.pop_flag()
+        };
+        let defined = ask(c"command_defined");
+        defined.then(|| match ask(c"command_parallel") {
+            true => Sharing::Parallel,
+            false => Sharing::Alone,
+        })
+    }
+
+    fn pop_flag(&self) -> bool {
+        let flag = self.stack().flag(-1);
+        self.stack().pop(1);
+        flag
+    }
+
+    /// Pushes a function of `sysbench.cmdline`.
+    pub fn push_cmdline(&self, function: &CStr) {
+        self.push_of_sysbench(c"cmdline", function);
+    }
+
+    fn push_of_sysbench(&self, table: &CStr, name: &CStr) {
+        let stack = self.stack();
+        stack.push_global(c"sysbench");
+        stack.push_field(-1, table);
+        stack.push_field(-1, name);
+        // SAFETY: three values were pushed; the first two make room for the third.
+        unsafe { sys::lua_insert(stack.raw(), -3) };
+        stack.pop(2);
+    }
+
+    /// True where the script has set a hook.
+    pub fn has_hook(&self, hook: &CStr) -> bool {
+        self.push_of_sysbench(c"hooks", hook);
+        let is_set = self.stack().kind(-1) == sys::LUA_TFUNCTION;
+        self.stack().pop(1);
+        is_set
+    }
+
+    /// Calls a hook with a table of numbers.
+    ///
+    /// # Errors
+    /// What the hook raised.
+    pub fn call_hook(&self, hook: &CStr, numbers: &[(&CStr, f64)]) -> Result<(), ScriptError> {
+        let stack = self.stack();
+        self.push_of_sysbench(c"hooks", hook);
+        stack.push_table(0, numbers.len());
+        for (name, number) in numbers {
+            stack.push_number(*number);
+            stack.set_field(name);
+        }
+        self.call_pushed(1)
+    }
+
+    fn push_chunk(&self, chunks: &Chunks, name: &str, source: &[u8]) -> Result<(), ScriptError> {
+        // SAFETY: the state is alive, and its stack holds no more than a few values here.
+        if unsafe { chunks.push(self.lua.as_ptr(), name, source) } {
+            return Ok(());
+        }
+        Err(self.pop_error())
+    }
+
+    fn pop_error(&self) -> ScriptError {
+        let stack = self.stack();
+        let message = match stack.kind(-1) {
+            sys::LUA_TSTRING | sys::LUA_TNUMBER => stack.text(-1),
+            sys::LUA_TTABLE => self.sql_error(),
+            _ => None,
+        };
+        stack.pop(1);
+        ScriptError(message.unwrap_or_else(|| "(not a string)".to_owned()))
+    }
+
+    /// An error that would begin an event again was raised where there is none.
+    fn sql_error(&self) -> Option<String> {
+        let stack = self.stack();
+        let text = |name| {
+            stack.push_field(-1, name);
+            let text = stack.text(-1);
+            stack.pop(1);
+            text
+        };
+        let (errno, state) = (text(c"sql_errno")?, text(c"sql_state")?);
+        let message = text(c"sql_errmsg").unwrap_or_default();
+        Some(format!(
+            "SQL error, errno = {errno}, state = '{state}': {message}"
+        ))
+    }
+
+    pub fn stack(&self) -> Stack {
+        // SAFETY: the state lives as long as this does, and a stack is only used during calls.
+        unsafe { Stack::new(self.lua.as_ptr()) }
+    }
+
+    pub fn run(&self) -> Arc<Run> {
+        // SAFETY: the context is alive, and no function of the interface is running.
+        unsafe { Arc::clone(&self.context.as_ref().run) }
+    }
+
+    /// The host's side, for those who drive the state. Not to be held while Lua runs.
+    pub fn context(&mut self) -> &mut Context {
+        // SAFETY: the context is alive; `&mut self` keeps other users of it away.
+        unsafe { self.context.as_mut() }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // SAFETY: both were made in `new`, and are used by nobody else. Lua's finalisers may
+        // call the interface, so the context goes last; connections close before, so that
+        // nothing waits inside a finaliser.
+        unsafe {
+            self.context.as_mut().close_connections();
+            sys::lua_close(self.lua.as_ptr());
+            drop(Box::from_raw(self.context.as_ptr()));
+        }
+    }
+}
+
+/// Lua's memory comes from the C library. Its own allocator maps pieces of 128 KB, which is much
+/// for a thousand small states.
+unsafe extern "C" fn allocate(
+    _context: *mut c_void,
+    block: *mut c_void,
+    _size_before: usize,
+    size: usize,
+) -> *mut c_void {
+    // SAFETY: Lua gives null, or a block that came from here.
+    unsafe {
+        if size == 0 {
+            libc::free(block);
+            return std::ptr::null_mut();
+        }
+        libc::realloc(block, size)
+    }
+}
