@@ -12,13 +12,12 @@ import argparse
 import contextlib
 import difflib
 import importlib
-import importlib.util
 import os
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from types import FrameType, ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from contend import __version__
 from contend.errors import ContendError, RequestError
@@ -40,7 +39,11 @@ INTERRUPTED = 1
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports its errors as every other part of contend does."""
+    """An argument parser that reports its errors as every other part of contend does, and knows
+    its options by their whole names only."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **{"allow_abbrev": False, **named})
 
     def error(self, message: str) -> NoReturn:
         raise RequestError(message, hint=f"`{self.prog} --help` lists what it takes.")
@@ -48,10 +51,6 @@ class Parser(argparse.ArgumentParser):
 
 def command_module(name: str) -> ModuleType:
     return importlib.import_module(f"contend.cli.{name}")
-
-
-def available() -> tuple[str, ...]:
-    return tuple(n for n in COMMANDS if importlib.util.find_spec(f"contend.cli.{n}") is not None)
 
 
 def build_parser(names: Iterable[str]) -> Parser:
@@ -93,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    names = available()
+    names = COMMANDS
     word = next((a for a in arguments if not a.startswith("-")), None)
     if word is None:
         parser = build_parser(names)

@@ -31,7 +31,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     module = ModuleType("contend.cli.probe")
     module.add_parser, module.run = add_parser, run  # type: ignore[attr-defined]
-    monkeypatch.setattr(cli, "available", lambda: ("probe",))
+    monkeypatch.setattr(cli, "COMMANDS", ("probe",))
     monkeypatch.setattr(cli, "command_module", lambda _name: module)
     return state
 
