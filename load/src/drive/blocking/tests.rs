@@ -1,3 +1,5 @@
+//! The blocking connection against conversations played by hand.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::drive::null_server::testing::NullServer;

@@ -1,3 +1,5 @@
+//! Filling judged by what the server would see: statements, rows, refusals.
+
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::drive::null_server::testing::NullServer;
