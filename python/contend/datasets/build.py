@@ -97,13 +97,9 @@ def _build(source: DatasetSource, *, cache: Path, program: Path, tell: Tell) -> 
         server = PrivateServer(source.binary, work / "server")
         try:
             tell.notice(f"making a data folder of {source.binary.name}")
-            server.initialise()
-            server.start(
-                {
-                    **loading_options(source.binary.kind, source.data),
-                    **layout_options(source.options),
-                }
-            )
+            layout = layout_options(source.options)
+            server.initialise(layout)
+            server.start({**loading_options(source.binary.kind, source.data), **layout})
             started = time.monotonic()
             rows = _fill(source, server, program=program, tell=tell)
             server.stop()

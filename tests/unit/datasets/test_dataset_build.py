@@ -22,13 +22,15 @@ class FakeServer:
     """A private server whose table file is written by the fake fill."""
 
     starts: ClassVar[list[dict[str, Level]]] = []
+    layouts: ClassVar[list[dict[str, Level]]] = []
 
     def __init__(self, _binary: ServerBinary, folder: Path) -> None:
         self.data_folder = folder / "data"
         self.socket = folder / "s"
         self.running = False
 
-    def initialise(self) -> None:
+    def initialise(self, options: Mapping[str, Level]) -> None:
+        FakeServer.layouts.append(dict(options))
         (self.data_folder / "mysql").mkdir(parents=True)
         (self.data_folder / "ibdata1").write_bytes(b"i" * 100)
         (self.data_folder / "ib_buffer_pool").write_text("hot pages")
@@ -93,7 +95,7 @@ class Heard:
 def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "PrivateServer", FakeServer)
     monkeypatch.setattr(build, "FillProcess", FakeFill)
-    FakeServer.starts = []
+    FakeServer.starts, FakeServer.layouts = [], []
     FakeFill.error = None
     FakeFill.loads = 0
 
@@ -182,6 +184,7 @@ def test_options_that_lay_out_files_reach_the_loading_server(bench: Bench) -> No
     bench.provide(myisam_block_size=4096, key_buffer_size="1G")
     (start,) = FakeServer.starts
     assert start["myisam_block_size"] == 4096
+    assert FakeServer.layouts == [{"myisam_block_size": 4096}]
     assert start["innodb_fast_shutdown"] == 0
     assert start["key_buffer_size"] != "1G"
 
