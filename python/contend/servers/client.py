@@ -62,6 +62,10 @@ def connect(
             ssl_disabled=socket is not None,
             **more,
         )
+        if socket is not None:
+            # PyMySQL takes a socket it did not open for an insecure one, and would then ask for a
+            # key where the server expects the password.
+            setattr(connection, "_secure", True)  # noqa: B010
         connection.connect(None if socket is None else _open(socket, connect_timeout_s))
         return connection
     except pymysql.err.MySQLError as error:
