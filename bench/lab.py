@@ -56,9 +56,10 @@ class BenchServer:
 
 @contextlib.contextmanager
 def private_server(
-    options: Mapping[str, str | int], *, wanted: str | None = None, tcp: bool = False
+    options: Mapping[str, str | int], *, wanted: str = "mariadb", tcp: bool = False
 ) -> Iterator[PrivateServer]:
-    """A private MariaDB with the given options and an empty database."""
+    """A private MariaDB with the given options and an empty database: that of the machine's own
+    release unless another is wanted."""
     folder = Path(tempfile.mkdtemp(prefix="contend-bench-"))
     try:
         with PrivateServer(find_server("mariadb", wanted=wanted), folder / "server") as server:
