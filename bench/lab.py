@@ -13,7 +13,7 @@ from pathlib import Path
 from peers import Target
 
 from contend.load import find_program
-from contend.servers import PrivateServer, find_server
+from contend.servers import PrivateServer, ServerBinary, debian, find_server
 
 DATABASE = "contend"
 TABLE = "sbtest1"
@@ -54,15 +54,20 @@ class BenchServer:
             cursor.fetchall()
 
 
+def server_binary(wanted: str | None) -> ServerBinary:
+    """The server that is wanted, else the MariaDB of the machine's own release."""
+    return debian.get("mariadb") if wanted is None else find_server("mariadb", wanted=wanted)
+
+
 @contextlib.contextmanager
 def private_server(
-    options: Mapping[str, str | int], *, wanted: str = "mariadb", tcp: bool = False
+    options: Mapping[str, str | int], *, wanted: str | None = None, tcp: bool = False
 ) -> Iterator[PrivateServer]:
     """A private MariaDB with the given options and an empty database: that of the machine's own
     release unless another is wanted."""
     folder = Path(tempfile.mkdtemp(prefix="contend-bench-"))
     try:
-        with PrivateServer(find_server("mariadb", wanted=wanted), folder / "server") as server:
+        with PrivateServer(server_binary(wanted), folder / "server") as server:
             server.initialise()
             server.start(options, tcp=tcp)
             with server.connect() as connection, connection.cursor() as cursor:
