@@ -18,7 +18,7 @@ help: ## list the targets
 
 .PHONY: setup
 setup: $(VENV)/.programs ## make .venv with both programs in it, and see that a server can be had
-	@command -v mariadbd mysqld >/dev/null 2>&1 || $(BIN)/contend server get mariadb --if-missing
+	@$(BIN)/contend server get mariadb --if-missing
 
 $(VENV)/.programs: pyproject.toml $(RUST_SOURCES)
 	@PYTHON="$(PYTHON)" tools/prerequisites

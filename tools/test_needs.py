@@ -4,7 +4,7 @@ Servers of other kinds and releases come through contend's own Debian provider. 
 are compared with, and the browser that opens the report, are Debian packages: installed with apt
 when this runs as root, else unpacked under the user's cache with a wrapper for each in
 `.venv/bin`, so that nothing of the system is touched. What is missing in the end is named; the
-tests that need it say so when they skip, and with CONTEND_TEST_ALL=1 they fail instead.
+tests that need it say so when they skip.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ PROGRAMS = {
     "sysbench": ("sysbench", "usr/bin/sysbench"),
     "mariadb-slap": ("mariadb-client", "usr/bin/mariadb-slap"),
     "chromium": ("chromium", "usr/lib/chromium/chromium"),
+    "chromedriver": ("chromium-driver", "usr/bin/chromedriver"),
     "valgrind": ("valgrind", "usr/bin/valgrind"),
 }
 """Program -> the package it is in, and where it lies in an unpacked tree."""

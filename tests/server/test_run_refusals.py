@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from run_lab import Lab, wait_for
 
+from contend.servers import ServerBinary
+
 OPTIONS = "key_cache_segments = 0 }"
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
@@ -81,6 +83,17 @@ def test_a_command_line_that_cannot_be_done(lab: Lab, arguments: list[str], word
     assert done.returncode == 2, done.stderr
     assert words in done.stderr
     assert not (lab.folder / "contend-runs").exists()
+
+
+@pytest.mark.parametrize("by_path", [False, True], ids=["name", "path"])
+def test_a_server_of_the_other_kind(lab: Lab, mariadb_binary: ServerBinary, by_path: bool) -> None:
+    named = str(mariadb_binary.program) if by_path else lab.server
+    lab.environment["LD_LIBRARY_PATH"] = ":".join(mariadb_binary.argv[2].split(":"))
+    done = lab.run("--set", "server.kind=mysql", "--server", named)
+    assert done.returncode == 2
+    assert f"{named} is a mariadb server, but mysql is asked for" in done.stderr
+    assert "Set `server.kind` to mariadb" in done.stderr
+    assert not lab.out.exists()
 
 
 def test_a_folder_that_has_something_in_it(lab: Lab) -> None:

@@ -18,6 +18,7 @@ def test_it_ends_with_table_sentence_and_report(lab: Lab) -> None:
     assert str(lab.out / "report.html") in done.stdout
     assert (lab.out / "report.html").stat().st_size > 10_000
     assert (lab.out / "logs" / "server.log").exists()
+    assert f"server: {lab.server}\n" in done.stderr
     records = lab.records()
     assert [r.status for r in records] == ["ok"] * RUNS
     assert [r.run for r in records] == list(range(1, RUNS + 1))

@@ -61,7 +61,8 @@ def test_a_server_from_get_to_remove(
     assert out.startswith(f"{name} is at hand: ~/.cache/contend/servers/")
 
     code, out, _ = typed(capsys, "list")
-    head, row = out.splitlines()
+    head, row, _, last = out.splitlines()
+    assert last == f"`contend run` takes {name}; `--server NAME` takes another."
     assert head.split() == ["NAME", "VERSION", "FROM", "SIZE", "SIGNATURES"]
     assert row.split()[:4] == [name, mariadb_binary.version, "Debian", "testsuite"]
     assert row.endswith("NOT verified")
@@ -69,6 +70,7 @@ def test_a_server_from_get_to_remove(
     code, out, _ = typed(capsys, "list", "--json")
     [entry] = json.loads(out)["servers"]
     assert (entry["name"], entry["kind"], entry["verified"]) == (name, "mariadb", False)
+    assert entry["default"] is True
 
     code, out, err = typed(capsys, "remove", name)
     assert (code, out) == (2, "")

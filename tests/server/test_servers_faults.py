@@ -244,9 +244,13 @@ binary = debian.get("mariadb")
 with PrivateServer(binary, Path(os.environ["HOME"]) / "s") as server:
     server.initialise()
     server.start({"key_cache_segments": 32})
-    owner = os.stat(f"/proc/{server.pid}").st_uid
-    print(json.dumps({"segments": server.variables()["key_cache_segments"], "owner": owner,
-                      "uid": os.getuid(), "verified": binary.verified}))
+    process = Path(f"/proc/{server.pid}")
+    words = process.joinpath("cmdline").read_text().split("\\0")
+    print(json.dumps({"segments": server.variables()["key_cache_segments"],
+                      "owner": process.stat().st_uid, "uid": os.getuid(),
+                      "verified": binary.verified,
+                      "socket_folder": oct(server.socket.parent.stat().st_mode & 0o777),
+                      "as_user": [word for word in words if word.startswith("--user")]}))
 """
 
 
@@ -293,6 +297,8 @@ def test_works_for_a_plain_user(tmp_path_factory: pytest.TempPathFactory) -> Non
             "owner": PLAIN_USER,
             "uid": PLAIN_USER,
             "verified": True,
+            "socket_folder": "0o700",
+            "as_user": [],
         }
     finally:
         subprocess.run(["rm", "-rf", str(home)], check=True)

@@ -23,7 +23,7 @@ from contend.lab.means import borrowed_means, private_means, server_kinds
 from contend.lab.session import Means
 from contend.load import find_program
 from contend.report import html, terminal
-from contend.servers import ServerBinary, debian, default_cache, find_server
+from contend.servers import ServerBinary, debian, default_cache, find_server, servers_at_hand
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
@@ -72,7 +72,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="DSN|NAME|PATH",
         help="a server that runs already (mysql://user@host/database, socket:/path), one that was "
         "got (`contend server list`), or the path of a server program; by default one on PATH, "
-        "else one that was got",
+        "else one that was got, of this machine's own suite where there are several",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
@@ -139,19 +139,24 @@ def _means(
     *,
     wanted: str | None,
 ) -> Means:
-    if wanted is not None and wanted.startswith(DSN_BEGINNINGS):
+    if wanted is not None and wanted.lower().startswith(DSN_BEGINNINGS):
         ask = _password_prompt(display) if sys.stdin.isatty() else None
-        return borrowed_means(
+        means = borrowed_means(
             ExistingServer(Dsn.parse(wanted), ask=ask),
             program=program,
             run_folder=path,
             listen=display,
             confirm=lambda question: _asked(question, args.yes, display),
         )
+        for one in means.servers.values():
+            display(Notice(f"server: {one['source']}, {one['kind']} {one['version']}"))
+        return means
     binaries = {
         kind: _server(kind, wanted, yes=args.yes, display=display)
         for kind in server_kinds(experiment)
     }
+    for binary in binaries.values():
+        display(Notice(_choice(binary, named=wanted is not None)))
     return private_means(binaries, cache=default_cache(), program=program, listen=display)
 
 
@@ -166,7 +171,34 @@ def _server(kind: str, wanted: str | None, *, yes: bool, display: Display) -> Se
         if asked.kind != kind or not _asked(question, yes, display):
             raise
     display(Notice(f"getting {name} from this machine's Debian mirror"))
-    return debian.get(asked.kind, asked.suite, extras=asked.extras)
+    return debian.get(
+        asked.kind, asked.suite, extras=asked.extras, on_progress=_each_step_once(display)
+    )
+
+
+def _each_step_once(display: Display) -> Callable[[str, float | None], None]:
+    told: set[str] = set()
+
+    def on_progress(step: str, _percent: float | None) -> None:
+        if step not in told:
+            told.add(step)
+            display(Notice(step))
+
+    return on_progress
+
+
+def _choice(binary: ServerBinary, *, named: bool) -> str:
+    """Which server is used and, where contend chose it, how to have another."""
+    installed = binary.source == "path"
+    text = f"server: {binary.name}" + (f" ({binary.program})" if installed else "")
+    if binary.verified is False:
+        text += ", whose packages were NOT verified"
+    others = [
+        other.name
+        for other in ([] if named else servers_at_hand())
+        if other.kind == binary.kind and other.name != binary.name
+    ]
+    return f"{text}; `--server` takes another: {', '.join(others)}" if others else text
 
 
 def _asked(question: str, yes: bool, display: Display) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,12 @@ def _get(args: argparse.Namespace) -> int:
 def _list(*, as_json: bool) -> int:
     got = got_servers.list_got(default_cache())
     installed = [binary for kind in KINDS if (binary := on_path(kind)) is not None]
+    taken = _taken({binary.kind for binary in (*installed, *(each.binary for each in got))})
     if as_json:
         entries = [_entry(b, b.program, None, ()) for b in installed]
         entries += [_entry(g.binary, g.folder, g.bytes, g.packages) for g in got]
+        for entry in entries:
+            entry["default"] = entry["name"] in taken
         _say(json.dumps({"servers": entries}, indent=2))
         return 0
     if not got and not installed:
@@ -118,7 +122,13 @@ def _list(*, as_json: bool) -> int:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    _say(f"\n`contend run` takes {' or '.join(taken)}; `--server NAME` takes another.")
     return 0
+
+
+def _taken(kinds: Collection[str]) -> list[str]:
+    """The server of each kind that a run takes where none is named."""
+    return [find_server(kind).name for kind in KINDS if kind in kinds]
 
 
 def _entry(

@@ -98,8 +98,9 @@ def borrowed_means(
 
 
 def identity(binary: ServerBinary) -> dict[str, Any]:
-    """What is recorded of a server program."""
-    return {"kind": binary.kind, "version": binary.version, "source": binary.name}
+    """What is recorded of a server program. By its source it is found again."""
+    source = str(binary.program) if binary.source == "path" else binary.name
+    return {"kind": binary.kind, "version": binary.version, "source": source}
 
 
 class _Telling:

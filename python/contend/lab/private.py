@@ -15,6 +15,7 @@ from contend.errors import ContendError
 from contend.lab.stage import Ready, Server
 from contend.load import Address
 from contend.probes import Expected, Sight
+from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Level
 from contend.warm import Table, Warmed, disturbs, warmer_of
 
@@ -68,9 +69,11 @@ class PrivateStage:
     def death(self) -> ContendError | None:
         try:
             self._server.check()
-        except ContendError as error:
+        except ServerDied as error:
             self._disconnect()
             return error
+        except ServerFailed:
+            return None  # It does not run because we ended it, or have not started it yet.
         return None
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from contend import host
 from contend.design import planned_load_s, planned_runs
-from contend.errors import RequestError
+from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer
 from contend.lab.events import Began, Listener, Notice
 from contend.lab.stage import Stage
@@ -53,7 +53,8 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
             _conduct(experiment, folder, means, listen)
         except RequestError:
             # What was asked cannot be done, which shows in the first block: nothing to keep.
-            shutil.rmtree(path, ignore_errors=True)
+            if not _is_past_first_block(folder):
+                shutil.rmtree(path, ignore_errors=True)
             raise
 
 
@@ -98,20 +99,33 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
 def _conduct(experiment: Experiment, folder: RunFolder, means: Means, listen: Listener) -> None:
     total, ended = len(folder.meta().planned), len(folder.records())
     listen(Began(folder.path, total, ended, planned_load_s(experiment)))
-    with _resumable(folder), means.open_stage(folder.path / "logs") as stage:
+    with _resumable(folder, listen), means.open_stage(folder.path / "logs") as stage:
         walk(experiment, folder, stage=stage, load=means.load, listen=listen)
 
 
 @contextlib.contextmanager
-def _resumable(folder: RunFolder) -> Iterator[None]:
+def _resumable(folder: RunFolder, listen: Listener) -> Iterator[None]:
+    how = f"`contend run --resume {folder.path}` makes the rest"
     try:
         yield
     except KeyboardInterrupt:
-        ended, total = len(folder.records()), len(folder.meta().planned)
-        raise Interrupted(
-            f"interrupted; {ended} of {total} runs are stored in {folder.path}",
-            hint=f"`contend run --resume {folder.path}` makes the rest.",
-        ) from None
+        raise Interrupted(f"interrupted; {_stored(folder)}", hint=f"{how}.") from None
+    except ContendError:
+        # A folder that cannot be read has its own words, and they are under way already.
+        with contextlib.suppress(WorkError):
+            if _is_past_first_block(folder):
+                listen(Notice(f"{_stored(folder)}; {how}"))
+        raise
+
+
+def _stored(folder: RunFolder) -> str:
+    ended, total = len(folder.records()), len(folder.meta().planned)
+    return f"{ended} of {total} runs are stored in {folder.path}"
+
+
+def _is_past_first_block(folder: RunFolder) -> bool:
+    first = folder.meta().planned[0].block
+    return any(record.block != first for record in folder.records())
 
 
 def _require_same_experiment(

@@ -19,6 +19,7 @@ from contend.lab.events import Listener, RunBegan, RunEnded
 from contend.lab.measure import measure, now, without_result
 from contend.lab.stage import Ready, Stage
 from contend.load import Load
+from contend.servers.errors import ServerDied
 from contend.spec import Experiment, cell_spec
 from contend.store import PlannedLike, RunFolder, RunRecord
 
@@ -90,13 +91,18 @@ def _attempt(
     except RequestError as error:
         if ready is None and not (patience.refusals and patience.failures):
             raise
-        return without_result(planned, started_at, error, stage.death())
+        return without_result(planned, started_at, error, _death(stage, error))
     except WorkError as error:
         if ready is None and not patience.failures:
             raise
-        return without_result(planned, started_at, error, stage.death())
+        return without_result(planned, started_at, error, _death(stage, error))
     except pymysql.err.MySQLError as error:
         return without_result(planned, started_at, _in_words(error), stage.death())
+
+
+def _death(stage: Stage, error: ContendError) -> ContendError | None:
+    """How the server ended, where it did. Whoever met its death first may have told already."""
+    return error if isinstance(error, ServerDied) else stage.death()
 
 
 def _in_words(error: pymysql.err.MySQLError) -> ContendError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,10 @@ from contend.units import format_size
 
 _TOLD_APART_BY = ("machine.id", "kernel.release", "cpu.model", "cpu.count", "memory.total_bytes")
 """Facts of the host that stay the same while a host is the same."""
+
+_MEMORY_TOLERANCE = 0.01
+"""The memory that a kernel counts differs a little from boot to boot; a module more or less, by
+far more than this."""
 
 
 def cpu_count(facts: Mapping[str, Any]) -> float | None:
@@ -26,8 +31,15 @@ def sessions_differ(sessions: Sequence[Session]) -> list[str]:
     return [
         name.replace(".", " ")
         for name in _TOLD_APART_BY
-        if any(fact(facts, name) != fact(first, name) for facts in later)
+        if any(not _is_same(name, fact(first, name), fact(facts, name)) for facts in later)
     ]
+
+
+def _is_same(name: str, one: Any, other: Any) -> bool:
+    both = isinstance(one, int | float) and isinstance(other, int | float)
+    if name == "memory.total_bytes" and both:
+        return math.isclose(one, other, rel_tol=_MEMORY_TOLERANCE)
+    return bool(one == other)
 
 
 def fact(facts: Mapping[str, Any], dotted: str) -> Any:

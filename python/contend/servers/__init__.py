@@ -11,7 +11,7 @@ from contend.servers.cache import default_cache
 from contend.servers.dsn import Dsn
 from contend.servers.error_log import Truncated
 from contend.servers.existing import ExistingServer
-from contend.servers.find import find_server
+from contend.servers.find import find_server, servers_at_hand
 from contend.servers.path import on_path
 from contend.servers.private import PrivateServer
 
@@ -25,4 +25,5 @@ __all__ = [
     "default_cache",
     "find_server",
     "on_path",
+    "servers_at_hand",
 ]

@@ -17,6 +17,10 @@ class UnusableServer(RequestError):
     """A program was found that cannot run here: missing, not executable, wrong architecture."""
 
 
+class WrongKind(RequestError):
+    """The server that was named is of another kind than the experiment asks for."""
+
+
 class FolderInUse(RequestError):
     """A data folder that is not ours, or that a live server uses."""
 

@@ -1,18 +1,30 @@
-"""Which server a run uses: the one named, else one on PATH, else the newest that was got."""
+"""Which server a run uses: the one named, else one on PATH, else one that was got.
+
+Of several that were got, that of the machine's own suite goes first, since it is what
+`contend server get` gets and what the machine would install; a newer one got for a comparison
+does not change what the next run measures. Then the newest.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from contend.servers import path as path_provider
 from contend.servers.binary import KINDS, ServerBinary
 from contend.servers.cache import default_cache, find_by_name, list_got
-from contend.servers.debian import parse_wanted
-from contend.servers.errors import NoServer, UnknownServer
+from contend.servers.debian import own_suite, parse_wanted, read_sources
+from contend.servers.errors import GetFailed, NoServer, UnknownServer, WrongKind
 from contend.servers.names import nearest_hint
 
 
-def find_server(kind: str, *, wanted: str | None = None, cache: Path | None = None) -> ServerBinary:
+def find_server(
+    kind: str,
+    *,
+    wanted: str | None = None,
+    cache: Path | None = None,
+    root: Path = Path("/"),
+) -> ServerBinary:
     """A server of a kind that is at hand; nothing is downloaded.
 
     Args:
@@ -20,17 +32,19 @@ def find_server(kind: str, *, wanted: str | None = None, cache: Path | None = No
         wanted: which one: a path to a program or its folder, `mariadb@trixie` as for
             `contend server get`, or a name as `contend server list` shows it.
         cache: contend's cache folder; None is the user's.
+        root: where the machine's own suite is read from.
 
     Raises:
         NoServer: there is none; its hint says what to type to get one.
+        WrongKind: the one that is wanted is there, and is of the other kind.
     """
     if kind not in KINDS:
         raise UnknownServer(f"unknown server kind {kind!r}.", hint=nearest_hint(kind, KINDS))
     cache = default_cache() if cache is None else cache
     if wanted is not None:
-        binary = _wanted(wanted, cache)
+        binary = _wanted(wanted, cache, root)
         if binary.kind != kind:
-            raise NoServer(
+            raise WrongKind(
                 f"{wanted} is a {binary.kind} server, but {kind} is asked for.",
                 hint=f"Set `server.kind` to {binary.kind}, or name another server.",
             )
@@ -40,7 +54,7 @@ def find_server(kind: str, *, wanted: str | None = None, cache: Path | None = No
         return found
     got = [each.binary for each in list_got(cache) if each.binary.kind == kind]
     if got:
-        return max(got, key=lambda binary: (not binary.extras, binary.version_number))
+        return _first_choice(got, root)
     suite = "@sid" if kind == "mysql" else ""
     raise NoServer(
         f"there is no {kind} server on this machine that contend could run.",
@@ -48,11 +62,18 @@ def find_server(kind: str, *, wanted: str | None = None, cache: Path | None = No
     )
 
 
-def _wanted(wanted: str, cache: Path) -> ServerBinary:
+def servers_at_hand(cache: Path | None = None) -> list[ServerBinary]:
+    """What is installed on this machine, then what was got."""
+    installed = [found for kind in KINDS if (found := path_provider.on_path(kind)) is not None]
+    cache = default_cache() if cache is None else cache
+    return [*installed, *(each.binary for each in list_got(cache))]
+
+
+def _wanted(wanted: str, cache: Path, root: Path) -> ServerBinary:
     if "/" in wanted or wanted in (".", ".."):
         return path_provider.named(Path(wanted).expanduser())
     if "@" not in wanted and wanted not in KINDS:
-        return find_by_name(cache, wanted).binary
+        return _installed(wanted) or find_by_name(cache, wanted).binary
     asked = parse_wanted(wanted)
     got = [
         each.binary
@@ -65,4 +86,23 @@ def _wanted(wanted: str, cache: Path) -> ServerBinary:
             f"{wanted} is not on this machine yet.",
             hint=f"`contend server get {wanted}` gets it, without root.",
         )
-    return max(got, key=lambda binary: binary.version_number)
+    return _first_choice(got, root)
+
+
+def _installed(name: str) -> ServerBinary | None:
+    """The server of this machine that goes by a name such as `mariadb-path-10.11.19`."""
+    kind = name.partition("-path-")[0]
+    found = path_provider.on_path(kind) if kind != name and kind in KINDS else None
+    return found if found is not None and found.name == name else None
+
+
+def _first_choice(got: Sequence[ServerBinary], root: Path) -> ServerBinary:
+    suite = _own_suite(root)
+    return max(got, key=lambda one: (not one.extras, one.suite == suite, one.version_number))
+
+
+def _own_suite(root: Path) -> str | None:
+    try:
+        return own_suite(read_sources(root), root)
+    except GetFailed:
+        return None  # Not a machine that the debian provider can ask.

@@ -13,7 +13,7 @@ from contend.lab.stage import Ready
 from contend.load import Address
 from contend.probes import Expected, Sight
 from contend.servers import Truncated
-from contend.servers.errors import ServerDied
+from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, Level, load_experiment
 
 EXPERIMENT = """
@@ -134,8 +134,10 @@ class FakeServer:
 
     def check(self) -> None:
         if self.dead:
-            self.running = False
+            self.running = self.dead = False
             raise ServerDied("the server ended by itself", detail="[ERROR] mariadbd got signal 11")
+        if not self.running:
+            raise ServerFailed("the private server is not running.")
 
     def connect(self, database: str | None = None, **_more: Any) -> Any:
         return self.connection

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from lab_fakes import FakeServer, dataset, experiment
 
+from contend.errors import ContendError, WorkError
 from contend.lab.private import PrivateStage
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
 from contend.warm import indexed
@@ -20,6 +21,7 @@ class Bench:
     def __init__(self, tmp_path: Path) -> None:
         self.server = FakeServer(tmp_path)
         self.provided: list[DataSpec] = []
+        self.refuses: ContendError | None = None
         self.stage = PrivateStage(
             self.server, {"kind": "mariadb", "version": "10.11.19"}, self.provide
         )
@@ -27,6 +29,8 @@ class Bench:
 
     def provide(self, data: DataSpec, _options: Mapping[str, Level], into: Path) -> object:
         assert not self.server.running
+        if self.refuses is not None:
+            raise self.refuses
         self.provided.append(data)
         return dataset(data, into)
 
@@ -119,6 +123,16 @@ def test_a_server_that_died_gets_fresh_data(bench: Bench) -> None:
 
 def test_a_server_that_lives_has_no_death(bench: Bench) -> None:
     bench.stage.set(bench.cell())
+    assert bench.stage.death() is None
+
+
+def test_a_server_that_we_ended_ourselves_has_no_death(bench: Bench) -> None:
+    assert bench.stage.death() is None
+    bench.stage.set(bench.cell())
+    bench.refuses = WorkError("loading 2k rows failed")
+    more = replace(bench.cell(), data=replace(bench.cell().data, rows=2000))
+    with pytest.raises(WorkError, match="loading 2k rows failed"):
+        bench.stage.set(more)
     assert bench.stage.death() is None
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from lab_fakes import EXPERIMENT, FakeStage, experiment
 
-from contend.errors import RequestError
+from contend.datasets import DiskFull, LoadingDeclined
+from contend.errors import ContendError, RequestError
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer
-from contend.lab.events import Began, Event, Notice
+from contend.lab.events import Began, Event, Notice, RunBegan
 from contend.lab.session import Means, begin, resume, stored_experiment, stored_servers
 from contend.load import FakeLoad
 from contend.load.fake import done_of
@@ -144,3 +145,26 @@ def test_a_request_that_cannot_be_met_leaves_no_folder(bench: Bench) -> None:
     with pytest.raises(RequestError):
         bench.begin()
     assert not bench.path.exists()
+    assert [type(event) for event in bench.heard] == [Began, RunBegan]
+
+
+@pytest.mark.parametrize("error", [LoadingDeclined("left as it is"), DiskFull("no room")])
+def test_what_was_measured_is_kept_whatever_ends_it(bench: Bench, error: ContendError) -> None:
+    """Later data that nobody wants loaded, or that do not fit, take nothing with them."""
+
+    def fail(_cell: CellSpec) -> None:
+        if len(bench.stage.cells) == 6:
+            raise error
+
+    bench.stage = FakeStage(fail)
+    with pytest.raises(type(error)):
+        bench.begin()
+    assert bench.runs() == [1, 2, 3, 4, 5]
+    last = bench.heard[-1]
+    assert isinstance(last, Notice)
+    assert last.text == (
+        f"5 of 8 runs are stored in {bench.path}; "
+        f"`contend run --resume {bench.path}` makes the rest"
+    )
+    bench.resume()
+    assert bench.runs() == list(range(1, 9))

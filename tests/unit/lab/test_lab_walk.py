@@ -8,19 +8,21 @@ from typing import Any
 
 import pymysql
 import pytest
-from lab_fakes import FakeStage, experiment
+from lab_fakes import FakeServer, FakeStage, dataset, experiment, numbers
 
-from contend.datasets import DiskFull
+from contend.datasets import Dataset, DiskFull
 from contend.design import planned_runs
 from contend.errors import RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
+from contend.lab.private import PrivateStage
 from contend.lab.walk import FAILURES_MAX, walk
 from contend.load import FakeLoad, LoadFailed
 from contend.load.fake import done_of
-from contend.servers.errors import ServerDied
-from contend.spec import CellSpec, Experiment, to_dict
+from contend.servers.errors import ServerDied, ServerFailed
+from contend.spec import CellSpec, DataSpec, Experiment, to_dict
 from contend.store import RunFolder
+from contend.warm import indexed
 
 
 @pytest.fixture
@@ -124,6 +126,52 @@ def test_a_run_whose_server_died_is_lost_with_the_end_of_the_log(
     assert records[1].error is not None
     assert records[1].error["message"] == "the server was killed"
     assert records[1].error["detail"] == "got signal 11"
+
+
+def test_data_that_cannot_be_made_anew_are_told_as_such(
+    tiny: Experiment, folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server that loads failed, and the one under test was ended before: that is no death."""
+    monkeypatch.setattr(indexed, "_missing_bytes", lambda _path: 0)
+    server = FakeServer(tmp_path)
+    times = numbers()
+
+    def provide(data: DataSpec, _options: object, into: Path) -> Dataset:
+        if next(times) == 2:
+            raise ServerFailed("mariadb 10.11.19 did not make its data folder", detail="[ERROR] …")
+        return dataset(data, into)
+
+    def die_once(plan: dict[str, Any]) -> dict[str, Any]:
+        if len(load.plans) == 2:
+            server.dead = True
+            raise LoadFailed("connection lost")
+        return done_of(plan)
+
+    load = FakeLoad(die_once)
+    stage = PrivateStage(server, {"kind": "mariadb", "version": "10.11.19"}, provide)
+    walk(tiny, folder, stage=stage, load=load, listen=lambda _event: None)
+    records = folder.records()
+    assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]
+    lost, failed = records[1].error or {}, records[2].error or {}
+    assert lost["message"] == "the server ended by itself"
+    assert failed["message"] == "mariadb 10.11.19 did not make its data folder"
+    assert failed["detail"] == "[ERROR] …"
+
+
+def test_a_death_that_the_stage_meets_is_told_in_its_own_words(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    stage = FakeStage()
+
+    def meet(_cell: CellSpec) -> None:
+        if len(stage.cells) == 3:
+            raise ServerDied("the server was killed", detail="got signal 11")
+
+    stage._on_set = meet
+    go(tiny, folder, stage=stage)
+    record = folder.records()[2]
+    assert record.status == "lost"
+    assert (record.error or {})["message"] == "the server was killed"
 
 
 def test_a_control_connection_that_breaks_fails_the_run(

@@ -205,6 +205,17 @@ def test_another_host_in_a_later_session_is_told(tmp_path: Path) -> None:
     assert "kernel release" in notice.message
 
 
+def test_the_memory_of_the_same_host_counted_anew_is_no_other_host(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run", study(sets=SMALL))
+    total = FACTS["memory"]["total_bytes"]
+    with RunFolder.open(path, write=True) as folder:
+        folder.add_session({**FACTS, "memory": {"total_bytes": total - 10 * 1024**2}})
+        assert build(folder).warnings == ()
+        folder.add_session({**FACTS, "memory": {"total_bytes": total // 2}})
+        (notice,) = build(folder).warnings
+    assert "memory total" in notice.message
+
+
 def test_without_a_baseline_it_says_what_was_measured(tmp_path: Path) -> None:
     source = """
 [experiment]

@@ -10,6 +10,7 @@ import pytest
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.report import Report, build
+from contend.report.numbers import gain_text
 from contend.store import RunFolder, RunRecord
 
 
@@ -39,6 +40,35 @@ def test_the_hottest_share_and_its_ceiling(study_report: Report) -> None:
         "segments-50-points",
         "segments-100-points",
     ]
+
+
+def test_uneven_visits_count_as_they_are(tmp_path: Path) -> None:
+    """Segment 1 has 70 % of the visits in one half of the runs and 50 % in the other."""
+    halves = ((700, 200, 100, 0), (500, 300, 200, 0))
+
+    def uneven(record: RunRecord) -> RunRecord:
+        visits = halves[record.repeat % 2]
+        segments = [
+            {"segment": number, "read_requests": count} for number, count in enumerate(visits, 1)
+        ]
+        return probed(record, key_caches=segments) if record.cell[SEGMENTS] else record
+
+    report = study_with(tmp_path, uneven)
+    cause = report.cause
+    assert cause is not None
+    assert cause.lead.startswith(
+        "Of 4 segments, the most visited one takes 60.0 % ±5.5 of all visits to the key cache "
+        "(10 points), n = 16 runs; an even share would be 25.0 %."
+    )
+    # 1/0.6 - 1 is 66.7 %; the interval is that of the share, turned over.
+    assert "ends at 1/share - 1 = +67 ±15 %" in cause.lead
+    (row,) = cause.tables[0].rows
+    assert row[:4] == ("10 points", "32", "60.0 % ±5.5", "+67 ±15")
+    best = max(report.comparisons, key=lambda one: one.comparison.ratio)
+    assert row[4] == gain_text(best.comparison) and row[4].startswith("+46")
+    assert row[5] == "8 connections"
+    assert "The most visited segments have 60, 25, 15, 0 % of the visits." in cause.paragraphs[1]
+    assert cause.refutation.startswith("A gain certainly above +67 % would refute this")
 
 
 def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:

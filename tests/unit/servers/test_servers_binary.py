@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contend.lab.means import identity
 from contend.servers import KINDS, find_server, on_path
 from contend.servers.binary import check_runs_here, parse_version
 from contend.servers.elf import host_machine, parse_elf, read_elf
-from contend.servers.errors import NoServer, UnknownServer, UnusableServer
+from contend.servers.errors import NoServer, UnknownServer, UnusableServer, WrongKind
 from contend.servers.path import named
 
 OTHER_MACHINE = 22 if host_machine() != "s390x" else 62
@@ -137,8 +138,20 @@ def test_one_on_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_named_server_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
     program = fake_server(tmp_path, MARIADB)
-    with pytest.raises(NoServer, match="is a mariadb server, but mysql is asked for"):
+    with pytest.raises(WrongKind, match="is a mariadb server, but mysql is asked for"):
         find_server("mysql", wanted=str(program))
+
+
+def test_an_installed_server_is_found_again_by_its_name_and_by_what_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = fake_server(tmp_path, MARIADB)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    assert find_server("mariadb", wanted="mariadb-path-10.11.19", cache=tmp_path).program == program
+    recorded = str(identity(named(program))["source"])
+    assert find_server("mariadb", wanted=recorded, cache=tmp_path).program == program
+    with pytest.raises(UnknownServer, match="mariadb-path-9"):
+        find_server("mariadb", wanted="mariadb-path-9.9.9", cache=tmp_path)
 
 
 def test_an_unknown_kind_gets_the_nearest() -> None:

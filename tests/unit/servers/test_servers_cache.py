@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from contend.servers import ServerBinary
+from contend.servers import ServerBinary, find_server
 from contend.servers.cache import (
     MANIFEST,
     default_cache,
@@ -129,6 +129,27 @@ def test_the_same_packages_again_change_nothing(tmp_path: Path, a_binary: Server
     put(tmp_path, a_binary, packages=("a_2",))
     assert not (folder / "witness").exists()
     assert list_got(tmp_path)[0].packages == ("a_2",)
+
+
+def test_of_several_the_machines_own_suite_is_taken_then_the_newest(
+    tmp_path: Path, a_binary: ServerBinary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contend.servers.path.on_path", lambda _kind: None)
+    machine = tmp_path / "machine"
+    (machine / "etc/apt").mkdir(parents=True)
+    for suite, version in (("bullseye", "10.5.29"), ("trixie", "11.8.6"), ("sid", "11.8.7")):
+        put(tmp_path, replace(a_binary, suite=suite, version=version))
+
+    def taken(wanted: str | None = None) -> str:
+        return find_server("mariadb", wanted=wanted, cache=tmp_path, root=machine).name
+
+    assert taken() == "mariadb-sid-11.8.7"
+    (machine / "etc/os-release").write_text("VERSION_CODENAME=bullseye\n")
+    (machine / "etc/apt/sources.list").write_text("deb http://mirror.example bullseye main\n")
+    assert taken() == taken("mariadb") == "mariadb-bullseye-10.5.29"
+    assert taken("mariadb@trixie") == "mariadb-trixie-11.8.6"
+    put(tmp_path, replace(a_binary, suite="bullseye", version="10.5.30", extras=("rocksdb",)))
+    assert taken() == "mariadb-bullseye-10.5.29"
 
 
 def test_removes_by_name(tmp_path: Path, a_binary: ServerBinary) -> None:

@@ -1,0 +1,149 @@
+"""`contend run` before anything runs: which server it takes, and whether it may get one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from contend.cli.main import main
+from contend.lab.session import Means
+from contend.servers import ServerBinary
+from contend.servers.errors import NoServer
+
+SMALL = """
+[experiment]
+name = "small"
+[server]
+kind = "KIND"
+[workload]
+kind = "point_select"
+"""
+
+OURS = ServerBinary(
+    kind="mariadb",
+    version="10.11.19",
+    suite="bookworm",
+    argv=("/nowhere/mariadbd", "--no-defaults"),
+    program=Path("/nowhere/mariadbd"),
+    basedir=Path("/nowhere"),
+    share_dir=Path("/nowhere/share"),
+    plugin_dir=None,
+    source="debian",
+    verified=True,
+)
+NEWER = replace(OURS, suite="trixie", version="11.8.6")
+INSTALLED = replace(OURS, suite=None, source="path", verified=None)
+
+
+class Machine:
+    """What servers are there, what is got, and what a run is begun with."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.at_hand: list[ServerBinary] = []
+        self.got: list[tuple[str, str | None]] = []
+        self.begun: list[Means] = []
+
+    def find(self, kind: str, *, wanted: str | None = None) -> ServerBinary:
+        for binary in self.at_hand:
+            if wanted in (None, binary.name):
+                return binary
+        raise NoServer(f"there is no {kind} server", hint="`contend server get` gets one.")
+
+    def get(
+        self,
+        kind: str,
+        suite: str | None,
+        *,
+        extras: tuple[str, ...],
+        on_progress: Callable[[str, float | None], None],
+    ) -> ServerBinary:
+        self.got.append((kind, suite))
+        for percent in (0.0, 50.0, 100.0):
+            on_progress("downloading", percent)
+        return replace(OURS, kind=kind, suite=suite or "bookworm")
+
+    def begin(self, _experiment: object, _path: Path, means: Means, _listen: object) -> None:
+        self.begun.append(means)
+        raise NoServer("that is as far as this test goes")
+
+    def run(self, *more: str, kind: str = "mariadb") -> int:
+        file = self.folder / "small.toml"
+        file.write_text(SMALL.replace("KIND", kind))
+        return main(["run", str(file), "--out", str(self.folder / "out"), *more])
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine(tmp_path)
+    monkeypatch.setattr("contend.cli.run.find_program", lambda: Path("/nowhere/contend-load"))
+    monkeypatch.setattr("contend.cli.run.find_server", made.find)
+    monkeypatch.setattr("contend.cli.run.servers_at_hand", lambda: made.at_hand)
+    monkeypatch.setattr("contend.cli.run.debian.get", made.get)
+    monkeypatch.setattr("contend.cli.run.session.begin", made.begin)
+    return made
+
+
+def test_the_server_is_named_and_the_others_too(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.at_hand = [OURS, NEWER, replace(OURS, kind="mysql", version="9.7.4")]
+    machine.run()
+    said = capsys.readouterr().err
+    line = "server: mariadb-bookworm-10.11.19; `--server` takes another: mariadb-trixie-11.8.6\n"
+    assert said.startswith(line)
+    machine.run("--server", NEWER.name)
+    assert capsys.readouterr().err.startswith("server: mariadb-trixie-11.8.6\n")
+
+
+def test_an_installed_server_is_named_with_its_path(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.at_hand = [INSTALLED]
+    machine.run()
+    said = capsys.readouterr().err
+    assert said.startswith("server: mariadb-path-10.11.19 (/nowhere/mariadbd)\n")
+    assert machine.begun[0].servers["mariadb"]["source"] == "/nowhere/mariadbd"
+
+
+def test_one_whose_packages_nobody_verified_is_told_as_such(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.at_hand = [replace(OURS, verified=False)]
+    machine.run()
+    assert "mariadb-bookworm-10.11.19, whose packages were NOT verified" in capsys.readouterr().err
+
+
+def test_none_is_got_unless_somebody_agrees(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert machine.run() == 2
+    assert machine.got == [] and machine.begun == []
+    assert "hint: `contend server get` gets one." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "got"),
+    [
+        ("mariadb", [], ("mariadb", None)),
+        ("mysql", [], ("mysql", "sid")),
+        ("mariadb", ["--server", "mariadb@trixie"], ("mariadb", "trixie")),
+    ],
+)
+def test_with_yes_one_is_got_and_each_step_told_once(
+    machine: Machine,
+    capsys: pytest.CaptureFixture[str],
+    kind: str,
+    more: list[str],
+    got: tuple[str, str | None],
+) -> None:
+    machine.run("--yes", *more, kind=kind)
+    assert machine.got == [got]
+    assert list(machine.begun[0].servers) == [kind]
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith(f"getting {kind}")
+    assert said[1] == "downloading"
+    assert said[2].startswith(f"server: {kind}-")
