@@ -1,5 +1,7 @@
 """The help of every command, to the letter, is what docs/reference/cli.md shows.
 
+Left out are the commands that another program answers, whose help is that program's.
+
 A help that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1; the prose around the
 blocks stays, and a new command gets a section at the end.
 """
@@ -30,6 +32,8 @@ def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """A parser and all below it, in the order of the help."""
+    if not parser.add_help:
+        return
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

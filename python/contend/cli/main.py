@@ -31,9 +31,14 @@ COMMANDS: tuple[str, ...] = (
     "schema",
     "server",
     "data",
+    "sysbench",
 )
 """The subcommands in the order of the help. Each is a module of this package that offers
 `add_parser(subparsers)` and `run(args) -> int`."""
+
+HANDED_OVER: tuple[str, ...] = ("sysbench",)
+"""Those of another program: in place of `run(args)` they offer `hand_over(arguments)`, and what
+follows their name is not for us to read."""
 
 INTERRUPTED = 1
 
@@ -93,6 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _dispatch(arguments: Sequence[str]) -> int:
     names = COMMANDS
+    if arguments and arguments[0] in HANDED_OVER:
+        command_module(arguments[0]).hand_over(arguments[1:])
     word = next((a for a in arguments if not a.startswith("-")), None)
     if word is None:
         parser = build_parser(names)
