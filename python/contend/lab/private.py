@@ -16,6 +16,7 @@ from contend.lab.stage import Ready, Server
 from contend.load import Address
 from contend.probes import Expected, Sight
 from contend.servers.errors import ServerDied, ServerFailed
+from contend.servers.options import as_arguments
 from contend.spec import CellSpec, DataSpec, Level
 from contend.warm import Table, Warmed, disturbs, warmer_of
 
@@ -91,6 +92,9 @@ class PrivateStage:
 
     def _change_data(self, cell: CellSpec) -> None:
         """A fresh copy of the data, also after the server died: a crash may have hurt the old."""
+        as_arguments(
+            cell.server.options
+        )  # What can never be said is said before minutes of loading.
         self._disconnect()
         self._data = None
         self._server.kill()

@@ -73,7 +73,7 @@ def _wanted(wanted: str, cache: Path, root: Path) -> ServerBinary:
     if "/" in wanted or wanted in (".", ".."):
         return path_provider.named(Path(wanted).expanduser())
     if "@" not in wanted and wanted not in KINDS:
-        return _installed(wanted) or find_by_name(cache, wanted).binary
+        return _installed(wanted) or _got(wanted, cache)
     asked = parse_wanted(wanted)
     got = [
         each.binary
@@ -87,6 +87,17 @@ def _wanted(wanted: str, cache: Path, root: Path) -> ServerBinary:
             hint=f"`contend server get {wanted}` gets it, without root.",
         )
     return _first_choice(got, root)
+
+
+def _got(name: str, cache: Path) -> ServerBinary:
+    try:
+        return find_by_name(cache, name).binary
+    except UnknownServer as error:
+        raise UnknownServer(
+            error.message,
+            hint=f"{error.hint} One that runs already is named by a DSN, such as "
+            "mysql://user@host/database.",
+        ) from None
 
 
 def _installed(name: str) -> ServerBinary | None:

@@ -11,6 +11,7 @@ from lab_fakes import FakeServer, dataset, experiment
 
 from contend.errors import ContendError, WorkError
 from contend.lab.private import PrivateStage
+from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
 from contend.warm import indexed
 
@@ -119,6 +120,14 @@ def test_a_server_that_died_gets_fresh_data(bench: Bench) -> None:
     bench.stage.set(bench.cell())
     assert len(bench.provided) == 2
     assert bench.server.running
+
+
+def test_an_option_that_is_contend_s_own_is_refused_before_anything_is_loaded(
+    bench: Bench,
+) -> None:
+    with pytest.raises(OptionRejected, match="port of a private server is contend's own"):
+        bench.stage.set(bench.cell(options={"port": 3306}))
+    assert bench.provided == []
 
 
 def test_a_server_that_lives_has_no_death(bench: Bench) -> None:

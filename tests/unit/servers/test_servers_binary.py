@@ -154,6 +154,12 @@ def test_an_installed_server_is_found_again_by_its_name_and_by_what_is_recorded(
         find_server("mariadb", wanted="mariadb-path-9.9.9", cache=tmp_path)
 
 
+def test_a_host_that_is_named_like_a_server_gets_the_form_of_a_dsn(tmp_path: Path) -> None:
+    with pytest.raises(UnknownServer, match="no server localhost") as refused:
+        find_server("mariadb", wanted="localhost", cache=tmp_path)
+    assert "mysql://user@host/database" in (refused.value.hint or "")
+
+
 def test_an_unknown_kind_gets_the_nearest() -> None:
     with pytest.raises(UnknownServer) as refused:
         find_server("maria")
