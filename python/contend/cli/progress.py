@@ -44,23 +44,28 @@ def display_on(console: Console) -> Display:
 
 
 class Clock:
-    """How long the rest will take, from what the runs so far took."""
+    """How long the rest will take, from what the runs so far took.
+
+    The first run does not count: the data may have been loaded for it.
+    """
 
     def __init__(self, began: events.Began) -> None:
-        self._started = time.monotonic()
         self._left = began.total - began.ended
-        self._expected_s = began.load_s * self._left / max(1, began.total)
-        self._done = 0
+        self._planned_s = began.load_s / max(1, began.total)
+        self._ends_s: list[float] = []
 
     def run_ended(self) -> None:
-        self._done += 1
+        self._left -= 1
+        self._ends_s.append(time.monotonic())
 
     @property
     def left_s(self) -> float:
-        spent_s = time.monotonic() - self._started
-        if self._done == 0:
-            return max(0.0, self._expected_s - spent_s)
-        return spent_s / self._done * (self._left - self._done)
+        if not self._ends_s:
+            return self._planned_s * self._left
+        first_s, last_s = self._ends_s[0], self._ends_s[-1]
+        counted = len(self._ends_s) - 1
+        each_s = (last_s - first_s) / counted if counted else self._planned_s
+        return max(0.0, each_s * self._left - (time.monotonic() - last_s))
 
 
 def label(cell: Mapping[str, object]) -> str:

@@ -85,10 +85,13 @@ def test_the_clock_goes_by_the_plan_until_runs_ended(monkeypatch: pytest.MonkeyP
     clock = Clock(BEGAN)
     assert clock.left_s == pytest.approx(6.0)
     now[0] += 3.0
+    assert clock.left_s == pytest.approx(6.0), "while data are loaded"
     clock.run_ended()
-    assert clock.left_s == pytest.approx(6.0)
+    assert clock.left_s == pytest.approx(4.0)
+    now[0] += 3.0
+    clock.run_ended()
+    assert clock.left_s == pytest.approx(3.0)
     now[0] += 1.0
-    clock.run_ended()
     assert clock.left_s == pytest.approx(2.0)
 
 
