@@ -29,17 +29,18 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "servers": {"spec", "host"},
     "load": {"spec", "host"},
     "datasets": {"spec", "host", "servers", "load"},
+    "calibration": {"spec", "stats", "host", "load"},
     "probes": {"spec", "host", "servers"},
     "warm": {"spec", "stats", "host", "servers", "load", "datasets", "store", "design"},
     "doctor": {"spec", "stats", "host", "servers", "load", "datasets", "store", "design"},
     "lab": {
         *("spec", "stats", "host", "servers", "load", "datasets", "store", "design"),
-        *("probes", "warm", "doctor"),
+        *("calibration", "probes", "warm", "doctor"),
     },
     "report": {"spec", "stats", "store"},
     "cli": {
         *("spec", "stats", "host", "servers", "load", "datasets", "store", "design"),
-        *("probes", "warm", "doctor", "lab", "report", "recipes"),
+        *("calibration", "probes", "warm", "doctor", "lab", "report", "recipes"),
     },
 }
 

@@ -31,6 +31,7 @@ COMMANDS: tuple[str, ...] = (
     "schema",
     "server",
     "data",
+    "calibrate",
     "sysbench",
 )
 """The subcommands in the order of the help. Each is a module of this package that offers

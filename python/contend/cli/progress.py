@@ -96,7 +96,9 @@ class PlainDisplay:
             case events.Notice(text):
                 self._say(text)
             case events.Progress():
-                self._progress(event)
+                # Rounds take seconds together; that they begin was told.
+                if event.unit != "rounds":
+                    self._progress(event)
             case events.Began():
                 self._total = event.total
                 self._clock = Clock(event)
@@ -185,7 +187,10 @@ class LiveDisplay:
             self._step_started = time.monotonic()
         elapsed_s = max(1e-6, time.monotonic() - self._step_started)
         rate = event.done / elapsed_s
-        shown = f"{format_count(rate)} rows/s" if event.unit == "rows" else f"{format_size(rate)}/s"
+        shown = f"{event.done}/{event.total}"
+        if event.unit != "rounds":
+            rows = event.unit == "rows"
+            shown = f"{format_count(rate)} rows/s" if rows else f"{format_size(rate)}/s"
         left_s = (event.total - event.done) / rate if rate > 0 else 0.0
         self._progress.update(
             self._step,

@@ -143,6 +143,7 @@ def _means(
         ask = _password_prompt(display) if sys.stdin.isatty() else None
         means = borrowed_means(
             ExistingServer(Dsn.parse(wanted), ask=ask),
+            cache=default_cache(),
             program=program,
             run_folder=path,
             listen=display,

@@ -19,11 +19,12 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A long step before the runs: loading or restoring data. The last has done == total.
+    """A long step before the runs: loading or restoring data, calibrating. The last has
+    done == total.
 
     Args:
         what: `loading 1M rows (MyISAM)`.
-        unit: `rows` or `bytes`.
+        unit: `rows`, `bytes` or `rounds`.
     """
 
     what: str

@@ -9,6 +9,7 @@ from typing import Any
 
 from contend.datasets import Dataset, DatasetSource, ensure_on, provide, workspace
 from contend.lab.borrowed import BorrowedStage
+from contend.lab.calibrated import calibrating
 from contend.lab.events import Listener, Notice, Progress
 from contend.lab.kinds import StageOfEachKind
 from contend.lab.private import PrivateStage
@@ -62,12 +63,14 @@ def private_means(
         open_stage=open_stage,
         load=LoadProcess(program),
         data_folder=cache,
+        calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
     )
 
 
 def borrowed_means(
     server: ExistingServer,
     *,
+    cache: Path,
     program: Path,
     run_folder: Path,
     listen: Listener,
@@ -94,6 +97,12 @@ def borrowed_means(
         open_stage=open_stage,
         load=LoadProcess(program),
         data_folder=run_folder.parent,
+        calibrate=calibrating(
+            program,
+            cache=cache,
+            transport="socket" if server.dsn.socket is not None else "tcp",
+            listen=listen,
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from contend import probes
+from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
@@ -16,9 +17,14 @@ from contend.store import PlannedLike, RunRecord
 
 
 def measure(
-    planned: PlannedLike, cell: CellSpec, ready: Ready, load: Load, listen: Listener
+    planned: PlannedLike,
+    cell: CellSpec,
+    ready: Ready,
+    load: Load,
+    listen: Listener,
+    calibration: Calibration | None = None,
 ) -> RunRecord:
-    """Make one run and return its record.
+    """Make one run and return its record, with the client's ceiling where `calibration` has it.
 
     Raises:
         LoadFailed: contend-load gave no result, or not one query was answered.
@@ -36,6 +42,9 @@ def measure(
     done = load.run(plan, env=ready.env, on_event=on_event)
     seen = probes.changes(before, probes.look(ready.sight))
     _require_answers(done)
+    ceiling = calibration.of(shape_of(plan)) if calibration is not None else None
+    if calibration is not None and ceiling is not None:
+        seen["calibration"] = probes.against_ceiling(calibration.record(ceiling), done)
     return RunRecord(
         run=planned.run,
         block=planned.block,

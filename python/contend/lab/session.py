@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from contend import host
+from contend.calibration import Calibration
 from contend.design import planned_load_s, planned_runs
 from contend.errors import ContendError, RequestError, WorkError
+from contend.lab.calibrated import Calibrate
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer
 from contend.lab.events import Began, Listener, Notice
 from contend.lab.stage import Stage
 from contend.lab.walk import walk
 from contend.load import Load
-from contend.spec import Experiment, from_dict, to_dict
+from contend.spec import Experiment, cell_spec, from_dict, to_dict
 from contend.store import RunFolder
 
 Identities = Mapping[str, Mapping[str, Any]]
@@ -36,12 +38,14 @@ class Means:
         open_stage: opens the stage.
         load: drives load.
         data_folder: on the disk that holds the servers' data, for the host's facts.
+        calibrate: gives the ceilings of the client; None where it is no real client.
     """
 
     servers: Identities
     open_stage: OpenStage
     load: Load
     data_folder: Path
+    calibrate: Calibrate | None = None
 
 
 def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
@@ -98,9 +102,28 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
 
 def _conduct(experiment: Experiment, folder: RunFolder, means: Means, listen: Listener) -> None:
     total, ended = len(folder.meta().planned), len(folder.records())
-    listen(Began(folder.path, total, ended, planned_load_s(experiment)))
-    with _resumable(folder, listen), means.open_stage(folder.path / "logs") as stage:
-        walk(experiment, folder, stage=stage, load=means.load, listen=listen)
+    with _resumable(folder, listen):
+        # Before there is a server, which would take its share of the CPUs.
+        calibration = _calibration(experiment, folder, means)
+        listen(Began(folder.path, total, ended, planned_load_s(experiment)))
+        with means.open_stage(folder.path / "logs") as stage:
+            walk(
+                experiment,
+                folder,
+                stage=stage,
+                load=means.load,
+                listen=listen,
+                calibration=calibration,
+            )
+
+
+def _calibration(experiment: Experiment, folder: RunFolder, means: Means) -> Calibration | None:
+    """The ceilings for the runs that are to come."""
+    if means.calibrate is None:
+        return None
+    ended = {record.run for record in folder.records()}
+    to_come = (one.cell for one in folder.meta().planned if one.run not in ended)
+    return means.calibrate(cell_spec(experiment, cell) for cell in to_come)
 
 
 @contextlib.contextmanager

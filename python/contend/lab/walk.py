@@ -8,10 +8,12 @@ had; or one run after another fails.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pymysql
 
+from contend.calibration import Calibration
 from contend.datasets import DiskFull, LoadingDeclined, LoadingFailed
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.errors import TooManyFailures
@@ -20,20 +22,36 @@ from contend.lab.measure import measure, now, without_result
 from contend.lab.stage import Ready, Stage
 from contend.load import Load
 from contend.servers.errors import ServerDied
-from contend.spec import Experiment, cell_spec
+from contend.spec import CellSpec, Experiment, cell_spec
 from contend.store import PlannedLike, RunFolder, RunRecord
 
 NO_DATA = (DiskFull, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
+
+_Drive = Callable[[PlannedLike, CellSpec, Ready], RunRecord]
 
 FAILURES_MAX = 5
 """Runs in a row without a result after which the walk ends."""
 
 
 def walk(
-    experiment: Experiment, folder: RunFolder, *, stage: Stage, load: Load, listen: Listener
+    experiment: Experiment,
+    folder: RunFolder,
+    *,
+    stage: Stage,
+    load: Load,
+    listen: Listener,
+    calibration: Calibration | None = None,
 ) -> None:
     """Make every planned run that the folder does not hold yet.
+
+    Args:
+        experiment: what is planned.
+        folder: where the runs are stored.
+        stage: where they are played.
+        load: drives load.
+        listen: is told what happens.
+        calibration: ceilings that each run is compared with, where it has one of its shape.
 
     Raises:
         TooManyFailures: several runs in a row gave no result.
@@ -46,13 +64,17 @@ def walk(
     measured = any(record.status == "ok" for record in records)
     blocks = max((one.block for one in planned), default=0)
     in_a_row: list[RunRecord] = []
+
+    def drive(planned: PlannedLike, cell: CellSpec, ready: Ready) -> RunRecord:
+        return measure(planned, cell, ready, load, listen, calibration)
+
     for one in planned:
         if one.run in ended:
             continue
         listen(RunBegan(one.run, one.block, blocks, one.cell))
         first_block = one.block == planned[0].block
         patience = _Patience(refusals=not first_block, failures=measured)
-        record = _attempt(experiment, one, stage, load, listen, patience)
+        record = _attempt(experiment, one, stage, drive, patience)
         folder.append(record)
         listen(RunEnded(record))
         if record.status == "ok":
@@ -76,8 +98,7 @@ def _attempt(
     experiment: Experiment,
     planned: PlannedLike,
     stage: Stage,
-    load: Load,
-    listen: Listener,
+    drive: _Drive,
     patience: _Patience,
 ) -> RunRecord:
     started_at = now()
@@ -85,7 +106,7 @@ def _attempt(
     ready: Ready | None = None
     try:
         ready = stage.set(cell)
-        return measure(planned, cell, ready, load, listen)
+        return drive(planned, cell, ready)
     except NO_DATA:
         raise
     except RequestError as error:

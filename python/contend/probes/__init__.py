@@ -4,6 +4,7 @@ A probe is one file and one line in `PROBES`; a check is one function and one li
 """
 
 from contend.probes.checks import CHECKS, Check, Expected, warnings_of
+from contend.probes.client import against_ceiling
 from contend.probes.model import Probe, Sight
 from contend.probes.registry import PROBES, changes, look
 
@@ -14,6 +15,7 @@ __all__ = [
     "Expected",
     "Probe",
     "Sight",
+    "against_ceiling",
     "changes",
     "look",
     "warnings_of",

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Warning = dict[str, Any]
+from contend.probes import client
 
-CLIENT_SHARE_MAX = 0.85
-"""A worker thread that computes longer than this share of the time cannot ask faster."""
+Warning = dict[str, Any]
 
 MISSES_PER_QUERY_MAX = 0.01
 """A cache that was meant to be warm misses less than once in a hundred queries."""
@@ -39,16 +38,10 @@ Check = Callable[[Mapping[str, Any], Mapping[str, Any], Expected], list[Warning]
 
 
 def client_limited(
-    done: Mapping[str, Any], _probes: Mapping[str, Any], _expected: Expected
+    done: Mapping[str, Any], probes: Mapping[str, Any], _expected: Expected
 ) -> list[Warning]:
-    share = float(done["client_busiest_thread_share"])
-    if share <= CLIENT_SHARE_MAX:
-        return []
-    return _marked(
-        "client-limited",
-        f"the busiest thread of contend-load computed {share:.0%} of the time: the server may be "
-        "able to answer more than it was asked",
-    )
+    reason = client.client_limited(done, probes)
+    return [] if reason is None else _marked("client-limited", reason)
 
 
 def queries_failed(

@@ -12,6 +12,7 @@ _LATENCIES = ("p50", "p95", "p99")
 _COSTS = (
     "server_cpu_us_per_query",
     "client_cpu_us_per_query",
+    "client_ceiling_share",
     "switches_per_query",
     "read_bytes_per_query",
     "key_misses_per_query",

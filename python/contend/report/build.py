@@ -13,7 +13,7 @@ from contend.report.gains import comparisons_of
 from contend.report.model import CellFigures, Report
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, panels_of
-from contend.report.provenance import fact_groups, summary_of, variables_table
+from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
 from contend.report.study import Study, study_of
 from contend.store import RunFolder
 
@@ -111,6 +111,7 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
         ),
         "CPU, context switches and bytes read are counters of the processes between the two edges "
         "of the measured window, divided by the queries in it.",
+        client_text(study.measured),
     ]
     if experiment.published:
         lines.append(

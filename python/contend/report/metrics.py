@@ -67,6 +67,11 @@ def _cpus(record: RunRecord) -> float | None:
     return (server + client) / (measured_s * 1e6)
 
 
+def _ceiling_share(record: RunRecord) -> float | None:
+    """How much of what the client could ask at most it asked."""
+    return _number((record.probes.get("calibration") or {}).get("share"))
+
+
 def _key_misses(record: RunRecord) -> float | None:
     """Index blocks fetched from outside the key cache, per statement the server counted."""
     status = record.probes.get("status") or {}
@@ -109,6 +114,12 @@ METRICS: tuple[Metric, ...] = (
         "Client CPU per query",
         "µs",
         _per_query(_process("client", "cpu_us")),
+    ),
+    Metric(
+        "client_ceiling_share",
+        "Share of what the client reaches against a server without work",
+        "",
+        _ceiling_share,
     ),
     Metric(
         "switches_per_query",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from contend.report.causes.base import Explanation
 from contend.report.host_facts import fact, fact_text, flat, host_groups
 from contend.report.labels import cell_phrase
 from contend.report.model import FactGroup, TextTable
 from contend.report.study import Study
+from contend.store import RunRecord
 from contend.units import format_count, format_size
 
 
@@ -84,6 +85,27 @@ def variables_table(study: Study, explanation: Explanation) -> TextTable | None:
         caption="Server variables that differ from their defaults, read back from the server",
         columns=("variable", "here", "default"),
         rows=tuple(rows),
+    )
+
+
+def client_text(runs: Sequence[RunRecord]) -> str:
+    """What vouches for the client: a calibration of this host, or its own CPU share alone."""
+    found = [one for one in (run.probes.get("calibration") for run in runs) if one]
+    if not found:
+        return (
+            "The client's thread stood below its limit where no cell is marked client-limited; "
+            "its host was not calibrated (`contend calibrate`), so the figures were not compared "
+            "with what it reaches against a server without work."
+        )
+    days = sorted({str(one.get("measured_at", ""))[:10] for one in found})
+    rounds = sorted({int(one.get("n", 0)) for one in found})
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    n = f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
+    which = "Each run" if len(found) == len(runs) else f"{len(found)} of {len(runs)} runs"
+    return (
+        f"{which} was compared with what the same client reaches here against a server without "
+        f"work over as many connections (n = {n} rounds, {when}): one that asks for over half of "
+        "it is marked client-limited."
     )
 
 

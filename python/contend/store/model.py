@@ -11,6 +11,8 @@ around the run. The report knows these keys of it, and shows what is there:
     server                 {"kind", "version", "source", "change", …} of the server that answered
     dataset                {"key", "engine", "rows", "bytes", …}
     warmed                 what was brought into caches before the run
+    calibration            what the client reaches against a server without work, and how near the
+                           run came to it: {"qps", "n", "cpu_us_per_query", …, "share"}
     host                   {"steal_share", "pressure": {…}, …} over the run
 """
 

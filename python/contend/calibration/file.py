@@ -1,0 +1,149 @@
+"""Where calibrations are kept: a small readable file for each host and program.
+
+Format history, kept beside the constant:
+    1  first format: host, program, ceilings with their rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from contend.calibration.errors import (
+    DamagedCalibration,
+    ForeignCalibration,
+    NewerCalibration,
+)
+from contend.calibration.identity import Host, Program
+from contend.calibration.model import FIGURES, Calibration, Ceiling, Round
+from contend.calibration.shape import Shape
+
+FORMAT = 1
+
+_MEND = "`contend calibrate` measures anew and replaces it."
+
+
+def folder_of(cache: Path) -> Path:
+    return cache / "calibrations"
+
+
+def path_of(cache: Path, host: Host, program: Program) -> Path:
+    """The file of this host and this program, there or not."""
+    return folder_of(cache) / f"{host.id}-{program.sha256[:12]}.json"
+
+
+def read(path: Path, host: Host, program: Program) -> Calibration:
+    """What is kept; nothing where there is no file.
+
+    Raises:
+        DamagedCalibration, ForeignCalibration, NewerCalibration: see there.
+    """
+    try:
+        document = json.loads(path.read_bytes().decode("utf-8"))
+        written = document["format"]
+        if not isinstance(written, int) or isinstance(written, bool) or written < 1:
+            raise ValueError(f"format {written!r}")
+        if written > FORMAT:
+            raise NewerCalibration(
+                f"{path} has format {written}, and this contend reads formats up to {FORMAT}",
+                hint="Upgrade contend, or remove the file to measure anew.",
+            )
+        found = _from_document(document)
+    except FileNotFoundError:
+        return Calibration(host, program)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise DamagedCalibration(f"{path} is damaged ({said})", hint=_MEND) from None
+    if (found.host.id, found.program.sha256) != (host.id, program.sha256):
+        raise ForeignCalibration(
+            f"{path} was measured on another host or with another contend-load",
+            hint=_MEND,
+        )
+    return found
+
+
+def write(path: Path, calibration: Calibration) -> None:
+    """Replace the file by a rename: it is whole at any time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(_document(calibration), indent=1, ensure_ascii=False, allow_nan=False)
+    # The figures of the rounds stand side by side.
+    text = re.sub(r"\[[-\d.e+,\s]+\]", lambda found: " ".join(found[0].split()), text)
+    descriptor, unfinished = tempfile.mkstemp(prefix=".calibration-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        Path(unfinished).replace(path)
+    except BaseException:
+        Path(unfinished).unlink(missing_ok=True)
+        raise
+
+
+def _document(calibration: Calibration) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "host": asdict(calibration.host),
+        "program": asdict(calibration.program),
+        "ceilings": [_ceiling(one) for one in calibration.ceilings.values()],
+    }
+
+
+def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
+    shape = ceiling.shape
+    return {
+        "workload": dict(shape.workload),
+        "protocol": shape.protocol,
+        "transport": shape.transport,
+        "connections": shape.connections,
+        "threads": shape.threads,
+        "workers": ceiling.workers,
+        "measured_at": ceiling.measured_at,
+        "seconds": ceiling.seconds,
+        "rounds": {name: [getattr(one, name) for one in ceiling.rounds] for name in FIGURES},
+    }
+
+
+def _from_document(document: dict[str, Any]) -> Calibration:
+    host, program = document["host"], document["program"]
+    ceilings = [_ceiling_from(one) for one in document["ceilings"]]
+    return Calibration(
+        Host(str(host["id"]), str(host["cpu"]), int(host["cpus"]), str(host["kernel"])),
+        Program(str(program["version"]), str(program["sha256"])),
+        {one.shape: one for one in ceilings},
+    )
+
+
+def _ceiling_from(one: dict[str, Any]) -> Ceiling:
+    threads = one["threads"]
+    if one["transport"] not in ("socket", "tcp") or "kind" not in one["workload"]:
+        raise ValueError("a ceiling without a workload or a transport")
+    columns = [[_figure(value) for value in one["rounds"][name]] for name in FIGURES]
+    rounds = tuple(Round(*values) for values in zip(*columns, strict=True))
+    if not rounds:
+        raise ValueError("a ceiling without rounds")
+    return Ceiling(
+        shape=Shape(
+            workload=dict(one["workload"]),
+            protocol=str(one["protocol"]),
+            transport=one["transport"],
+            connections=int(one["connections"]),
+            threads=None if threads is None else int(threads),
+        ),
+        rounds=rounds,
+        seconds=_figure(one["seconds"]),
+        workers=max(1, int(one["workers"])),
+        measured_at=str(one["measured_at"]),
+    )
+
+
+def _figure(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no figure")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{value!r} is no figure")
+    return float(value)

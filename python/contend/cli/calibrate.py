@@ -1,0 +1,298 @@
+"""`contend calibrate`: what the load generator itself can do on this host."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from contend import calibration as room
+from contend.calibration import CAREFUL, Calibration, Ceiling, Effort, Shape, path_of, shape_of
+from contend.calibration.file import folder_of
+from contend.calibration.model import FIGURES, finite
+from contend.calibration.shape import Transport
+from contend.cli.progress import display_on
+from contend.design import planned_runs
+from contend.errors import RequestError
+from contend.lab.events import Notice, Progress
+from contend.load import Address, find_program, plan_of
+from contend.report.numbers import estimate_text
+from contend.servers import default_cache
+from contend.spec import cell_spec, load_experiment
+from contend.spec.workloads import WORKLOAD
+from contend.units import format_duration, parse_duration_s
+
+CONNECTIONS = (1, 2, 4, 8, 16, 32, 64, 128, 512)
+CONNECTIONS_MAX = 65_535
+WORKLOADS = ("point_select", "random_points")
+PROTOCOLS: dict[str, tuple[str, ...]] = {
+    "prepared": ("prepared",),
+    "text": ("text",),
+    "both": ("prepared", "text"),
+}
+ROUNDS_MAX = 1000
+MEASURE_S_MAX = 600.0
+
+_ONLY_STANDARD = ("connections", "workload", "protocol")
+_ONLY_MEASURED = ("experiment", *_ONLY_STANDARD, "tcp", "seconds", "rounds")
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "calibrate",
+        help="measure what the load generator itself can do on this host",
+        description="Drives a server that answers without work, so that what is reached is "
+        "contend-load's own: queries a second, CPU per query and latency, for a set of "
+        "connection counts. `contend run` compares every run with it and marks those whose "
+        "client was near its limit. What a run needs and is not there it measures by itself, "
+        "in short; this command takes its time (about a minute), and replaces it.",
+    )
+    parser.add_argument(
+        "experiment",
+        metavar="RECIPE|FILE",
+        nargs="?",
+        help="calibrate for the cells of this experiment, in place of the standard set",
+    )
+    parser.add_argument(
+        "--connections",
+        metavar="N,N,...",
+        help="connection counts (default: " + ",".join(map(str, CONNECTIONS)) + ")",
+    )
+    parser.add_argument(
+        "--workload",
+        metavar="KIND",
+        action="append",
+        help="what is asked, once or more: "
+        + ", ".join(WORKLOAD.kinds)
+        + f" (default: {' and '.join(WORKLOADS)})",
+    )
+    parser.add_argument(
+        "--protocol",
+        choices=tuple(PROTOCOLS),
+        help="how it is asked (default: prepared)",
+    )
+    parser.add_argument(
+        "--tcp", action="store_true", help="over the loopback address, not a Unix socket"
+    )
+    parser.add_argument(
+        "--seconds",
+        metavar="S",
+        help=f"how long a round measures (default: {CAREFUL.measure_s:g})",
+    )
+    parser.add_argument(
+        "--rounds",
+        metavar="N",
+        help=f"rounds of each, for the intervals (default: {CAREFUL.rounds})",
+    )
+    parser.add_argument(
+        "--show", action="store_true", help="measure nothing: show what is kept of this host"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    program, cache = find_program(), default_cache()
+    if args.show:
+        _refuse(args, _ONLY_MEASURED, "--show", "It measures nothing.")
+        found = room.stored(program, cache)
+        _print(found, found.ceilings.values(), cache, as_json=args.json)
+        return 0
+    shapes, effort = _shapes(args), _effort(args)
+    with display_on(Console(stderr=True)) as display:
+        before = room.writable(program, cache, lambda text: display(Notice(text)))
+        about = format_duration(len(shapes) * effort.seconds)
+        display(Notice(f"calibrating contend-load for {len(shapes)} kinds of load: about {about}"))
+        with room.watched() as disturbances:
+            ceilings = room.calibrate(
+                shapes,
+                program,
+                effort,
+                lambda done, total: display(
+                    Progress("calibrating contend-load", done, total, "rounds")
+                ),
+            )
+        room.tell_starved(len(shapes), len(ceilings), lambda text: display(Notice(text)))
+        if disturbances:
+            what = "; ".join(disturbances)
+            display(Notice(f"{what}: calibrate again when the host is quiet"))
+        room.keep(ceilings, before, cache, lambda text: display(Notice(text)))
+    _print(before, ceilings, cache, as_json=args.json)
+    return 0
+
+
+# --- what is asked for ---
+
+
+def _shapes(args: argparse.Namespace) -> list[Shape]:
+    if args.experiment is not None:
+        _refuse(args, _ONLY_STANDARD, "an experiment", "Its cells say what is measured.")
+        return _shapes_of(args.experiment, tcp=args.tcp)
+    transport: Transport = "tcp" if args.tcp else "socket"
+    return [
+        Shape(_workload_of(kind), protocol, transport, connections)
+        for kind in dict.fromkeys(args.workload or WORKLOADS)
+        for protocol in PROTOCOLS[args.protocol or "prepared"]
+        for connections in _connections(args.connections)
+    ]
+
+
+def _workload_of(kind: str) -> dict[str, Any]:
+    """A workload with the parameters that a file gets which names none."""
+    if kind not in WORKLOAD.kinds:
+        raise RequestError(
+            f"--workload: there is no workload {kind!r}",
+            hint=f"Known: {', '.join(WORKLOAD.kinds)}.",
+        )
+    return {"kind": kind, **WORKLOAD.complete(kind, {})}
+
+
+def _shapes_of(name: str, *, tcp: bool) -> list[Shape]:
+    experiment = load_experiment(name)
+    cells = (cell_spec(experiment, one.cell) for one in planned_runs(experiment))
+    address = Address(host="127.0.0.1") if tcp else Address(socket="s")
+    shapes = (shape_of(plan_of(cell, address, seed=0, watch_pid=None)) for cell in cells)
+    return sorted(dict.fromkeys(shapes), key=lambda shape: shape.connections)
+
+
+def _connections(text: str | None) -> list[int]:
+    if text is None:
+        return list(CONNECTIONS)
+    words = [word.strip() for word in text.split(",")]
+    if not all(_is_count(word) and 1 <= int(word) <= CONNECTIONS_MAX for word in words):
+        raise RequestError(
+            f"--connections: {text!r} is not a list of numbers from 1 to {CONNECTIONS_MAX}",
+            hint="Write them with commas: --connections 1,8,64",
+        )
+    return sorted({int(word) for word in words})
+
+
+def _effort(args: argparse.Namespace) -> Effort:
+    seconds, rounds = CAREFUL.measure_s, CAREFUL.rounds
+    if args.seconds is not None:
+        try:
+            seconds = parse_duration_s(
+                args.seconds if _has_unit(args.seconds) else float(args.seconds)
+            )
+        except ValueError as error:
+            raise RequestError(f"--seconds: {error}", hint="For example --seconds 2.") from None
+        if not 0.01 <= seconds <= MEASURE_S_MAX:
+            raise RequestError(f"--seconds: a round measures 10 ms to {MEASURE_S_MAX:g} s")
+    if args.rounds is not None:
+        if not _is_count(args.rounds):
+            raise RequestError(f"--rounds: {args.rounds!r} is not a number")
+        rounds = int(args.rounds)
+        if not 2 <= rounds <= ROUNDS_MAX:
+            raise RequestError(
+                f"--rounds: 2 to {ROUNDS_MAX}", hint="One round alone says nothing of its error."
+            )
+    return Effort(rounds, CAREFUL.warmup_s, seconds)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9
+
+
+def _has_unit(text: str) -> bool:
+    return text.strip()[-1:].isalpha()
+
+
+def _refuse(args: argparse.Namespace, names: Iterable[str], beside: str, why: str) -> None:
+    given = [name for name in names if getattr(args, name)]
+    if given:
+        option = "an experiment" if given[0] == "experiment" else f"--{given[0]}"
+        raise RequestError(f"{option} does not go with {beside}", hint=why)
+
+
+# --- what is shown ---
+
+
+def _print(
+    calibration: Calibration, ceilings: Iterable[Ceiling], cache: Path, *, as_json: bool
+) -> None:
+    path = path_of(cache, calibration.host, calibration.program)
+    shown = list(ceilings)
+    if as_json:
+        sys.stdout.write(json.dumps(_document(calibration, shown, path), indent=2) + "\n")
+        return
+    for line in _lines(calibration, shown, path):
+        sys.stdout.write(line + "\n")
+
+
+def _document(calibration: Calibration, shown: list[Ceiling], path: Path) -> dict[str, Any]:
+    host, program = calibration.host, calibration.program
+    return {
+        "host": {"id": host.id, "cpu": host.cpu, "cpus": host.cpus, "kernel": host.kernel},
+        "program": {"version": program.version, "sha256": program.sha256},
+        "file": str(path),
+        "ceilings": [_entry(one) for one in shown],
+    }
+
+
+def _entry(ceiling: Ceiling) -> dict[str, Any]:
+    shape = ceiling.shape
+    figures = {}
+    for name in FIGURES:
+        found = ceiling.figure(name)
+        figures[name] = {"mean": found.mean, "low": finite(found.low), "high": finite(found.high)}
+    return {
+        "workload": dict(shape.workload),
+        "protocol": shape.protocol,
+        "transport": shape.transport,
+        "connections": shape.connections,
+        "threads": ceiling.workers,
+        "n": len(ceiling.rounds),
+        "seconds": ceiling.seconds,
+        "measured_at": ceiling.measured_at,
+        **figures,
+    }
+
+
+def _lines(calibration: Calibration, shown: list[Ceiling], path: Path) -> Iterator[str]:
+    host, program = calibration.host, calibration.program
+    yield (
+        f"contend-load {program.version} ({program.sha256[:12]}) on {host.cpu}, "
+        f"{host.cpus} CPUs, Linux {host.kernel}"
+    )
+    if not shown:
+        yield "not calibrated: `contend calibrate` does it, and `contend run` as far as it needs."
+        others = len(list(folder_of(path.parent.parent).glob("*.json")))
+        if others:
+            yield f"({others} of other hosts or programs in {path.parent})"
+        return
+    groups: dict[str, list[Ceiling]] = {}
+    for one in shown:
+        groups.setdefault(one.shape.group, []).append(one)
+    for group in groups.values():
+        yield ""
+        at = max(one.measured_at for one in group)
+        yield f"{group[0].shape.title}; {at[:10]}"
+        yield from _table(sorted(group, key=lambda one: one.shape.connections))
+    yield ""
+    yield "Against a server without work. ±: half of the 95 % interval over n rounds; thread: CPU"
+    yield "share of the client's busiest. A run that asks for over half of the queries a second of"
+    yield "its row is marked client-limited."
+    yield f"Kept in {path}"
+
+
+def _table(ceilings: list[Ceiling]) -> Iterator[str]:
+    rows: list[tuple[str, ...]] = [
+        ("connections", "queries/s", "CPU µs/query", "p50 µs", "p99 µs", "thread", "n")
+    ]
+    for one in ceilings:
+        figures = ("qps", "cpu_us_per_query", "p50_us", "p99_us")
+        rows.append(
+            (
+                str(one.shape.connections),
+                *(estimate_text(one.figure(name)) for name in figures),
+                f"{one.figure('busiest_thread_share').mean:.0%}",
+                str(len(one.rounds)),
+            )
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))

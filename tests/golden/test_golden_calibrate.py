@@ -1,0 +1,90 @@
+"""What `contend calibrate` prints, to the letter.
+
+A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from calibration_fakes import HOST, PROGRAM, ceiling, disturbed_by, scripted_program
+
+from contend.calibration import Calibration, file, path_of
+from contend.cli.main import main
+
+HERE = Path(__file__).parent
+SPECIAL = {"kind": "random_points", "points": 10, "distribution": {"kind": "special", "pct": 5}}
+
+
+@pytest.fixture(autouse=True)
+def one_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A host and a program that are the same wherever the tests run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CONTEND_LOAD", str(scripted_program(tmp_path)))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("contend.calibration.watched", disturbed_by)
+    monkeypatch.setattr("contend.calibration.kept.this_host", lambda: HOST)
+    monkeypatch.setattr("contend.calibration.kept.this_program", lambda _path: PROGRAM)
+
+
+def check(name: str, text: str) -> None:
+    path = HERE / f"{name}.txt"
+    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def said(capsys: pytest.CaptureFixture[str], cache: Path, *words: str) -> str:
+    code = main(["calibrate", *words])
+    captured = capsys.readouterr()
+    text = (captured.err + captured.out).replace(str(cache), "CACHE")
+    lines = [line for line in text.splitlines() if "CACHE" not in line]
+    assert all(len(line) <= 88 for line in lines), "too wide"
+    return f"{text}exit {code}\n"
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "contend"
+
+
+def kept(cache: Path) -> Path:
+    path = path_of(cache, HOST, PROGRAM)
+    speeds = {1: 101_000.0, 8: 236_000.0, 64: 301_000.0, 512: 252_000.0}
+    ceilings = [ceiling(at, qps) for at, qps in speeds.items()]
+    ceilings += [ceiling(at, qps / 2, workload=SPECIAL) for at, qps in speeds.items()]
+    ceilings += [ceiling(64, 150_000.0, protocol="text", transport="tcp")]
+    file.write(path, Calibration(HOST, PROGRAM).with_more(ceilings))
+    return path
+
+
+def test_what_is_kept(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
+    kept(cache)
+    check("calibrate-show", said(capsys, cache, "--show"))
+
+
+def test_measuring(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
+    words = ("--connections", "1,64", "--workload", "point_select", "--seconds", "0.01")
+    text = said(capsys, cache, *words)
+    check("calibrate", text.replace(datetime.now(UTC).date().isoformat(), "DATE"))
+
+
+def test_what_cannot_be_shown(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
+    nothing = said(capsys, cache, "--show")
+    path = kept(cache)
+    document = json.loads(path.read_text())
+    path.rename(path.with_name("another-host.json"))
+    others = said(capsys, cache, "--show")
+    path.write_text(json.dumps({**document, "host": {**document["host"], "id": "f" * 12}}))
+    foreign = said(capsys, cache, "--show")
+    path.write_text(json.dumps(document)[:-40])
+    damaged = said(capsys, cache, "--show")
+    path.write_text(json.dumps({**document, "format": 2}))
+    newer = said(capsys, cache, "--show") + said(capsys, cache, "--connections", "1")
+    check("calibrate-trouble", nothing + others + foreign + damaged + newer)

@@ -1,0 +1,119 @@
+"""What `contend calibrate` takes and refuses, over a program that plays contend-load."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calibration_fakes import disturbed_by, scripted_program
+
+from contend.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CONTEND_LOAD", str(scripted_program(tmp_path)))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("contend.calibration.watched", disturbed_by)
+    monkeypatch.chdir(tmp_path)
+
+
+def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert main(["calibrate", "--json", "--seconds", "0.01", "--rounds", "2", *words]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--connections", "1,x"], "not a list of numbers from 1 to 65535"),
+        (["--connections", "0"], "not a list of numbers"),
+        (["--connections", ""], "not a list of numbers"),
+        (["--connections", "70000"], "not a list of numbers"),
+        (["--connections", "²"], "not a list of numbers"),
+        (["--workload", "point_selekt"], "there is no workload 'point_selekt'"),
+        (["--protocol", "binary"], "invalid choice: 'binary'"),
+        (["--seconds", "soon"], "--seconds:"),
+        (["--seconds", "nan"], "--seconds:"),
+        (["--seconds", "0"], "10 ms to 600 s"),
+        (["--seconds", "2h"], "10 ms to 600 s"),
+        (["--rounds", "1"], "2 to 1000"),
+        (["--rounds", "x"], "is not a number"),
+        (["--show", "--rounds", "3"], "--rounds does not go with --show"),
+        (["--show", "--tcp"], "--tcp does not go with --show"),
+        (["--show", "segmented-key-cache"], "an experiment does not go with --show"),
+        (["segmented-key-cache", "--protocol", "text"], "--protocol does not go with an exper"),
+        (["--connections", "1" * 5000], "not a list of numbers"),
+        (["--rounds", "1" * 5000], "is not a number"),
+        (["no-such-recipe"], "no-such-recipe"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(["calibrate", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_standard_set(capsys: pytest.CaptureFixture[str]) -> None:
+    ceilings = document(capsys)["ceilings"]
+    assert [one["connections"] for one in ceilings[:9]] == [1, 2, 4, 8, 16, 32, 64, 128, 512]
+    assert {one["workload"]["kind"] for one in ceilings} == {"point_select", "random_points"}
+    assert {(one["protocol"], one["transport"], one["n"]) for one in ceilings} == {
+        ("prepared", "socket", 2)
+    }
+
+
+def test_every_option_is_heard(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--connections", "8,1,8", "--workload", "random_points", "--protocol", "both", "--tcp"]
+    ceilings = document(capsys, *words, "--seconds", "20ms")["ceilings"]
+    assert [(one["protocol"], one["connections"]) for one in ceilings] == [
+        ("prepared", 1),
+        ("prepared", 8),
+        ("text", 1),
+        ("text", 8),
+    ]
+    assert {(one["transport"], one["seconds"]) for one in ceilings} == {("tcp", 0.02)}
+
+
+def test_an_experiment_s_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    ceilings = document(capsys, "segmented-key-cache")["ceilings"]
+    assert len(ceilings) == 21
+    assert {one["workload"]["points"] for one in ceilings} == {10, 50, 100}
+    assert {one["workload"]["distribution"]["kind"] for one in ceilings} == {"special"}
+    ceilings = document(capsys, "segmented-key-cache", "--tcp")["ceilings"]
+    assert {one["transport"] for one in ceilings} == {"tcp"}
+
+
+def test_what_is_measured_stays_beside_what_was(capsys: pytest.CaptureFixture[str]) -> None:
+    document(capsys, "--connections", "1", "--workload", "point_select")
+    assert (
+        len(document(capsys, "--connections", "8", "--workload", "point_select")["ceilings"]) == 1
+    )
+    assert main(["calibrate", "--show", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [one["connections"] for one in shown["ceilings"]] == [1, 8]
+
+
+def test_a_null_server_that_does_not_start(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NULL_SERVER_REFUSES", "1")
+    assert main(["calibrate", "--connections", "1"]) == 1
+    said = capsys.readouterr().err
+    assert "the null server did not start" in said
+    assert "no room for a socket" in said
+
+
+def test_a_disturbed_host_is_told_of_and_what_was_asked_for_is_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = "other processes of this machine used 40.0% of its CPU time"
+    monkeypatch.setattr("contend.calibration.watched", lambda: disturbed_by(noise))
+    assert main(["calibrate", "--connections", "1", "--seconds", "0.01"]) == 0
+    assert f"{noise}: calibrate again when the host is quiet" in capsys.readouterr().err
+    assert main(["calibrate", "--show", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["ceilings"]) == 2

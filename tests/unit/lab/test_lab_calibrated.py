@@ -1,0 +1,204 @@
+"""Cells beside the client's ceiling: compared, marked, recorded, shown."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from calibration_fakes import HOST, PROGRAM, ceiling, disturbed_by, scripted_program
+from lab_fakes import FakeStage, experiment
+from rich.console import Console
+
+from contend import report
+from contend.calibration import Calibration, path_of, stored, this_host, this_program
+from contend.lab import session
+from contend.lab.calibrated import Calibrate, calibrating
+from contend.lab.events import Began, Event, Notice, Progress
+from contend.lab.session import Means, begin, resume
+from contend.load import FakeLoad
+from contend.load.fake import done_of
+from contend.report import export, html, terminal
+from contend.spec import CellSpec
+from contend.store import RunFolder, RunRecord
+
+LOW_AT_8 = Calibration(HOST, PROGRAM).with_more(
+    # The fake client asks 1000 queries a second and connection, of 10 µs each.
+    [ceiling(1, qps=90_000.0, cpu_us=10.0), ceiling(8, qps=10_000.0, cpu_us=10.0)]
+)
+
+
+class Bench:
+    def __init__(self, tmp_path: Path) -> None:
+        self.tiny = experiment(tmp_path)
+        self.path = tmp_path / "run"
+        self.heard: list[Event] = []
+        self.asked: list[list[int]] = []
+
+    def means(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> Means:
+        @contextlib.contextmanager
+        def open_stage(_logs: Path) -> Iterator[FakeStage]:
+            yield FakeStage()
+
+        return Means({}, open_stage, load or FakeLoad(), self.path.parent, calibrate)
+
+    def known(self, calibration: Calibration | None) -> Calibrate:
+        def calibrate(cells: Iterable[CellSpec]) -> Calibration | None:
+            self.asked.append(sorted(cell.load.connections for cell in cells))
+            return calibration
+
+        return calibrate
+
+    def begin(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> None:
+        begin(self.tiny, self.path, self.means(calibrate, load), self.heard.append)
+
+    def records(self) -> list[RunRecord]:
+        with RunFolder.open(self.path) as folder:
+            return folder.records()
+
+    def notices(self) -> list[str]:
+        return [event.text for event in self.heard if isinstance(event, Notice)]
+
+
+@pytest.fixture(autouse=True)
+def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("contend.calibration.kept.watched", disturbed_by)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def codes(record: RunRecord) -> set[str]:
+    return {str(warning["code"]) for warning in record.warnings}
+
+
+def test_cells_near_the_ceiling_are_marked_and_others_are_not(bench: Bench) -> None:
+    bench.begin(bench.known(LOW_AT_8))
+    for record in bench.records():
+        near = record.cell["load.connections"] == 8
+        assert ("client-limited" in codes(record)) == near
+        kept = record.probes["calibration"]
+        assert kept["share"] == pytest.approx(0.8 if near else 1 / 90, rel=0.01)
+        assert (kept["host"], kept["program"]) == (HOST.id, PROGRAM.sha256[:12])
+        assert (kept["n"], kept["measured_at"]) == (4, "2026-11-20T10:00:00+00:00")
+
+
+def test_the_mark_is_in_every_view(bench: Bench) -> None:
+    bench.begin(bench.known(LOW_AT_8))
+    with RunFolder.open(bench.path) as folder:
+        built = report.build(folder)
+        document = report.as_json(built)
+        cells = export.rows_of(folder, "cells")
+        runs = export.rows_of(folder, "runs")
+    for cell in document["cells"]:
+        near = cell["factors"]["load.connections"] == 8
+        assert ("client-limited" in cell["warnings"]) == near
+        assert cell["client_ceiling_share"] == pytest.approx(0.8 if near else 1 / 90, rel=0.01)
+    text = io.StringIO()
+    terminal.render(built, Console(file=text, width=80), full=True)
+    said = " ".join(text.getvalue().split())
+    assert "client-limited (4 of 8 runs): 8,000 queries a second are 80% of the 10,000" in said
+    assert "Each run was compared with what the same client reaches here" in said
+    page = html.render(built, {chart.id: "" for chart in html.all_charts(built)})
+    assert "<strong>client-limited</strong> (4 of 8 runs)" in page
+    assert "Share of what the client reaches" in page
+    written = io.StringIO()
+    export.write_csv(cells, written)
+    rows = list(csv.DictReader(io.StringIO(written.getvalue())))
+    assert {row["load.connections"] for row in rows if "client-limited" in row["warnings"]} == {"8"}
+    assert all(row["client_ceiling_share"] for row in runs.rows)
+
+
+def test_a_run_without_a_calibration_is_not_compared_and_says_so(bench: Bench) -> None:
+    bench.begin(bench.known(None))
+    assert all("calibration" not in record.probes for record in bench.records())
+    assert all("client-limited" not in codes(record) for record in bench.records())
+    with RunFolder.open(bench.path) as folder:
+        built = report.build(folder)
+    assert any("`contend calibrate`" in line for line in built.method)
+    assert built.panels[0].metric("client_ceiling_share") is None
+
+
+def test_a_ceiling_of_other_connections_is_not_used(bench: Bench) -> None:
+    bench.begin(bench.known(Calibration(HOST, PROGRAM).with_more([ceiling(1)])))
+    compared = {r.cell["load.connections"] for r in bench.records() if "calibration" in r.probes}
+    assert compared == {1}
+
+
+def test_what_a_run_was_compared_with_stays_when_the_host_is_calibrated_anew(bench: Bench) -> None:
+    made: list[object] = []
+
+    def broken_off(plan: dict[str, object]) -> dict[str, object]:
+        made.append(plan)
+        if len(made) == 4:
+            raise KeyboardInterrupt
+        return done_of(plan)
+
+    with pytest.raises(session.Interrupted):
+        bench.begin(bench.known(LOW_AT_8), FakeLoad(broken_off))
+    before = bench.records()
+    high = Calibration(HOST, PROGRAM).with_more([ceiling(1, qps=1e6), ceiling(8, qps=1e6)])
+    resume(bench.path, bench.means(bench.known(high)), bench.heard.append)
+    after = bench.records()
+    assert after[:3] == before
+    assert {record.probes["calibration"]["qps"] for record in after[3:]} == {1e6}
+    assert [len(asked) for asked in bench.asked] == [8, 5]
+
+
+class TestCalibrating:
+    """The real thing over a program that plays contend-load."""
+
+    def calibrate(self, bench: Bench, program: Path) -> Calibrate:
+        cache = bench.path.parent / "cache"
+        return calibrating(program, cache=cache, transport="socket", listen=bench.heard.append)
+
+    def test_what_is_missing_is_measured_before_the_runs_begin(self, bench: Bench) -> None:
+        program = scripted_program(bench.path.parent)
+        bench.begin(self.calibrate(bench, program))
+        steps = [event for event in bench.heard if isinstance(event, Progress)]
+        assert (steps[-1].done, steps[-1].unit) == (steps[-1].total, "rounds")
+        assert isinstance(bench.heard[bench.heard.index(steps[-1]) + 1], Began)
+        assert all("calibration" in record.probes for record in bench.records())
+        assert len(stored(program, bench.path.parent / "cache").ceilings) == 2
+
+    def test_a_second_run_measures_nothing(self, bench: Bench) -> None:
+        program = scripted_program(bench.path.parent)
+        bench.begin(self.calibrate(bench, program))
+        bench.heard.clear()
+        bench.path = bench.path.with_name("again")
+        bench.begin(self.calibrate(bench, program))
+        assert isinstance(bench.heard[0], Began)
+        assert all("calibration" in record.probes for record in bench.records())
+
+    def test_a_file_of_a_newer_contend_costs_the_comparison_alone(self, bench: Bench) -> None:
+        program = scripted_program(bench.path.parent)
+        path = path_of(bench.path.parent / "cache", this_host(), this_program(program))
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"format": 2}))
+        bench.begin(self.calibrate(bench, program))
+        (notice,) = bench.notices()
+        assert "this host is not calibrated" in notice
+        assert "has format 2" in notice
+        assert "`contend calibrate`" in notice
+        assert len(bench.records()) == 8
+
+    def test_a_null_server_that_fails_costs_the_comparison_alone(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("NULL_SERVER_REFUSES", "1")
+        bench.begin(self.calibrate(bench, scripted_program(bench.path.parent)))
+        assert "the null server did not start" in bench.notices()[-1]
+        assert len(bench.records()) == 8
+
+    def test_a_program_that_is_none_is_told_in_words(self, bench: Bench) -> None:
+        program = bench.path.parent / "contend-load"
+        program.write_text("#!/bin/false\n")
+        program.chmod(0o755)
+        bench.begin(self.calibrate(bench, program))
+        assert "does not tell its version" in bench.notices()[-1]
