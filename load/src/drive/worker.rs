@@ -164,6 +164,8 @@ impl<E: Engine> Worker<E> {
             self.begin_setups();
             let due_ns = self
                 .next_edge_ns
+                .min(self.next_sweep_ns)
+                .min(self.pace_wake_ns())
                 .min(self.timers.next_ns().unwrap_or(u64::MAX));
             let timeout = (due_ns != u64::MAX).then(|| match due_ns.saturating_sub(self.now_ns) {
                 short if short < WAIT_NS_MIN => 0,
@@ -178,10 +180,14 @@ impl<E: Engine> Worker<E> {
                     return;
                 }
             };
+            let waited_ns = self.now_ns;
             for index in 0..events {
                 self.take_event(index);
             }
-            self.now_ns = clock::now_ns();
+            // Answers have read the clock, each for itself, so the last is as good as now.
+            if self.now_ns == waited_ns {
+                self.now_ns = clock::now_ns();
+            }
             self.cross_edges();
             while let Some((at_ns, seat, alarm)) = self.timers.pop_due(self.now_ns) {
                 self.ring(at_ns, seat, alarm);
