@@ -21,6 +21,8 @@ pub struct Epoll {
     sockets: Vec<Option<Socket>>,
     events: Vec<libc::epoll_event>,
     buffer: Box<[u8]>,
+    /// The kernel has a wait that ends to the nanosecond.
+    waits_exactly: bool,
     /// Bytes that a socket did not take and failures of sends, reported with the next wait.
     failed: VecDeque<(usize, io::Error)>,
     failed_now: Vec<(usize, Option<io::Error>)>,
@@ -67,6 +69,46 @@ impl Epoll {
         Ok(())
     }
 
+    /// Takes events, waiting for the first one so many milliseconds, or for ever (-1).
+    fn take_ready(&mut self, timeout_ms: libc::c_int) -> libc::c_int {
+        // SAFETY: the event buffer outlives the call and its length is given.
+        unsafe {
+            libc::epoll_wait(
+                self.queue.as_raw_fd(),
+                self.events.as_mut_ptr(),
+                self.events.len() as libc::c_int,
+                timeout_ms,
+            )
+        }
+    }
+
+    /// Takes events, waiting for the first one at most so long.
+    fn take_ready_within(&mut self, time: &libc::timespec) -> libc::c_int {
+        if self.waits_exactly {
+            // SAFETY: the event buffer outlives the call and its length is given; the time is
+            // live, and no signals are masked.
+            return unsafe {
+                libc::epoll_pwait2(
+                    self.queue.as_raw_fd(),
+                    self.events.as_mut_ptr(),
+                    self.events.len() as libc::c_int,
+                    time,
+                    std::ptr::null(),
+                )
+            };
+        }
+        let mut queue = libc::pollfd {
+            fd: self.queue.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        // SAFETY: the pointers are to live values, and no signals are masked.
+        match unsafe { libc::ppoll(&raw mut queue, 1, time, std::ptr::null()) } {
+            1 => self.take_ready(0),
+            none_or_failed => none_or_failed,
+        }
+    }
+
     fn connected(&mut self, token: usize) -> io::Result<()> {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return Ok(());
@@ -96,6 +138,7 @@ impl Engine for Epoll {
             sockets: Vec::new(),
             events: vec![libc::epoll_event { events: 0, u64: 0 }; BATCH],
             buffer: vec![0; READ_BYTES_MAX].into_boxed_slice(),
+            waits_exactly: true,
             failed: VecDeque::new(),
             failed_now: Vec::new(),
         };
@@ -165,28 +208,21 @@ impl Engine for Epoll {
             return Ok(self.failed_now.len());
         }
         self.failed_now.clear();
-        let seconds = timeout_ns.map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-        });
-        // SAFETY: the event buffer outlives the call and its length is given; the time is a
-        // live local or null, which means no limit.
-        let found = unsafe {
-            libc::epoll_pwait2(
-                self.queue.as_raw_fd(),
-                self.events.as_mut_ptr(),
-                self.events.len() as libc::c_int,
-                seconds
-                    .as_ref()
-                    .map_or(std::ptr::null(), std::ptr::from_ref),
-                std::ptr::null(),
-            )
+        let found = match timeout_ns {
+            None => self.take_ready(-1),
+            Some(0) => self.take_ready(0),
+            Some(ns) => self.take_ready_within(&timespec(ns)),
         };
         if found >= 0 {
             return Ok(found as usize);
         }
         match io::Error::last_os_error() {
             error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            // Older than Linux 5.11, or a container that does not know the call.
+            error if self.waits_exactly && is_refused(&error) => {
+                self.waits_exactly = false;
+                Ok(0)
+            }
             error => Err(error),
         }
     }
@@ -231,6 +267,18 @@ impl Engine for Epoll {
             Err(error) => (token, Event::Closed(Some(error))),
         }
     }
+}
+
+fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    }
+}
+
+/// The kernel, or a filter in front of it, does not have the call.
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
 }
 
 /// Sends what the socket takes now; 0 where it is full.
