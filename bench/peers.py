@@ -115,10 +115,13 @@ class PeakMemory(threading.Thread):
 class Contend:
     """contend-load by its native workloads."""
 
-    def __init__(self, protocol: str = "prepared", engine: str | None = None) -> None:
+    def __init__(
+        self, protocol: str = "prepared", engine: str | None = None, threads: int | None = None
+    ) -> None:
         self.name = f"contend-load ({protocol})" if engine is None else f"contend-load ({engine})"
         self.protocol = protocol
         self.engine = engine
+        self.threads = threads
 
     def run(self, target: Target, job: Job) -> Sample:
         server: dict[str, object] = {"user": target.user, "database": target.database}
@@ -141,6 +144,8 @@ class Contend:
         }
         if self.engine is not None:
             load["engine"] = self.engine
+        if self.threads is not None:
+            load["threads"] = self.threads
         plan = {
             "version": 1,
             "seed": job.seed,

@@ -1,0 +1,107 @@
+"""Which event loop costs least? contend-load on epoll and on io_uring, beside bare loops.
+
+    python bench/event_loop.py [--rounds 5] [--seconds 2]
+
+The bare loops send the same bytes and only look for the end of the answer: epoll, io_uring with
+one receive armed for good (uring) or one a request (uring-single), and a common async runtime
+with a task a connection. They say what each way of waiting costs when nothing else is done; the
+two rows of contend-load say what is left of the difference in the program itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import sys
+
+from floor import Floor
+from lab import table_server
+from peers import Contend, Job, PeerFailed, Sample
+from rounds import alternate, markdown_table, publish, ratio
+
+CONNECTIONS = (1, 8, 64, 512)
+LOOPS = ("epoll", "uring", "uring-single", "runtime")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--kind", choices=("point_select", "random_points"), default="point_select")
+    parser.add_argument("--connections", type=int, nargs="+", default=CONNECTIONS)
+    parser.add_argument("--transports", nargs="+", choices=("socket", "tcp"), default=("socket",))
+    arguments = parser.parse_args()
+
+    engines = (Contend(engine="epoll", threads=1), Contend(engine="io_uring", threads=1))
+    contestants = {peer.name: peer for peer in (*engines, *(Floor(kind) for kind in LOOPS))}
+    rows = []
+    with table_server(rows=arguments.rows, connections_max=max(arguments.connections)) as server:
+        for transport, connections in itertools.product(
+            arguments.transports, arguments.connections
+        ):
+            target = server.target if transport == "socket" else server.tcp_target
+            job = Job(kind=arguments.kind, connections=connections, seconds=arguments.seconds)
+            print(f"== {transport} {connections}", file=sys.stderr, flush=True)
+
+            def run(peer: object, job: Job = job, target: object = target) -> Sample | None:
+                try:
+                    return peer.run(target, job)  # type: ignore[attr-defined]
+                except PeerFailed as failure:
+                    print(f"lost: {failure}", file=sys.stderr)
+                    return None
+
+            samples = alternate(contestants, run, rounds=arguments.rounds, seed=connections)
+            rows += table_rows(transport, connections, samples)
+        version = server.version
+    publish(
+        "event-loop",
+        "contend-load on epoll and on io_uring, beside bare loops",
+        f"python bench/event_loop.py --rounds {arguments.rounds} --seconds {arguments.seconds:g}",
+        [f"server: {version}, InnoDB, {arguments.rows:,} rows, same host",
+         f"workload: {arguments.kind}, prepared statements; one thread each",
+         "client CPU is the whole process from start to exit, by wait4, over its queries",
+         "ratios are the row's program over contend-load on epoll, 95 % intervals, by round"],
+        markdown_table(
+            ["transport", "connections", "program", "q/s", "client CPU µs/query", "p50 µs",
+             "q/s over ours on epoll", "CPU over ours on epoll"], rows),
+    )  # fmt: skip
+    return 0
+
+
+def table_rows(
+    transport: str, connections: int, samples: dict[str, list[Sample | None]]
+) -> list[list[str]]:
+    """One row a program, with its ratios over contend-load on epoll."""
+    baseline, *_ = samples.values()
+    rows = []
+    for name, runs in samples.items():
+        cells = [transport, str(connections), name]
+        good = [sample for sample in runs if sample]
+        if not good:
+            rows.append([*cells, "missing: every run failed", "", "", "", ""])
+            continue
+        p50 = [s.latency_us_p50 for s in good if s.latency_us_p50 is not None]
+        cells += [
+            f"{statistics.mean(s.qps for s in good):,.0f}",
+            f"{statistics.mean(s.client_cpu_us_per_query for s in good):.2f}",
+            f"{statistics.mean(p50):.0f}" if p50 else "not given",
+        ]
+        both = [(a, b) for a, b in zip(runs, baseline, strict=True) if a and b]
+        if runs is baseline or len(both) < 2:
+            cells += ["", ""]
+        else:
+            cells += [
+                ratio([a.qps for a, _ in both], [b.qps for _, b in both]),
+                ratio(
+                    [a.client_cpu_us_per_query for a, _ in both],
+                    [b.client_cpu_us_per_query for _, b in both],
+                ),
+            ]
+        rows.append(cells)
+    return rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())
