@@ -106,7 +106,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
             ..failure::plain(error.to_string())
         },
     )?;
-    let engine = choose(job.engine)?;
+    let engine = choose(job.engine, job.setup.sockets_of(0))?;
     let (sender, reports) = mpsc::channel();
     let told = sender.clone();
     let signals = Signals::listen(move || told.send(Report::Signal).is_ok())
@@ -130,9 +130,9 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     measured
 }
 
-/// The name of the engine to use: io_uring only where a ring can be had.
-fn choose(choice: EngineChoice) -> Result<&'static str, Failure> {
-    let uring = || Uring::new(1, Mailbox::new()?.bell()?);
+/// The name of the engine to use: io_uring only where a ring for so many sockets can be had.
+fn choose(choice: EngineChoice, sockets: usize) -> Result<&'static str, Failure> {
+    let uring = || Uring::new(sockets, Mailbox::new()?.bell()?);
     match choice {
         EngineChoice::Epoll => Ok(Epoll::NAME),
         EngineChoice::Auto => Ok(uring().map_or(Epoll::NAME, |_| Uring::NAME)),
@@ -166,7 +166,10 @@ fn spawn(
 }
 
 fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, reports: Sender<Report>) {
-    let sockets = setup.seats_of(number).count() + setup.idle_seats_of(number).count();
+    // Without this the kernel lets events begin up to 50 µs after they are due.
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let sockets = setup.sockets_of(number);
     let made = mailbox
         .bell()
         .and_then(|bell| E::new(sockets, bell))

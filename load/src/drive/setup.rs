@@ -66,6 +66,11 @@ impl Setup {
             .map(move |i| first + i)
     }
 
+    /// How many connections a worker opens, if each session has one.
+    pub fn sockets_of(&self, worker: u32) -> usize {
+        self.seats_of(worker).count() + self.idle_seats_of(worker).count()
+    }
+
     /// An empty tally of this run.
     pub fn tally(&self) -> Tally {
         let classes = self.workload.classes().len();

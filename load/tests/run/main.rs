@@ -5,6 +5,7 @@ mod ends;
 mod fake;
 mod pacing;
 mod program;
+mod refusals;
 
 use fake::{FakeServer, Script};
 use program::{ENGINES, Folder, PROGRAM, done, failure, lines, plan, run};

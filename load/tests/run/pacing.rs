@@ -43,6 +43,23 @@ fn an_open_loop_counts_from_the_intended_time() {
 }
 
 #[test]
+fn an_event_that_is_due_wakes_an_idle_worker() {
+    for engine in ENGINES {
+        let folder = Folder::new(&format!("wakes-{engine}"));
+        let server = FakeServer::start(&folder.0, Torn(1000));
+        let mut plan = plan(&server.socket, engine);
+        // Between two events nothing else happens: no answer is on its way, no interval ends.
+        plan["load"]["interval_s"] = json!(0);
+        plan["load"]["arrival"] =
+            json!({"kind": "open", "process": "even", "stages": [{"rate": 100}]});
+        let done = done(&run(&plan));
+        let lag = &done["open"]["lag_us"];
+        assert!(lag["count"].as_u64().unwrap() >= 15, "{done}");
+        assert!(lag["p50"].as_f64().unwrap() < 100_000.0, "{done}");
+    }
+}
+
+#[test]
 fn a_rate_that_cannot_be_kept_is_called_overload() {
     let folder = Folder::new("overload");
     let server = FakeServer::start(&folder.0, Slow(Duration::from_millis(10)));

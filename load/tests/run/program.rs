@@ -40,7 +40,12 @@ pub fn plan(socket: &Path, engine: &str) -> Value {
 }
 
 pub fn run(plan: &Value) -> Output {
-    let mut child = Command::new(PROGRAM)
+    run_as(&mut Command::new(PROGRAM), plan)
+}
+
+/// As [`run`], by a command for the program that was prepared in some way.
+pub fn run_as(program: &mut Command, plan: &Value) -> Output {
+    let mut child = program
         .args(["run", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
