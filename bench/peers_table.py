@@ -36,7 +36,7 @@ def main() -> int:
         peer.name: peer
         for peer in (
             *(Contend("prepared"), Contend("text"), Sysbench("auto"), Sysbench("disable")),
-            *(Slap(), Floor("epoll"), Floor("uring-single")),
+            *(Slap(), Floor("epoll"), Floor("uring")),
         )
     }
     rows = []

@@ -1,0 +1,61 @@
+"""The request path of contend-load costs no more instructions than the record says.
+
+Times on a shared machine hide a loss of some percent; instructions do not. Where the figures
+cannot be compared (another compiler, machine or C library made the program) this says so.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+MARGIN = 0.03
+RECORD = json.loads((BENCH / "instructions.json").read_text())
+
+
+def load_bench() -> ModuleType:
+    """`bench/instructions.py`, which no package holds."""
+    spec = importlib.util.spec_from_file_location("instructions", BENCH / "instructions.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def missing(what: str) -> None:
+    """Skip for want of something, or fail where nothing may be missing."""
+    if os.environ.get("CONTEND_TEST_ALL") == "1":
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("case", RECORD["instructions"])
+def test_request_path_costs_what_the_record_says(case: str, load_program: Path) -> None:
+    if shutil.which("valgrind") is None:
+        missing("valgrind is missing: `make test-needs` gets it")
+    if load_program.parent.name == "debug":
+        missing(f"{load_program} is not built for release")
+    bench = load_bench()
+    here = bench.made_by(load_program)
+    if here != RECORD["made_by"]:
+        pytest.skip(f"the record was made by {RECORD['made_by']}, this program by {here}")
+    recorded = RECORD["instructions"][case]
+    found = round(bench.instructions_a_query(load_program, case))
+    print(f"{case}: {found} instructions a query, recorded {recorded}", file=sys.stderr)
+    assert found <= recorded * (1 + MARGIN), (
+        f"{case}: {found} instructions a query, the record says {recorded}; "
+        f'run `python bench/instructions.py --case "{case}"` to see where'
+    )
+    assert found >= recorded * (1 - MARGIN), (
+        f"{case}: {found} instructions a query, the record says {recorded}; "
+        "run `python bench/instructions.py --record` to keep what was won"
+    )
