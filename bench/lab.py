@@ -13,7 +13,7 @@ from pathlib import Path
 from peers import Target
 
 from contend.load import find_program
-from contend.servers import PrivateServer, ServerBinary, debian, find_server
+from contend.servers import PrivateServer, find_server
 
 DATABASE = "contend"
 TABLE = "sbtest1"
@@ -54,11 +54,6 @@ class BenchServer:
             cursor.fetchall()
 
 
-def server_binary(wanted: str | None) -> ServerBinary:
-    """The server that is wanted, else the MariaDB of the machine's own release."""
-    return debian.get("mariadb") if wanted is None else find_server("mariadb", wanted=wanted)
-
-
 @contextlib.contextmanager
 def private_server(
     options: Mapping[str, str | int], *, wanted: str | None = None, tcp: bool = False
@@ -67,7 +62,7 @@ def private_server(
     release unless another is wanted."""
     folder = Path(tempfile.mkdtemp(prefix="contend-bench-"))
     try:
-        with PrivateServer(server_binary(wanted), folder / "server") as server:
+        with PrivateServer(find_server("mariadb", wanted=wanted), folder / "server") as server:
             server.initialise()
             server.start(options, tcp=tcp)
             with server.connect() as connection, connection.cursor() as cursor:

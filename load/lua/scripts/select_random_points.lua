@@ -1,4 +1,5 @@
--- One SELECT of rows by a list of keys of the secondary index.
+-- One SELECT of rows by a list of keys of the secondary index. Each thread draws its keys from a
+-- part of the table of its own.
 
 require("oltp_common")
 
@@ -17,6 +18,8 @@ SELECT id, k, c, pad
     params[place] = stmt:bind_create(sysbench.sql.type.INT)
   end
   stmt:bind_param(unpack(params))
+  part = sysbench.opt.table_size / sysbench.opt.threads
+  first = part * (sysbench.tid % sysbench.opt.threads)
 end
 
 function thread_done()
@@ -27,9 +30,8 @@ end
 local default = sysbench.rand.default
 
 function event()
-  local rows = sysbench.opt.table_size
   for place = 1, #params do
-    params[place]:set(default(1, rows))
+    params[place]:set(default(first, first + part))
   end
   stmt:execute()
 end

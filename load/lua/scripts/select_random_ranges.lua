@@ -1,4 +1,5 @@
--- One SELECT that counts the rows of several ranges of the secondary index.
+-- One SELECT that counts the rows of several ranges of the secondary index. Each thread draws its
+-- ranges from a part of the table of its own.
 
 require("oltp_common")
 
@@ -18,6 +19,8 @@ SELECT count(k)
     params[place] = stmt:bind_create(sysbench.sql.type.INT)
   end
   stmt:bind_param(unpack(params))
+  part = sysbench.opt.table_size / sysbench.opt.threads
+  first = part * (sysbench.tid % sysbench.opt.threads)
 end
 
 function thread_done()
@@ -28,11 +31,11 @@ end
 local default = sysbench.rand.default
 
 function event()
-  local rows, delta = sysbench.opt.table_size, sysbench.opt.delta
+  local delta = sysbench.opt.delta
   for place = 1, #params, 2 do
-    local first = default(1, rows)
-    params[place]:set(first)
-    params[place + 1]:set(first + delta)
+    local from = default(first, first + part)
+    params[place]:set(from)
+    params[place + 1]:set(from + delta)
   end
   stmt:execute()
 end
