@@ -32,7 +32,8 @@ def server(mariadb_binary: ServerBinary, shared_server: Factory) -> Iterator[Pri
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE DATABASE sbtest")
         cursor.execute(
-            "CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY, k INT, c CHAR(1), pad CHAR(1), KEY(k))"
+            "CREATE TABLE sbtest.sbtest1"
+            " (id INT PRIMARY KEY, k INT, c CHAR(1), pad CHAR(1), KEY(k))"
         )
     yield server
 
