@@ -6,12 +6,21 @@ session, so that nothing of a test stays and the tests share what is loaded.
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 from run_lab import Lab
 
 from contend.servers import ServerBinary, default_cache
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_heard() -> None:
+    """A shell that starts a command in the background has it ignore Ctrl-C, and all its children
+    with it; what the tests start is to hear it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
