@@ -233,9 +233,7 @@ end
 
 -- Functions that scripts declare and that return at once. A script that declares others, or
 -- loads C libraries, gets a thread of the operating system for each of its own.
-local AT_ONCE = {}
-for name in
-  ([[
+local AT_ONCE = [[
   printf puts putchar fprintf sprintf snprintf fflush write
   gettimeofday clock_gettime clock time times gmtime gmtime_r localtime localtime_r mktime strftime difftime
   strlen strcmp strncmp strcpy strncpy strcat strstr strchr strdup strtol strtoul strtoll strtoull strtod
@@ -244,9 +242,19 @@ for name in
   rand srand random srandom drand48 srand48 lrand48 erand48
   getpid getppid gettid getuid getenv setenv unsetenv syscall pthread_self sched_getcpu sysconf
   abs labs floor ceil sqrt pow exp log log2 log10 sin cos fmod round signal getrusage
-]]):gmatch("%S+")
-do
-  AT_ONCE[name] = true
+]]
+
+-- Made when it is first asked for: most scripts declare nothing.
+local at_once
+
+local function returns_at_once(name)
+  if not at_once then
+    at_once = {}
+    for known in AT_ONCE:gmatch("%S+") do
+      at_once[known] = true
+    end
+  end
+  return at_once[name]
 end
 
 local declare = ffi.cdef
@@ -264,7 +272,7 @@ function ffi.cdef(text, ...)
   end
   declared[text] = true
   for name in text:gsub("/%*.-%*/", ""):gsub("//[^\n]*", ""):gmatch("([%a_][%w_]*)%s*%(") do
-    if not AT_ONCE[name] and symbols[name] == nil and not name:find("^__") then
+    if not returns_at_once(name) and symbols[name] == nil and not name:find("^__") then
       host.note_blocking(name)
     end
   end

@@ -6,6 +6,23 @@ local host = ...
 
 ffi = require("ffi")
 
+jit.opt.start("hotloop=" .. host.hot_loop)
+
+-- --luajit-cmd of the development version.
+do
+  local command = host.luajit_command
+  local options = command:match("^opt=(.*)")
+  if options then
+    for option in options:gmatch("[^,]+") do
+      jit.opt.start(option)
+    end
+  elseif command == "on" or command == "off" or command == "flush" then
+    jit[command]()
+  elseif command ~= "" then
+    error(("--luajit-cmd=%s: on, off, flush or opt=... is due"):format(command), 0)
+  end
+end
+
 -- The type that scripts name in declarations of their own, and the functions that need no host.
 ffi.cdef([[
 typedef enum {

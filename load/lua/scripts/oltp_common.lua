@@ -60,11 +60,6 @@ end
 
 function cmd_prepare()
   local driver, connection = connected()
-  if sysbench.opt.threads > 1 and sysbench.fill then
-    -- All threads work on each table, so one large table takes no longer than many small ones.
-    sysbench.fill.tables(driver, connection, create_table)
-    return
-  end
   for_own_tables(function(number)
     create_table(driver, connection, number)
   end)
@@ -137,8 +132,26 @@ local function insert_rows(connection, name)
   connection:bulk_insert_done()
 end
 
+-- Fills a table in the way that suits server and engine. Threads without a table of their own
+-- give their sessions to those that have one.
+local function fill_table(connection, name, number)
+  local options = sysbench.opt
+  return sysbench.fill
+    and options.mysql_storage_engine:find("^[%w_]+$")
+    and sysbench.fill(connection, {
+      table = name,
+      number = number,
+      engine = options.mysql_storage_engine,
+      options = options.create_table_options or "",
+      rows = options.table_size,
+      sessions = math.max(1, math.floor(options.threads / options.tables)),
+    })
+end
+
 function create_table(driver, connection, number)
   local name = "sbtest" .. number
+  -- Loaded in bulk, an index costs less than one that is made when the rows are there.
+  local index_first = sysbench.fill and sysbench.opt.table_size > 0 and sysbench.opt.create_secondary
   print(("Creating table '%s'..."):format(name))
   -- Ids beyond 31 bits need a wider column; nobody's table changes by it before that.
   local id_type = sysbench.opt.table_size > 2147483647 and "BIGINT" or "INTEGER"
@@ -148,25 +161,28 @@ CREATE TABLE %s(
   k %s DEFAULT '0' NOT NULL,
   c CHAR(120) DEFAULT '' NOT NULL,
   pad CHAR(60) DEFAULT '' NOT NULL,
-  %s (id)
+  %s (id)%s
 ) /*! ENGINE = %s */ %s]]):format(
     name,
     id_type,
     sysbench.opt.auto_inc and " AUTO_INCREMENT" or "",
     id_type,
     sysbench.opt.secondary and "KEY xid" or "PRIMARY KEY",
+    index_first and (",\n  KEY k_%d (k)"):format(number) or "",
     sysbench.opt.mysql_storage_engine,
     sysbench.opt.create_table_options or ""
   ))
   if sysbench.opt.table_size > 0 then
     print(("Inserting %.0f records into '%s'"):format(sysbench.opt.table_size, name))
-    if not (sysbench.fill and sysbench.fill.table(connection, name)) then
+    if not fill_table(connection, name, number) then
       insert_rows(connection, name)
     end
   end
   if sysbench.opt.create_secondary then
     print(("Creating a secondary index on '%s'..."):format(name))
-    connection:query(("CREATE INDEX k_%d ON %s(k)"):format(number, name))
+    if not index_first then
+      connection:query(("CREATE INDEX k_%d ON %s(k)"):format(number, name))
+    end
   end
 end
 

@@ -10,5 +10,5 @@ pub mod rows;
 pub mod table;
 
 pub use recipe::{Recipe, Source};
-pub use rows::{KeyColumn, Rows};
+pub use rows::{Form, KeyColumn, Rows};
 pub use table::{BadTable, Engine, Sbtest10, Schema, Table};

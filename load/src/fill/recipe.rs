@@ -34,6 +34,8 @@ pub struct Recipe {
     /// As the settings, but without these the load cannot work.
     pub requirements: Vec<String>,
     pub create: String,
+    /// Sent before the rows where the table was made by another statement than `create`.
+    pub before_rows: Vec<String>,
     /// Sent after the rows.
     pub finish: Vec<String>,
     table: String,
@@ -53,6 +55,7 @@ impl Recipe {
         ];
         let mut requirements = Vec::new();
         let mut options = Vec::new();
+        let mut before_rows = Vec::new();
         let mut finish = Vec::new();
         let sort_bytes = rows.saturating_mul(SORT_BYTES_PER_ROW).min(SORT_BYTES_MAX);
         let sorts = match table.engine() {
@@ -67,6 +70,7 @@ impl Recipe {
             Engine::InnoDb => {
                 if !table.options_name("STATS_AUTO_RECALC") {
                     options.push("STATS_AUTO_RECALC=0");
+                    before_rows.push(format!("ALTER TABLE {name} STATS_AUTO_RECALC=0"));
                     finish.push(format!("ALTER TABLE {name} STATS_AUTO_RECALC=DEFAULT"));
                 }
                 finish.push(format!("ANALYZE TABLE {name}"));
@@ -86,6 +90,7 @@ impl Recipe {
             settings,
             requirements,
             create: table.create(&options),
+            before_rows,
             finish,
             table: table.name().to_owned(),
             keys_are_sorted_or_not: sorts,
@@ -104,6 +109,11 @@ impl Recipe {
              FIELDS TERMINATED BY '\\t' ESCAPED BY '' LINES TERMINATED BY '\\n' (id, k, c, pad)",
             quote(&self.table)
         )
+    }
+
+    /// The head of a statement that takes rows as a list of items.
+    pub fn insert(&self) -> String {
+        format!("INSERT INTO {} (id, k, c, pad) VALUES ", quote(&self.table))
     }
 }
 

@@ -10,12 +10,25 @@ use crate::plan::Distribution;
 use crate::random::{Sampler, Shape, Stream};
 use std::ops::Range;
 
+/// How a row is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One line of the server's load format.
+    Line,
+    /// One item in the list of an INSERT, a comma in front.
+    Item,
+}
+
 const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
 /// `c`, a tab, `pad`, a newline: each group is followed by exactly one byte.
 const TEXT_BYTES: usize = (C_GROUPS + PAD_GROUPS) * (GROUP_DIGITS + 1);
-/// The longest row: two numbers of twenty digits, each with its tab.
-pub const ROW_BYTES_MAX: usize = TEXT_BYTES + 42;
+/// Without the byte behind its last group.
+const C_BYTES: usize = C_GROUPS * (GROUP_DIGITS + 1) - 1;
+/// The longest line: two numbers of twenty digits, each with its tab.
+const LINE_BYTES_MAX: usize = TEXT_BYTES + 42;
+/// The longest item: its texts in quotes, three commas and the parentheses.
+const ITEM_BYTES_MAX: usize = TEXT_BYTES - 2 + 4 + 40 + 4 + 2;
 
 /// How the indexed column `k` is filled.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,27 +50,65 @@ pub struct Rows {
 impl Rows {
     /// `count` rows, numbered from 1.
     pub fn new(seed: u64, count: u64, key: &KeyColumn) -> Self {
-        let key = match key {
-            KeyColumn::RowNumber => None,
-            KeyColumn::Random(distribution) => {
-                Some(Sampler::new(Shape::new(distribution), 1, count.max(1)))
-            }
-        };
-        Self { seed, count, key }
+        match key {
+            KeyColumn::RowNumber => Self {
+                seed,
+                count,
+                key: None,
+            },
+            KeyColumn::Random(distribution) => Self::drawn(seed, count, Shape::new(distribution)),
+        }
+    }
+
+    /// As [`Self::new`], `k` drawn by a shape.
+    pub fn drawn(seed: u64, count: u64, shape: Shape) -> Self {
+        Self {
+            seed,
+            count,
+            key: Some(Sampler::new(shape, 1, count.max(1))),
+        }
     }
 
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Where a part that begins with row `first` ends, so that it has at most `bytes` bytes, but
-    /// at least one row.
-    pub fn end_of_part(&self, first: u64, bytes: usize) -> u64 {
-        let rows = (bytes / ROW_BYTES_MAX).max(1) as u64;
-        first.saturating_add(rows).min(self.count.saturating_add(1))
+    /// The numbers of all rows.
+    pub fn numbers(&self) -> Range<u64> {
+        1..self.count.saturating_add(1)
     }
 
-    /// Appends the rows of a range of numbers; returns the sum of their checksums.
+    /// The numbers of all rows, cut into so many ranges that follow one another.
+    pub fn ranges(&self, count: usize) -> Vec<Range<u64>> {
+        let pieces = u128::try_from(count).unwrap_or(1).max(1);
+        let cut = |piece: u128| 1 + (u128::from(self.count) * piece / pieces) as u64;
+        (0..pieces)
+            .map(|piece| cut(piece)..cut(piece + 1))
+            .collect()
+    }
+
+    /// How many rows of this form fit into so many bytes; at least one.
+    pub fn rows_within(form: Form, bytes: usize) -> u64 {
+        let longest = match form {
+            Form::Line => LINE_BYTES_MAX,
+            Form::Item => ITEM_BYTES_MAX,
+        };
+        (bytes / longest).max(1) as u64
+    }
+
+    /// Appends the rows of a range of numbers; returns the sum of their checksums, which only
+    /// lines have.
+    pub fn append_as(&self, form: Form, out: &mut Vec<u8>, numbers: Range<u64>) -> u64 {
+        match form {
+            Form::Line => self.append(out, numbers),
+            Form::Item => {
+                numbers.for_each(|number| self.append_item(out, number));
+                0
+            }
+        }
+    }
+
+    /// Appends the lines of a range of numbers; returns the sum of their checksums.
     pub fn append(&self, out: &mut Vec<u8>, numbers: Range<u64>) -> u64 {
         let mut sum = 0u64;
         for number in numbers {
@@ -70,6 +121,33 @@ impl Rows {
 
     #[inline]
     fn append_row(&self, out: &mut Vec<u8>, number: u64) {
+        let (mut text, key) = self.draw(number);
+        text[C_BYTES] = b'\t';
+        text[TEXT_BYTES - 1] = b'\n';
+        append_number(out, number);
+        out.push(b'\t');
+        append_number(out, key);
+        out.push(b'\t');
+        out.extend_from_slice(&text);
+    }
+
+    fn append_item(&self, out: &mut Vec<u8>, number: u64) {
+        let (text, key) = self.draw(number);
+        let (c, pad) = text.split_at(C_BYTES);
+        out.extend_from_slice(b",(");
+        append_number(out, number);
+        out.push(b',');
+        append_number(out, key);
+        out.extend_from_slice(b",'");
+        out.extend_from_slice(c);
+        out.extend_from_slice(b"','");
+        out.extend_from_slice(pad.get(1..TEXT_BYTES - C_BYTES - 1).unwrap_or_default());
+        out.extend_from_slice(b"')");
+    }
+
+    /// The texts of a row, `-` behind each group, and its `k`.
+    #[inline]
+    fn draw(&self, number: u64) -> ([u8; TEXT_BYTES], u64) {
         let mut stream = Stream::for_cycle(self.seed, number);
         let mut text = [b'-'; TEXT_BYTES];
         for place in text.chunks_exact_mut(GROUP_DIGITS + 1) {
@@ -77,18 +155,12 @@ impl Rows {
                 *digits = group(stream.next_u64());
             }
         }
-        text[C_GROUPS * (GROUP_DIGITS + 1) - 1] = b'\t';
-        text[TEXT_BYTES - 1] = b'\n';
         // Drawn last, so that the texts of a seed are the same whatever `k` is.
         let key = match &self.key {
             None => number,
             Some(sampler) => sampler.draw(&mut stream),
         };
-        append_number(out, number);
-        out.push(b'\t');
-        append_number(out, key);
-        out.push(b'\t');
-        out.extend_from_slice(&text);
+        (text, key)
     }
 }
 
@@ -163,8 +235,41 @@ mod tests {
     #[test]
     fn the_longest_row_is_as_stated() {
         let mut out = Vec::new();
-        Rows::new(1, u64::MAX, &KeyColumn::RowNumber).append(&mut out, u64::MAX - 1..u64::MAX);
-        assert_eq!(out.len(), ROW_BYTES_MAX);
+        let rows = Rows::new(1, u64::MAX, &KeyColumn::RowNumber);
+        rows.append(&mut out, u64::MAX - 1..u64::MAX);
+        assert_eq!(out.len(), LINE_BYTES_MAX);
+        out.clear();
+        rows.append_as(Form::Item, &mut out, u64::MAX - 1..u64::MAX);
+        assert_eq!(out.len(), ITEM_BYTES_MAX);
+    }
+
+    #[test]
+    fn an_item_holds_what_the_line_holds() {
+        let rows = Rows::new(4, 20, &random());
+        let lines = text(&rows, 1..21);
+        let mut items = Vec::new();
+        rows.append_as(Form::Item, &mut items, 1..21);
+        let wanted: String = lines
+            .lines()
+            .map(|line| {
+                let fields: Vec<&str> = line.split('\t').collect();
+                format!(
+                    ",({},{},'{}','{}')",
+                    fields[0], fields[1], fields[2], fields[3]
+                )
+            })
+            .collect();
+        assert_eq!(String::from_utf8(items).unwrap(), wanted);
+    }
+
+    #[test]
+    fn ranges_follow_one_another_and_miss_nothing() {
+        for (count, pieces) in [(10, 3), (1, 4), (0, 2), (u64::MAX - 1, 7)] {
+            let ranges = Rows::new(1, count, &random()).ranges(pieces);
+            assert_eq!(ranges.len(), pieces);
+            assert_eq!((ranges[0].start, ranges[pieces - 1].end), (1, count + 1));
+            assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+        }
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 //! their own that is left while they wait ([`super::fiber`]); elsewhere (the `prepare` of one
 //! thread, report hooks, threads of the operating system) the call blocks for good.
 
+use crate::random::Shape;
 use crate::wire::{Capabilities, Prepared, ServerError, Summary};
 use crate::workload::{Link, Reply};
 use std::time::{Duration, Instant};
@@ -45,6 +46,32 @@ pub trait Ground {
 
     /// The thread's setup is done: it waits here until all are.
     fn ready(&mut self);
+
+    /// Fills a table that was just made with rows of the OLTP scripts, over connections of its
+    /// own. None where this ground has no way to.
+    ///
+    /// # Errors
+    /// Words for why the rows did not get there.
+    fn fill(&mut self, _endpoint: usize, _order: &TableRows) -> Option<Result<(), String>> {
+        None
+    }
+}
+
+/// Rows for a table of the OLTP scripts that is empty.
+#[derive(Clone, Debug)]
+pub struct TableRows {
+    pub table: String,
+    /// Of the tables of one seed, which: they differ.
+    pub number: u32,
+    pub engine: String,
+    /// What stands behind the engine in the statement that made the table.
+    pub options: String,
+    pub rows: u64,
+    pub seed: u64,
+    /// How `k` is drawn.
+    pub shape: Shape,
+    /// Sessions that may fill it at the same time.
+    pub sessions: usize,
 }
 
 /// A connection that stands.

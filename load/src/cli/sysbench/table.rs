@@ -151,7 +151,7 @@ pub const GENERAL: Group = Group {
             Str,
             None,
             Only1_1,
-            "command for LuaJIT: off, on",
+            "command for LuaJIT: off, on, flush, opt=...",
         ),
         known("tx-rate", Int, Some("0"), Only1_0, "old name of --rate"),
         known(

@@ -3,7 +3,8 @@
 //! A few buffers go round: full ones to the sender, empty ones back. Their number bounds the
 //! memory, and is what the generator may be ahead.
 
-use crate::fill::Rows;
+use crate::fill::{Form, Rows};
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
@@ -27,12 +28,14 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Starts to make the rows. The thread ends with the last row, or when the parts are dropped.
+    /// Starts to make the rows of a range of numbers. The thread ends with the last row, or when the parts are dropped.
     ///
     /// # Errors
     /// No thread can be had.
     pub fn begin<'scope>(
         rows: &'scope Rows,
+        form: Form,
+        numbers: Range<u64>,
         scope: &'scope Scope<'scope, '_>,
     ) -> std::io::Result<Self> {
         let (full_in, full) = sync_channel(PARTS);
@@ -43,7 +46,9 @@ impl Parts {
         }
         std::thread::Builder::new()
             .name("rows".to_owned())
-            .spawn_scoped(scope, move || generate(rows, &full_in, &empty_out))?;
+            .spawn_scoped(scope, move || {
+                generate(rows, form, numbers, &full_in, &empty_out)
+            })?;
         Ok(Self { full, empty })
     }
 
@@ -59,15 +64,22 @@ impl Parts {
     }
 }
 
-fn generate(rows: &Rows, full: &SyncSender<Part>, empty: &Receiver<Vec<u8>>) {
-    let mut first = 1;
-    while first <= rows.count() {
+fn generate(
+    rows: &Rows,
+    form: Form,
+    numbers: Range<u64>,
+    full: &SyncSender<Part>,
+    empty: &Receiver<Vec<u8>>,
+) {
+    let step = Rows::rows_within(form, PART_BYTES);
+    let mut first = numbers.start;
+    while first < numbers.end {
         let Ok(mut text) = empty.recv() else {
             return;
         };
         text.clear();
-        let end = rows.end_of_part(first, PART_BYTES);
-        let checksum = rows.append(&mut text, first..end);
+        let end = first.saturating_add(step).min(numbers.end);
+        let checksum = rows.append_as(form, &mut text, first..end);
         let part = Part {
             text,
             rows: end - first,
@@ -93,7 +105,7 @@ mod tests {
         let whole_sum = rows.append(&mut whole, 1..10_001);
         let (mut joined, mut sum, mut count, mut parts_seen) = (Vec::new(), 0u64, 0, 0);
         std::thread::scope(|scope| {
-            let mut parts = Parts::begin(&rows, scope).unwrap();
+            let mut parts = Parts::begin(&rows, Form::Line, rows.numbers(), scope).unwrap();
             while let Some(part) = parts.next_part() {
                 joined.extend_from_slice(&part.text);
                 sum = sum.wrapping_add(part.checksum);
@@ -112,7 +124,7 @@ mod tests {
     fn who_stops_early_is_not_waited_for() {
         let rows = Rows::new(5, u64::MAX, &KeyColumn::RowNumber);
         std::thread::scope(|scope| {
-            let mut parts = Parts::begin(&rows, scope).unwrap();
+            let mut parts = Parts::begin(&rows, Form::Line, rows.numbers(), scope).unwrap();
             assert!(parts.next_part().is_some());
         });
     }
@@ -121,7 +133,12 @@ mod tests {
     fn an_empty_table_has_no_parts() {
         let rows = Rows::new(5, 0, &KeyColumn::RowNumber);
         std::thread::scope(|scope| {
-            assert!(Parts::begin(&rows, scope).unwrap().next_part().is_none());
+            assert!(
+                Parts::begin(&rows, Form::Line, rows.numbers(), scope)
+                    .unwrap()
+                    .next_part()
+                    .is_none()
+            );
         });
     }
 }

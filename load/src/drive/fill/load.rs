@@ -6,11 +6,12 @@ use super::watch::{Phase, Watch};
 use crate::drive::blocking::{Connection, PATIENCE_ASKED_EVERY};
 use crate::drive::failure;
 use crate::drive::wait::any_ready;
-use crate::fill::{Recipe, Rows, Source};
+use crate::fill::{Form, Recipe, Rows, Source};
 use crate::outcome::Failure;
 use crate::wire::Summary;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -50,17 +51,24 @@ pub fn load(
     {
         return Ok((summary, Transport::Pipe));
     }
-    over_connection(connection, recipe, rows, watch).map(|summary| (summary, Transport::Local))
+    over_connection(connection, recipe, rows, rows.numbers(), watch)
+        .map(|summary| (summary, Transport::Local))
 }
 
-fn over_connection(
+/// Sends the rows of a range of numbers as a local file.
+///
+/// # Errors
+/// As [`load`].
+pub fn over_connection(
     connection: &mut Connection,
     recipe: &Recipe,
     rows: &Rows,
+    numbers: Range<u64>,
     watch: &Watch<'_>,
 ) -> Result<Summary, Failure> {
     std::thread::scope(|scope| {
-        let mut parts = Parts::begin(rows, scope).map_err(|error| no_thread(&error))?;
+        let mut parts =
+            Parts::begin(rows, Form::Line, numbers, scope).map_err(|error| no_thread(&error))?;
         connection.load_local(
             &recipe.load(Source::Local),
             &mut |packet| {
@@ -108,7 +116,8 @@ fn through_pipe(
         };
     };
     std::thread::scope(|scope| {
-        let mut parts = Parts::begin(rows, scope).map_err(|error| no_thread(&error))?;
+        let mut parts = Parts::begin(rows, Form::Line, rows.numbers(), scope)
+            .map_err(|error| no_thread(&error))?;
         while let Some(part) = parts.next_part() {
             watch.go_on()?;
             if !write(&out, &part.text, connection, watch)? {
@@ -186,6 +195,7 @@ fn write(
     Ok(true)
 }
 
-fn no_thread(error: &std::io::Error) -> Failure {
+/// No thread can be had that makes rows.
+pub fn no_thread(error: &std::io::Error) -> Failure {
     failure::plain(format!("starting the thread that makes rows: {error}"))
 }

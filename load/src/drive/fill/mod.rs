@@ -6,11 +6,13 @@
 mod disk;
 mod generator;
 mod load;
+mod made;
 mod pipe;
 mod tables;
 mod watch;
 
 pub use load::Transport;
+pub use made::{Made, fill_made};
 pub use tables::fill_tables;
 pub use watch::{Phase, Progress};
 

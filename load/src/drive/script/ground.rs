@@ -5,7 +5,7 @@ use super::gate::Gate;
 use crate::drive::failure::{CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error};
 use crate::drive::link::{Heard, Link};
 use crate::drive::wait::any_ready;
-use crate::lua::ground::{Answered, Connected, Ground, Turn};
+use crate::lua::ground::{Answered, Connected, Ground, TableRows, Turn};
 use crate::lua::run::Run;
 use crate::wire::{Capabilities, Login, ServerError, WireError};
 use crate::workload::{self, Class, Reply, Request};
@@ -332,5 +332,9 @@ impl Ground for BlockingGround {
             gate.pass();
             self.deadline = gate.deadline();
         }
+    }
+
+    fn fill(&mut self, endpoint: usize, order: &TableRows) -> Option<Result<(), String>> {
+        Some(super::fill::fill(&self.servers, endpoint, order))
     }
 }

@@ -2,6 +2,7 @@
 //! the script waits in ways that the host cannot see.
 
 mod fibers;
+mod fill;
 mod gate;
 mod ground;
 mod os_threads;

@@ -2,6 +2,7 @@
 //! with the context, and pushes what came of it.
 
 mod events;
+mod fill;
 mod histogram;
 mod params;
 mod process;
@@ -29,6 +30,7 @@ pub fn push_host(stack: Stack, run: &Run) {
         params::FUNCTIONS,
         histogram::FUNCTIONS,
         process::FUNCTIONS,
+        fill::FUNCTIONS,
     ];
     stack.push_table(0, 96);
     for (name, function) in all.into_iter().flatten() {
@@ -55,12 +57,33 @@ pub fn push_host(stack: Stack, run: &Run) {
         stack.push_bytes(command.as_bytes());
         stack.set_field(c"command");
     }
+    stack.push_number(hot_loop(run.figures.threads.len()).into());
+    stack.set_field(c"hot_loop");
+    stack.push_bytes(run.known.text("luajit_cmd").as_bytes());
+    stack.set_field(c"luajit_command");
+    stack.push_flag(run.script.bundled);
+    stack.set_field(c"bundled");
     stack.push_table(run.arguments.len(), 0);
     for (place, argument) in run.arguments.iter().enumerate() {
         stack.push_bytes(argument.as_bytes());
         stack.set_place(place);
     }
     stack.set_field(c"arguments");
+}
+
+/// LuaJIT's own number of rounds before a loop becomes machine code.
+const HOT_LOOP: u32 = 56;
+/// Up to so many threads it is left alone.
+const HOT_LOOP_THREADS: usize = 32;
+/// The counter has 16 bits.
+const HOT_LOOP_MAX: u32 = 30_000;
+
+/// Rounds before a loop becomes machine code. Every thread compiles for itself, which costs about
+/// as much as a hundred events: where many threads share the events of a run, it has to pay off
+/// for each of them.
+fn hot_loop(threads: usize) -> u32 {
+    let factor = u32::try_from(threads / HOT_LOOP_THREADS).unwrap_or(u32::MAX);
+    HOT_LOOP.saturating_mul(factor.max(1)).min(HOT_LOOP_MAX)
 }
 
 /// Makes `sysbench.opt`: every option with its value.
@@ -120,3 +143,15 @@ fn wrong(stack: Stack, function: &str, wanted: &str) -> Pushed {
 
 /// What a function returns that pushed so many values.
 type Pushed = c_int;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_threads_compile_later_and_few_as_luajit_does() {
+        assert_eq!([1, 32, 63].map(hot_loop), [56; 3]);
+        assert_eq!(hot_loop(512), 56 * 16);
+        assert_eq!(hot_loop(10_000_000), HOT_LOOP_MAX);
+    }
+}

@@ -30,20 +30,18 @@ fn connection_of_result(stack: Stack, cx: &mut Context) -> Option<&mut Connectio
 unsafe extern "C-unwind" fn fetch_row(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
-    let run = std::sync::Arc::clone(&cx.run);
-    let Some(connection) = connection_of_result(stack, cx) else {
-        stack.push_nil();
-        return 1;
-    };
-    if !connection.has_rows() {
+    let has_rows = connection_of_result(stack, cx).map(|connection| connection.has_rows());
+    if has_rows == Some(false) {
         // Values of prepared statements are not kept; sysbench does not give them either.
-        run.log.say(
+        cx.run.log.say(
             Level::Alert,
             "attempt to fetch row from an empty result set",
         );
+    }
+    let (Some(true), Some(connection)) = (has_rows, connection_of_result(stack, cx)) else {
         stack.push_nil();
         return 1;
-    }
+    };
     // Not made large enough beforehand: with room behind it, a NULL would not end the list.
     stack.push_table(0, 0);
     let mut place = 0;

@@ -127,6 +127,11 @@ impl Connection {
             .fatal(&format!("error {}: {}", error.code, error.message));
     }
 
+    /// Which of the run's servers it leads to.
+    pub fn endpoint(&self) -> usize {
+        self.endpoint
+    }
+
     /// Asks a text query; true where it has a result set.
     pub fn query(&mut self, session: &mut Session<'_>, sql: &[u8]) -> Result<bool, Failure> {
         self.begin();

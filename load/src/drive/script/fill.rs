@@ -1,0 +1,48 @@
+//! Tables of the bundled scripts, filled as `contend-load fill` fills them.
+
+use super::Servers;
+use crate::drive::blocking::Target;
+use crate::drive::fill::{Made, fill_made};
+use crate::fill::table::seed_of_table;
+use crate::fill::{Engine, Rows, Sbtest10, Schema, Table};
+use crate::lua::ground::TableRows;
+use crate::wire::Options;
+
+/// Fills a table that a script has just made.
+///
+/// # Errors
+/// Words for why that failed.
+pub fn fill(servers: &Servers, endpoint: usize, order: &TableRows) -> Result<(), String> {
+    let addresses = &servers.addresses;
+    let address = addresses.get(endpoint).or_else(|| addresses.first());
+    let target = Target {
+        address: address.ok_or("no server is named")?.clone(),
+        credentials: servers.credentials.clone(),
+        options: Options {
+            local_infile: true,
+            multi_statements: false,
+            ..servers.options.clone()
+        },
+        connect_timeout: servers.connect_timeout,
+    };
+    let made = Made {
+        table: table_of(order)?,
+        rows: Rows::drawn(
+            seed_of_table(order.seed, order.number),
+            order.rows,
+            order.shape,
+        ),
+        sessions: order.sessions,
+    };
+    fill_made(&target, &made).map_err(|failure| match failure.code {
+        Some(code) => format!("error {code}: {}", failure.message),
+        None => failure.message,
+    })
+}
+
+fn table_of(order: &TableRows) -> Result<Table, String> {
+    let engine = Engine::named(&order.engine).map_err(|error| error.to_string())?;
+    // Its columns and keys are the script's affair: only the load is ours.
+    let schema = Schema::Sbtest10(Sbtest10::default());
+    Table::new(&order.table, schema, engine, &order.options).map_err(|error| error.to_string())
+}

@@ -1,0 +1,41 @@
+//! Rows for the tables of the bundled scripts.
+
+use super::{Entry, Pushed, enter};
+use crate::lua::ground::TableRows;
+use crate::lua::sql::{Connection, Kind};
+use crate::lua::sys::lua_State;
+
+pub const FUNCTIONS: &[Entry] = &[(c"fill", fill)];
+
+/// `fill(connection, table, number, engine, options, rows, sessions)`: true; nil where the rows
+/// have to be inserted one by one; false where it failed, which was said.
+unsafe extern "C-unwind" fn fill(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
+    let (stack, cx) = unsafe { enter(lua) };
+    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let (Some(connection), false) = (connection, cx.run.database.dry_run) else {
+        stack.push_nil();
+        return 1;
+    };
+    let order = TableRows {
+        table: stack.text(2).unwrap_or_default(),
+        number: stack.integer(3) as u32,
+        engine: stack.text(4).unwrap_or_default(),
+        options: stack.text(5).unwrap_or_default(),
+        rows: stack.number(6) as u64,
+        sessions: stack.number(7) as usize,
+        seed: cx.run.draws.seed,
+        shape: cx.run.draws.default,
+    };
+    let endpoint = unsafe { (*connection).endpoint() };
+    match cx.ground.fill(endpoint, &order) {
+        Some(Ok(())) => stack.push_flag(true),
+        Some(Err(words)) => {
+            let words = format!("filling table '{}' failed: {words}", order.table);
+            cx.run.log.fatal(&words);
+            stack.push_flag(false);
+        }
+        None => stack.push_nil(),
+    }
+    1
+}
