@@ -1,14 +1,18 @@
 -- The interface of sysbench 0.4 and 0.5, as 1.0 still offers it: global functions over one
--- connection for each state, which the first call opens.
+-- connection for each state, which the first call opens. Loaded when a script first names one;
+-- returns them all by name.
 
 local host = ...
 
-thread_id = sysbench.tid
-test = host.script_path
-mysql_table_engine = "innodb"
-myisam_max_rows = 1000000
-
-DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = 0, 1, 2
+local names = {
+  thread_id = sysbench.tid,
+  test = host.script_path,
+  mysql_table_engine = "innodb",
+  myisam_max_rows = 1000000,
+  DB_ERROR_NONE = 0,
+  DB_ERROR_RESTART_TRANSACTION = 1,
+  DB_ERROR_FAILED = 2,
+}
 
 local function ranged(draw)
   -- Options of a legacy script are text, so numbers may come as such.
@@ -17,17 +21,17 @@ local function ranged(draw)
   end
 end
 
-sb_rand = ranged(sysbench.rand.default)
-sb_rand_uniform = ranged(sysbench.rand.uniform)
-sb_rand_gaussian = ranged(sysbench.rand.gaussian)
-sb_rand_special = ranged(sysbench.rand.special)
-sb_rand_str = sysbench.rand.string
+names.sb_rand = ranged(sysbench.rand.default)
+names.sb_rand_uniform = ranged(sysbench.rand.uniform)
+names.sb_rand_gaussian = ranged(sysbench.rand.gaussian)
+names.sb_rand_special = ranged(sysbench.rand.special)
+names.sb_rand_str = sysbench.rand.string
 
-function sb_rnd()
+function names.sb_rnd()
   return sysbench.rand.uniform(0, 4294967294)
 end
 
-function sb_rand_uniq(low, high)
+function names.sb_rand_uniq(low, high)
   local number = sysbench.rand.unique()
   if low == nil then
     return number
@@ -37,11 +41,10 @@ function sb_rand_uniq(low, high)
 end
 
 local db = {
-  DB_ERROR_NONE = DB_ERROR_NONE,
-  DB_ERROR_RESTART_TRANSACTION = DB_ERROR_RESTART_TRANSACTION,
-  DB_ERROR_FAILED = DB_ERROR_FAILED,
+  DB_ERROR_NONE = names.DB_ERROR_NONE,
+  DB_ERROR_RESTART_TRANSACTION = names.DB_ERROR_RESTART_TRANSACTION,
+  DB_ERROR_FAILED = names.DB_ERROR_FAILED,
 }
-sysbench.db = db
 
 local session
 
@@ -150,6 +153,9 @@ end
 
 for name, member in pairs(db) do
   if type(member) == "function" then
-    _G["db_" .. name] = member
+    names["db_" .. name] = member
   end
 end
+
+names.db = db
+return names

@@ -1,5 +1,7 @@
 -- Ready-made report hooks. A script chooses one: sysbench.hooks.report_intermediate =
--- sysbench.report_csv. Times in `stat` are seconds, shown ones are milliseconds.
+-- sysbench.report_csv. Loaded when one is first named. Times in `stat` are seconds, shown ones are milliseconds.
+
+local report = {}
 
 local MS = 1000
 
@@ -16,7 +18,7 @@ local function rates(stat)
   }
 end
 
-function sysbench.report_default(stat)
+function report.report_default(stat)
   local rate = rates(stat)
   print(
     ("[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,%u%%): %4.2f err/s %4.2f reconn/s: %4.2f"):format(
@@ -35,7 +37,7 @@ function sysbench.report_default(stat)
   )
 end
 
-function sysbench.report_csv(stat)
+function report.report_csv(stat)
   local rate = rates(stat)
   print(
     ("%.0f,%u,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f"):format(
@@ -56,7 +58,7 @@ end
 -- One array for each state that reports: its first object opens it, the end of the state closes it.
 local array
 
-function sysbench.report_json(stat)
+function report.report_json(stat)
   local rate = rates(stat)
   if array then
     io.write(",\n")
@@ -96,3 +98,5 @@ function sysbench.report_json(stat)
     )
   )
 end
+
+return report

@@ -15,12 +15,16 @@ pub const API: &[(&str, &str)] = &[
     ("rand", include_str!("../../lua/api/rand.lua")),
     ("sql", include_str!("../../lua/api/sql.lua")),
     ("histogram", include_str!("../../lua/api/histogram.lua")),
-    ("report", include_str!("../../lua/api/report.lua")),
-    ("symbols", include_str!("../../lua/api/symbols.lua")),
+    ("ffi", include_str!("../../lua/api/ffi.lua")),
+    ("late", include_str!("../../lua/api/late.lua")),
 ];
 
-/// Loaded after [`API`] where sysbench 1.0 is spoken.
-pub const LEGACY: (&str, &str) = ("legacy", include_str!("../../lua/api/legacy.lua"));
+/// Parts of the interface that are loaded when a script first names something of them.
+const PARTS: &[(&str, &str)] = &[
+    ("report", include_str!("../../lua/api/report.lua")),
+    ("symbols", include_str!("../../lua/api/symbols.lua")),
+    ("legacy", include_str!("../../lua/api/legacy.lua")),
+];
 
 /// The scripts that come with the program, by the name that runs or requires them.
 const BUNDLED: &[(&str, &str)] = &[
@@ -82,6 +86,14 @@ pub fn bundled(name: &str) -> Option<&'static str> {
         .map(|(_, source)| *source)
 }
 
+/// In front of the names of our own chunks.
+const OURS: &str = "=sysbench.";
+
+/// What a file of the interface is called as a chunk.
+pub fn chunk_name_of(file: &str) -> String {
+    format!("{OURS}{file}")
+}
+
 /// Bytecode by chunk name.
 #[derive(Debug, Default)]
 pub struct Chunks {
@@ -105,16 +117,71 @@ impl Chunks {
             if !load(lua, chunk_name, without_shebang(source)) {
                 return false;
             }
-            let mut bytecode: Vec<u8> = Vec::new();
-            if sys::lua_dump(lua, collect, (&raw mut bytecode).cast()) == 0 {
+            let bytecode = if chunk_name.starts_with(OURS) {
+                dump_without_lines(lua)
+            } else {
+                dump(lua)
+            };
+            if let Some(bytecode) = bytecode {
                 self.lock().insert(chunk_name.to_owned(), bytecode.into());
             }
         }
         true
     }
 
+    /// Pushes the function of a part of the interface; or pushes nil, or a message, and returns
+    /// false.
+    ///
+    /// # Safety
+    /// As [`Self::push`].
+    pub unsafe fn push_part(&self, lua: *mut lua_State, name: &str) -> bool {
+        let part = PARTS.iter().find(|(known, _)| *known == name);
+        // SAFETY: as the caller promises.
+        unsafe {
+            match part {
+                Some((name, source)) => self.push(lua, &chunk_name_of(name), source.as_bytes()),
+                None => {
+                    sys::lua_pushnil(lua);
+                    false
+                }
+            }
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<[u8]>>> {
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The bytecode of the function on top of the stack.
+unsafe fn dump(lua: *mut lua_State) -> Option<Vec<u8>> {
+    let mut bytecode: Vec<u8> = Vec::new();
+    // SAFETY: the caller has put a function there, and the vector outlives the call.
+    let failed = unsafe { sys::lua_dump(lua, collect, (&raw mut bytecode).cast()) } != 0;
+    (!failed).then_some(bytecode)
+}
+
+/// The same without the numbers of lines and the names of locals, which no error of ours shows:
+/// errors are blamed on the script.
+unsafe fn dump_without_lines(lua: *mut lua_State) -> Option<Vec<u8>> {
+    // SAFETY: a function is on top of the stack, and the libraries are open. Six values at most
+    // come on top of it, and go again.
+    unsafe {
+        let top = sys::lua_gettop(lua);
+        sys::lua_getfield(lua, sys::LUA_GLOBALSINDEX, c"string".as_ptr());
+        sys::lua_getfield(lua, -1, c"dump".as_ptr());
+        sys::lua_pushvalue(lua, top);
+        sys::lua_pushboolean(lua, 1);
+        let mut bytecode = None;
+        if sys::lua_pcall(lua, 2, 1, 0) == 0 {
+            let mut length = 0;
+            let bytes = sys::lua_tolstring(lua, -1, &raw mut length);
+            if !bytes.is_null() {
+                bytecode = Some(std::slice::from_raw_parts(bytes.cast(), length).to_vec());
+            }
+        }
+        sys::lua_settop(lua, top);
+        bytecode
     }
 }
 

@@ -4,6 +4,7 @@
 use super::figures::ThreadFigures;
 use super::fixed::Fixed;
 use super::ground::Ground;
+use super::heap::Heap;
 use super::histogram::Histogram;
 use super::run::Run;
 use super::sql::{Connection, DriverFace, Session};
@@ -16,6 +17,8 @@ use std::time::Instant;
 /// The host's side of one Lua state. It never moves: Lua's allocator carries its address.
 pub struct Context {
     pub run: Arc<Run>,
+    /// Where the state's memory comes from: its owner frees it when the state is closed.
+    pub heap: *mut Heap,
     pub thread: u32,
     /// Which recorder takes the times of its events.
     pub lane: usize,
@@ -48,6 +51,7 @@ impl Context {
         let stream = Stream::new(run.draws.seed, thread.into());
         Self {
             run,
+            heap: Box::leak(Box::default()),
             thread,
             lane: thread as usize,
             stream,

@@ -15,6 +15,7 @@ pub mod fiber;
 pub mod figures;
 mod fixed;
 pub mod ground;
+mod heap;
 pub mod histogram;
 pub mod log;
 pub mod modules;

@@ -4,7 +4,7 @@ use super::chunks::{self, Chunks};
 use super::context::Context;
 use super::ground::Ground;
 use super::options::{Declared, Kind};
-use super::run::{Compat, Run};
+use super::run::Run;
 use super::stack::Stack;
 use super::sys::{self, lua_State};
 use super::{api, modules};
@@ -47,11 +47,14 @@ impl State {
     pub fn new(run: Arc<Run>, thread: u32, ground: Box<dyn Ground>) -> Result<Self, ScriptError> {
         let context = Box::leak(Box::new(Context::new(run, thread, ground)));
         let context = NonNull::from(context);
-        // SAFETY: the allocator is the C library's, and the context lives as long as the state.
+        // SAFETY: the allocator finds its heap by the context, and both live as long as the state.
         let lua = unsafe { sys::lua_newstate(allocate, context.as_ptr().cast()) };
         let Some(lua) = NonNull::new(lua) else {
-            // SAFETY: it was leaked above, and nothing else knows it.
-            drop(unsafe { Box::from_raw(context.as_ptr()) });
+            // SAFETY: both were leaked when they were made, and nothing else knows them.
+            unsafe {
+                drop(Box::from_raw(context.as_ref().heap));
+                drop(Box::from_raw(context.as_ptr()));
+            }
             return Err(ScriptError("no memory for one more Lua state".to_owned()));
         };
         let state = Self { lua, context };
@@ -60,23 +63,26 @@ impl State {
     }
 
     fn open(&self) -> Result<(), ScriptError> {
-        // SAFETY: the state is alive; loading libraries needs nothing of its stack.
+        // SAFETY: the state is alive; loading libraries needs nothing of its stack. What is loaded
+        // stays, so there is nothing to collect meanwhile.
         unsafe {
+            sys::lua_gc(self.lua.as_ptr(), sys::LUA_GCSTOP, 0);
             sys::luaL_openlibs(self.lua.as_ptr());
         }
         let stack = self.stack();
         let run = self.run();
         api::push_host(stack, &run);
         let host = stack.top();
-        let legacy = (run.compat == Compat::V1_0).then_some(&chunks::LEGACY);
-        for (name, source) in chunks::API.iter().chain(legacy) {
-            self.push_chunk(&run.chunks, &format!("=sysbench.{name}"), source.as_bytes())?;
+        for (name, source) in chunks::API {
+            self.push_chunk(&run.chunks, &chunks::chunk_name_of(name), source.as_bytes())?;
             // SAFETY: `host` is an index of a value that stays on the stack during the loop.
             unsafe { sys::lua_pushvalue(stack.raw(), host) };
             self.call_pushed(1)?;
         }
         stack.pop(1);
         modules::install(stack);
+        // SAFETY: the state is alive.
+        unsafe { sys::lua_gc(self.lua.as_ptr(), sys::LUA_GCRESTART, -1) };
         Ok(())
     }
 
@@ -320,25 +326,24 @@ impl Drop for State {
         unsafe {
             self.context.as_mut().close_connections();
             sys::lua_close(self.lua.as_ptr());
+            drop(Box::from_raw(self.context.as_ref().heap));
             drop(Box::from_raw(self.context.as_ptr()));
         }
     }
 }
 
-/// Lua's memory comes from the C library. Its own allocator maps pieces of 128 KB, which is much
-/// for a thousand small states.
+/// Lua's own allocator maps pieces of 128 KB, which is much for a thousand small states.
 unsafe extern "C" fn allocate(
-    _context: *mut c_void,
+    context: *mut c_void,
     block: *mut c_void,
-    _size_before: usize,
+    size_before: usize,
     size: usize,
 ) -> *mut c_void {
-    // SAFETY: Lua gives null, or a block that came from here.
+    let context: *const Context = context.cast();
+    // SAFETY: the address is that of the state's context, whose heap is set when it is made and
+    // never again, and is used by nobody else. Lua gives null, or a block that came from here.
     unsafe {
-        if size == 0 {
-            libc::free(block);
-            return std::ptr::null_mut();
-        }
-        libc::realloc(block, size)
+        let heap = (&raw const (*context).heap).read();
+        (*heap).change(block.cast(), size_before, size).cast()
     }
 }

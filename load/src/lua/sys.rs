@@ -21,6 +21,10 @@ pub type lua_Writer =
 pub const LUA_REGISTRYINDEX: c_int = -10000;
 pub const LUA_GLOBALSINDEX: c_int = -10002;
 
+/// What [`lua_gc`] is told: to collect nothing, and to go on where as much again has come.
+pub const LUA_GCSTOP: c_int = 0;
+pub const LUA_GCRESTART: c_int = 1;
+
 pub const LUA_TNONE: c_int = -1;
 pub const LUA_TNIL: c_int = 0;
 pub const LUA_TLIGHTUSERDATA: c_int = 2;
@@ -34,6 +38,7 @@ pub const LUA_TCDATA: c_int = 10;
 
 unsafe extern "C-unwind" {
     pub fn lua_newstate(alloc: lua_Alloc, user: *mut c_void) -> *mut lua_State;
+    pub fn lua_gc(L: *mut lua_State, what: c_int, data: c_int) -> c_int;
     pub fn lua_close(L: *mut lua_State);
     pub fn lua_getallocf(L: *mut lua_State, user: *mut *mut c_void) -> lua_Alloc;
     pub fn luaL_openlibs(L: *mut lua_State);

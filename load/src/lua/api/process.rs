@@ -1,7 +1,9 @@
 //! Waiting that is no query: sleep, and commands of the operating system.
 
 use super::{Entry, Pushed, enter};
+use crate::lua::context::Context;
 use crate::lua::log::Level;
+use crate::lua::stack::Stack;
 use crate::lua::sys::lua_State;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
@@ -13,6 +15,7 @@ pub const FUNCTIONS: &[Entry] = &[
     (c"run_command", run_command),
     (c"note_blocking", note_blocking),
     (c"debug", debug),
+    (c"part", part),
 ];
 
 /// Longest sleep; longer ones are as good as for ever.
@@ -78,4 +81,14 @@ unsafe extern "C-unwind" fn debug(lua: *mut lua_State) -> Pushed {
         cx.run.log.say(Level::Debug, &text);
     }
     0
+}
+
+/// `part(name)`: the function of a part of the interface that is loaded late.
+unsafe extern "C-unwind" fn part(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state; only the context's shared part is used.
+    let (stack, run) = unsafe { (Stack::new(lua), Context::of(lua).run.clone()) };
+    let name = stack.text(1).unwrap_or_default();
+    // SAFETY: one more value fits: Lua gives every function room for some.
+    unsafe { run.chunks.push_part(lua, &name) };
+    1
 }
