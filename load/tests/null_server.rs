@@ -174,6 +174,82 @@ fn a_stall_is_seen_by_every_connection_that_waits() {
     );
 }
 
+/// What a percentile of a `done` line says.
+fn us(figures: &Value, percentile: &str) -> f64 {
+    figures[percentile].as_f64().unwrap()
+}
+
+#[test]
+fn a_fixed_service_time_is_what_is_reported() {
+    let load = json!({"connections": 8, "measure_s": 1.0});
+    let quick = Server::start("truth-quick", &[]);
+    let noise = run(&plan(socket(&quick.socket), points(1), load.clone()));
+    let slow = Server::start("truth-fixed", &["--service-us", "20000"]);
+    let done = run(&plan(socket(&slow.socket), points(1), load));
+    let latency = &done["latency_us"];
+    assert!(us(latency, "min") >= 20_000.0 * 0.998, "{latency}");
+    // What comes on top of it is the host's: never more in the middle than at worst without it.
+    let most_us = 20_000.0 * 1.5 + us(&noise["latency_us"], "max");
+    assert!(us(latency, "p50") <= most_us, "{latency} {noise}");
+}
+
+#[test]
+fn a_random_service_time_keeps_its_shape() {
+    let options = ["--service-us", "20000", "--service", "random"];
+    let server = Server::start("truth-random", &options);
+    let load = json!({"connections": 16, "measure_s": 2.0});
+    let done = run(&plan(socket(&server.socket), points(1), load));
+    // Of an exponential time the median is 0.69 of the mean, p90 is 2.3 and p99 4.6 times the mean.
+    // A busy host adds to every answer and takes from none.
+    for (percentile, truth_us) in [
+        ("mean", 20_000.0),
+        ("p50", 13_863.0),
+        ("p90", 46_052.0),
+        ("p99", 92_103.0),
+    ] {
+        let found_us = us(&done["latency_us"], percentile);
+        assert!(found_us >= truth_us * 0.8, "{percentile}: {done}");
+    }
+    assert!(us(&done["latency_us"], "p50") < us(&done["latency_us"], "mean"));
+}
+
+#[test]
+fn stalls_are_in_the_response_of_an_open_loop_and_hidden_from_a_closed_one() {
+    let server = Server::start(
+        "truth-stall",
+        &["--stall-every-s", "1", "--stall-ms", "300"],
+    );
+    let measure = |arrival: Value| {
+        let load = json!({"connections": 4, "measure_s": 4.0, "arrival": arrival});
+        run(&plan(socket(&server.socket), points(1), load))
+    };
+    let steady = json!({"kind": "open", "process": "even", "stages": [{"rate": 400.0}]});
+    let (open, closed) = (measure(steady), measure(json!({"kind": "closed"})));
+    // Three stalls at least lie in any four seconds, so at least 3 · (300 ms - t) / 4 s of what is
+    // due at a steady rate waits longer than t: a tenth of it longer than 166 ms.
+    let response_us = us(&open["latency_us"], "p90");
+    assert!(response_us >= 150_000.0, "{open}");
+    // Only four requests are under way when the server stands still; all others begin late.
+    assert!(
+        us(&open["open"]["service_us"], "p90") < response_us / 2.0,
+        "{open}"
+    );
+    assert!(
+        us(&open["open"]["lag_us"], "p90") > response_us / 2.0,
+        "{open}"
+    );
+    // Who waits for answers asks nothing meanwhile: four of thousands saw each stall.
+    assert!(
+        us(&closed["latency_us"], "p90") < response_us / 2.0,
+        "{closed}"
+    );
+    assert!(us(&closed["latency_us"], "max") >= 295_000.0, "{closed}");
+    assert_eq!(
+        (&open["arrival"], &closed["arrival"]),
+        (&json!("open-loop"), &json!("closed-loop"))
+    );
+}
+
 #[test]
 fn a_fill_sends_every_row() {
     let server = Server::start("fill", &[]);
