@@ -64,9 +64,10 @@ pub struct Done {
     pub ended: String,
     /// True wall time of the window.
     pub measured_s: f64,
-    /// What the workload repeats: a query, or a whole transaction.
+    /// What the workload repeats: a query, a whole transaction, one `event()` of a script.
     #[serde(default)]
     pub events: u64,
+    /// Statements that were answered, whatever their class; `qps` counts these.
     pub queries: u64,
     pub rows: u64,
     pub bytes_sent: u64,

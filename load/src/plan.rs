@@ -9,7 +9,9 @@ use std::path::PathBuf;
 
 mod workload;
 
-pub use workload::{Distribution, ReadOnly, ReadWrite, RowsOf, Workload, WriteOnly};
+pub use workload::{
+    Distribution, ReadOnly, ReadWrite, RowsOf, Script, ScriptValue, Workload, WriteOnly,
+};
 
 /// The version this program reads. A plan of another version is refused.
 pub const PLAN_VERSION: u32 = 1;

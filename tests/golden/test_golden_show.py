@@ -20,6 +20,7 @@ from synthetic_run import (
 )
 
 from contend.cli.main import main
+from contend.spec import load_experiment
 from contend.store import RunRecord
 
 HERE = Path(__file__).parent
@@ -65,6 +66,11 @@ def test_a_partial_run_with_trouble(capsys: pytest.CaptureFixture[str]) -> None:
 
     path = write_run(Path("run"), study("quick"), runs=41, change=trouble)
     check("show-partial", shown(capsys, str(path)))
+
+
+def test_a_script_beside_the_native_workload(capsys: pytest.CaptureFixture[str]) -> None:
+    experiment = load_experiment("segmented-key-cache-sysbench", variant="quick")
+    check("show-beside", shown(capsys, str(write_run(Path("run"), experiment))))
 
 
 def test_nothing_yet(capsys: pytest.CaptureFixture[str]) -> None:

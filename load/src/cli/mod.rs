@@ -5,11 +5,14 @@
 //! [`Command`].
 
 mod fill;
+mod nearest;
 mod null_server;
 mod output;
 mod plan_file;
 mod run;
 mod schema;
+mod script;
+mod script_threads;
 mod sysbench;
 mod tell;
 
@@ -34,6 +37,7 @@ enum Command {
     NullServer(null_server::Arguments),
     Run(run::Arguments),
     Schema(schema::Arguments),
+    Script(script::Arguments),
     /// Run a sysbench command line: scripts, options and output as of sysbench.
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Sysbench {
@@ -61,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::NullServer(arguments) => null_server::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
+        Command::Script(arguments) => script::main(&arguments),
         Command::Sysbench { arguments } => sysbench::main(&arguments),
     }
 }

@@ -1,15 +1,39 @@
 //! Lines to standard output. A reader that has gone away ends the program quietly, not with a
 //! panic.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd as _;
 use std::process::ExitCode;
+use std::sync::OnceLock;
+
+/// Standard output as it was, where [`keep_from_scripts`] has put it aside.
+static KEPT: OnceLock<File> = OnceLock::new();
 
 /// Writes one line and hands it over at once: a reader follows the run as it goes.
 pub fn line(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    match KEPT.get() {
+        Some(kept) => write_line(&mut &*kept, text),
+        None => write_line(&mut io::stdout().lock(), text),
+    }
+}
+
+fn write_line(out: &mut dyn Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     out.write_all(b"\n")?;
     out.flush()
+}
+
+/// From here on standard output is ours alone: what scripts print goes to standard error.
+pub fn keep_from_scripts() -> io::Result<()> {
+    let kept = io::stdout().as_fd().try_clone_to_owned()?;
+    // SAFETY: no pointers; both descriptors are open, and the result is checked.
+    if unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // It is set once: nobody calls this twice.
+    let _ = KEPT.set(File::from(kept));
+    Ok(())
 }
 
 /// Prints a text that is the whole output of a command.

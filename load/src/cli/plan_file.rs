@@ -1,5 +1,6 @@
 //! Reads a plan and refuses what cannot be meant, with one line that says what to do.
 
+use super::nearest::nearest_of;
 use crate::plan::{Arrival, Distribution, Load, PLAN_VERSION, Plan, Server, Workload};
 use serde::Deserialize;
 use std::io::Read;
@@ -54,6 +55,11 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     check_server(&plan.server)?;
     check_workload(&plan.workload)?;
     check_load(&plan.load)?;
+    if matches!(plan.workload, Workload::Lua(_)) && plan.load.reconnect_every.is_some() {
+        return Err(
+            "load.reconnect_every: a script opens and closes its own connections".to_owned(),
+        );
+    }
     Ok(plan)
 }
 
@@ -172,6 +178,15 @@ fn check_workload(workload: &Workload) -> Result<(), String> {
         }
         // Read when the workload is made: its refusals have a place.
         Workload::Sql { .. } => Ok(()),
+        Workload::Lua(script) => {
+            range("workload.tables", script.tables.unwrap_or(1), 1, TABLES_MAX)?;
+            range(
+                "workload.rows",
+                script.rows.unwrap_or(1),
+                1,
+                i64::MAX as u64,
+            )
+        }
         Workload::ReadOnly(spec) => {
             let (simple, sum) = (spec.simple_ranges, spec.sum_ranges);
             let ranges = [simple, sum, spec.order_ranges, spec.distinct_ranges];
@@ -297,31 +312,7 @@ fn nearest(message: &str) -> Option<&str> {
     }
     let mut names = message.split('`').skip(1).step_by(2);
     let wrong = names.next()?;
-    names
-        .map(|name| (distance(wrong, name), name))
-        .min()
-        // A name that shares less than half is no help.
-        .filter(|(distance, name)| distance * 2 <= name.chars().count().max(2))
-        .map(|(_, name)| name)
-}
-
-/// Edits (one character put in, left out, changed) from one word to another.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (place, to) in row.iter().skip(1).zip(&b) {
-            let changed = diagonal + usize::from(from != *to);
-            diagonal = *place;
-            left = changed.min(left + 1).min(place + 1);
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
+    nearest_of(wrong, names)
 }
 
 #[cfg(test)]
@@ -439,13 +430,6 @@ mod tests {
         #[test]
         fn no_text_panics(text: String) {
             let _ = parse(&text);
-        }
-
-        #[test]
-        fn distance_is_a_metric(a in "[a-c]{0,6}", b in "[a-c]{0,6}", c in "[a-c]{0,6}") {
-            prop_assert_eq!(distance(&a, &a), 0);
-            prop_assert_eq!(distance(&a, &b), distance(&b, &a));
-            prop_assert!(distance(&a, &c) <= distance(&a, &b) + distance(&b, &c));
         }
     }
 }

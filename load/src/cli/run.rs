@@ -1,7 +1,8 @@
 //! `contend-load run PLAN`: one plan in, outcomes out as JSON lines.
 
+use super::sysbench::planned::{self, Planned};
 use super::tell::Teller;
-use super::{output, plan_file};
+use super::{output, plan_file, script, script_threads};
 use crate::arrival::Curve;
 use crate::drive::clock::seconds_ns;
 use crate::drive::pace::Pacing;
@@ -9,10 +10,11 @@ use crate::drive::run::{EngineChoice, Job, run};
 use crate::drive::setup::{Codes, DRAIN_NS, ErrorPolicy, Setup};
 use crate::drive::socket::Address;
 use crate::drive::threads;
+use crate::lua::workload::ScriptWorkload;
 use crate::outcome::{Failure, Outcome};
-use crate::plan::{Arrival, Engine, Errors, Load, Plan, Server};
+use crate::plan::{Arrival, Engine, Errors, Load, Plan, Server, Workload as Spec};
 use crate::wire::{Credentials, Options};
-use crate::workload::{self, native::Way};
+use crate::workload::{self, Workload, native::Way};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -34,17 +36,32 @@ const SETUP_TIMEOUT_S_MIN: f64 = 30.0;
 
 pub fn main(arguments: &Arguments) -> ExitCode {
     let prepared = plan_file::read(&arguments.plan).and_then(|plan| {
-        let job = job_of(&plan)?;
-        let log = arguments.hdr_log.as_ref().map(create).transpose()?;
-        Ok((job, log))
+        // Before the script's folder becomes the current one.
+        let log = arguments.hdr_log.as_ref().map(std::path::absolute);
+        let log = log.transpose().map_err(|error| error.to_string())?;
+        let script = match &plan.workload {
+            Spec::Lua(spec) => Some(read_script(&plan, spec)?),
+            _ => None,
+        };
+        let job = job_of(&plan, script.as_ref())?;
+        if script.as_ref().is_some_and(Planned::wants_os_threads) {
+            script_threads::refuse(&job)?;
+        }
+        let log = log.as_ref().map(create).transpose()?;
+        Ok((job, log, script))
     });
     match prepared {
-        Ok((job, log)) => measure(job, log),
+        Ok((job, log, script)) => measure(job, log, script),
         Err(message) => {
             eprintln!("contend-load: {message}");
             ExitCode::from(2)
         }
     }
+}
+
+fn read_script(plan: &Plan, spec: &crate::plan::Script) -> Result<Planned, String> {
+    output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
+    planned::read(plan, spec, "run")
 }
 
 fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
@@ -54,15 +71,11 @@ fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
 }
 
 /// What the drive room is to do. Everything that can be refused without a server is.
-fn job_of(plan: &Plan) -> Result<Job, String> {
+fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
     let server = &plan.server;
     let password = password_of(server)?;
     let load = &plan.load;
     let address = address_of(server)?;
-    let way = Way {
-        protocol: load.protocol,
-        init: server.init_sql.clone().into(),
-    };
     let workers = load
         .threads
         .unwrap_or_else(|| threads::for_connections(load.connections));
@@ -75,8 +88,7 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
                 user: server.user.clone(),
                 password,
             },
-            workload: workload::from_plan(&plan.workload, way)
-                .map_err(|error| format!("workload.text: {error}"))?,
+            workload: workload_of(plan, script)?,
             seats: load.connections,
             workers: workers.min(load.connections),
             seed: plan.seed,
@@ -90,6 +102,7 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
             idle_seats: load.idle_connections,
             storm: load.storm,
             answer_timeout_ns: load.answer_timeout_s.map(seconds_ns),
+            looks_first: true,
         },
         engine: match load.engine {
             Engine::Auto => EngineChoice::Auto,
@@ -101,6 +114,19 @@ fn job_of(plan: &Plan) -> Result<Job, String> {
         interval_ns: seconds_ns(load.interval_s),
         watch_pid: plan.watch.as_ref().map(|watch| watch.pid),
     })
+}
+
+fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload>, String> {
+    if let Some(script) = script {
+        return Ok(Arc::new(ScriptWorkload::new(Arc::clone(&script.run))));
+    }
+    let way = Way {
+        protocol: plan.load.protocol,
+        init: plan.server.init_sql.clone().into(),
+    };
+    let native = workload::from_plan(&plan.workload, way)
+        .map_err(|error| format!("workload.text: {error}"))?;
+    native.ok_or_else(|| "workload: a script was not read".to_owned())
 }
 
 pub(super) fn password_of(server: &Server) -> Result<String, String> {
@@ -149,9 +175,13 @@ fn policy_of(errors: &Errors) -> ErrorPolicy {
     }
 }
 
-fn measure(job: Job, log: Option<BufWriter<File>>) -> ExitCode {
+fn measure(job: Job, log: Option<BufWriter<File>>, script: Option<Planned>) -> ExitCode {
     let mut teller = Teller::new(Arc::clone(&job.setup.workload), log);
-    let outcome = match run(job, &mut |progress| teller.tell(progress)) {
+    let measured = match script {
+        None => run(job, &mut |progress| teller.tell(progress)),
+        Some(script) => script::run(&script, job, &mut |progress| teller.tell(progress)),
+    };
+    let outcome = match measured {
         Ok(measured) => Outcome::Done(Box::new(teller.done(&measured))),
         Err(failure) => Outcome::Error(failure),
     };

@@ -112,7 +112,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     let signals = Signals::listen(move || told.send(Report::Signal).is_ok())
         .map_err(|error| failure::plain(format!("listening for signals: {error}")))?;
     let setup = Arc::new(job.setup);
-    if !setup.workload.judges_errors() {
+    if setup.looks_first {
         preflight::check(&setup)?;
     }
     let mut mailboxes = Vec::new();

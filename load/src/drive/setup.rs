@@ -39,6 +39,8 @@ pub struct Setup {
     pub storm: bool,
     /// A request without an answer for so long counts as a lost connection.
     pub answer_timeout_ns: Option<u64>,
+    /// Look whether the server has room for the run before anything else.
+    pub looks_first: bool,
 }
 
 /// Time enough for a request that is on its way.

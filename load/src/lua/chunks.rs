@@ -94,6 +94,15 @@ pub fn chunk_name_of(file: &str) -> String {
     format!("{OURS}{file}")
 }
 
+/// Names of the scripts that come with the program and can be run.
+pub fn bundled_names() -> impl Iterator<Item = &'static str> {
+    let names = BUNDLED.iter().map(|(name, _)| *name);
+    names.filter(|name| *name != COMMON)
+}
+
+/// What the others require; it has no events of its own.
+const COMMON: &str = "oltp_common";
+
 /// Bytecode by chunk name.
 #[derive(Debug, Default)]
 pub struct Chunks {
@@ -235,5 +244,7 @@ mod tests {
     fn bundled_scripts_are_found_by_name() {
         assert!(bundled("oltp_common").is_some() && bundled("oltp_read_write").is_some());
         assert!(bundled("nosuch").is_none());
+        assert!(bundled_names().any(|name| name == "bulk_insert"));
+        assert!(bundled_names().all(|name| name != COMMON));
     }
 }

@@ -34,7 +34,12 @@ impl Level {
 pub struct Log {
     verbosity: u8,
     last: Mutex<Last>,
+    /// The first fatal messages: whoever runs a script for a plan tells why it failed.
+    fatal: Mutex<Vec<String>>,
 }
+
+/// A thousand threads may fail of the same; the first few say why.
+const FATAL_KEPT: usize = 16;
 
 #[derive(Debug, Default)]
 struct Last {
@@ -48,7 +53,14 @@ impl Log {
         Self {
             verbosity,
             last: Mutex::default(),
+            fatal: Mutex::default(),
         }
+    }
+
+    /// The first fatal messages, in order.
+    pub fn fatal_messages(&self) -> Vec<String> {
+        let fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner);
+        fatal.clone()
     }
 
     pub fn shows(&self, level: Level) -> bool {
@@ -78,6 +90,11 @@ impl Log {
     }
 
     pub fn fatal(&self, text: &str) {
+        let mut fatal = self.fatal.lock().unwrap_or_else(PoisonError::into_inner);
+        if fatal.len() < FATAL_KEPT {
+            fatal.push(text.to_owned());
+        }
+        drop(fatal);
         self.say(Level::Fatal, text);
     }
 
@@ -124,6 +141,7 @@ mod tests {
         let log = Log {
             verbosity: 3,
             last: Mutex::default(),
+            fatal: Mutex::default(),
         };
         assert!(log.shows(Level::Fatal) && log.shows(Level::Notice));
         assert!(!log.shows(Level::Info) && !log.shows(Level::Debug));
@@ -134,6 +152,7 @@ mod tests {
         let log = Log {
             verbosity: 3,
             last: Mutex::default(),
+            fatal: Mutex::default(),
         };
         for _ in 0..3 {
             log.fatal("again");
@@ -141,5 +160,6 @@ mod tests {
         assert_eq!(log.last.lock().map(|last| last.repeats).ok(), Some(2));
         log.fatal("another");
         assert_eq!(log.last.lock().map(|last| last.repeats).ok(), Some(0));
+        assert_eq!(log.fatal_messages(), ["again", "again", "again", "another"]);
     }
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What is asked. One variant a kind of the `workload` room.
 ///
@@ -80,6 +81,37 @@ pub enum Workload {
     },
     /// Statements of one's own; `docs/reference/sql-workload.md` has the grammar.
     Sql { text: String },
+    /// A sysbench script, one of its threads a connection.
+    Lua(Script),
+}
+
+/// A sysbench script and what it is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// The name of a bundled script, or the path of a file: it has a slash or ends in `.lua`.
+    pub script: String,
+    /// Options that the script declares, and those of sysbench that the rest of the plan leaves
+    /// open, such as `rand_type`.
+    #[serde(default)]
+    pub options: BTreeMap<String, ScriptValue>,
+    /// Tables `sbtest`1, `sbtest`2 and so on that are there: the script's option `tables`, where
+    /// it has one and `options` does not.
+    #[serde(default)]
+    pub tables: Option<u32>,
+    /// Rows of each table: the script's option `table_size`, likewise.
+    #[serde(default)]
+    pub rows: Option<u64>,
+}
+
+/// The value of a script's option.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ScriptValue {
+    Flag(bool),
+    Whole(i64),
+    Number(f64),
+    Text(String),
 }
 
 /// Which rows a workload of one statement touches.

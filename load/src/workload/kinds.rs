@@ -13,12 +13,13 @@ use crate::plan::{Distribution, ReadOnly, ReadWrite, RowsOf, Workload as Spec, W
 use crate::random::{Sampler, Shape};
 use std::sync::Arc;
 
-/// The workload that a plan describes.
+/// The native workload that a plan describes; none where it is a script of the host for them.
 ///
 /// # Errors
-/// Where a script of one's own cannot be read.
-pub fn from_plan(spec: &Spec, way: Way) -> Result<Arc<dyn Workload>, SqlError> {
-    Ok(match spec {
+/// Where statements of one's own cannot be read.
+pub fn from_plan(spec: &Spec, way: Way) -> Result<Option<Arc<dyn Workload>>, SqlError> {
+    Ok(Some(match spec {
+        Spec::Lua(_) => return Ok(None),
         Spec::Sql { text } => native(Sql::new(text)?, way),
         Spec::PointSelect(of) => native(PointSelect::new(tables(of), keys_of(of)), way),
         Spec::RandomPoints {
@@ -81,7 +82,7 @@ pub fn from_plan(spec: &Spec, way: Way) -> Result<Arc<dyn Workload>, SqlError> {
                 way,
             )
         }
-    })
+    }))
 }
 
 fn native(kind: impl Kind, way: Way) -> Arc<dyn Workload> {

@@ -6,6 +6,7 @@ mod fake;
 mod pacing;
 mod program;
 mod refusals;
+mod scripts;
 
 use fake::{FakeServer, Script};
 use program::{ENGINES, Folder, PROGRAM, done, failure, lines, plan, run};

@@ -24,12 +24,13 @@ from contend.load import Address, find_program, plan_of
 from contend.report.numbers import estimate_text
 from contend.servers import default_cache
 from contend.spec import cell_spec, load_experiment
-from contend.spec.workloads import WORKLOAD
+from contend.spec.workloads import SCRIPT, WORKLOAD
 from contend.units import format_duration, parse_duration_s
 
 CONNECTIONS = (1, 2, 4, 8, 16, 32, 64, 128, 512)
 CONNECTIONS_MAX = 65_535
 WORKLOADS = ("point_select", "random_points")
+NATIVE = tuple(kind for kind in WORKLOAD.kinds if kind != SCRIPT)
 PROTOCOLS: dict[str, tuple[str, ...]] = {
     "prepared": ("prepared",),
     "text": ("text",),
@@ -68,7 +69,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="KIND",
         action="append",
         help="what is asked, once or more: "
-        + ", ".join(WORKLOAD.kinds)
+        + ", ".join(NATIVE)
         + f" (default: {' and '.join(WORKLOADS)})",
     )
     parser.add_argument(
@@ -143,10 +144,10 @@ def _shapes(args: argparse.Namespace) -> list[Shape]:
 
 def _workload_of(kind: str) -> dict[str, Any]:
     """A workload with the parameters that a file gets which names none."""
-    if kind not in WORKLOAD.kinds:
+    if kind not in NATIVE:
         raise RequestError(
             f"--workload: there is no workload {kind!r}",
-            hint=f"Known: {', '.join(WORKLOAD.kinds)}.",
+            hint=f"Known: {', '.join(NATIVE)}.",
         )
     return {"kind": kind, **WORKLOAD.complete(kind, {})}
 

@@ -116,7 +116,7 @@ def _drop_all(*, yes: bool) -> int:
 def _drop_on(dsn: str) -> int:
     ask = getpass.getpass if sys.stdin.isatty() else None
     server = ExistingServer(Dsn.parse(dsn), ask=ask)
-    dropped = drop_on(server, DataSpec().schema)
+    dropped = drop_on(server, DataSpec())
     _say("the table is dropped." if dropped else "there is no table of contend's on that server.")
     return 0
 

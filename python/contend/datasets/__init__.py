@@ -18,12 +18,11 @@ from contend.datasets.errors import (
     SnapshotDamaged,
     UnknownDataset,
 )
-from contend.datasets.existing import TABLE, drop_on, ensure_on
-from contend.datasets.key import dataset_key, key_inputs
+from contend.datasets.existing import drop_on, ensure_on
+from contend.datasets.key import dataset_key, key_inputs, layout_options
 from contend.datasets.workspace import workspace
 
 __all__ = [
-    "TABLE",
     "Dataset",
     "DatasetInUse",
     "DatasetSource",
@@ -39,6 +38,7 @@ __all__ = [
     "engine_options",
     "ensure_on",
     "key_inputs",
+    "layout_options",
     "list_datasets",
     "provide",
     "restore",

@@ -115,7 +115,7 @@ def _fill(source: DatasetSource, server: PrivateServer, *, program: Path, tell: 
     data = source.data
     filled = FillProcess(program).run(
         data,
-        Address(socket=str(server.socket), user="root", database=data.schema),
+        Address(socket=str(server.socket), user="root", database=data.database),
         pipe_folder=server.socket.parent,
         on_progress=FillTelling(tell, data),
     )

@@ -45,14 +45,14 @@ def require_engine(binary: ServerBinary, engine: str) -> None:
 
 def estimated_bytes(data: DataSpec) -> int:
     """About how much disk a data folder with the table takes."""
-    return FIXED_BYTES + data.rows * BYTES_PER_ROW.get(data.engine.lower(), 300)
+    return FIXED_BYTES + data.rows_in_all * BYTES_PER_ROW.get(data.engine.lower(), 300)
 
 
 def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
     """Options of a server that does nothing but load: no durability before the clean stop, room
     to sort the keys in memory, and a slow stop that leaves nothing to be done later."""
-    index_bytes = _clamped(data.rows * BYTES_PER_INDEX_ROW, 16 * _MIB, 2048 * _MIB)
-    pool_bytes = _clamped(data.rows * BYTES_PER_ROW["innodb"] // 2, 64 * _MIB, 2048 * _MIB)
+    index_bytes = _clamped(data.rows_in_all * BYTES_PER_INDEX_ROW, 16 * _MIB, 2048 * _MIB)
+    pool_bytes = _clamped(data.rows_in_all * BYTES_PER_ROW["innodb"] // 2, 64 * _MIB, 2048 * _MIB)
     options: dict[str, Level] = {
         "local_infile": 1,
         "innodb_fast_shutdown": 0,
@@ -75,7 +75,8 @@ def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
 
 def describe(data: DataSpec) -> str:
     """`1M rows (MyISAM)`, for people."""
-    return f"{format_count(data.rows)} rows ({data.engine})"
+    tables = f" in each of {data.tables} tables" if (data.tables or 1) > 1 else ""
+    return f"{format_count(data.rows)} rows{tables} ({data.engine})"
 
 
 def _clamped(value: int, low: int, high: int) -> int:

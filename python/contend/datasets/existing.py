@@ -7,7 +7,7 @@ is refused before anything is changed; one with it may be used, replaced and dro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import pymysql
@@ -20,16 +20,15 @@ from contend.datasets.telling import FillTelling, Tell
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE
-from contend.servers.existing import ExistingServer, table_comment, table_key
+from contend.servers.existing import TABLE_MARK, ExistingServer, table_comment, table_key
 from contend.units import format_size
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from contend.spec import DataSpec
+    from pymysql.connections import Connection
 
-TABLE = "sbtest"
-"""The table of the schema `sbtest`."""
+    from contend.spec import DataSpec
 
 
 def ensure_on(
@@ -40,7 +39,9 @@ def ensure_on(
     tell: Tell,
     confirm: Callable[[str], bool],
 ) -> dict[str, Any]:
-    """See that the server has the table, and return what a record says of it.
+    """See that the server has the tables, and return what a record says of them.
+
+    Tables that a script makes itself are not made here: whose server it is, prepares them.
 
     Args:
         confirm: asked before rows are loaded.
@@ -51,17 +52,23 @@ def ensure_on(
     """
     found = server.identity()
     key = dataset_key(key_inputs(data, kind=found.kind, version=found.version, options={}))
-    database = server.dsn.database or data.schema
-    about = {"key": key, "engine": data.engine, "rows": data.rows, "bytes": None}
+    database = server.dsn.database or data.database
+    about = {"key": key, "engine": data.engine, "rows": data.rows_in_all, "bytes": None}
+    names = data.table_names
+    if not names:
+        tell.notice(f"the script's own tables are taken as they are in {database} on {server.dsn}")
+        return about
+    shown = f"{database}.{names[0]}" + (f" to {names[-1]}" if len(names) > 1 else "")
     with server.connect() as connection:
-        there = table_key(connection, database, TABLE)
-        if there == key:
-            tell.notice(f"using the table {database}.{TABLE} that is on the server already")
+        # Every name is looked at before anything is changed: one of them may be somebody's.
+        there = {table_key(connection, database, name) for name in names}
+        if there == {key}:
+            tell.notice(f"using {shown} on the server already")
             return about
         question = (
             f"Load {describe(data)}, about {format_size(estimated_bytes(data))}, into "
-            f"{database}.{TABLE} on {server.dsn}"
-            + (", in place of contend's own table there" if there else "")
+            f"{shown} on {server.dsn}"
+            + (", in place of contend's own table there" if there != {None} else "")
             + "?"
         )
         if not confirm(question):
@@ -69,27 +76,50 @@ def ensure_on(
                 f"{server.dsn} was left as it is",
                 hint="`--yes` loads without asking; leave --server out to use a private server.",
             )
-        drop_table(connection, database, TABLE)
+        for name in names:
+            drop_table(connection, database, name)
     _fill(server, data, database, table_comment(key), program=program, tell=tell)
     tell.notice(
-        f"{database}.{TABLE} stays on {server.dsn} for later runs; "
+        f"{shown} stays on {server.dsn} for later runs; "
         f"`contend data drop --server {server.dsn}` removes it"
     )
     return about
 
 
-def drop_on(server: ExistingServer, schema: str) -> bool:
-    """Drop the table that contend made; False where there is none.
+def drop_on(server: ExistingServer, data: DataSpec) -> int:
+    """Drop the tables that contend made; how many there were.
+
+    Tables of such names that are somebody else's are left alone where one of contend's is there.
 
     Raises:
-        TableNotOurs: the table of that name is somebody's.
+        TableNotOurs: the only table of such a name is somebody's.
     """
-    database = server.dsn.database or schema
+    database = server.dsn.database or data.database
     with server.connect() as connection:
-        if table_key(connection, database, TABLE) is None:
-            return False
-        drop_table(connection, database, TABLE)
-    return True
+        ours = _our_tables(connection, database)
+        if not ours:
+            table_key(connection, database, data.database)
+        for name in ours:
+            drop_table(connection, database, name)
+    return len(ours)
+
+
+def _drop(server: ExistingServer, database: str, names: Iterable[str]) -> None:
+    with server.connect() as connection:
+        for name in names:
+            if table_key(connection, database, name) is not None:
+                drop_table(connection, database, name)
+
+
+def _our_tables(connection: Connection[Any], database: str) -> list[str]:
+    """Names of all tables of the database that carry contend's mark."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s"
+            " AND TABLE_TYPE = 'BASE TABLE' AND LEFT(TABLE_COMMENT, %s) = %s",
+            (database, len(TABLE_MARK), TABLE_MARK),
+        )
+        return sorted(str(row[0]) for row in cursor.fetchall())
 
 
 def _fill(
@@ -122,7 +152,7 @@ def _fill(
     except BaseException as error:
         # Half a table is of no use, and it is ours to drop.
         with contextlib.suppress(ContendError, pymysql.err.MySQLError):
-            drop_on(server, data.schema)
+            _drop(server, database, data.table_names)
         if isinstance(error, LoadFailed):
             raise LoadingFailed(
                 f"{what} on {dsn} failed: {error.message}", hint=error.hint, detail=error.detail

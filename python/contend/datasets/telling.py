@@ -29,7 +29,7 @@ class FillTelling:
         self._phase = ""
 
     def __call__(self, phase: str, rows: int) -> None:
-        self._tell.progress(f"loading {describe(self._data)}", rows, self._data.rows, "rows")
+        self._tell.progress(f"loading {describe(self._data)}", rows, self._data.rows_in_all, "rows")
         if phase == "keys" != self._phase:
             self._tell.notice(f"building the keys of {describe(self._data)}")
         self._phase = phase

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable
 from enum import IntEnum
 
-from contend.spec import Cell, Experiment, Factor, Level
+from contend.spec import SCRIPT_SCHEMA, Cell, Experiment, Factor, Level
 
 
 class Need(IntEnum):
@@ -24,6 +24,8 @@ def need_of(path: str, experiment: Experiment) -> Need:
     """What it takes to change the level of `path`."""
     section = path.partition(".")[0]
     if section == "data" or path == "server.kind":
+        return Need.DATA
+    if path == "workload.script" and experiment.base.data.schema == SCRIPT_SCHEMA:
         return Need.DATA
     if path == "server.change":
         return Need.RESTART

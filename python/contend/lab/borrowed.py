@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from contend.datasets import TABLE
 from contend.errors import ContendError
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
@@ -90,7 +89,9 @@ class BorrowedStage:
         self._set_options(cell)
         warmer = warmer_of(cell.data.engine)
         if warmer is not None and self._warmed is None:
-            self._warmed = warmer.warm(self._control(), Table(self._database(cell), TABLE, None))
+            database = self._database(cell)
+            tables = [Table(database, name, None) for name in cell.data.table_names]
+            self._warmed = warmer.warm(self._control(), tables) if tables else None
         return self._ready(cell)
 
     def death(self) -> ContendError | None:
@@ -232,7 +233,7 @@ class BorrowedStage:
         return self._warmed is not None and self._warmed.cache
 
     def _database(self, cell: CellSpec) -> str:
-        return self._server.dsn.database or cell.data.schema
+        return self._server.dsn.database or cell.data.database
 
     def _control(self) -> Connection[Any]:
         if self._connection is None:

@@ -7,18 +7,26 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from contend.datasets import Dataset, DatasetSource, ensure_on, provide, workspace
+from contend.datasets import (
+    Dataset,
+    DatasetSource,
+    ensure_on,
+    layout_options,
+    provide,
+    workspace,
+)
 from contend.lab.borrowed import BorrowedStage
 from contend.lab.calibrated import calibrating
 from contend.lab.events import Listener, Notice, Progress
 from contend.lab.kinds import StageOfEachKind
 from contend.lab.private import PrivateStage
+from contend.lab.scripts import check_scripts, prepare_tables
 from contend.lab.session import Means
 from contend.lab.stage import Stage
-from contend.load import LoadProcess
+from contend.load import Address, LoadProcess
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.existing import ExistingServer
-from contend.spec import DataSpec, Experiment, Level
+from contend.spec import SCRIPT_SCHEMA, CellSpec, DataSpec, Experiment, Level
 
 Confirm = Callable[[str], bool]
 """Asks the user whether to do what the question says."""
@@ -45,12 +53,19 @@ def private_means(
 
                 def fill_folder(
                     data: DataSpec, options: Mapping[str, Level], into: Path
-                ) -> Dataset:
+                ) -> Dataset | None:
+                    if data.schema == SCRIPT_SCHEMA:
+                        server.initialise(layout_options(options))
+                        return None
                     source = DatasetSource(data, binary, options)
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
+                def prepare(cell: CellSpec, address: Address) -> None:
+                    tell.notice("the script makes its tables (prepare)")
+                    prepare_tables(cell, address, program)
+
                 server = PrivateServer(binary, work / kind, logs)
-                return PrivateStage(server, identity(binary), fill_folder)
+                return PrivateStage(server, identity(binary), fill_folder, prepare)
 
             stage = StageOfEachKind(of_kind)
             try:
@@ -64,6 +79,7 @@ def private_means(
         load=LoadProcess(program),
         data_folder=cache,
         calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
+        check=lambda experiment: check_scripts(experiment, program),
     )
 
 
@@ -103,6 +119,7 @@ def borrowed_means(
             transport="socket" if server.dsn.socket is not None else "tcp",
             listen=listen,
         ),
+        check=lambda experiment: check_scripts(experiment, program),
     )
 
 

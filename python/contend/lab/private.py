@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from contend.datasets import TABLE, Dataset, engine_options
+from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
 from contend.lab.stage import Ready, Server
 from contend.load import Address
 from contend.probes import Expected, Sight
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
-from contend.spec import CellSpec, DataSpec, Level
+from contend.spec import SCRIPT_SCHEMA, CellSpec, DataSpec, Level
 from contend.warm import Table, Warmed, disturbs, warmer_of
 
 if TYPE_CHECKING:
@@ -30,8 +30,12 @@ USER = "root"
 CONTROL_TIMEOUT_S = 600
 """A control statement that takes longer hangs; warming a large table takes minutes at most."""
 
-Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset]
-"""Put the dataset for (data, server options) into an empty data folder."""
+Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
+"""Put the dataset for (data, server options) into an empty data folder; none, and a data folder
+without tables, where a script makes them."""
+
+Prepare = Callable[[CellSpec, Address], None]
+"""Let the cell's script make its tables on the server that runs."""
 
 
 class PrivateStage:
@@ -41,12 +45,16 @@ class PrivateStage:
         server: not running yet.
         identity: what the record says of the server: kind, version, source.
         provide: fills a data folder.
+        prepare: makes the tables of a script.
     """
 
-    def __init__(self, server: Server, identity: Mapping[str, Any], provide: Provide) -> None:
+    def __init__(
+        self, server: Server, identity: Mapping[str, Any], provide: Provide, prepare: Prepare
+    ) -> None:
         self._server = server
         self._identity = dict(identity)
         self._provide = provide
+        self._prepare = prepare
         self._connection: Connection[Any] | None = None
         self._dataset: Dataset | None = None
         self._data: DataSpec | None = None
@@ -101,6 +109,8 @@ class PrivateStage:
         self._server.claim()
         self._dataset = self._provide(cell.data, cell.server.options, self._server.data_folder)
         self._start(cell)
+        if cell.data.schema == SCRIPT_SCHEMA:
+            self._prepare(cell, self._address(cell))
         self._data = cell.data
 
     def _start(self, cell: CellSpec) -> None:
@@ -133,32 +143,28 @@ class PrivateStage:
 
     def _warm(self, data: DataSpec) -> Warmed | None:
         warmer = warmer_of(data.engine)
-        if warmer is not None and self._warmed is None:
-            table = Table(data.schema, TABLE, self._server.data_folder)
+        folder = self._server.data_folder
+        tables = [Table(data.database, name, folder) for name in data.table_names]
+        if warmer is not None and self._warmed is None and tables:
             # Files that the memory could not hold are not read again and again.
             if self._files_cached is not False:
-                self._files_cached = warmer.warm_files(table)
-            self._warmed = warmer.warm(self._control(), table)
+                left_out = [table for table in tables if not warmer.warm_files(table)]
+                self._files_cached = not left_out
+            self._warmed = warmer.warm(self._control(), tables)
         return self._warmed
 
     def _ready(self, cell: CellSpec, warmed: Warmed | None) -> Ready:
         warmer = warmer_of(cell.data.engine)
         counter = warmer.counter if warmer is not None and warmed and warmed.cache else None
-        assert self._dataset is not None
         return Ready(
-            address=Address(socket=str(self._server.socket), user=USER, database=cell.data.schema),
+            address=self._address(cell),
             watch_pid=self._server.pid,
             sight=Sight(self._control(), cell.server.kind, self._server.pid),
             expected=Expected(counter, files_cached=bool(self._files_cached)),
             probes={
                 "server": {**self._identity, "change": cell.server.change},
                 "variables_that_differ": self._variables_that_differ(),
-                "dataset": {
-                    "key": self._dataset.key,
-                    "engine": cell.data.engine,
-                    "rows": self._dataset.rows,
-                    "bytes": self._dataset.bytes,
-                },
+                "dataset": self._about_data(cell),
                 "warmed": asdict(warmed) | {"files": self._files_cached} if warmed else None,
             },
             warnings=tuple(
@@ -166,6 +172,19 @@ class PrivateStage:
                 for one in self._truncated.values()
             ),
         )
+
+    def _about_data(self, cell: CellSpec) -> dict[str, Any]:
+        if self._dataset is None:
+            return {"prepared": dict(cell.data.prepare or {})}
+        return {
+            "key": self._dataset.key,
+            "engine": cell.data.engine,
+            "rows": self._dataset.rows,
+            "bytes": self._dataset.bytes,
+        }
+
+    def _address(self, cell: CellSpec) -> Address:
+        return Address(socket=str(self._server.socket), user=USER, database=cell.data.database)
 
     def _variables_that_differ(self) -> dict[str, Any]:
         # They change only with the options, and asking for all of them takes its time.

@@ -16,6 +16,7 @@ from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.calibrated import Calibrate
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer
 from contend.lab.events import Began, Listener, Notice
+from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
 from contend.lab.stage import Stage
 from contend.lab.walk import walk
 from contend.load import Load
@@ -39,6 +40,7 @@ class Means:
         load: drives load.
         data_folder: on the disk that holds the servers' data, for the host's facts.
         calibrate: gives the ceilings of the client; None where it is no real client.
+        check: refuses what is wrong with the experiment's scripts, before anything is started.
     """
 
     servers: Identities
@@ -46,14 +48,17 @@ class Means:
     load: Load
     data_folder: Path
     calibrate: Calibrate | None = None
+    check: Callable[[Experiment], None] = lambda _experiment: None
 
 
 def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
     """Make the run folder `path` and every run of the experiment."""
+    means.check(experiment)
     planned = planned_runs(experiment)
-    facts = _facts(means)
+    facts = _facts(means, experiment)
     with RunFolder.create(path, to_dict(experiment), planned, facts) as folder:
         try:
+            keep_scripts(experiment, path)
             _conduct(experiment, folder, means, listen)
         except RequestError:
             # What was asked cannot be done, which shows in the first block: nothing to keep.
@@ -84,7 +89,8 @@ def resume(
         if len(folder.records()) == len(folder.meta().planned):
             listen(Notice(f"{path} is complete already: nothing is left to run"))
             return
-        folder.add_session(_facts(means))
+        require_same_scripts(folder.meta().facts)
+        folder.add_session(_facts(means, stored))
         _conduct(stored, folder, means, listen)
 
 
@@ -180,6 +186,8 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
             )
 
 
-def _facts(means: Means) -> dict[str, Any]:
+def _facts(means: Means, experiment: Experiment) -> dict[str, Any]:
     servers = {kind: dict(one) for kind, one in means.servers.items()}
-    return {**host.facts(folder=means.data_folder), "servers": servers}
+    facts = {**host.facts(folder=means.data_folder), "servers": servers}
+    scripts = script_facts(experiment)
+    return {**facts, "scripts": scripts} if scripts else facts

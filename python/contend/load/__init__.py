@@ -8,6 +8,7 @@ from contend.load.fake import FakeLoad
 from contend.load.fill import FillProcess
 from contend.load.plan import Address, plan_of
 from contend.load.process import Load, LoadProcess, find_program
+from contend.load.script import ScriptProcess
 
 __all__ = [
     "Address",
@@ -16,6 +17,7 @@ __all__ = [
     "Load",
     "LoadFailed",
     "LoadProcess",
+    "ScriptProcess",
     "find_program",
     "plan_of",
 ]

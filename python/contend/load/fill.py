@@ -26,7 +26,7 @@ class Filled:
     """What was filled.
 
     Args:
-        rows: of the table.
+        rows: of all tables.
         checksum: of the content; the same for the same seed and rows on every server and engine.
         warnings: what was slower or other than it should be, in words.
     """
@@ -52,7 +52,7 @@ class FillProcess:
         env: Mapping[str, str] | None = None,
         on_progress: OnProgress,
     ) -> Filled:
-        """Make the table and fill it. The table must not be there.
+        """Make the tables and fill them. No table of their names may be there.
 
         Args:
             data: what to fill it with.
@@ -92,6 +92,7 @@ def fill_arguments(
         "--schema": data.schema,
         "--engine": data.engine,
         "--rows": data.rows,
+        "--tables": data.tables,
         "--seed": data.seed,
         "--k": data.k,
         "--table-options": " ".join([data.table_options, *_comment(comment)]).strip(),

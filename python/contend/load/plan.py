@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from contend.spec.model import CellSpec
+from contend.spec.model import SCRIPT_SCHEMA, CellSpec
 
 PLAN_VERSION = 1
 
@@ -55,7 +55,7 @@ def plan_of(
         "server": address.as_plan(),
         "workload": {
             "kind": cell.workload.kind,
-            "rows": cell.data.rows,
+            **_tables(cell),
             **cell.workload.parameters,
         },
         "load": load,
@@ -64,6 +64,14 @@ def plan_of(
     if watch_pid is not None:
         plan["watch"] = {"pid": watch_pid}
     return plan
+
+
+def _tables(cell: CellSpec) -> dict[str, Any]:
+    """What the workload is told of the tables; nothing where its script makes them."""
+    if cell.data.schema == SCRIPT_SCHEMA:
+        return {}
+    tables = {} if cell.data.tables is None else {"tables": cell.data.tables}
+    return {"rows": cell.data.rows, **tables}
 
 
 def planned_s(plan: dict[str, Any]) -> float:

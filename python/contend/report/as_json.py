@@ -34,8 +34,28 @@ def as_json(report: Report) -> dict[str, Any]:
         },
         "answer": report.answer.sentence,
         "comparisons": [_comparison(one) for one in report.comparisons],
+        **({"beside": _beside(report)} if report.beside else {}),
         "cells": [_cell(one) for one in report.cells],
     }
+
+
+def _beside(report: Report) -> list[dict[str, Any]]:
+    """Where two kinds of workload stand side by side: how much more the second gains, percent."""
+    columns = report.layout.column_values
+    return [
+        {
+            "place": panel.title,
+            "row": row.label,
+            "column": column,
+            "percent": _finite(one.mean),
+            "low": _finite(one.low),
+            "high": _finite(one.high),
+        }
+        for panel in (report.beside.panels if report.beside else ())
+        for row in panel.rows
+        for column, one in zip(columns, row.differences, strict=False)
+        if one is not None
+    ]
 
 
 def _comparison(one: CellComparison) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 from contend.report.answer import answer_of
+from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import explanation_of
 from contend.report.charts import panel_charts
@@ -47,6 +48,7 @@ def build(folder: RunFolder) -> Report:
         panels=panels,
         comparisons=comparisons,
         cells=cells,
+        beside=beside_of(study, layout.levels, comparisons),
         cause=explanation.cause(study, layout, panels),
         bounds=bounds_of(study, layout, panels, comparisons),
         charts=panel_charts(panels, layout, arrival),

@@ -10,7 +10,13 @@ from markupsafe import Markup, escape
 
 from contend.report.labels import cell_phrase
 from contend.report.model import CellComparison
-from contend.report.numbers import estimate_text, gain_text, plain_gain, significant
+from contend.report.numbers import (
+    difference_text,
+    estimate_text,
+    gain_text,
+    plain_gain,
+    significant,
+)
 from contend.stats import Estimate
 
 _MARKS = {"equivalent": "≈", "inconclusive": "?"}
@@ -50,6 +56,11 @@ def estimate_cell(estimate: Estimate) -> Markup:
     return Markup(f'{minus(value)} <span class="error">{error}</span>')
 
 
+def difference_cell(difference: Estimate) -> Markup:
+    value, _, error = difference_text(difference).partition(" ")
+    return Markup(f'{minus(value)} <span class="error">{error}</span>')
+
+
 def breakable(name: str) -> Markup:
     """A long option name may break after its underscores."""
     return Markup(str(escape(name)).replace("_", "_<wbr>"))
@@ -78,6 +89,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "gain_cell": gain_cell,
     "published_gain": published_gain,
     "estimate_cell": estimate_cell,
+    "difference_cell": difference_cell,
     "breakable": breakable,
     "ratio": ratio,
     "p_value": p_value,

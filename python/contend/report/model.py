@@ -155,6 +155,31 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class BesideRow:
+    """Gains of one kind of workload, column by column, or the difference of two kinds' gains in
+    percent. One of the two is empty."""
+
+    label: str
+    gains: tuple[CellComparison | None, ...] = ()
+    differences: tuple[Estimate | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BesidePanel:
+    title: str
+    rows: tuple[BesideRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The gains of several kinds of workload under one another."""
+
+    title: str
+    lead: str
+    panels: tuple[BesidePanel, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """A warning or a failure, gathered over the cells it concerns."""
 
@@ -194,6 +219,7 @@ class Report:
     panels: tuple[Panel, ...]
     comparisons: tuple[CellComparison, ...]
     cells: tuple[CellFigures, ...]
+    beside: Beside | None
     cause: Cause | None
     bounds: tuple[str, ...]
     charts: tuple[Chart, ...]

@@ -23,6 +23,15 @@ def gain_text(comparison: Comparison) -> str:
     return f"{_signed(gain, _gain_places(gain))} {error}"
 
 
+def difference_text(percent: Estimate) -> str:
+    """A difference in percent with half its interval: `+0.4 ±1.2`."""
+    if math.isnan(percent.mean):
+        return "n/a"
+    half = half_of(percent)
+    error = f"±{_gain_error(percent.mean, half)}" if math.isfinite(half) else UNKNOWN
+    return f"{_signed(percent.mean, _gain_places(percent.mean))} {error}"
+
+
 def size_text(comparison: Comparison) -> str:
     """The size of a change without its direction, for a sentence: `82 % (±6)`."""
     gain, half = percent(comparison), gain_half(comparison)

@@ -9,6 +9,7 @@ from contend.report.host_facts import fact, fact_text, flat, host_groups
 from contend.report.labels import cell_phrase
 from contend.report.model import FactGroup, TextTable
 from contend.report.study import Study
+from contend.spec import SCRIPT_SCHEMA, DataSpec
 from contend.store import RunRecord
 from contend.units import format_count, format_size
 
@@ -36,11 +37,18 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
     ]
     found = [
         ("Server", _server_name(server, study.experiment.base.server.kind)),
-        ("Data", f"{dataset.get('engine', data.engine)}, {format_count(data.rows)} rows"),
+        ("Data", _data(data, dataset)),
         ("Machine", ", ".join(part for part in machine if part)),
         ("Measured", _begun(study)),
     ]
     return tuple((name, text) for name, text in found if text)
+
+
+def _data(data: DataSpec, dataset: Mapping[str, str]) -> str:
+    if data.schema == SCRIPT_SCHEMA:
+        return "made by the script's prepare"
+    tables = f" in each of {data.tables} tables" if (data.tables or 1) > 1 else ""
+    return f"{dataset.get('engine', data.engine)}, {format_count(data.rows)} rows{tables}"
 
 
 def _server_name(server: Mapping[str, str], planned_kind: str) -> str:

@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from contend.report.model import CellComparison, Layout, Notice, Panel, Report, TextTable
-from contend.report.numbers import estimate_text, gain_text, plain_gain
+from contend.report.numbers import difference_text, estimate_text, gain_text, plain_gain
 from contend.report.words import notices_text, pairs_text, progress_text
+from contend.stats import Estimate
 
 _STYLES = {"faster": "bold cyan", "slower": "bold yellow", "equivalent": "", "inconclusive": ""}
 _MARKS = {"equivalent": " ≈", "inconclusive": " ?"}
@@ -31,6 +32,7 @@ def render(report: Report, console: Console, *, full: bool = False) -> None:
     _answer(report, out)
     if report.comparisons:
         _gains(report, out)
+        _beside(report, out)
     _metrics(report, out, [] if full else ["qps"])
     _cause(report, out, full=full)
     _notices(report, out)
@@ -150,6 +152,25 @@ def _gains(report: Report, out: _Out) -> None:
         out.line()
         for name, machine in blocks.items():
             out.line(f"{name}: {machine}; no intervals", "dim")
+
+
+def _beside(report: Report, out: _Out) -> None:
+    if report.beside is None:
+        return
+    out.head(report.beside.title)
+    out.line(report.beside.lead, "dim")
+    for panel in report.beside.panels:
+        rows: Rows = [
+            (Text(row.label), [_gain(gain) for gain in row.gains])
+            if row.gains
+            else (Text(row.label, style="dim"), [_difference(one) for one in row.differences])
+            for row in panel.rows
+        ]
+        out.figures(report.layout, panel.title, rows)
+
+
+def _difference(difference: Estimate | None) -> Text:
+    return Text(_NOT_MEASURED if difference is None else difference_text(difference))
 
 
 def _gain_rows(layout: Layout, panel: Panel) -> Rows:

@@ -4,6 +4,7 @@ from contend.spec.cell import cell_spec
 from contend.spec.errors import SpecError, did_you_mean, nearest
 from contend.spec.load import load_experiment, recipe_text, recipes
 from contend.spec.model import (
+    SCRIPT_SCHEMA,
     Cell,
     CellSpec,
     CompareSpec,
@@ -20,9 +21,13 @@ from contend.spec.model import (
 )
 from contend.spec.reference import key_tables
 from contend.spec.schema import json_schema
+from contend.spec.scripts import is_file
 from contend.spec.stored import SPEC_FORMAT, from_dict, to_dict
+from contend.spec.workloads import SCRIPT
 
 __all__ = [
+    "SCRIPT",
+    "SCRIPT_SCHEMA",
     "SPEC_FORMAT",
     "Cell",
     "CellSpec",
@@ -40,6 +45,7 @@ __all__ = [
     "cell_spec",
     "did_you_mean",
     "from_dict",
+    "is_file",
     "json_schema",
     "key_tables",
     "load_experiment",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
+from contend.spec.build_workload import data_for, read_workload
 from contend.spec.document import Document
 from contend.spec.errors import did_you_mean, nearest
 from contend.spec.keys import OPTION_NAME, SECTIONS, TOP_LEVEL
@@ -19,13 +20,11 @@ from contend.spec.model import (
     Level,
     LoadSpec,
     ServerSpec,
-    WorkloadSpec,
     same_level,
 )
 from contend.spec.paths import Target, factor_paths, known_paths, option_name, resolve
 from contend.spec.published import read_published
-from contend.spec.values import AnyLevel, Key, Refused, Tagged, attribute_name, shown
-from contend.spec.workloads import WORKLOAD
+from contend.spec.values import AnyLevel, Refused, attribute_name, shown
 
 _SUBTABLES = {"server": ("options",), "compare": ("baseline",)}
 
@@ -38,7 +37,8 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
     data = DataSpec(**_section(document, "data"))
     load = LoadSpec(**_section(document, "load"))
     factors = _factors(document)
-    workload = _workload(document, factors)
+    workload = read_workload(document, factors)
+    data = data_for(data, document, workload, factors)
     compare = CompareSpec(**_section(document, "compare"), baseline=_baseline(document, factors))
     return Experiment(
         name=about["name"] or _name_of_file(document.file),
@@ -74,7 +74,7 @@ def _section(document: Document, section: str) -> dict[str, Any]:
             _unknown_key(document, (section, name), (*keys, *subtables))
     return {
         attribute_name(key): (
-            _read(document, (section, name), key, table[name]) if name in table else key.default
+            document.read((section, name), key, table[name]) if name in table else key.default
         )
         for name, key in keys.items()
     }
@@ -87,13 +87,6 @@ def _unknown_key(document: Document, path: tuple[str, ...], names: Iterable[str]
     if elsewhere and nearest(name, names) is None:
         hint = f'Did you mean "{elsewhere[0]}"?'
     document.refuse(path, f'unknown key "{name}" in [{".".join(table)}]', hint=hint)
-
-
-def _read(document: Document, path: tuple[str, ...], key: Key, value: object) -> object:
-    try:
-        return key.kind.read(value)
-    except Refused as refused:
-        document.refuse(path, f"{'.'.join(path)} {refused.reason}", hint=refused.hint)
 
 
 def _options(document: Document) -> dict[str, Level]:
@@ -164,64 +157,6 @@ def _levels(document: Document, path: str, target: Target, value: object) -> tup
         levels.append(scalar)
         read.append(meant)
     return tuple(levels)
-
-
-def _workload(document: Document, factors: tuple[Factor, ...]) -> WorkloadSpec:
-    levels = {factor.path: factor.levels for factor in factors}
-    parameters = _tagged(document, WORKLOAD, ("workload",), levels)
-    return WorkloadSpec(kind=str(parameters.pop("kind")), parameters=parameters)
-
-
-def _tagged(
-    document: Document,
-    tagged: Tagged,
-    path: tuple[str, ...],
-    levels: Mapping[str, tuple[Level, ...]],
-) -> dict[str, object]:
-    """The keys given in a table whose `kind` says which keys it has.
-
-    Where the kind is a factor, a key must belong to one of its levels, and a factor to all.
-    """
-    table = document.table(path)
-    prefix = ".".join(path)
-    if (varied := levels.get(f"{prefix}.kind")) is not None:
-        kinds = tuple(str(level) for level in varied)
-    else:
-        given = table.get("kind", tagged.default_kind)
-        key = Key("kind", tagged.kind_choice(), tagged.default_kind, "")
-        kinds = (str(_read(document, (*path, "kind"), key, given)),)
-    values: dict[str, object] = {"kind": kinds[0]}
-    for name, value in table.items():
-        if name == "kind":
-            continue
-        place = (*path, name)
-        try:
-            key = tagged.find(name, kinds)
-        except Refused as refused:
-            document.refuse(place, f"{'.'.join(place)} {refused.reason}", hint=refused.hint)
-        values[name] = _read(document, place, key, value)
-        if isinstance(key.kind, Tagged):
-            values[name] = _tagged(document, key.kind, place, levels)
-    for factor in (p for p in levels if p.startswith(f"{prefix}.")):
-        _check_applies(document, factor, tagged, prefix, kinds)
-    for name, key in ((k.name, k) for kind in kinds for k in tagged.kinds[kind]):
-        if isinstance(key.kind, Tagged) and name not in table:
-            _tagged(document, key.kind, (*path, name), levels)
-    return values
-
-
-def _check_applies(
-    document: Document, factor: str, tagged: Tagged, prefix: str, kinds: tuple[str, ...]
-) -> None:
-    """A factor that does nothing in some cells would compare a cell with itself."""
-    name = factor.removeprefix(f"{prefix}.").partition(".")[0]
-    for kind in kinds:
-        if name != "kind" and all(key.name != name for key in tagged.kinds[kind]):
-            document.refuse(
-                ("factors", factor),
-                f'factor "{factor}" does nothing: {tagged.noun} "{kind}" has no {name}',
-                hint=did_you_mean(name, [key.name for key in tagged.kinds[kind]]),
-            )
 
 
 def _baseline(document: Document, factors: tuple[Factor, ...]) -> dict[str, Level]:

@@ -12,7 +12,7 @@ from contend.spec.errors import SpecError
 from contend.spec.keys import VARIANTS
 from contend.spec.paths import option_name, resolve
 from contend.spec.positions import Path, key_lines
-from contend.spec.values import Refused, shown
+from contend.spec.values import Key, Refused, shown
 
 _DEEPEST = 16
 """An experiment nests four deep. What is far deeper is no experiment, and could exhaust the stack
@@ -50,6 +50,14 @@ class Document:
     def refuse(self, path: Path, sentence: str, *, hint: str | None = None) -> NoReturn:
         """Raise the SpecError of a fault at `path`."""
         raise SpecError(f"{self.where(path)}: {sentence}", hint=hint)
+
+    def read(self, path: Path, key: Key, value: object) -> object:
+        """The value at `path` as its key takes it; raises SpecError."""
+        try:
+            return key.kind.read(value)
+        except Refused as refused:
+            name = ".".join(map(str, path))
+            self.refuse(path, f"{name} {refused.reason}", hint=refused.hint)
 
     def table(self, path: tuple[str, ...]) -> dict[str, object]:
         """The table at `path`, empty where there is none."""
@@ -113,7 +121,7 @@ class Document:
         for key in steps[:-1]:
             node = node.setdefault(key, {})  # type: ignore[assignment]
         name = steps[-1]
-        if steps[:2] == ("server", "options"):
+        if steps[1:2] == ("options",):
             for spelled in [n for n in node if option_name(n) == name and n != name]:
                 del node[spelled]
         node[name] = value

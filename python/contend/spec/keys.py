@@ -34,14 +34,26 @@ SERVER = (
 )
 
 DATA = (
-    Key("schema", Choice(("sbtest",)), "sbtest", "which tables are made"),
+    Key(
+        "schema",
+        Choice(("sbtest", "script")),
+        "sbtest",
+        "which tables are made: sbtest, or those of the script's own prepare",
+    ),
     Key(
         "engine",
         Choice(("InnoDB", "MyISAM", "Aria", "RocksDB")),
         "InnoDB",
         "storage engine of the tables",
     ),
-    Key("rows", Whole(1), 10_000, "rows of the table"),
+    Key("rows", Whole(1), 10_000, "rows of each table"),
+    Key(
+        "tables",
+        Whole(1, 10_000),
+        None,
+        "number of tables, sbtest1, sbtest2 and so on (default: the one table sbtest; for a "
+        "script 1, so sbtest1)",
+    ),
     Key("seed", Whole(0), 1, "seed of the rows' content"),
     Key(
         "k",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 from contend.spec.build import build
+from contend.spec.build_workload import script_files
 from contend.spec.document import Document, with_overrides
 from contend.spec.errors import SpecError, did_you_mean
 from contend.spec.keys import VARIANTS
@@ -52,7 +54,10 @@ def load_experiment(
         if other == "default" or other in document.tree:
             build(with_overrides(document, other, ()), variant=other, overrides=())
     final = with_overrides(document, variant, sets)
-    return build(final, variant=variant, overrides=tuple(sets))
+    experiment = build(final, variant=variant, overrides=tuple(sets))
+    if not script_files(experiment.base.workload, experiment.factors):
+        return experiment
+    return replace(experiment, folder=str(Path(source).absolute().parent))
 
 
 def _read(source: str) -> tuple[str, str]:

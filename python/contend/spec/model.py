@@ -17,6 +17,10 @@ Cell = Mapping[str, Level]
 """Which level each factor has: path -> level, in the order of the experiment's factors."""
 
 
+SCRIPT_SCHEMA = "script"
+"""The schema of tables that a script's own `prepare` makes."""
+
+
 def same_level(one: object, other: object) -> bool:
     """Whether two values are the same level: `true` is not 1, though Python says so."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
@@ -41,6 +45,9 @@ class DataSpec:
 
     `k` is how the indexed column is filled: `row_number` (unique, in file order, as the study's
     sysbench 0.5 did) or `random` (as sysbench 1.0 does).
+    `tables` of None is the one table `sbtest`; a number stands for `sbtest1`, `sbtest2` and so on.
+    Under the schema `script` a script's own `prepare` makes the tables; `prepare` is what it is
+    told (script and options), known only in the spec of a cell.
     """
 
     schema: str = "sbtest"
@@ -49,6 +56,27 @@ class DataSpec:
     seed: int = 1
     k: str = "row_number"
     table_options: str = ""
+    tables: int | None = None
+    prepare: Mapping[str, object] | None = None
+
+    @property
+    def database(self) -> str:
+        """Where the tables are, on a server of ours; the name that scripts expect."""
+        return "sbtest"
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The tables that the lab makes; none where a script makes its own."""
+        if self.schema == SCRIPT_SCHEMA:
+            return ()
+        if self.tables is None:
+            return ("sbtest",)
+        return tuple(f"sbtest{number}" for number in range(1, self.tables + 1))
+
+    @property
+    def rows_in_all(self) -> int:
+        """Rows of all tables together."""
+        return self.rows * len(self.table_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +158,10 @@ class CellSpec:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A whole experiment. `source` is the text it was read from, `overrides` what --set gave."""
+    """A whole experiment. `source` is the text it was read from, `overrides` what --set gave.
+
+    `folder` is where the files of its scripts are sought; empty where it names none.
+    """
 
     name: str
     question: str
@@ -142,6 +173,7 @@ class Experiment:
     variant: str = "default"
     source: str = ""
     overrides: tuple[str, ...] = ()
+    folder: str = ""
 
     @property
     def compared(self) -> Factor | None:

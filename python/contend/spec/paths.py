@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from contend.spec.errors import did_you_mean
 from contend.spec.keys import OPTION_NAME, SECTIONS
-from contend.spec.values import AnyLevel, Key, Refused, Tagged
+from contend.spec.values import AnyLevel, Key, Options, Refused, Tagged
 from contend.spec.workloads import WORKLOAD
 
 OPTIONS_PREFIX = "server.options."
+SCRIPT_OPTIONS_PREFIX = "workload.options."
 _VARYING_SECTIONS = ("server", "data", "load")
 
 
@@ -29,14 +30,16 @@ class Target:
 
 
 def option_name(name: str) -> str:
-    """Server options are one name whether written with dashes or underscores."""
+    """Options are one name whether written with dashes or underscores."""
     return name.replace("-", "_")
 
 
 def resolve(path: str) -> Target:
     """Where `path` leads; raises Refused with the nearest known path."""
     if path.startswith(OPTIONS_PREFIX):
-        return _resolve_option(path)
+        return _resolve_option(path, OPTIONS_PREFIX, "a server option")
+    if path.startswith(SCRIPT_OPTIONS_PREFIX):
+        return _resolve_option(path, SCRIPT_OPTIONS_PREFIX, "a script's option")
     section, _, rest = path.partition(".")
     if section == "workload" and rest:
         target = _resolve_workload(rest)
@@ -52,14 +55,14 @@ def resolve(path: str) -> Target:
 
 
 def known_paths() -> tuple[str, ...]:
-    """Every path but those of server options, which only the server knows."""
+    """Every path but those of options, which only the server or the script knows."""
     paths = [f"{section}.{key.name}" for section, keys in SECTIONS.items() for key in keys]
     paths.append("workload.kind")
     for name, key in _parameters(WORKLOAD).items():
         if isinstance(key.kind, Tagged):
             paths.append(f"workload.{name}.kind")
             paths.extend(f"workload.{name}.{inner}" for inner in _parameters(key.kind))
-        else:
+        elif not isinstance(key.kind, Options):
             paths.append(f"workload.{name}")
     return tuple(paths)
 
@@ -69,13 +72,14 @@ def factor_paths() -> tuple[str, ...]:
     return tuple(path for path in known_paths() if resolve(path).can_vary)
 
 
-def _resolve_option(path: str) -> Target:
-    name = path.removeprefix(OPTIONS_PREFIX)
+def _resolve_option(path: str, prefix: str, what: str) -> Target:
+    name = path.removeprefix(prefix)
     if re.fullmatch(OPTION_NAME, name) is None:
-        raise Refused(f'"{name}" is not the name of a server option')
+        raise Refused(f'"{name}" is not the name of {what}')
     name = option_name(name)
-    key = Key(name, AnyLevel(), None, f"the server's {name}")
-    return Target(OPTIONS_PREFIX + name, ("server", "options", name), key, True)
+    section = prefix.partition(".")[0]
+    key = Key(name, AnyLevel(), None, f"the {section}'s option {name}")
+    return Target(prefix + name, (section, "options", name), key, True)
 
 
 def _resolve_workload(rest: str) -> Target | None:
@@ -85,6 +89,8 @@ def _resolve_workload(rest: str) -> Target | None:
     name, _, inner = rest.partition(".")
     key = _parameters(WORKLOAD).get(name)
     if key is None:
+        return None
+    if isinstance(key.kind, Options):
         return None
     if not isinstance(key.kind, Tagged):
         return None if inner else Target(path, ("workload", name), key, True)

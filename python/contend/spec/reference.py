@@ -64,7 +64,7 @@ def _kind(key: Key) -> str:
 
 
 def _default(key: Key) -> str:
-    if key.default is None:
+    if key.default is None or key.default == {}:
         return ""
     if isinstance(key.kind, Duration) and isinstance(key.default, float):
         return f'`"{format_duration(key.default).replace(" ", "")}"`'

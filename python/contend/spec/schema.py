@@ -7,7 +7,7 @@ from contend.spec.paths import factor_paths, known_paths, resolve
 from contend.spec.values import AnyLevel
 from contend.spec.workloads import WORKLOAD
 
-_OPTION_PATH = rf"^server\.options\.{OPTION_NAME}$"
+_OPTION_PATH = rf"^(server|workload)\.options\.{OPTION_NAME}$"
 
 
 def json_schema() -> dict[str, object]:

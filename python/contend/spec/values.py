@@ -211,6 +211,22 @@ class AnyLevel:
 
 
 @dataclass(frozen=True, slots=True)
+class Options:
+    """A table of names and scalars; whoever knows what is configured checks the names."""
+
+    def read(self, value: object) -> dict[str, Level]:
+        if not isinstance(value, dict):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        return {str(name).replace("-", "_"): level for name, level in value.items()}
+
+    def words(self) -> str:
+        return "a table of the options by name"
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "object", "additionalProperties": AnyLevel().schema()}
+
+
+@dataclass(frozen=True, slots=True)
 class Key:
     """One key of a table: its name, kind of value, default and what it means.
 
@@ -294,6 +310,9 @@ class Tagged:
             variants.append(
                 {"type": "object", "properties": properties, "additionalProperties": False}
             )
+        # Where the kind is a factor, the table has keys of all of its levels and no kind.
+        every = {key.name: key.schema() for keys in self.kinds.values() for key in keys}
+        variants.append({"type": "object", "properties": every, "additionalProperties": False})
         return {
             "type": "object",
             "properties": {"kind": {"enum": list(self.kinds), "default": self.default_kind}},

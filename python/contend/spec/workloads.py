@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import math
 
-from contend.spec.values import Key, Real, Tagged, Whole
+from contend.spec.values import Key, Options, Real, Tagged, Text, Whole
+
+SCRIPT = "lua"
+"""The kind of workload that is a sysbench script."""
 
 SUPPLIED = frozenset({"rows", "table", "tables"})
 """Parameters of the plan that the lab fills in from the dataset."""
@@ -51,9 +54,22 @@ WORKLOAD = Tagged(
             Key("points", Whole(1, 65_535), 10, "how many keys one query asks for"),
             _DISTRIBUTION_KEY,
         ),
+        SCRIPT: (
+            Key(
+                "script",
+                Text(r"[^\x00-\x1f]+", "a bundled script's name, or the path of a file"),
+                None,
+                "a bundled script by name, or a file: its path, from the folder of this file, has "
+                "a slash or ends in .lua",
+                required=True,
+            ),
+            Key("options", Options(), {}, "options of the script"),
+        ),
     },
     descriptions={
         "point_select": "SELECT c FROM sbtest WHERE id = ?",
         "random_points": "SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)",
+        SCRIPT: "a sysbench script: one of its threads a connection, each query of it counted, "
+        "each `event()` an event",
     },
 )

@@ -5,6 +5,7 @@ from contend.stats.estimate import Estimate, estimate
 from contend.stats.histogram import HistogramError, Merged, merge, merge_percentiles
 from contend.stats.multiple import holm
 from contend.stats.power import minimal_detectable_effect
+from contend.stats.ratios import ratio_of_ratios
 from contend.stats.robust import hodges_lehmann, sign_flip_p
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "merge",
     "merge_percentiles",
     "minimal_detectable_effect",
+    "ratio_of_ratios",
     "sign_flip_p",
     "verdict",
 ]

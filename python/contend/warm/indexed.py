@@ -5,6 +5,7 @@ MyISAM keeps only index blocks in the key cache; rows come through the page cach
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,16 +44,18 @@ class LoadedIndex:
         paths = [folder / f"{table.name}{ending}" for ending in self.endings]
         return sum(map(_missing_bytes, paths)) == 0
 
-    def warm(self, connection: Connection[Any], table: Table) -> Warmed:
-        name = quoted(table.database, table.name)
-        with connection.cursor() as cursor:
-            cursor.execute(f"LOAD INDEX INTO CACHE {name}")
-            cursor.fetchall()
-            if self.holds_rows:
-                cursor.execute(f"SELECT SUM(LENGTH(pad)) FROM {name}")
+    def warm(self, connection: Connection[Any], tables: Sequence[Table]) -> Warmed:
+        needed = 0
+        for table in tables:
+            name = quoted(table.database, table.name)
+            with connection.cursor() as cursor:
+                cursor.execute(f"LOAD INDEX INTO CACHE {name}")
                 cursor.fetchall()
-        rows, index = table_size(connection, table.database, table.name)
-        needed = rows + index if self.holds_rows else index
+                if self.holds_rows:
+                    cursor.execute(f"SELECT SUM(LENGTH(pad)) FROM {name}")
+                    cursor.fetchall()
+            rows, index = table_size(connection, table.database, table.name)
+            needed += rows + index if self.holds_rows else index
         room = variable(connection, self.size)
         if needed <= room:
             return Warmed(cache=True)

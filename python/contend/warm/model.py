@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -50,6 +51,6 @@ class Warmer(Protocol):
         all of them are there now."""
         ...
 
-    def warm(self, connection: Connection[Any], table: Table) -> Warmed:
-        """Fill the server's cache."""
+    def warm(self, connection: Connection[Any], tables: Sequence[Table]) -> Warmed:
+        """Fill the server's cache with all of the tables."""
         ...

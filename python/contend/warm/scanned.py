@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,19 +25,20 @@ class Scanned:
     def warm_files(self, table: Table) -> bool:  # noqa: ARG002
         return False
 
-    def warm(self, connection: Connection[Any], table: Table) -> Warmed:
-        rows, index = table_size(connection, table.database, table.name)
+    def warm(self, connection: Connection[Any], tables: Sequence[Table]) -> Warmed:
+        needed = sum(sum(table_size(connection, one.database, one.name)) for one in tables)
         room = variable(connection, self.size)
-        if rows + index > room:
+        if needed > room:
             # A scan of more than fits would leave its end in the cache and not what is asked for.
             return Warmed(
                 cache=False,
-                why_not=f"{format_size(rows + index)} do not fit {self.size} = {format_size(room)}",
+                why_not=f"{format_size(needed)} do not fit {self.size} = {format_size(room)}",
             )
-        name = quoted(table.database, table.name)
         with connection.cursor() as cursor:
-            cursor.execute(f"SELECT SUM(LENGTH(pad)) FROM {name} FORCE INDEX (PRIMARY)")
-            cursor.fetchall()
-            cursor.execute(f"SELECT SUM(k) FROM {name} FORCE INDEX (k)")
-            cursor.fetchall()
+            for table in tables:
+                name = quoted(table.database, table.name)
+                cursor.execute(f"SELECT SUM(LENGTH(pad)) FROM {name} FORCE INDEX (PRIMARY)")
+                cursor.fetchall()
+                cursor.execute(f"SELECT SUM(k) FROM {name} FORCE INDEX (k)")
+                cursor.fetchall()
         return Warmed(cache=True)

@@ -49,6 +49,9 @@ class FakeServer:
         if statement.startswith("DROP"):
             self.comment = None
 
+    def fetchall(self) -> list[tuple[str]]:
+        return [("sbtest",)] if (self.comment or "").startswith("contend:") else []
+
     def fetchone(self) -> tuple[str, str] | None:
         return None if self.comment is None else (self.comment, "BASE TABLE")
 
@@ -156,18 +159,47 @@ def test_half_a_table_is_dropped(error: BaseException, raised: type[BaseExceptio
     assert server.statements[-1] == "DROP TABLE IF EXISTS `mine`.`sbtest`"
 
 
+def test_numbered_tables_are_asked_for_together_and_dropped_one_by_one() -> None:
+    server: Any = FakeServer("contend:sbtest-innodb-1k-000000000000")
+    FakeFill.server = server
+    asked: list[str] = []
+
+    def confirm(question: str) -> bool:
+        asked.append(question)
+        return True
+
+    data = DataSpec(rows=100, tables=2)
+    about = ensure_on(server, data, program=Path("x"), tell=Heard(), confirm=confirm)
+    assert about["rows"] == 200
+    assert "Load 100 rows in each of 2 tables (InnoDB)" in asked[0]
+    assert "into mine.sbtest1 to sbtest2 on" in asked[0]
+    assert server.statements == [
+        "DROP TABLE IF EXISTS `mine`.`sbtest1`",
+        "DROP TABLE IF EXISTS `mine`.`sbtest2`",
+    ]
+
+
+def test_tables_of_a_script_are_not_touched() -> None:
+    server: Any = FakeServer("our customers")
+    heard = Heard()
+    data = DataSpec(schema="script")
+    ensure_on(server, data, program=Path("x"), tell=heard, confirm=lambda _: False)
+    assert server.statements == []
+    assert "taken as they are" in heard.notices[0]
+
+
 class TestDrop:
     def test_ours_is_dropped(self) -> None:
         server: Any = FakeServer("contend:k")
-        assert drop_on(server, "sbtest")
+        assert drop_on(server, DATA)
         assert server.statements == ["DROP TABLE IF EXISTS `mine`.`sbtest`"]
 
     def test_none_is_none(self) -> None:
         server: Any = FakeServer()
-        assert not drop_on(server, "sbtest")
+        assert not drop_on(server, DATA)
 
     def test_somebody_s_is_not(self) -> None:
         server: Any = FakeServer("our customers")
         with pytest.raises(TableNotOurs):
-            drop_on(server, "sbtest")
+            drop_on(server, DATA)
         assert server.statements == []

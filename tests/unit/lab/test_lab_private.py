@@ -11,6 +11,7 @@ from lab_fakes import FakeServer, dataset, experiment
 
 from contend.errors import ContendError, WorkError
 from contend.lab.private import PrivateStage
+from contend.load import Address
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
 from contend.warm import indexed
@@ -23,8 +24,9 @@ class Bench:
         self.server = FakeServer(tmp_path)
         self.provided: list[DataSpec] = []
         self.refuses: ContendError | None = None
+        self.prepared: list[Address] = []
         self.stage = PrivateStage(
-            self.server, {"kind": "mariadb", "version": "10.11.19"}, self.provide
+            self.server, {"kind": "mariadb", "version": "10.11.19"}, self.provide, self.prepare
         )
         self.tiny = experiment(tmp_path)
 
@@ -34,6 +36,10 @@ class Bench:
             raise self.refuses
         self.provided.append(data)
         return dataset(data, into)
+
+    def prepare(self, _cell: CellSpec, address: Address) -> None:
+        assert self.server.running
+        self.prepared.append(address)
 
     def cell(self, segments: int = 0, connections: int = 1, **server: object) -> CellSpec:
         cell = cell_spec(
@@ -63,6 +69,27 @@ def test_the_first_cell_fills_and_starts_the_server(bench: Bench) -> None:
     assert ready.address.socket == str(bench.server.socket)
     assert ready.address.database == "sbtest"
     assert ready.watch_pid == 4711
+
+
+def test_a_script_makes_its_tables_once_in_a_folder_without_any(bench: Bench) -> None:
+    made = DataSpec(schema="script", prepare={"script": "/x.lua", "options": {}})
+    for connections in (1, 8):
+        cell = replace(bench.cell(connections=connections), data=made)
+        ready = bench.stage.set(cell)
+    assert len(bench.provided) == len(bench.prepared) == 1
+    assert bench.prepared[0].database == "sbtest"
+    assert ready.probes["warmed"] is None
+    # After a crash the folder is a fresh one.
+    bench.server.kill()
+    bench.stage.set(cell)
+    assert len(bench.prepared) == 2
+
+
+def test_every_table_is_warmed(bench: Bench) -> None:
+    data = replace(bench.cell().data, tables=3)
+    bench.stage.set(replace(bench.cell(), data=data))
+    loads = [s for s in bench.server.connection.statements if "LOAD INDEX" in s]
+    assert [load.rpartition(".")[2] for load in loads] == ["`sbtest1`", "`sbtest2`", "`sbtest3`"]
 
 
 def test_a_change_of_load_alone_touches_nothing(bench: Bench) -> None:

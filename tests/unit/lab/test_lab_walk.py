@@ -148,7 +148,8 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
         return done_of(plan)
 
     load = FakeLoad(die_once)
-    stage = PrivateStage(server, {"kind": "mariadb", "version": "10.11.19"}, provide)
+    identity = {"kind": "mariadb", "version": "10.11.19"}
+    stage = PrivateStage(server, identity, provide, lambda _cell, _address: None)
     walk(tiny, folder, stage=stage, load=load, listen=lambda _event: None)
     records = folder.records()
     assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]

@@ -79,6 +79,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "data.seed": (5, 5),
     "data.k": ("random", "random"),
     "data.table_options": ("CHECKSUM=1", "CHECKSUM=1"),
+    "data.tables": (3, 3),
     "load.connections": (3, 3),
     "load.threads": (2, 2),
     "load.warmup": ("1m", 60.0),
@@ -88,6 +89,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "load.seed": (9, 9),
     "workload.kind": ("point_select", "point_select"),
     "workload.points": (4, 4),
+    "workload.script": ("oltp_insert", "oltp_insert"),
     "workload.distribution.kind": ("zipfian", "zipfian"),
     "workload.distribution.iter": (4, 4),
     "workload.distribution.pct": (4, 4),
@@ -103,6 +105,8 @@ def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str)
     kinds = {"h": "pareto", "exp": "zipfian"}
     name = path.rsplit(".", 1)[-1]
     text = '[workload]\nkind = "random_points"\n'
+    if name == "script":
+        text = '[workload]\nkind = "lua"\nscript = "bulk_insert"\n'
     if path.startswith("workload.distribution.") and name != "kind":
         text += f'distribution = {{ kind = "{kinds.get(name, "special")}" }}\n'
     spec = cell_spec(load(text), {path: level})  # type: ignore[dict-item]

@@ -29,6 +29,16 @@ def test_the_study_fits_its_time(
     assert total_s <= limit_s
 
 
+@pytest.mark.parametrize(
+    ("variant", "runs", "limit_s"),
+    [("default", 256, 15 * 60), ("quick", 72, 90), ("full", 1008, 75 * 60)],
+)
+def test_the_study_by_a_script_fits_its_time(variant: str, runs: int, limit_s: float) -> None:
+    experiment = load_experiment(f"{STUDY}-sysbench", variant=variant)
+    assert len(planned_runs(experiment)) == runs
+    assert 15 + planned_load_s(experiment) + 0.3 * runs <= limit_s
+
+
 def test_the_study_has_its_63_cells() -> None:
     assert len(cells(load_experiment(STUDY))) == 63
 

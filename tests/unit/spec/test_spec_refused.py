@@ -148,7 +148,7 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
     (
         "workload",
         '[workload]\nkind = "random_point"',
-        'it.toml:2: workload.kind must be "point_select" or "random_points", not "random_point"',
+        'it.toml:2: workload.kind must be "point_select", "random_points" or "lua", not',
         'Did you mean "random_points"?',
     ),
     (

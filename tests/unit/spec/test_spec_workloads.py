@@ -9,13 +9,19 @@ from typing import Any
 
 import pytest
 
-from contend.spec.values import Choice, Key, Real, Tagged, Whole
+from contend.spec.values import Choice, Key, Options, Real, Tagged, Text, Whole
 from contend.spec.workloads import DISTRIBUTION, SUPPLIED, WORKLOAD
 
 PLAN: dict[str, Any] = json.loads(
     (resources.files("contend.load") / "plan.schema.json").read_text(encoding="utf-8")
 )
-TYPES: dict[type, str] = {Whole: "integer", Real: "number", Choice: "string"}
+TYPES: dict[type, str] = {
+    Whole: "integer",
+    Real: "number",
+    Choice: "string",
+    Text: "string",
+    Options: "object",
+}
 
 
 def variants(definition: str) -> dict[str, dict[str, Any]]:
@@ -50,7 +56,8 @@ def check(key: Key, theirs: dict[str, Any]) -> None:
         assert theirs["default"] == key.default
         return
     assert theirs["type"] == TYPES[type(key.kind)]
-    assert theirs["default"] == key.default
+    assert theirs.get("default") == key.default
+    assert key.required == ("default" not in theirs)
     if isinstance(key.kind, Whole):
         bits = re.fullmatch(r"uint(\d+)", theirs["format"])
         assert bits is not None

@@ -52,17 +52,17 @@ def test_an_engine_without_caches_has_none() -> None:
 
 def test_myisam_loads_the_index_and_needs_room_for_it_alone() -> None:
     talk = connection((10**9, 100), 1000)
-    assert WARMERS["myisam"].warm(talk, TABLE).cache
+    assert WARMERS["myisam"].warm(talk, [TABLE]).cache
     assert talk.statements[0] == "LOAD INDEX INTO CACHE `sbtest`.`sb``test`"
     assert not any("SUM" in statement for statement in talk.statements)
 
 
 def test_innodb_needs_room_for_all_and_scans_only_what_fits() -> None:
     talk = connection((800, 100), 1000)
-    assert WARMERS["innodb"].warm(talk, TABLE).cache
+    assert WARMERS["innodb"].warm(talk, [TABLE]).cache
     assert sum("SUM" in statement for statement in talk.statements) == 2
     talk = connection((800, 300), 1000)
-    warmed = WARMERS["innodb"].warm(talk, TABLE)
+    warmed = WARMERS["innodb"].warm(talk, [TABLE])
     assert not warmed.cache
     assert "1.07 KiB do not fit innodb_buffer_pool_size" in (warmed.why_not or "")
     assert not any("SUM" in statement for statement in talk.statements)

@@ -10,6 +10,7 @@ mod command;
 mod events;
 mod extras;
 mod help;
+pub(super) mod planned;
 mod report;
 mod script;
 mod servers;

@@ -116,7 +116,9 @@ pub fn path_of(options: &Options, name: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn os_threads(options: &Options) -> Result<OsThreads, Wrong> {
+/// # Errors
+/// Words for a fatal message.
+pub fn os_threads(options: &Options) -> Result<OsThreads, Wrong> {
     match options.get("os_threads") {
         None => Ok(OsThreads::Auto),
         Some(_) => match options.text("os_threads") {

@@ -77,6 +77,8 @@ fn driver_job(job: Job) -> run::Job {
             idle_seats: 0,
             storm: false,
             answer_timeout_ns: None,
+            // A script may connect to nothing at all, and says itself where it cannot.
+            looks_first: false,
         },
         engine: EngineChoice::Auto,
         warmup_ns: nanoseconds(job.warmup),

@@ -1,0 +1,234 @@
+//! The script of a plan: run as its workload, described, or told to prepare its tables.
+
+use super::sysbench::planned::{self, Planned};
+use super::{output, plan_file, run, script_threads};
+use crate::drive::blocking::Target;
+use crate::drive::fill::make_database;
+use crate::drive::run::{Job, Measured, Progress, run as drive};
+use crate::drive::script::{self as host, Servers};
+use crate::drive::socket::Address;
+use crate::drive::threads;
+use crate::lua::figures::Counter;
+use crate::lua::options::{Kind, normal_name};
+use crate::lua::run::Run;
+use crate::lua::{Called, Sharing, thread};
+use crate::outcome::{Failure, Outcome};
+use crate::plan::{Plan, Workload};
+use serde::Serialize;
+use std::process::ExitCode;
+
+/// Say what the script of a plan is, or run its `prepare`.
+///
+/// Nothing reaches a server unless `--prepare` is given. What is wrong with the script or its
+/// options is said as `run` would say it.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// A plan whose workload is a script, a JSON file; - for standard input.
+    plan: String,
+    /// Run the script's own prepare command, or function.
+    #[arg(long)]
+    prepare: bool,
+    /// Make the database where it is not there, before that.
+    #[arg(long, requires = "prepare")]
+    create_database: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Description {
+    script: String,
+    bundled: bool,
+    /// It has a command or a function of that name.
+    prepare: bool,
+    /// It gets a thread of the operating system for each of its own.
+    os_threads: bool,
+    /// Absent where it declares none: then it takes any.
+    options: Option<Vec<Described>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Described {
+    name: String,
+    kind: &'static str,
+    default: Option<String>,
+    help: String,
+}
+
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let read = plan_file::read(&arguments.plan).and_then(|plan| read(plan, arguments.prepare));
+    match read {
+        Ok((plan, script)) if arguments.prepare => {
+            prepare(&plan, &script, arguments.create_database)
+        }
+        Ok((_, script)) => match serde_json::to_string(&describe(&script)) {
+            Ok(text) => output::whole(&text),
+            Err(error) => output::failed(&error.into()),
+        },
+        Err(message) => {
+            eprintln!("contend-load: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
+    let Workload::Lua(spec) = plan.workload.clone() else {
+        return Err("workload.kind: the plan's workload is no script".to_owned());
+    };
+    output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
+    let command = if prepares { "prepare" } else { "run" };
+    if prepares {
+        // A command that all threads share has as many as the load generator gets of this host.
+        plan.load.connections = threads::half_of_host();
+    }
+    let script = planned::read(&plan, &spec, command)?;
+    Ok((plan, script))
+}
+
+fn describe(script: &Planned) -> Description {
+    let main = &script.main;
+    let declared = script.declared.as_ref().map(|declared| {
+        let own = declared.iter().map(|option| Described {
+            name: normal_name(&option.name),
+            kind: kind_name(option.kind),
+            default: option.default.clone(),
+            help: option.help.clone(),
+        });
+        let open = planned::open_options(script.run.compat).map(|(name, known)| Described {
+            name,
+            kind: kind_name(known.kind),
+            default: known.default.map(str::to_owned),
+            help: known.help.to_owned(),
+        });
+        own.chain(open).collect()
+    });
+    Description {
+        script: script.run.script.name.clone().unwrap_or_default(),
+        bundled: script.run.script.bundled,
+        prepare: main.command("prepare").is_some() || main.has_function("prepare"),
+        os_threads: script.wants_os_threads(),
+        options: declared,
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bool => "bool",
+        Kind::Int => "int",
+        Kind::Size => "size",
+        Kind::Double => "number",
+        Kind::Str => "text",
+        Kind::List => "list",
+        Kind::File => "file",
+    }
+}
+
+fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
+    let (main, run) = (&script.main, &script.run);
+    if creates_database && let Err(failure) = make_database(&target_of(&script.servers)) {
+        return failed(failure);
+    }
+    let done = match main.command("prepare") {
+        Some(Sharing::Parallel) => host::run_command(run, &script.servers, plan.load.connections),
+        Some(Sharing::Alone) => match thread::call_command(main, run) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                thread::say_failed(run, "prepare", &error);
+                Ok(false)
+            }
+        },
+        None => match thread::call_if_there(main, run, "prepare") {
+            Ok(Called::Done) => Ok(true),
+            Ok(Called::Missing) => {
+                let name = run.script.name.as_deref().unwrap_or_default();
+                eprintln!("contend-load: workload.script: {name} has no prepare");
+                return ExitCode::from(2);
+            }
+            Err(_) => Ok(false),
+        },
+    };
+    match done {
+        Ok(true) => output::whole(r#"{"type":"prepared"}"#),
+        Ok(false) => failed(script.failure()),
+        Err(failure) => failed(failure),
+    }
+}
+
+fn target_of(servers: &Servers) -> Target {
+    Target {
+        // There is one: the plan names it.
+        address: servers
+            .addresses
+            .first()
+            .cloned()
+            .unwrap_or_else(|| Address::Unix("/".into())),
+        credentials: servers.credentials.clone(),
+        options: servers.options.clone(),
+        connect_timeout: servers.connect_timeout,
+    }
+}
+
+fn failed(failure: Failure) -> ExitCode {
+    eprintln!("contend-load: {}", run::in_words(&failure));
+    match serde_json::to_string(&Outcome::Error(failure)).map(|text| output::line(&text)) {
+        Ok(Ok(())) => ExitCode::FAILURE,
+        Ok(Err(error)) => output::failed(&error),
+        Err(error) => output::failed(&error.into()),
+    }
+}
+
+/// Runs the script as the workload of a plan: its `init`, its events on all threads, its `done`.
+///
+/// # Errors
+/// The script failed, or the run could not be set up.
+pub fn run(
+    script: &Planned,
+    job: Job,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Measured, Failure> {
+    let (main, run) = (&script.main, &script.run);
+    if thread::call_if_there(main, run, "init").is_err() {
+        return Err(script.failure());
+    }
+    let measured = match script.wants_os_threads() {
+        true => script_threads::run(script, &job, tell),
+        false => run_on_loop(run, job, tell),
+    };
+    let failed = run.stop.has_failed() || !run.log.fatal_messages().is_empty();
+    let measured = match measured {
+        Err(failure) if !failed => return Err(failure),
+        Err(_) => return Err(script.failure()),
+        Ok(_) if run.stop.has_failed() => return Err(script.failure()),
+        Ok(measured) => measured,
+    };
+    // The figures stand: a failure at the end is said, and changes nothing.
+    let _ = thread::call_if_there(main, run, "done");
+    Ok(measured)
+}
+
+fn run_on_loop(
+    run: &Run,
+    job: Job,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Measured, Failure> {
+    let mut reconnects_before = 0;
+    let mut measured = drive(job, &mut |progress| {
+        match &progress {
+            Progress::Phase {
+                name: "measure", ..
+            } => reconnects_before = reconnects(run),
+            Progress::Phase { name: "end", .. } => run.stop.end(),
+            _ => {}
+        }
+        tell(progress);
+    })?;
+    // Connections that a script lost it opens again itself.
+    measured.tally.reconnects += reconnects(run).saturating_sub(reconnects_before);
+    Ok(measured)
+}
+
+fn reconnects(run: &Run) -> u64 {
+    let threads = run.figures.threads.iter();
+    threads
+        .map(|thread| thread.value(Counter::Reconnects as usize))
+        .sum()
+}

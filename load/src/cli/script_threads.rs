@@ -1,0 +1,264 @@
+//! A script that may wait where the host cannot see it, as the workload of a plan: one thread of
+//! the operating system for each of its own, and figures from what the threads count themselves.
+//!
+//! Rows, bytes and the times of single queries are not known here, and stay 0.
+
+use super::sysbench::planned::Planned;
+use crate::drive::counters::ProcessSnapshot;
+use crate::drive::pace::Pacing;
+use crate::drive::run::{Ended, Job, Measured, Progress, Queue};
+use crate::drive::script::{self as host, Stage, Ticker};
+use crate::lua::figures::{Counter, Reading};
+use crate::lua::run::Run;
+use crate::outcome::Failure;
+use crate::record::{Latency, Tally};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Longer than any run: the answers of a run without intervals come as one.
+const NO_INTERVAL: Duration = Duration::from_secs(1 << 32);
+
+/// An interval shorter than this part of the one before is none of its own.
+const SLIVER: u32 = 10;
+
+/// What the threads counted, cut at the ends of intervals.
+struct Ledger {
+    run: Arc<Run>,
+    empty: Tally,
+    at: Instant,
+    readings: Vec<Reading>,
+    intervals: Vec<(Duration, Tally)>,
+}
+
+impl Ledger {
+    fn new(run: &Arc<Run>, empty: Tally) -> Self {
+        Self {
+            run: Arc::clone(run),
+            empty,
+            at: Instant::now(),
+            readings: read(run),
+            intervals: Vec::new(),
+        }
+    }
+
+    /// Forgets what was counted so far: the window opens.
+    fn open(&mut self, now: Instant) {
+        self.cut(now);
+        self.intervals.clear();
+    }
+
+    /// Ends an interval.
+    fn cut(&mut self, now: Instant) {
+        let readings = read(&self.run);
+        let mut sum = Reading::default();
+        for (now, then) in readings.iter().zip(&self.readings) {
+            sum.merge(&now.since(then));
+        }
+        let mut tally = self.empty.clone();
+        tally.events = sum.of(Counter::Events);
+        tally.reconnects = sum.of(Counter::Reconnects);
+        let kinds = [Counter::Read, Counter::Write, Counter::Other];
+        for (class, counter) in tally.classes.iter_mut().zip(kinds) {
+            class.queries = sum.of(counter);
+            tally.queries += class.queries;
+        }
+        tally.response = self.run.figures.take_latency();
+        let mut errors = self
+            .run
+            .errors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        tally.errors = std::mem::take(&mut *errors);
+        drop(errors);
+        let length = now.saturating_duration_since(self.at);
+        (self.at, self.readings) = (now, readings);
+        match self.intervals.last_mut() {
+            // What is left when the last interval has just ended belongs to it.
+            Some((before, last)) if length * SLIVER < *before => {
+                *before += length;
+                last.merge(&tally);
+            }
+            _ => self.intervals.push((length, tally)),
+        }
+    }
+}
+
+fn read(run: &Run) -> Vec<Reading> {
+    run.figures
+        .threads
+        .iter()
+        .map(|thread| thread.read())
+        .collect()
+}
+
+fn queries(reading: &Reading) -> u64 {
+    let kinds = [Counter::Read, Counter::Write, Counter::Other];
+    kinds.into_iter().map(|counter| reading.of(counter)).sum()
+}
+
+/// What such a script cannot be asked for.
+///
+/// # Errors
+/// Words that name the path in the plan.
+pub fn refuse(job: &Job) -> Result<(), String> {
+    let why = "needs a thread of the operating system for each of its own, and those";
+    let setup = &job.setup;
+    let closed = Pacing::Closed {
+        think_ns: 0,
+        scatters: false,
+    };
+    if setup.pacing != closed {
+        return Err(format!(
+            "load.arrival: the script {why} begin an event when the one before has ended"
+        ));
+    }
+    if setup.events_max.is_some() {
+        return Err(format!("load.events: the script {why} end by time alone"));
+    }
+    if setup.idle_seats > 0 || setup.answer_timeout_ns.is_some() {
+        return Err(format!(
+            "load: the script {why} have neither idle_connections nor answer_timeout_s"
+        ));
+    }
+    Ok(())
+}
+
+/// Runs the events of a script until the time is over.
+///
+/// # Errors
+/// A thread could not begin, which it said; or the threads cannot be had.
+pub fn run(
+    script: &Planned,
+    job: &Job,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Measured, Failure> {
+    let run = &script.run;
+    let threads = job.setup.seats;
+    let ledger = Arc::new(Mutex::new(Ledger::new(run, job.setup.tally())));
+    let locked = || ledger.lock().unwrap_or_else(PoisonError::into_inner);
+    let ours = std::process::id();
+    let look = || {
+        (
+            ProcessSnapshot::take(ours),
+            job.watch_pid.and_then(ProcessSnapshot::take),
+        )
+    };
+    let mut edges = [(None, None), (None, None)];
+    let mut first = Vec::new();
+    let mut ticker = None;
+    let mut measured = Duration::ZERO;
+    let mut begun = Instant::now();
+    let mut opened = begun;
+    let ran = host::run(host_job(script, job), &mut |stage| match stage {
+        Stage::Ready => {
+            begun = Instant::now();
+            tell(Progress::Ready {
+                server_version: "",
+                engine: "threads",
+                workers: threads,
+                start: SystemTime::now(),
+            });
+            phase(tell, "warmup", Duration::ZERO);
+        }
+        Stage::Measuring => {
+            opened = Instant::now();
+            run.window.open(opened);
+            edges[0] = look();
+            locked().open(opened);
+            first = read(run);
+            phase(tell, "measure", opened - begun);
+            ticker = interval_ticker(&ledger, job.interval_ns, opened);
+        }
+        Stage::Over => {
+            let now = Instant::now();
+            edges[1] = look();
+            measured = now - opened;
+            // The ticker cuts the last interval where that is due now; then little is left.
+            drop(ticker.take());
+            locked().cut(now);
+            phase(tell, "end", now - begun);
+        }
+    })?;
+    let last = read(run);
+    let mut tally = job.setup.tally();
+    let mut start_s = 0.0;
+    for (index, (length, interval)) in locked().intervals.drain(..).enumerate() {
+        tally.merge(&interval);
+        tell(Progress::Interval {
+            index: index as u32,
+            start_s,
+            duration_s: length.as_secs_f64(),
+            tally: &interval,
+            backlog: 0,
+        });
+        start_s += length.as_secs_f64();
+    }
+    let [opened, closed] = edges;
+    let between = |before: Option<ProcessSnapshot>, after: Option<ProcessSnapshot>| {
+        Some(before?.until(&after?))
+    };
+    let client = between(opened.0, closed.0).unwrap_or_default();
+    Ok(Measured {
+        // Threads may all end before their time, by a true value of event().
+        ended: if measured.as_nanos() < u128::from(job.measure_ns) {
+            Ended::Events
+        } else {
+            Ended::Time
+        },
+        measured_ns: measured.as_nanos() as u64,
+        tally,
+        // Each thread has a core of its own at best: none can have used more than its share.
+        busiest_worker_cpu_ns: (client.cpu_us * 1000.0) as u64 / u64::from(threads.max(1)),
+        client,
+        server: between(opened.1, closed.1),
+        queries_by_seat: last
+            .iter()
+            .zip(&first)
+            .map(|(last, first)| queries(&last.since(first)))
+            .collect(),
+        unanswered: ran.unfinished,
+        longest_wait_ns: 0,
+        setup_connects: Latency::new(),
+        queue: Queue::default(),
+    })
+}
+
+fn host_job(script: &Planned, job: &Job) -> host::Job {
+    host::Job {
+        run: Arc::clone(&script.run),
+        servers: script.servers.clone(),
+        threads: job.setup.seats,
+        warmup: Duration::from_nanos(job.warmup_ns),
+        time: Some(Duration::from_nanos(job.measure_ns)),
+        drain: Duration::from_nanos(job.setup.drain_ns),
+        os_threads: true,
+    }
+}
+
+fn phase(tell: &mut dyn FnMut(Progress<'_>), name: &'static str, at: Duration) {
+    let at_s = at.as_secs_f64();
+    tell(Progress::Phase { name, at_s });
+}
+
+/// Cuts the ledger at the end of each interval.
+fn interval_ticker(
+    ledger: &Arc<Mutex<Ledger>>,
+    interval_ns: u64,
+    opened: Instant,
+) -> Option<Ticker> {
+    let every = match interval_ns {
+        0 => NO_INTERVAL,
+        length => Duration::from_nanos(length),
+    };
+    let ledger = Arc::clone(ledger);
+    let start = Ticker::start("intervals", move || {
+        let work = move |due: Instant| {
+            let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            ledger.cut(Instant::now());
+            Some(due + every)
+        };
+        (work, Some(opened + every))
+    });
+    // Without it the window is one interval.
+    start.ok()
+}

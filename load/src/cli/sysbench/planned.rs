@@ -1,0 +1,421 @@
+//! A script as the workload of a plan: what the plan says becomes what a command line would say,
+//! and everything after that is the same.
+
+use super::arguments::{CommandLine, Given, read_known};
+use super::settings::{self, OsThreads};
+use super::{servers, settle_options, table};
+use crate::cli::nearest::nearest_of;
+use crate::cli::run::{address_of, password_of};
+use crate::drive::script::{BlockingGround, Servers};
+use crate::lua::chunks::{self, Chunks};
+use crate::lua::figures::Figures;
+use crate::lua::log::{Level, Log};
+use crate::lua::options::{BadValue, Declared, Kind, normal_name, parse};
+use crate::lua::pace::Pace;
+use crate::lua::run::{Compat, EventLimit, Run, Script, Stop, Window};
+use crate::lua::{State, thread};
+use crate::outcome::Failure;
+use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
+use crate::wire::{Credentials, Options as WireOptions};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// A script that was read and told its options. Nothing has reached a server yet.
+pub struct Planned {
+    pub run: Arc<Run>,
+    /// The state of the functions that are called once: init, done, prepare.
+    pub main: State,
+    pub servers: Servers,
+    pub os_threads: OsThreads,
+    pub declared: Option<Vec<Declared>>,
+}
+
+/// Options of sysbench that a plan leaves to the script's own.
+const OPEN: [&str; 11] = [
+    "compat",
+    "db_ps_mode",
+    "mysql_ignore_errors",
+    "os_threads",
+    "rand_pareto_h",
+    "rand_spec_iter",
+    "rand_spec_pct",
+    "rand_spec_res",
+    "rand_type",
+    "rand_zipfian_exp",
+    "validate",
+];
+
+/// Options of sysbench that stand elsewhere in a plan, and in an experiment.
+const ELSEWHERE: [(&str, &str); 12] = [
+    ("events", "load.events of a plan says it"),
+    ("max_requests", "load.events of a plan says it"),
+    ("max_time", "load.measure says it"),
+    ("num_threads", "load.connections says it"),
+    ("rand_seed", "load.seed says it"),
+    ("rate", "load.arrival of a plan says it"),
+    ("report_interval", "load.interval says it"),
+    ("thread_init_timeout", "the connect timeout says it"),
+    ("threads", "load.connections says it"),
+    ("time", "load.measure says it"),
+    ("tx_rate", "load.arrival of a plan says it"),
+    ("warmup_time", "load.warmup says it"),
+];
+
+/// Reads the script of a plan, runs its body, and gives it its options.
+///
+/// # Errors
+/// What is wrong with the request, in words that name the path in the plan.
+pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> {
+    let script = find(&spec.script)?;
+    let name = script.name.clone();
+    let given = given_options(spec)?;
+    let mut line = CommandLine {
+        // Those of the script come later, and win.
+        given: words_of(plan),
+        test: name,
+        command: Some(command.to_owned()),
+    };
+    line.given.extend(given.iter().cloned());
+    let compat = line
+        .compat()
+        .map_err(|words| format!("workload.options.compat: {words}"))?;
+    refuse_what_stands_elsewhere(&given, compat)?;
+    check_known(&given, compat)?;
+    let (known, mut unknown) =
+        read_known(&line, compat).map_err(|refused| format!("workload.options: {refused:?}"))?;
+    let mut draws = settings::draws(&known, compat)
+        .map_err(|words| format!("workload.options: {}", words.trim()))?;
+    // Unlike on a command line, 0 is a seed as any other.
+    draws.seed = plan.seed;
+    let mut database =
+        servers::database(&known).map_err(|words| format!("workload.options: {}", words.trim()))?;
+    database.password = password_of(&plan.server)?;
+    let os_threads = settings::os_threads(&known)
+        .map_err(|words| format!("workload.options: {}", words.trim()))?;
+    let servers = servers_of(plan)?;
+    let run = Arc::new(Run {
+        compat,
+        known,
+        late: OnceLock::new(),
+        arguments: std::iter::once("sysbench".to_owned())
+            .chain(line.given.iter().map(|given| given.text.clone()))
+            .chain([spec.script.clone(), command.to_owned()])
+            .collect(),
+        command: line.command.clone(),
+        script,
+        pace: Pace::default(),
+        draws,
+        database,
+        // What is fatal becomes the failure of the run; the rest is not asked for.
+        log: Arc::new(Log::new(Level::Warning as u8)),
+        chunks: Chunks::default(),
+        figures: Figures::new(plan.load.connections as usize),
+        errors: Mutex::default(),
+        events: EventLimit::new(0),
+        window: Window::default(),
+        stop: Stop::default(),
+        may_block: Mutex::default(),
+    });
+    let ground = BlockingGround::new(Arc::clone(&run), Arc::new(servers.clone()), None);
+    let main = State::new(Arc::clone(&run), 0, Box::new(ground)).map_err(|error| error.0)?;
+    let failed = |error: crate::lua::ScriptError| format!("workload.script: {error}");
+    main.run_script().map_err(failed)?;
+    let declared = main.declared_options().map_err(failed)?;
+    if let Some(declared) = &declared {
+        unknown.extend(supplied(spec, declared, &unknown));
+        check_declared(&main, spec, declared, &unknown, compat)?;
+    } else if compat == Compat::V1_1
+        && let Some(given) = unknown.first()
+    {
+        return Err(unknown_option(spec, &given.name, &[], compat));
+    }
+    settle_options(&run, &main, &unknown).map_err(|halt| {
+        let said = run.log.fatal_messages().join("; ");
+        match halt {
+            super::Halt::Usage(words) | super::Halt::Fatal(words) => {
+                format!("workload.options: {words}")
+            }
+            super::Halt::Said => format!("workload.script: {said}"),
+        }
+    })?;
+    thread::show_options(&main, &run);
+    if command == "run" && !main.has_function("event") {
+        return Err(format!(
+            "workload.script: {} has no function event(), so there is nothing to run",
+            spec.script
+        ));
+    }
+    Ok(Planned {
+        run,
+        main,
+        servers,
+        os_threads,
+        declared,
+    })
+}
+
+/// Options of sysbench that a script's own stand beside, by their kinds.
+pub fn open_options(compat: Compat) -> impl Iterator<Item = (String, &'static table::Known)> {
+    table::all(compat)
+        .map(|known| (normal_name(known.name), known))
+        .filter(|(name, _)| OPEN.contains(&name.as_str()))
+}
+
+/// The script that a name or a path stands for. A file's folder becomes the current one, so that
+/// it finds its modules and data beside it.
+fn find(name: &str) -> Result<Script, String> {
+    let script = |chunk_name, source, bundled| Script {
+        name: Some(name.to_owned()),
+        chunk_name,
+        source,
+        bundled,
+    };
+    if !is_path(name) {
+        let source = chunks::bundled(name).ok_or_else(|| {
+            let hint = match nearest_of(name, chunks::bundled_names()) {
+                Some(nearest) => format!("did you mean \"{nearest}\"?"),
+                None => format!(
+                    "bundled are {}",
+                    chunks::bundled_names().collect::<Vec<_>>().join(", ")
+                ),
+            };
+            format!(
+                "workload.script: there is no bundled script \"{name}\"; {hint} A file of yours \
+                 is named by a path: it has a slash or ends in .lua"
+            )
+        })?;
+        return Ok(script(
+            format!("={name}.lua"),
+            source.as_bytes().to_vec(),
+            true,
+        ));
+    }
+    let path = Path::new(name);
+    let source = std::fs::read(path)
+        .map_err(|error| format!("workload.script: {name} cannot be read: {error}"))?;
+    let folder = path.parent().filter(|folder| folder.is_dir());
+    if let Some(folder) = folder {
+        std::env::set_current_dir(folder)
+            .map_err(|error| format!("workload.script: {}: {error}", folder.display()))?;
+    }
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(script(format!("@{file}"), source, false))
+}
+
+fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".lua")
+}
+
+/// The plan's own words as options.
+fn words_of(plan: &Plan) -> Vec<Given> {
+    let mut words = vec![
+        word("threads", plan.load.connections),
+        word("time", plan.load.measure_s.ceil().clamp(1.0, 2e9)),
+        word("mysql_user", &plan.server.user),
+        word(
+            "mysql_db",
+            plan.server.database.as_deref().unwrap_or_default(),
+        ),
+        word("mysql_port", plan.server.port),
+    ];
+    match (&plan.server.socket, &plan.server.host) {
+        (Some(socket), _) => words.push(word("mysql_socket", socket.display())),
+        (None, Some(host)) => words.push(word("mysql_host", host)),
+        (None, None) => {}
+    }
+    if plan.load.protocol == Protocol::Text {
+        words.push(word("db_ps_mode", "disable"));
+    }
+    let errors = &plan.load.errors;
+    let codes = errors.retry.iter().chain(&errors.ignore);
+    let codes: Vec<String> = codes.map(u16::to_string).collect();
+    let ignored = match errors.ignore_all {
+        true => "all".to_owned(),
+        false => codes.join(","),
+    };
+    words.push(word("mysql_ignore_errors", ignored));
+    words
+}
+
+fn word(name: &str, value: impl std::fmt::Display) -> Given {
+    Given {
+        name: name.to_owned(),
+        text: format!("--{}={value}", name.replace('_', "-")),
+        value: Some(value.to_string()),
+    }
+}
+
+fn given_options(spec: &Spec) -> Result<Vec<Given>, String> {
+    let mut options: Vec<Given> = Vec::new();
+    for (name, value) in &spec.options {
+        let name = normal_name(name);
+        if options.iter().any(|given| given.name == name) {
+            return Err(format!("workload.options.{name}: it is given twice"));
+        }
+        options.push(match value {
+            ScriptValue::Flag(true) => word(&name, "on"),
+            ScriptValue::Flag(false) => word(&name, "off"),
+            ScriptValue::Whole(number) => word(&name, number),
+            ScriptValue::Number(number) => word(&name, number),
+            ScriptValue::Text(text) => word(&name, text),
+        });
+    }
+    Ok(options)
+}
+
+/// What the plan says of the dataset, for a script that asks for it and was not told.
+fn supplied(spec: &Spec, declared: &[Declared], given: &[Given]) -> Vec<Given> {
+    let asks = |name: &str| {
+        declared
+            .iter()
+            .any(|option| normal_name(&option.name) == name)
+            && given.iter().all(|given| given.name != name)
+    };
+    let tables = spec.tables.map(|tables| word("tables", tables));
+    let rows = spec.rows.map(|rows| word("table_size", rows));
+    let words = tables.into_iter().chain(rows);
+    words.filter(|word| asks(&word.name)).collect()
+}
+
+fn refuse_what_stands_elsewhere(given: &[Given], compat: Compat) -> Result<(), String> {
+    for option in given {
+        let name = option.name.as_str();
+        if let Some((_, where_)) = ELSEWHERE.iter().find(|(known, _)| *known == name) {
+            return Err(format!("workload.options.{name}: {where_}"));
+        }
+        let known = table::all(compat).any(|known| normal_name(known.name) == name);
+        if known && !OPEN.contains(&name) {
+            let why = match name.starts_with("mysql_") {
+                true => "the server that is measured says it",
+                false => "it has no meaning for the workload of a plan",
+            };
+            return Err(format!("workload.options.{name}: {why}"));
+        }
+    }
+    Ok(())
+}
+
+fn check_known(given: &[Given], compat: Compat) -> Result<(), String> {
+    for option in given {
+        let known = table::all(compat).find(|known| normal_name(known.name) == option.name);
+        if let Some(known) = known {
+            check_value(option, known.kind)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_declared(
+    state: &State,
+    spec: &Spec,
+    declared: &[Declared],
+    given: &[Given],
+    compat: Compat,
+) -> Result<(), String> {
+    for option in given {
+        let found = declared
+            .iter()
+            .find(|known| normal_name(&known.name) == option.name);
+        let Some(found) = found else {
+            return Err(unknown_option(spec, &option.name, declared, compat));
+        };
+        check_value(option, found.kind)?;
+        let text = option.value.as_deref().unwrap_or_default();
+        let fine = state
+            .accepts(&found.name, text)
+            .map_err(|error| format!("workload.script: {error}"))?;
+        if !fine {
+            return Err(format!(
+                "workload.options.{}: {} does not take \"{text}\"",
+                option.name, spec.script
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn unknown_option(spec: &Spec, name: &str, declared: &[Declared], compat: Compat) -> String {
+    let names: Vec<String> = declared
+        .iter()
+        .map(|option| normal_name(&option.name))
+        .chain(open_options(compat).map(|(name, _)| name))
+        .collect();
+    let hint = nearest_of(name, names.iter().map(String::as_str))
+        .map(|nearest| format!("; did you mean \"{nearest}\"?"));
+    format!(
+        "workload.options.{name}: {} has no such option{}",
+        spec.script,
+        hint.unwrap_or_default()
+    )
+}
+
+fn check_value(option: &Given, kind: Kind) -> Result<(), String> {
+    let text = option.value.as_deref();
+    let due = match parse(kind, text) {
+        Ok(_) => return Ok(()),
+        Err(BadValue::Bool) => "true or false",
+        Err(BadValue::Number) if kind == Kind::Int => "a whole number",
+        Err(BadValue::Number) => "a number",
+    };
+    Err(format!(
+        "workload.options.{}: \"{}\" is not {due}",
+        option.name,
+        text.unwrap_or_default()
+    ))
+}
+
+fn servers_of(plan: &Plan) -> Result<Servers, String> {
+    let server = &plan.server;
+    Ok(Servers {
+        addresses: vec![address_of(server)?],
+        credentials: Credentials {
+            user: server.user.clone(),
+            password: password_of(server)?,
+        },
+        options: WireOptions::from_plan(server).map_err(|error| format!("server: {error}"))?,
+        connect_timeout: Duration::from_secs_f64(server.connect_timeout_s),
+    })
+}
+
+impl Planned {
+    /// One thread of the operating system for each of the script's: it was asked for, or the
+    /// script may wait where the host cannot see it.
+    pub fn wants_os_threads(&self) -> bool {
+        let may_block = self.run.may_block.lock();
+        match self.os_threads {
+            OsThreads::On => true,
+            OsThreads::Off => false,
+            OsThreads::Auto => !may_block.unwrap_or_else(PoisonError::into_inner).is_empty(),
+        }
+    }
+
+    /// Why the script failed: its own words, and the server's error behind them.
+    pub fn failure(&self) -> Failure {
+        let said = self.run.log.fatal_messages();
+        // The message of a failed function names file and line; those before it, the cause.
+        let place = said.iter().position(|words| words.starts_with('`'));
+        let message = place
+            .and_then(|place| said.get(place))
+            .or_else(|| said.first());
+        let before = said.get(..place.unwrap_or(0)).unwrap_or_default();
+        let errors = self.run.errors.lock();
+        let errors = errors.unwrap_or_else(PoisonError::into_inner).counts();
+        let ignored = |code: u16| self.run.database.ignore.has(code);
+        let error = errors.into_iter().find(|error| !ignored(error.code));
+        let name = self.run.script.name.as_deref().unwrap_or_default();
+        Failure {
+            message: format!(
+                "the script {name} failed: {}",
+                message.map_or("it did not say why", |words| words.trim_end())
+            ),
+            hint: match (&error, before) {
+                (Some(_), _) | (None, []) => None,
+                (None, before) => Some(before.join("; ")),
+            },
+            code: error.as_ref().map(|error| error.code),
+            sqlstate: error.as_ref().map(|error| error.sqlstate.clone()),
+            statement: error.map(|error| error.statement),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Scripts as the workload of a plan.
+
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{ENGINES, Folder, PROGRAM, done, failure, lines, plan, run};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Answers everything right.
+struct Kind;
+
+impl Script for Kind {
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
+        to.write_all(&fake::right_answer(command)).is_ok()
+    }
+}
+
+const TWO_QUERIES: &str = r#"
+function thread_init()
+  con = sysbench.sql.driver():connect()
+end
+function event()
+  con:query("SELECT 1")
+  con:query("SELECT 2")
+end
+print("a word of the script's own")
+"#;
+
+fn of(folder: &Folder, text: &str, server: &Path) -> Value {
+    let path = folder.0.join("mine.lua");
+    std::fs::write(&path, text).unwrap();
+    let mut plan = plan(server, "auto");
+    plan["workload"] = json!({"kind": "lua", "script": path});
+    plan
+}
+
+/// Exit code and standard error of a plan that must be refused.
+fn refusal(plan: &Value) -> String {
+    let output = run(plan);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty());
+    let said = String::from_utf8(output.stderr).unwrap();
+    said.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn queries_and_events_are_counted_apart() {
+    for engine in ENGINES {
+        let folder = Folder::new(&format!("lua-{engine}"));
+        let server = FakeServer::start(&folder.0, Kind);
+        let mut plan = of(&folder, TWO_QUERIES, &server.socket);
+        plan["load"]["engine"] = json!(engine);
+        plan["load"]["warmup_s"] = json!(0);
+        plan["load"]["measure_s"] = json!(600);
+        plan["load"]["events"] = json!(40);
+        let output = run(&plan);
+        let done = done(&output);
+        assert_eq!(
+            (&done["events"], &done["queries"]),
+            (&json!(40), &json!(80))
+        );
+        assert_eq!(done["latency_us"]["count"], 40);
+        assert_eq!(done["ended"], "events");
+        let names: Vec<_> = done["classes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| &c["name"])
+            .collect();
+        assert_eq!(names, ["read", "write", "other"]);
+        // What a script prints is no outcome.
+        assert!(lines(&output).iter().all(|line| line["type"].is_string()));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("a word of the script's own"));
+    }
+}
+
+#[test]
+fn a_rate_is_kept_by_scripts_too() {
+    let folder = Folder::new("lua-rate");
+    let server = FakeServer::start(&folder.0, Kind);
+    let mut plan = of(&folder, TWO_QUERIES, &server.socket);
+    plan["load"]["arrival"] = json!({"kind": "open", "stages": [{"rate": 200.0}]});
+    plan["load"]["measure_s"] = json!(1.0);
+    let done = done(&run(&plan));
+    assert_eq!(done["arrival"], "open-loop");
+    let events = done["events"].as_u64().unwrap();
+    assert!((100..300).contains(&events), "{events}");
+}
+
+#[test]
+fn what_is_wrong_with_a_script_is_refused_before_anything_is_asked() {
+    let folder = Folder::new("lua-wrong");
+    let nowhere = folder.0.join("none.sock");
+    let with = |text: &str| refusal(&of(&folder, text, &nowhere));
+    assert!(with("function event(").contains("mine.lua:1:"));
+    assert!(with("\nerror('not today')").contains("mine.lua:2: not today"));
+    assert!(with("x = 1").contains("no function event()"));
+
+    let mut plan = plan(&nowhere, "auto");
+    plan["workload"] = json!({"kind": "lua", "script": "oltp_readonly"});
+    let said = refusal(&plan);
+    assert!(said.contains("did you mean \"oltp_read_only\"?"), "{said}");
+    plan["workload"]["script"] = json!("./nosuch.lua");
+    assert!(refusal(&plan).contains("./nosuch.lua cannot be read"));
+    plan["workload"]["script"] = json!("oltp_read_only");
+    for (options, words) in [
+        (
+            json!({"range_siz": 5}),
+            "workload.options.range_siz: oltp_read_only has no such option; did you mean \"range_size\"?",
+        ),
+        (
+            json!({"range_size": "x"}),
+            "workload.options.range_size: \"x\" is not a number",
+        ),
+        (
+            json!({"skip_trx": 7}),
+            "workload.options.skip_trx: \"7\" is not true or false",
+        ),
+        (
+            json!({"threads": 7}),
+            "workload.options.threads: load.connections says it",
+        ),
+        (
+            json!({"mysql_host": "x"}),
+            "workload.options.mysql_host: the server that is measured says it",
+        ),
+        (
+            json!({"rand_type": "flat"}),
+            "Invalid random numbers distribution: flat.",
+        ),
+        (
+            json!({"range_size": 1, "range-size": 2}),
+            "workload.options.range_size: it is given twice",
+        ),
+    ] {
+        plan["workload"]["options"] = options;
+        let said = refusal(&plan);
+        assert!(said.contains(words), "{said}");
+    }
+    plan["workload"]["options"] = json!({});
+    plan["load"]["reconnect_every"] = json!(5);
+    assert!(refusal(&plan).contains("load.reconnect_every"));
+}
+
+#[test]
+fn an_error_in_a_hook_is_the_outcome_with_file_and_line() {
+    let folder = Folder::new("lua-fails");
+    let server = FakeServer::start(&folder.0, Kind);
+    let connects = "function thread_init() con = sysbench.sql.driver():connect() end\n";
+    for (hook, text) in [
+        (
+            "init",
+            "function init()\n error('in init') end function event() end".to_owned(),
+        ),
+        (
+            "thread_init",
+            "function thread_init()\n error('in thread_init') end function event() end".to_owned(),
+        ),
+        (
+            "event",
+            format!("{connects}function event() error('in event') end"),
+        ),
+    ] {
+        let failure = failure(&run(&of(&folder, &text, &server.socket)));
+        let said = failure["message"].as_str().unwrap();
+        assert!(
+            said.contains(&format!("mine.lua:2: in {hook}")),
+            "{hook}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_script_is_told_of_the_tables_unless_it_says_otherwise() {
+    let folder = Folder::new("lua-tables");
+    let text = r#"
+sysbench.cmdline.options = {table_size = {"rows", 1}, tables = {"tables", 1}, name = {"", "x"}}
+function event() end
+function thread_init()
+  error(("%d %d %s"):format(sysbench.opt.tables, sysbench.opt.table_size, sysbench.opt.name))
+end
+"#;
+    let server = FakeServer::start(&folder.0, Kind);
+    let mut plan = of(&folder, text, &server.socket);
+    plan["workload"]["rows"] = json!(500);
+    plan["workload"]["tables"] = json!(3);
+    plan["workload"]["options"] = json!({"name": "y"});
+    let said = failure(&run(&plan))["message"].as_str().unwrap().to_owned();
+    assert!(said.contains("3 500 y"), "{said}");
+    plan["workload"]["options"] = json!({"table-size": "2K"});
+    let said = failure(&run(&plan))["message"].as_str().unwrap().to_owned();
+    assert!(said.contains("3 2048 x"), "{said}");
+}
+
+#[test]
+fn a_script_that_may_block_gets_threads_of_its_own() {
+    let folder = Folder::new("lua-threads");
+    let server = FakeServer::start(&folder.0, Kind);
+    let mut plan = of(&folder, TWO_QUERIES, &server.socket);
+    plan["workload"]["options"] = json!({"os_threads": "on"});
+    plan["load"]["measure_s"] = json!(0.5);
+    let output = run(&plan);
+    let done = done(&output);
+    assert_eq!(lines(&output)[0]["engine"], "threads");
+    let (events, queries) = (
+        done["events"].as_u64().unwrap(),
+        done["queries"].as_u64().unwrap(),
+    );
+    // Threads stop between two events; one may have been cut at each edge of the window.
+    assert!(
+        events > 0 && queries.abs_diff(2 * events) <= 8,
+        "{events} {queries}"
+    );
+    assert_eq!(done["latency_us"]["count"], events);
+    let of_intervals = lines(&output)
+        .iter()
+        .filter(|line| line["type"] == "interval")
+        .map(|line| line["queries"].as_u64().unwrap())
+        .sum::<u64>();
+    assert_eq!(of_intervals, queries);
+    plan["load"]["events"] = json!(5);
+    assert!(refusal(&plan).contains("load.events: the script needs a thread"));
+}
+
+fn script(plan: &Value, more: &[&str]) -> Output {
+    let mut child = Command::new(PROGRAM)
+        .args(["script", "-"])
+        .args(more)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(plan.to_string().as_bytes()).unwrap();
+    drop(stdin);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_script_is_described_without_a_server() {
+    let folder = Folder::new("lua-describe");
+    let text = r#"
+print("a word")
+sysbench.cmdline.options = {size = {"how large", 5}}
+function prepare() end
+function event() end
+"#;
+    let output = script(&of(&folder, text, Path::new("/nowhere")), &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&said["bundled"], &said["prepare"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(
+        said["options"][0],
+        json!({"name": "size", "kind": "number", "default": "5", "help": "how large"})
+    );
+    // A script without declared options takes any.
+    let output = script(
+        &of(&folder, "function event() end", Path::new("/nowhere")),
+        &[],
+    );
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&said["prepare"], &said["options"]),
+        (&json!(false), &json!(null))
+    );
+    let plan = plan(Path::new("/nowhere"), "auto");
+    let output = script(&plan, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is no script"));
+}
+
+#[test]
+fn prepare_runs_the_scripts_own() {
+    let folder = Folder::new("lua-prepare");
+    let server = FakeServer::start(&folder.0, Kind);
+    let text = r#"
+function prepare() sysbench.sql.driver():connect():query("CREATE TABLE t (id INT)") end
+function event() end
+"#;
+    let output = script(&of(&folder, text, &server.socket), &["--prepare"]);
+    assert_eq!(lines(&output), [json!({"type": "prepared"})], "{output:?}");
+    let failing = "function prepare()\n error('no') end function event() end";
+    let output = script(&of(&folder, failing, &server.socket), &["--prepare"]);
+    let said = failure(&output)["message"].as_str().unwrap().to_owned();
+    assert!(said.contains("mine.lua:2: no"), "{said}");
+    let output = script(
+        &of(&folder, "function event() end", &server.socket),
+        &["--prepare"],
+    );
+    assert_eq!(output.status.code(), Some(2));
+}

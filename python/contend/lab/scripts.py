@@ -1,0 +1,116 @@
+"""Scripts of an experiment: asked before the first run, kept beside the results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from contend.datasets import LoadingFailed
+from contend.design import cells
+from contend.errors import RequestError
+from contend.lab.errors import ChangedExperiment
+from contend.load import Address, LoadFailed, ScriptProcess, plan_of
+from contend.spec import (
+    SCRIPT,
+    SCRIPT_SCHEMA,
+    CellSpec,
+    Experiment,
+    WorkloadSpec,
+    cell_spec,
+    is_file,
+)
+
+FOLDER = "scripts"
+_NOWHERE = Address(socket="/", database="sbtest")
+
+
+def check_scripts(experiment: Experiment, program: Path) -> None:
+    """Ask contend-load about every script with every set of options, without a server.
+
+    Raises:
+        RequestError: a script or an option of it is wrong, or there is no prepare where one is due.
+    """
+    process = ScriptProcess(program)
+    for cell in _distinct(experiment):
+        described = process.describe(plan_of(cell, _NOWHERE, seed=0, watch_pid=None))
+        if cell.data.schema == SCRIPT_SCHEMA and not described["prepare"]:
+            raise RequestError(
+                f"the script {cell.workload.parameters['script']} has no prepare, and the "
+                "experiment says nothing of its tables",
+                hint="Give the file a [data] table, such as rows = 10_000, for tables of "
+                "contend's, or the script a function prepare().",
+            )
+
+
+def prepare_tables(cell: CellSpec, address: Address, program: Path) -> None:
+    """Let the cell's script make its tables.
+
+    Raises:
+        LoadingFailed: it could not.
+    """
+    told = WorkloadSpec(SCRIPT, dict(cell.data.prepare or {}))
+    plan = plan_of(replace(cell, workload=told), address, seed=cell.load.seed, watch_pid=None)
+    try:
+        ScriptProcess(program).prepare(plan)
+    except LoadFailed as error:
+        raise LoadingFailed(
+            f"the script's prepare failed: {error.message}",
+            hint=error.hint,
+            detail=error.detail or error.statement,
+        ) from error
+
+
+def script_facts(experiment: Experiment) -> list[dict[str, Any]]:
+    """Path and checksum of every script that is a file."""
+    return [{"path": str(path), "sha256": _digest(path)} for path in _files(experiment)]
+
+
+def keep_scripts(experiment: Experiment, run_folder: Path) -> None:
+    """Copy the scripts into the run folder, so that it says what was run."""
+    for path in _files(experiment):
+        kept = run_folder / FOLDER / path.name
+        kept.parent.mkdir(exist_ok=True)
+        shutil.copyfile(path, kept)
+
+
+def require_same_scripts(facts: Mapping[str, Any]) -> None:
+    """Refuse to go on with a script that is not what the run began with.
+
+    Raises:
+        ChangedExperiment: it was edited, or is gone.
+    """
+    for script in facts.get("scripts", ()):
+        path = Path(script["path"])
+        if _digest(path) != script["sha256"]:
+            raise ChangedExperiment(
+                f"{path} is not the script that this run began with",
+                hint=f"The run folder has a copy of it in {FOLDER}/; or start a new run.",
+            )
+
+
+def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
+    """A cell for each script with different options."""
+    seen = set()
+    for one in cells(experiment):
+        cell = cell_spec(experiment, one)
+        key = json.dumps([cell.workload.parameters, cell.load.protocol], sort_keys=True)
+        if cell.workload.kind == SCRIPT and key not in seen:
+            seen.add(key)
+            yield cell
+
+
+def _files(experiment: Experiment) -> list[Path]:
+    named = (str(cell.workload.parameters["script"]) for cell in _distinct(experiment))
+    return [Path(name) for name in dict.fromkeys(named) if is_file(name)]
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,233 @@
+"""sysbench scripts as workloads of an experiment, on a real server."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+from run_lab import Lab, as_json, interrupt
+
+pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
+
+BOTH = """
+[experiment]
+name = "tiny"
+question = "Does it help, whoever asks?"
+
+[server]
+change = "in_place"
+options = { key_buffer_size = "16M", key_cache_segments = 0 }
+
+[data]
+engine = "MyISAM"
+rows = 10_000
+
+[workload]
+script = "select_random_points"
+options = { random_points = "$workload.points", rand_type = "uniform" }
+
+[load]
+warmup = "50ms"
+measure = "200ms"
+
+[factors]
+"server.options.key_cache_segments" = [0, 32]
+"workload.points" = [5]
+"workload.kind" = ["random_points", "lua"]
+"load.connections" = [1, 4]
+
+[compare]
+baseline = { "server.options.key_cache_segments" = 0 }
+repeats = 2
+"""
+RUNS = 16
+
+OWN = """
+[experiment]
+name = "own"
+
+[server]
+options = { innodb_buffer_pool_size = "32M" }
+
+[workload]
+kind = "lua"
+script = "mine.lua"
+options = { size = 50 }
+
+[load]
+warmup = "50ms"
+measure = "200ms"
+
+[factors]
+"workload.options.batch" = [1, 3]
+
+[compare]
+repeats = 2
+"""
+MINE = """
+sysbench.cmdline.options = {size = {"rows", 10}, batch = {"queries of an event", 1}}
+function prepare()
+  local con = sysbench.sql.driver():connect()
+  con:query("CREATE TABLE mine (id INT PRIMARY KEY, made TIMESTAMP DEFAULT CURRENT_TIMESTAMP)")
+  for id = 1, sysbench.opt.size do
+    con:query("INSERT INTO mine (id) VALUES (" .. id .. ")")
+  end
+end
+function thread_init()
+  con = sysbench.sql.driver():connect()
+  assert(tonumber(con:query_row("SELECT COUNT(*) FROM mine")) == sysbench.opt.size)
+end
+function event()
+  for _ = 1, sysbench.opt.batch do
+    con:query("SELECT * FROM mine WHERE id = " .. sysbench.rand.uniform(1, sysbench.opt.size))
+  end
+end
+"""
+
+
+@pytest.fixture
+def both(lab: Lab) -> Lab:
+    lab.file.write_text(BOTH)
+    return lab
+
+
+@pytest.fixture
+def own(lab: Lab) -> Lab:
+    lab.file.write_text(OWN)
+    (lab.folder / "mine.lua").write_text(MINE)
+    return lab
+
+
+def test_native_and_script_alternate_in_one_run(both: Lab) -> None:
+    done = both.run()
+    assert done.returncode == 0, done.stderr
+    records = both.records()
+    assert [r.status for r in records] == ["ok"] * RUNS
+    for record in records:
+        figures = record.done or {}
+        assert not figures["errors"]
+        # Each query of either finds some of the five keys; each event is one query.
+        assert figures["events"] == figures["queries"] > 0
+        assert figures["rows"] > 4 * figures["queries"]
+        assert record.probes["status"]["Key_reads"] == 0
+    kinds = [r.cell["workload.kind"] for r in records]
+    # Neither kind waits for the other to end: blocks of the two are mixed.
+    assert kinds != sorted(kinds) and kinds != sorted(kinds, reverse=True)
+    assert "random_points and select_random_points, side by side" in done.stdout
+    assert 'id="beside"' in (both.out / "report.html").read_text(encoding="utf-8")
+
+
+def test_what_was_interrupted_goes_on(both: Lab) -> None:
+    process = both.start(*both.arguments())
+    both.wait_for_runs(3, process)
+    interrupt(process, signal.SIGINT)
+    before = both.ended()
+    assert 3 <= before < RUNS
+    done = both.contend("run", "--resume", both.out)
+    assert done.returncode == 0, done.stderr
+    assert [r.run for r in both.records()] == list(range(1, RUNS + 1))
+    assert {r.status for r in both.records()} == {"ok"}
+
+
+def test_a_script_prepares_its_own_tables_once(own: Lab) -> None:
+    done = own.run("--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the script makes its tables") == 1
+    for record in own.records():
+        figures = record.done or {}
+        batch = int(record.cell["workload.options.batch"])
+        # One event may be cut by each edge of the window.
+        assert figures["queries"] == pytest.approx(batch * figures["events"], abs=2 * batch)
+        assert figures["events"] > 0
+        assert record.probes["dataset"]["prepared"]["options"] == {"size": 50}
+    assert len(as_json(done)["cells"]) == 2
+    kept = own.out / "scripts" / "mine.lua"
+    assert kept.read_text() == MINE
+
+
+def test_an_edited_script_is_no_resumed_run(own: Lab) -> None:
+    assert own.run().returncode == 0
+    (own.folder / "mine.lua").write_text(MINE + "-- edited\n")
+    # A complete run has nothing to go on with; one that lacks runs must not go on.
+    with sqlite3.connect(own.out / "results.sqlite") as results:
+        results.execute("DELETE FROM runs WHERE run = (SELECT MAX(run) FROM runs)")
+    done = own.contend("run", "--resume", own.out)
+    assert done.returncode == 2
+    assert "mine.lua is not the script that this run began with" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("function event()", "function evnt()", "has no function event()"),
+        ("function prepare()", "function prepar()", "has no prepare"),
+        ('{"rows", 10}', '"rows"', "option 'size'"),
+        ("local con", "locl con", "mine.lua:4:"),
+    ],
+)
+def test_a_script_that_is_wrong_starts_nothing(own: Lab, old: str, new: str, said: str) -> None:
+    (own.folder / "mine.lua").write_text(MINE.replace(old, new, 1))
+    done = own.run()
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert not own.out.exists()
+
+
+def test_an_option_that_the_script_has_not_starts_nothing(own: Lab) -> None:
+    own.edit("size = 50", "siz = 50")
+    done = own.run()
+    assert done.returncode == 2
+    assert 'mine.lua has no such option; did you mean "size"?' in done.stderr
+    assert not own.out.exists()
+
+
+def test_a_prepare_that_fails_is_told_with_its_place(own: Lab) -> None:
+    (own.folder / "mine.lua").write_text(MINE.replace("INSERT INTO mine", "INSERT INTO min"))
+    done = own.run()
+    assert done.returncode == 1, done.stderr
+    assert "the script's prepare failed" in done.stderr
+    assert "mine.lua:7:" in done.stderr
+    assert own.servers_alive() == []
+
+
+def test_an_event_that_fails_is_a_failed_run_with_file_and_line(own: Lab) -> None:
+    (own.folder / "mine.lua").write_text(MINE.replace("SELECT * FROM mine", "SELECT * FROM his"))
+    own.run()
+    assert {record.status for record in own.records()} == {"failed"}
+    error = own.records()[0].error or {}
+    assert "mine.lua:16:" in error["message"]
+    assert (error["code"], error["sqlstate"]) == (1146, "42S02")
+    assert error["statement"].startswith("SELECT * FROM his")
+
+
+def test_scripts_ask_several_tables(both: Lab) -> None:
+    text = BOTH.replace("rows = 10_000", "rows = 2_000\ntables = 3")
+    text = text.replace('"select_random_points"', '"oltp_read_only"')
+    text = text.replace('random_points = "$workload.points"', "range_size = 5")
+    text = text.replace('["random_points", "lua"]', '["lua"]').replace(
+        '"workload.points" = [5]\n', ""
+    )
+    both.file.write_text(text)
+    done = both.run()
+    assert done.returncode == 0, done.stderr
+    for record in both.records():
+        figures = record.done or {}
+        assert not figures["errors"]
+        # BEGIN, ten points, four ranges, COMMIT.
+        assert figures["queries"] == pytest.approx(16 * figures["events"], abs=16 * 4)
+        assert [c["name"] for c in figures["classes"]] == ["read", "write", "other"]
+        assert record.probes["dataset"]["rows"] == 6_000
+
+
+def test_a_file_beside_the_experiment_is_found_from_anywhere(own: Lab) -> None:
+    elsewhere = own.folder / "elsewhere"
+    elsewhere.mkdir()
+    helper = "return {select = 'SELECT * FROM mine WHERE id = '}\n"
+    (own.folder / "helper_of_mine.lua").write_text(helper)
+    text = MINE.replace('"SELECT * FROM mine WHERE id = "', 'require("helper_of_mine").select')
+    (own.folder / "mine.lua").write_text(text)
+    there = Lab(elsewhere, own.cache.parent, Path(own.environment["CONTEND_LOAD"]), own.server)
+    done = there.contend("run", own.file, "--out", own.out, "--server", own.server)
+    assert done.returncode == 0, done.stderr

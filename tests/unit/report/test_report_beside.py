@@ -1,0 +1,90 @@
+"""The gains of a native workload and of a script, side by side."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from synthetic_run import CONNECTIONS, as_failed, study, write_run
+
+from contend.report import Report, build, html
+from contend.report.as_json import as_json
+from contend.spec import load_experiment
+from contend.store import RunFolder, RunRecord
+
+RECIPE = "segmented-key-cache-sysbench"
+
+
+def report_of(path: Path) -> Report:
+    with RunFolder.open(path) as folder:
+        return build(folder)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    path = tmp_path_factory.mktemp("beside") / "run"
+    return report_of(write_run(path, load_experiment(RECIPE, variant="quick")))
+
+
+def test_gains_of_one_place_stand_under_one_another(both: Report) -> None:
+    assert both.beside is not None
+    assert both.beside.title == "random_points and select_random_points, side by side"
+    (panel,) = both.beside.panels
+    native, script, difference = panel.rows
+    assert [row.label for row in panel.rows] == [
+        "(32/off) random_points",
+        "(32/off) select_random_points",
+        "select_random_points over random_points",
+    ]
+    for column, (one, other, over) in enumerate(
+        zip(native.gains, script.gains, difference.differences, strict=True)
+    ):
+        assert one is not None and other is not None and over is not None
+        assert one.cell["workload.kind"] == "random_points"
+        assert other.cell["workload.kind"] == "lua"
+        assert one.cell[CONNECTIONS] == other.cell[CONNECTIONS] == (1, 8, 64)[column]
+        ratio = other.comparison.ratio / one.comparison.ratio
+        assert over.mean == pytest.approx((ratio - 1) * 100)
+        assert over.low < over.mean < over.high
+    assert "places the gains differ by no more" in both.beside.lead
+
+
+def test_the_page_and_the_document_have_it(both: Report) -> None:
+    page = html.render(both, {chart.id: "<svg></svg>" for chart in html.all_charts(both)})
+    assert '<section id="beside"' in page
+    assert "select_random_points over random_points" in page
+    beside = as_json(both)["beside"]
+    assert [entry["column"] for entry in beside] == [1, 8, 64]
+    assert all(math.isfinite(entry["low"]) for entry in beside)
+
+
+def test_a_study_of_one_kind_has_none(study_report: Report) -> None:
+    assert study_report.beside is None
+    assert "beside" not in as_json(study_report)
+
+
+def test_a_place_that_lacks_one_kind_has_no_difference(tmp_path: Path) -> None:
+    def lost(record: RunRecord) -> RunRecord:
+        gone = record.cell["workload.kind"] == "lua" and record.cell[CONNECTIONS] == 8
+        return as_failed(record, "error 2006") if gone else record
+
+    path = write_run(tmp_path / "run", load_experiment(RECIPE, variant="quick"), change=lost)
+    report = report_of(path)
+    assert report.beside is not None
+    differences = report.beside.panels[0].rows[2].differences
+    assert [one is None for one in differences] == [False, True, False]
+
+
+def test_before_any_pair_it_says_so(tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run", load_experiment(RECIPE, variant="quick"), runs=0)
+    report = report_of(path)
+    assert report.beside is not None
+    assert report.beside.lead == "No place has pairs of both kinds yet."
+
+
+def test_the_recipe_asks_what_the_study_asks() -> None:
+    ours, theirs = load_experiment(RECIPE), study()
+    assert ours.base.server == theirs.base.server
+    assert ours.base.load == theirs.base.load
+    assert ours.published == theirs.published

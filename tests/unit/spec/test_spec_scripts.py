@@ -1,0 +1,292 @@
+"""Scripts in an experiment file: their options, their tables, and what options refer to."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contend.design import cells
+from contend.load import Address, plan_of
+from contend.spec import (
+    SCRIPT_SCHEMA,
+    CellSpec,
+    DataSpec,
+    Experiment,
+    LoadSpec,
+    ServerSpec,
+    SpecError,
+    WorkloadSpec,
+    cell_spec,
+    from_dict,
+    to_dict,
+)
+from contend.spec.scripts import BUNDLED, EVERY, Number, Switch
+from contend.spec.values import Key
+
+Load = Callable[..., Experiment]
+
+POINTS = """
+[data]
+rows = 500
+[workload]
+kind = "lua"
+script = "select_random_points"
+options = { random-points = 20 }
+[factors]
+"load.connections" = [1, 8]
+"""
+BOTH = """
+[workload]
+script = "select_random_points"
+options = { random_points = "$workload.points", table_size = "$data.rows" }
+[factors]
+"workload.kind" = ["random_points", "lua"]
+"workload.points" = [10, 50]
+"""
+
+
+def cells_of(experiment: Experiment) -> list[CellSpec]:
+    return [cell_spec(experiment, cell) for cell in cells(experiment)]
+
+
+def test_a_script_asks_numbered_tables_and_is_told_how_many_and_how_large(load: Load) -> None:
+    cell = cells_of(load(POINTS))[0]
+    assert cell.workload.parameters == {
+        "script": "select_random_points",
+        "options": {"random_points": 20},
+    }
+    assert cell.data.table_names == ("sbtest1",)
+    plan = plan_of(cell, Address(socket="/s"), seed=1, watch_pid=None)
+    assert plan["workload"] == {
+        "kind": "lua",
+        "rows": 500,
+        "tables": 1,
+        "script": "select_random_points",
+        "options": {"random_points": 20},
+    }
+
+
+def test_each_option_may_be_a_factor(load: Load) -> None:
+    text = POINTS + '"workload.options.random_points" = [10, 100]\n'
+    told = [cell.workload.parameters["options"] for cell in cells_of(load(text))]
+    assert told == [{"random_points": points} for points in (10, 100, 10, 100)]
+
+
+def test_an_option_may_be_set_on_the_command_line(load: Load) -> None:
+    experiment = load(POINTS, sets=["workload.options.random_points=5", "data.tables=3"])
+    cell = cells_of(experiment)[0]
+    assert cell.workload.parameters["options"] == {"random_points": 5}
+    assert cell.data.table_names == ("sbtest1", "sbtest2", "sbtest3")
+
+
+def test_an_option_takes_the_value_that_it_refers_to(load: Load) -> None:
+    experiment = load(BOTH)
+    told = [
+        (cell.workload.kind, cell.workload.parameters.get("points"), cell.data.tables)
+        for cell in cells_of(experiment)
+    ]
+    assert told[:2] == [("random_points", 10, 1), ("random_points", 50, 1)]
+    assert told[2:] == [("lua", None, 1)] * 2
+    options = [cell.workload.parameters.get("options") for cell in cells_of(experiment)]
+    assert options[2:] == [{"random_points": n, "table_size": 10_000} for n in (10, 50)]
+
+
+def test_native_workloads_ask_the_same_numbered_tables(load: Load) -> None:
+    plan = plan_of(cells_of(load(BOTH))[0], Address(socket="/s"), seed=1, watch_pid=None)
+    assert plan["workload"]["tables"] == 1
+
+
+def test_without_a_script_the_one_table_has_no_number(load: Load) -> None:
+    cell = cells_of(load())[0]
+    assert cell.data.table_names == ("sbtest",)
+    plan = plan_of(cell, Address(socket="/s"), seed=1, watch_pid=None)
+    assert "tables" not in plan["workload"]
+
+
+class TestFiles:
+    TEXT = """
+[workload]
+kind = "lua"
+script = "scripts/mine.lua"
+options = { size = 7, words = "many" }
+[factors]
+"workload.options.words" = ["few", "many"]
+"""
+
+    def test_a_path_counts_from_the_experiment_file(self, load: Load) -> None:
+        experiment = load(self.TEXT)
+        cell = cells_of(experiment)[0]
+        assert cell.workload.parameters["script"] == str(Path.cwd() / "scripts" / "mine.lua")
+
+    def test_without_a_data_table_it_makes_its_own_tables_once(self, load: Load) -> None:
+        experiment = load(self.TEXT)
+        assert experiment.base.data.schema == SCRIPT_SCHEMA
+        told = cells_of(experiment)
+        # As the file has them, whatever the cell's levels are.
+        assert {json.dumps(cell.data.prepare) for cell in told} == {
+            json.dumps(
+                {
+                    "script": str(Path.cwd() / "scripts" / "mine.lua"),
+                    "options": {"size": 7, "words": "many"},
+                }
+            )
+        }
+        assert told[0].workload.parameters["options"] == {"size": 7, "words": "few"}
+        assert told[0].data.table_names == ()
+        plan = plan_of(told[0], Address(socket="/s"), seed=1, watch_pid=None)
+        assert "rows" not in plan["workload"]
+
+    def test_with_one_it_gets_contends(self, load: Load) -> None:
+        experiment = load(self.TEXT + "[data]\nrows = 5\n")
+        assert experiment.base.data == DataSpec(rows=5, tables=1)
+
+    def test_it_survives_being_stored(self, load: Load) -> None:
+        experiment = load(self.TEXT)
+        assert from_dict(json.loads(json.dumps(to_dict(experiment)))) == experiment
+
+
+FAULTS = [
+    (
+        "no script",
+        '[workload]\nkind = "lua"',
+        'it.toml:1: workload "lua" needs workload.script: a bundled script\'s name',
+        None,
+    ),
+    (
+        "unknown script",
+        '[workload]\nkind = "lua"\nscript = "oltp_readonly"',
+        'it.toml:3: there is no bundled script "oltp_readonly"',
+        'Did you mean "oltp_read_only"?',
+    ),
+    (
+        "unknown option",
+        '[workload]\nkind = "lua"\nscript = "oltp_read_only"\n[workload.options]\nrange_siz = 5',
+        'it.toml:5: script "oltp_read_only" has no option "range_siz"',
+        'Did you mean "range_size"?',
+    ),
+    (
+        "option of another script",
+        '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { random_points = 5 }',
+        'it.toml:4: script "oltp_insert" has no option "random_points"',
+        None,
+    ),
+    (
+        "bad value",
+        '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { table_size = "many" }',
+        "it.toml:4: workload.options.table_size must be a number",
+        None,
+    ),
+    (
+        "bad distribution",
+        '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { rand_type = "unifrom" }',
+        "it.toml:4: workload.options.rand_type must be",
+        'Did you mean "uniform"?',
+    ),
+    (
+        "option that stands elsewhere",
+        '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { threads = 8 }',
+        "it.toml:4: workload.options.threads is not an option of a script here: load.connections",
+        None,
+    ),
+    (
+        "bad level",
+        '[workload]\nkind = "lua"\nscript = "oltp_insert"\n'
+        '[factors]\n"workload.options.skip_trx" = [true, 5]',
+        'it.toml:5: a level of factor "workload.options.skip_trx" must be true or false, not 5',
+        None,
+    ),
+    (
+        "options of no script",
+        '[workload]\nkind = "point_select"\n[factors]\n"workload.options.tables" = [1, 2]',
+        'it.toml:4: factor "workload.options.tables" does nothing: workload "point_select" has no',
+        None,
+    ),
+    (
+        "reference to nothing",
+        '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = { tables = "$data.tabels" }',
+        'it.toml:4: workload.options.tables refers to data.tabels: "data.tabels" names nothing',
+        'Did you mean "data.tables"?',
+    ),
+    (
+        "reference to an option",
+        '[workload]\nkind = "lua"\nscript = "oltp_insert"\n'
+        'options = { tables = "$workload.options.threads" }',
+        "it.toml:4: workload.options.tables refers to workload.options.threads, which is an option",
+        None,
+    ),
+    (
+        "own tables without a script",
+        '[data]\nschema = "script"',
+        'it.toml:2: data.schema "script" is for scripts: workload "point_select" makes no tables',
+        'Write schema = "sbtest".',
+    ),
+    (
+        "options that are none",
+        '[workload]\nkind = "lua"\nscript = "oltp_insert"\noptions = 5',
+        "it.toml:4: workload.options must be a table of the options by name, not 5",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS]
+)
+def test_what_is_wrong_is_said_with_its_line(
+    load: Load, text: str, message: str, hint: str | None
+) -> None:
+    with pytest.raises(SpecError) as raised:
+        load(text)
+    assert raised.value.message.startswith(message)
+    if hint is not None:
+        assert raised.value.hint == hint
+
+
+@pytest.mark.parametrize("compat", ["1.0", "1.1"])
+@pytest.mark.parametrize("script", BUNDLED)
+def test_the_options_are_those_of_the_load_generator(
+    script: str, compat: str, load_program: Path
+) -> None:
+    workload = WorkloadSpec("lua", {"script": script, "options": {"compat": compat}})
+    cell = CellSpec(ServerSpec(), DataSpec(tables=1), workload, LoadSpec())
+    plan = plan_of(cell, Address(socket="/s", database="sbtest"), seed=1, watch_pid=None)
+    done = subprocess.run(
+        [load_program, "script", "-"],
+        input=json.dumps(plan),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    theirs = {option["name"]: option for option in json.loads(done.stdout)["options"] or ()}
+    ours = {key.name: key for key in (*BUNDLED[script], *EVERY)}
+    assert set(theirs) <= set(ours)
+    if BUNDLED[script]:
+        missing = set(ours) - set(theirs)
+        assert missing <= {name for name in ours if "compat 1." in ours[name].means} | (
+            {"rand_spec_iter", "rand_spec_pct", "rand_spec_res"} if compat == "1.1" else set()
+        )
+    for name, key in ours.items():
+        if name in theirs:
+            check(key, theirs[name], compat)
+
+
+def check(key: Key, theirs: dict[str, Any], compat: str) -> None:
+    kind = "bool" if isinstance(key.kind, Switch) else "text"
+    numbers = ("int", "number", "size")
+    if isinstance(key.kind, Number):
+        assert theirs["kind"] in numbers, key.name
+    else:
+        assert theirs["kind"] == kind or (key.name, theirs["kind"]) == (
+            "mysql_ignore_errors",
+            "list",
+        )
+    # These have a default of the lab's own, or one of each version.
+    elsewhere = {"db_ps_mode", "mysql_ignore_errors", "rand_type", "table_size", "tables"}
+    if key.default is not None and key.name not in elsewhere and compat == "1.0":
+        default = ("on" if key.default else "off") if kind == "bool" else key.default
+        assert str(theirs["default"]) == str(default), key.name
