@@ -43,3 +43,85 @@ pub struct Refusal {
     pub sqlstate: [u8; 5],
     pub message: String,
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::wire::value::kind;
+    use crate::wire::{AnswerReader, Capabilities, Reply as Due, State, command};
+
+    /// Answers from something that it holds, and refuses what it does not know.
+    struct Numbers {
+        columns: Vec<Column>,
+        held: Vec<u64>,
+    }
+
+    impl Answer for Numbers {
+        type Statement = usize;
+
+        fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) {
+            match self.prepare(sql) {
+                Ok(rows) => self.execute(&rows, &[], reply),
+                Err(refusal) => reply.error(&refusal),
+            }
+        }
+
+        fn prepare(&mut self, sql: &[u8]) -> Result<usize, Refusal> {
+            match sql {
+                b"SELECT n FROM numbers" => Ok(self.held.len()),
+                _ => Err(Refusal {
+                    code: 1146,
+                    sqlstate: *b"42S02",
+                    message: "Table does not exist".to_owned(),
+                }),
+            }
+        }
+
+        fn shape(&self, _: &usize) -> (u16, &[Column]) {
+            (0, &self.columns)
+        }
+
+        fn execute(&mut self, rows: &usize, _: &[u8], reply: &mut Reply<'_>) {
+            reply.columns(&self.columns);
+            for number in self.held.iter().take(*rows) {
+                reply.row(&self.columns, &[Cell::Int(*number)]);
+            }
+            reply.end_of_rows();
+        }
+    }
+
+    #[test]
+    fn a_session_speaks_for_any_answers() {
+        let mut numbers = Numbers {
+            columns: vec![Column {
+                name: "n".to_owned(),
+                kind: kind::LONGLONG,
+                length: 20,
+            }],
+            held: vec![4, 5, 6],
+        };
+        let mut session = Session::<usize>::greet(1, &mut Vec::new());
+        let capabilities = Capabilities::PROTOCOL_41;
+        let mut login = vec![4, 0, 0, 1];
+        login.extend_from_slice(&(capabilities.0 as u32).to_le_bytes());
+        assert!(matches!(
+            session.hear(&login, &mut numbers, &mut Vec::new()),
+            Heard::Settled { consumed: 8 }
+        ));
+        let mut ask = |sql: &[u8]| {
+            let (mut request, mut out) = (Vec::new(), Vec::new());
+            command::query(&mut request, sql);
+            session.hear(&request, &mut numbers, &mut out);
+            let mut reader = AnswerReader::new(capabilities);
+            reader.expect(Due::Results);
+            assert_eq!(reader.feed(&out).unwrap().state, State::Done);
+            (
+                reader.summary().rows,
+                reader.error().map(|error| error.code),
+            )
+        };
+        assert_eq!(ask(b"SELECT n FROM numbers"), (3, None));
+        assert_eq!(ask(b"SELECT n FROM elsewhere"), (0, Some(1146)));
+    }
+}
