@@ -137,12 +137,3 @@ METRICS: tuple[Metric, ...] = (
     Metric("cpus_busy", "CPUs busy, server and client together", "", _cpus),
     Metric("error_share", "Share of queries that ended in an error", "", _errors),
 )
-
-COST_KEYS = (
-    "server_cpu_us_per_query",
-    "client_cpu_us_per_query",
-    "switches_per_query",
-    "read_bytes_per_query",
-    "key_misses_per_query",
-    "cpus_busy",
-)
