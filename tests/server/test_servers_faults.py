@@ -22,9 +22,10 @@ from contend.servers.errors import DiskFull, FolderInUse, ServerFailed, Unusable
 Factory = Callable[..., PrivateServer]
 
 LAB = """
-import json, sys, time
+import json, signal, sys, time
 from pathlib import Path
 from contend.servers import PrivateServer, find_server
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, in children too
 binary = find_server(sys.argv[1], wanted=sys.argv[2])
 server = PrivateServer(binary, Path(sys.argv[3]))
 server.initialise()
