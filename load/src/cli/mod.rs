@@ -8,7 +8,7 @@ mod fill;
 mod nearest;
 mod null_server;
 mod output;
-mod plan_file;
+pub mod plan_file;
 mod run;
 mod schema;
 mod script;

@@ -110,8 +110,12 @@ impl Source {
                 )),
             },
             ("double", [low, high]) => match (number(low), number(high)) {
-                (Some(low), Some(high)) if low <= high => Ok(Self::Double { low, high }),
-                (Some(low), Some(high)) => Err(format!("{low} is above {high}")),
+                (Some(low), Some(high)) if low > high => Err(format!("{low} is above {high}")),
+                // The width is what a draw is a share of.
+                (Some(low), Some(high)) if !(high - low).is_finite() => Err(format!(
+                    "from {low:e} to {high:e} is more than a double can span"
+                )),
+                (Some(low), Some(high)) => Ok(Self::Double { low, high }),
                 _ => Err(format!("write {usage}")),
             },
             ("text", [Text(template)]) => Ok(Self::Template(template.clone().into_bytes())),
@@ -199,6 +203,7 @@ mod tests {
             ("pareto", vec![Int(1), Int(2), Real(1.5)]),
             ("zipfian", vec![Int(1), Int(2), Real(-1.0)]),
             ("double", vec![Int(2), Int(1)]),
+            ("double", vec![Real(-1e308), Real(1e308)]),
             ("text", vec![Int(1)]),
             ("choice", vec![]),
             ("serial", vec![Text("x".into())]),

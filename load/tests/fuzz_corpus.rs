@@ -15,6 +15,10 @@ mod answer;
 mod channel;
 #[path = "../fuzz/targets/login.rs"]
 mod login;
+#[path = "../fuzz/targets/plan.rs"]
+mod plan;
+#[path = "../fuzz/targets/sql.rs"]
+mod sql;
 
 const SEED: u64 = 42;
 
@@ -88,4 +92,14 @@ fn logins() {
 #[test]
 fn channels() {
     run("channel", 300, channel::run);
+}
+
+#[test]
+fn scripts() {
+    run("sql", 1000, sql::run);
+}
+
+#[test]
+fn plans() {
+    run("plan", 1000, plan::run);
 }

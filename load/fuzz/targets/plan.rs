@@ -1,0 +1,80 @@
+//! Plans: every text is refused in words or means a run, and what it means stays within bounds.
+
+use contend_load::arrival::{Arrivals, Curve};
+use contend_load::cli::plan_file;
+use contend_load::plan::{Arrival, Plan, Workload};
+use contend_load::random::{Sampler, Shape, Stream};
+
+/// All of it is the plan.
+pub fn run(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match plan_file::parse(&text) {
+        Ok(plan) => {
+            is_kept(&plan);
+            arrives_in_order(&plan);
+            draws_inside(&plan.workload);
+        }
+        Err(message) => assert!(!message.is_empty() && !message.contains('\n'), "{message}"),
+    }
+}
+
+/// A plan that is written down is the plan that was read.
+fn is_kept(plan: &Plan) {
+    let written = serde_json::to_string(plan).unwrap_or_default();
+    let Ok(again) = plan_file::parse(&written) else {
+        unreachable!("refused when it was written down: {written}");
+    };
+    // Of numbers with a fraction the last digit is not kept.
+    assert_eq!(again.load.errors, plan.load.errors);
+    assert_eq!(again.load.connections, plan.load.connections);
+    assert_eq!(again.server.init_sql, plan.server.init_sql);
+    assert_eq!((again.seed, &again.watch), (plan.seed, &plan.watch));
+}
+
+/// Events are due one after the other, and never before the load begins.
+fn arrives_in_order(plan: &Plan) {
+    let Arrival::Open { process, stages } = &plan.load.arrival else {
+        return;
+    };
+    let curve = Curve::new(plan.load.warmup_s, stages);
+    let mut arrivals = Arrivals::new(curve, *process, plan.seed, 1, 3);
+    let mut last = 0;
+    for _ in 0..50 {
+        let Some(arrival) = arrivals.next_arrival() else {
+            return;
+        };
+        assert!(arrival.offset_ns >= last, "{stages:?}");
+        last = arrival.offset_ns;
+    }
+}
+
+/// Keys are those of the table.
+fn draws_inside(workload: &Workload) {
+    let (rows, distribution) = match workload {
+        Workload::PointSelect(of)
+        | Workload::UpdateIndex(of)
+        | Workload::UpdateNonIndex(of)
+        | Workload::Delete(of) => (of.rows, &of.distribution),
+        Workload::RandomPoints {
+            rows, distribution, ..
+        }
+        | Workload::RandomRanges {
+            rows, distribution, ..
+        }
+        | Workload::Insert {
+            rows, distribution, ..
+        }
+        | Workload::BulkInsert {
+            rows, distribution, ..
+        } => (*rows, distribution),
+        Workload::ReadOnly(of) => (of.rows, &of.distribution),
+        Workload::ReadWrite(of) => (of.rows, &of.distribution),
+        Workload::WriteOnly(of) => (of.rows, &of.distribution),
+        Workload::Sql { .. } => return,
+    };
+    let sampler = Sampler::new(Shape::new(distribution), 1, rows);
+    let mut stream = Stream::new(1, 0);
+    for _ in 0..10 {
+        assert!((1..=rows).contains(&sampler.draw(&mut stream)));
+    }
+}
