@@ -296,9 +296,17 @@ fn time(path: &str, value_s: f64, min_s: f64) -> Result<(), String> {
     ))
 }
 
-/// The JSON reader's complaint, with the nearest known name where a name is unknown.
+/// The JSON reader's complaint, with the nearest known name where a name is unknown. It repeats
+/// what stood in the plan, which may hold anything, and is one line all the same.
 fn in_words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
+    let mut text = String::new();
+    for character in error.to_string().chars() {
+        if character.is_control() {
+            text.extend(character.escape_default());
+        } else {
+            text.push(character);
+        }
+    }
     let Some(nearest) = nearest(&text) else {
         return format!("the plan cannot be read: {text}");
     };
@@ -365,6 +373,13 @@ mod tests {
             error.contains("xyzzy") && !error.contains("did you mean"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_refusal_is_one_line_whatever_the_plan_holds() {
+        let error = refusal("/load/x\ny\u{1b}[2J", json!(5));
+        assert!(error.contains(r"x\ny\u{1b}[2J"), "{error}");
+        assert!(!error.contains(char::is_control), "{error}");
     }
 
     #[test]
