@@ -1,6 +1,7 @@
 //! What a run returns: JSON lines on standard output, one [`Outcome`] a line. Plain data.
 //!
 //! Order: one `hello`, any number of `phase` and `interval`, then one `done` or one `error`.
+//! Of a replay: one `validated` or one `error`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ pub enum Outcome {
     Phase(Phase),
     Interval(Interval),
     Done(Box<Done>),
+    Validated(Validated),
     Error(Failure),
 }
 
@@ -29,6 +31,10 @@ pub struct Hello {
     pub engine: String,
     /// As the server states it in its greeting.
     pub server_version: String,
+    /// What was agreed with the server beside the plain protocol: `tls`, `zlib`, `zstd`, and
+    /// `cached_metadata` where definitions come once and not with each prepared result.
+    #[serde(default)]
+    pub session: Vec<String>,
 }
 
 /// The run entered a phase: `warmup`, `measure`, `end`.
@@ -46,6 +52,12 @@ pub struct Interval {
     pub start_s: f64,
     pub duration_s: f64,
     pub queries: u64,
+    #[serde(default)]
+    pub rows: u64,
+    #[serde(default)]
+    pub bytes_sent: u64,
+    #[serde(default)]
+    pub bytes_received: u64,
     pub errors: u64,
     pub qps: f64,
     pub latency_us: Percentiles,
@@ -110,6 +122,11 @@ pub struct Done {
     pub client_busiest_thread_share: f64,
     /// Jain's index over the queries of the connections: 1 is even.
     pub fairness: f64,
+    /// Queries of the connection that had the fewest, and of the one that had the most.
+    #[serde(default)]
+    pub least_served: u64,
+    #[serde(default)]
+    pub most_served: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -177,6 +194,33 @@ pub struct ErrorCount {
     pub count: u64,
     pub message: String,
     pub statement: String,
+    /// What can be done about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// What a replay of a seed found: every answer was compared with what it had to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Validated {
+    pub events: u64,
+    pub statements: u64,
+    /// Of all answers.
+    pub rows: u64,
+    /// Statements that nobody but the server knows the answer to.
+    pub unchecked: u64,
+    /// Answers, and tables at the end, that were not as they had to be.
+    pub wrong: u64,
+    /// The first of them.
+    pub examples: Vec<WrongAnswer>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WrongAnswer {
+    /// The number of the event.
+    pub cycle: u64,
+    pub statement: String,
+    pub expected: String,
+    pub found: String,
 }
 
 /// Last line of a run that failed.

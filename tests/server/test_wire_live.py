@@ -46,7 +46,16 @@ def test_client_protocol(
         "key": str(files.key),
     }
     ran = subprocess.run(
-        ["cargo", "test", "--locked", "--test", "wire_live", "--", "--test-threads=1"],
+        [
+            "cargo",
+            "test",
+            "--locked",
+            "--test",
+            "wire_live",
+            "--",
+            "--test-threads=1",
+            "--show-output",
+        ],
         cwd=REPOSITORY,
         env=os.environ | {"CONTEND_TEST_SERVER": json.dumps(where)},
         capture_output=True,

@@ -37,7 +37,9 @@ fn asked(text: &str, protocol: Protocol) -> Result<Vec<u8>, SqlError> {
         text: text.to_owned(),
     };
     let init = ["SET @a = 1".to_owned()].into();
-    let workload = from_plan(&spec, Way { protocol, init })?;
+    let Some(workload) = from_plan(&spec, Way { protocol, init })? else {
+        unreachable!("a script of statements is a native workload");
+    };
     assert!((1..=250).contains(&workload.classes().len()));
     let seat = Seat {
         index: 0,

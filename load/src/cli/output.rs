@@ -1,6 +1,7 @@
 //! Lines to standard output. A reader that has gone away ends the program quietly, not with a
 //! panic.
 
+use crate::outcome::Outcome;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
@@ -34,6 +35,11 @@ pub fn keep_from_scripts() -> io::Result<()> {
     // It is set once: nobody calls this twice.
     let _ = KEPT.set(File::from(kept));
     Ok(())
+}
+
+/// Writes an outcome as one line.
+pub fn outcome(outcome: &Outcome) -> io::Result<()> {
+    line(&serde_json::to_string(outcome)?)
 }
 
 /// Prints a text that is the whole output of a command.

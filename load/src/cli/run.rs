@@ -10,8 +10,9 @@ use crate::drive::run::{EngineChoice, Job, run};
 use crate::drive::setup::{Codes, DRAIN_NS, ErrorPolicy, Setup};
 use crate::drive::socket::Address;
 use crate::drive::threads;
+use crate::drive::validate::validate;
 use crate::lua::workload::ScriptWorkload;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, Validated};
 use crate::plan::{Arrival, Engine, Errors, Load, Plan, Server, Workload as Spec};
 use crate::wire::{Credentials, Options};
 use crate::workload::{self, Workload, native::Way};
@@ -29,6 +30,17 @@ pub struct Arguments {
     /// Write every interval's histograms to this file, in HdrHistogram's log format.
     #[arg(long, value_name = "FILE")]
     hdr_log: Option<PathBuf>,
+    /// Measure nothing: replay the first events of the seed (1000 if not said) on one connection
+    /// and check every answer. What the events write stays written.
+    #[arg(
+        long,
+        value_name = "EVENTS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1000",
+        conflicts_with = "hdr_log"
+    )]
+    validate: Option<u64>,
 }
 
 /// Answers before the load begins come within this, where connecting is allowed less.
@@ -51,7 +63,10 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok((job, log, script))
     });
     match prepared {
-        Ok((job, log, script)) => measure(job, log, script),
+        Ok((job, log, script)) => match arguments.validate {
+            Some(events) => replay(&job, events),
+            None => measure(job, log, script),
+        },
         Err(message) => {
             eprintln!("contend-load: {message}");
             ExitCode::from(2)
@@ -194,6 +209,40 @@ fn measure(job: Job, log: Option<BufWriter<File>>, script: Option<Planned>) -> E
         }
         (None, _) => ExitCode::SUCCESS,
     }
+}
+
+/// Replays events and tells whether they were answered right.
+fn replay(job: &Job, events: u64) -> ExitCode {
+    let outcome = match validate(&job.setup, events) {
+        Ok(found) => Outcome::Validated(found),
+        Err(failure) => Outcome::Error(failure),
+    };
+    if let Err(error) = output::outcome(&outcome) {
+        return output::failed(&error);
+    }
+    match outcome {
+        Outcome::Validated(found) if found.wrong == 0 => ExitCode::SUCCESS,
+        Outcome::Validated(found) => {
+            eprintln!("contend-load: {}", wrong_in_words(&found));
+            ExitCode::FAILURE
+        }
+        Outcome::Error(failure) => {
+            eprintln!("contend-load: {}", in_words(&failure));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::FAILURE,
+    }
+}
+
+fn wrong_in_words(found: &Validated) -> String {
+    let mut words = format!("{} of {} answers are wrong", found.wrong, found.statements);
+    if let Some(first) = found.examples.first() {
+        words.push_str(&format!(
+            "\n  event {}: {}\n  expected: {}\n  found: {}",
+            first.cycle, first.statement, first.expected, first.found
+        ));
+    }
+    words
 }
 
 pub(super) fn in_words(failure: &Failure) -> String {

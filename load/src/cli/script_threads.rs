@@ -8,6 +8,7 @@ use crate::drive::counters::ProcessSnapshot;
 use crate::drive::pace::Pacing;
 use crate::drive::run::{Ended, Job, Measured, Progress, Queue};
 use crate::drive::script::{self as host, Stage, Ticker};
+use crate::drive::setup::SessionFacts;
 use crate::lua::figures::{Counter, Reading};
 use crate::lua::run::Run;
 use crate::outcome::Failure;
@@ -153,7 +154,7 @@ pub fn run(
         Stage::Ready => {
             begun = Instant::now();
             tell(Progress::Ready {
-                server_version: "",
+                session: &SessionFacts::default(),
                 engine: "threads",
                 workers: threads,
                 start: SystemTime::now(),

@@ -1,9 +1,10 @@
 //! Turns what a run tells into outcome lines, and its sum into the last one.
 
 use super::output;
+use crate::drive::failure;
 use crate::drive::run::{Ended, Measured, Progress, Queue};
 use crate::outcome::{
-    ClassFigures, Done, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase,
+    ClassFigures, Done, ErrorCount, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase,
 };
 use crate::record::{HdrLog, OpenTally, Tally};
 use crate::workload::Workload;
@@ -44,16 +45,13 @@ impl Teller {
         if self.broken.is_some() {
             return;
         }
-        let written = serde_json::to_string(outcome)
-            .map_err(io::Error::from)
-            .and_then(|text| output::line(&text));
-        self.broken = written.err();
+        self.broken = output::outcome(outcome).err();
     }
 
     pub fn tell(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Ready {
-                server_version,
+                session,
                 engine,
                 workers,
                 start,
@@ -74,7 +72,8 @@ impl Teller {
                     pid: std::process::id(),
                     threads: workers,
                     engine: engine.to_owned(),
-                    server_version: server_version.to_owned(),
+                    server_version: session.server_version.clone(),
+                    session: session.agreed.iter().map(|&word| word.to_owned()).collect(),
                 }));
             }
             Progress::Phase { name, at_s } => {
@@ -96,6 +95,9 @@ impl Teller {
                     start_s,
                     duration_s,
                     queries: tally.queries,
+                    rows: tally.rows,
+                    bytes_sent: tally.bytes_sent,
+                    bytes_received: tally.bytes_received,
                     errors: tally.errors.total(),
                     qps: rate(tally.queries, duration_s),
                     latency_us: tally.response.percentiles_us(),
@@ -130,6 +132,7 @@ impl Teller {
     pub fn done(&self, measured: &Measured) -> Done {
         let tally = &measured.tally;
         let measured_s = measured.measured_ns as f64 / 1e9;
+        let served = || measured.queries_by_seat.iter().copied();
         Done {
             ended: match measured.ended {
                 Ended::Time => "time",
@@ -153,7 +156,7 @@ impl Teller {
             latency_us: tally.response.percentiles_us(),
             latency_hdr_ns: tally.response.encode(),
             classes: self.classes(tally),
-            errors: tally.errors.counts(),
+            errors: errors_of(tally),
             reconnects: tally.reconnects,
             outage_s: tally.outage_ns as f64 / 1e9,
             setup_connect_us: measured.setup_connects.percentiles_us(),
@@ -172,6 +175,8 @@ impl Teller {
                 measured.measured_ns,
             ),
             fairness: jain(&measured.queries_by_seat),
+            least_served: served().min().unwrap_or_default(),
+            most_served: served().max().unwrap_or_default(),
         }
     }
 
@@ -196,6 +201,15 @@ impl Teller {
             })
             .collect()
     }
+}
+
+/// The errors, each with what can be done about it.
+fn errors_of(tally: &Tally) -> Vec<ErrorCount> {
+    let mut errors = tally.errors.counts();
+    for error in &mut errors {
+        error.hint = failure::hint(error.code).map(str::to_owned);
+    }
+    errors
 }
 
 /// What an open loop adds to the figures.

@@ -205,7 +205,9 @@ impl<E: Engine> Worker<E> {
                 .seats
                 .get(seat_index)
                 .map(|seat| seat.session.statement());
-            failure.hint = Some("the server's error log may say why".to_owned());
+            failure.hint = failure::hint(code)
+                .or(failure::hint(LOST))
+                .map(str::to_owned);
             return self.fail(failure);
         }
         self.count_error(token, code, sqlstate, why);

@@ -4,6 +4,10 @@
 //! [`Patience`] is asked now and then, and can end the wait. So a statement that takes an hour may
 //! take it, a signal is heard within a moment, and no time limit is guessed here.
 
+mod exchange;
+
+pub use exchange::Whole;
+
 use super::failure;
 use super::socket::Address;
 use super::wait::any_ready;
@@ -11,7 +15,7 @@ use crate::outcome::Failure;
 use crate::plan::Compression;
 use crate::wire::{
     Agreed, AnswerReader, Channel, Credentials, Event, FrameReader, Login, Options, Reply, Summary,
-    TextRow, command, sequence_after,
+    command, sequence_after,
 };
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -139,18 +143,6 @@ impl Connection {
         self.end(sql, patience)
     }
 
-    /// Runs a statement and keeps its rows.
-    ///
-    /// # Errors
-    /// As [`Self::run`]; or the rows are too many to keep.
-    pub fn rows(&mut self, sql: &str, patience: Patience<'_>) -> Result<TextRows, Failure> {
-        self.begin(sql, patience)?;
-        let mut rows = Vec::new();
-        self.listen(Some(&mut rows), patience)?;
-        self.summary(sql)?;
-        Ok(rows)
-    }
-
     /// Sends a statement and does not wait for its answer.
     ///
     /// # Errors
@@ -170,7 +162,7 @@ impl Connection {
     /// # Errors
     /// As [`Self::run`].
     pub fn end(&mut self, sql: &str, patience: Patience<'_>) -> Result<Summary, Failure> {
-        if self.listen(None, patience)? {
+        if self.listen(patience)? {
             return Err(self.broken("it asks for a local file"));
         }
         self.summary(sql)
@@ -198,7 +190,7 @@ impl Connection {
         patience: Patience<'_>,
     ) -> Result<Summary, Failure> {
         self.begin(sql, patience)?;
-        if !self.listen(None, patience)? {
+        if !self.listen(patience)? {
             // Refused: the answer says why.
             return self.summary(sql);
         }
@@ -240,28 +232,13 @@ impl Connection {
     }
 
     /// Reads the answer to its end, or up to the request for a local file: then true.
-    fn listen(
-        &mut self,
-        mut keep: Option<&mut TextRows>,
-        patience: Patience<'_>,
-    ) -> Result<bool, Failure> {
-        let mut kept_bytes = 0;
+    fn listen(&mut self, patience: Patience<'_>) -> Result<bool, Failure> {
         let mut buffer = [0; READ_BYTES];
         let mut opened = Vec::new();
         loop {
             let wire = |error| failure::of_wire(&self.address, &error);
             while let Some(packet) = self.frames.next_packet().map_err(wire)? {
                 match self.answer.packet(packet).map_err(wire)? {
-                    Event::Row(row) => {
-                        let Some(rows) = keep.as_deref_mut() else {
-                            continue;
-                        };
-                        kept_bytes += row.len();
-                        if kept_bytes > ANSWER_BYTES_MAX {
-                            return Err(failure::plain("an answer is too long to be kept"));
-                        }
-                        rows.push(texts(row).map_err(wire)?);
-                    }
                     Event::Done => return Ok(false),
                     Event::LocalInfile(_) => return Ok(true),
                     _ => {}
@@ -301,12 +278,6 @@ impl Drop for Connection {
             let _ = self.socket.write(&self.packets);
         }
     }
-}
-
-fn texts(row: &[u8]) -> Result<Vec<Option<String>>, crate::wire::WireError> {
-    TextRow::new(row)
-        .map(|value| Ok(value?.map(|text| String::from_utf8_lossy(text).into_owned())))
-        .collect()
 }
 
 /// Why bytes did not get through.
@@ -389,7 +360,7 @@ fn is_momentary(error: &io::Error) -> bool {
 /// The connection broke in the middle of its work.
 pub fn lost(address: &Address, error: &io::Error) -> Failure {
     Failure {
-        hint: Some("see the end of the server's error log".to_owned()),
+        hint: failure::hint(failure::LOST).map(str::to_owned),
         code: Some(failure::LOST),
         ..failure::plain(format!("the server at {address} hung up: {error}"))
     }

@@ -5,7 +5,7 @@ use super::clock;
 use super::counters::ProcessSnapshot;
 use super::failure;
 use super::run::{Ended, Measured, Progress, Queue};
-use super::setup::{Command, Mailbox, Report, Setup, Timeline};
+use super::setup::{Command, Mailbox, Report, SessionFacts, Setup, Timeline};
 use crate::outcome::Failure;
 use crate::record::{Latency, Tally};
 use std::collections::VecDeque;
@@ -143,16 +143,13 @@ impl<'a> Controller<'a> {
     }
 
     fn wait_for_setup(&mut self, engine: &'static str) -> Result<(), Failure> {
-        let mut version = String::new();
+        let mut session = SessionFacts::default();
         let mut ready = 0;
         while ready < self.setup.workers && self.ended != Ended::Signal {
             // Every step of a setup has its own time limit, so this ends.
             match self.reports.recv() {
-                Ok(Report::Ready {
-                    server_version,
-                    connects,
-                }) => {
-                    version = server_version;
+                Ok(Report::Ready { facts, connects }) => {
+                    session = facts;
                     ready += 1;
                     if let Some(connects) = connects {
                         self.setup_connects.merge(&connects);
@@ -163,7 +160,7 @@ impl<'a> Controller<'a> {
             }
         }
         (self.progress)(Progress::Ready {
-            server_version: &version,
+            session: &session,
             engine,
             workers: self.setup.workers,
             start: SystemTime::now(),

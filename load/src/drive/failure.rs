@@ -90,8 +90,14 @@ pub fn of_silence(address: &Address, statement: String) -> Failure {
 }
 
 /// What to do about an error of the server.
-fn hint(code: u16) -> Option<&'static str> {
+pub fn hint(code: u16) -> Option<&'static str> {
     Some(match code {
+        GONE | LOST => {
+            "see the end of the server's error log; raise wait_timeout where it closes idle \
+             connections, max_allowed_packet where statements are long"
+        }
+        1153 => "raise max_allowed_packet on the server, or send shorter statements",
+        4031 => "raise wait_timeout on the server: it closes connections that are idle so long",
         1040 => "raise max_connections on the server, or ask for fewer connections",
         1044 | 1045 | 1698 => {
             "check the user, the variable that password_env names, and what the user may do"

@@ -1,5 +1,6 @@
 //! One connection: from the bytes of its socket to the end of an answer.
 
+use super::setup::SessionFacts;
 use crate::wire::{
     Agreed, AnswerReader, Capabilities, Channel, Login, Prepared, ServerError, State, Summary,
     WireError, command, sequence_after,
@@ -89,6 +90,25 @@ impl Link {
             Stage::Open(agreed) => Some(agreed),
             _ => None,
         }
+    }
+
+    /// What was agreed, for a report.
+    pub fn facts(&self) -> Option<SessionFacts> {
+        let agreed = self.agreed()?;
+        let has = |flag| agreed.capabilities.has(flag);
+        let parts = [
+            (self.channel.is_encrypted(), "tls"),
+            (has(Capabilities::COMPRESS), "zlib"),
+            (has(Capabilities::ZSTD_COMPRESSION), "zstd"),
+            (has(Capabilities::MARIADB_CACHE_METADATA), "cached_metadata"),
+        ];
+        Some(SessionFacts {
+            server_version: agreed.server_version.clone(),
+            agreed: parts
+                .into_iter()
+                .filter_map(|(is, name)| is.then_some(name))
+                .collect(),
+        })
     }
 
     /// A request is about to be sent: wait for its answer.

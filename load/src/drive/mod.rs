@@ -25,5 +25,6 @@ pub mod socket;
 mod steps;
 pub mod threads;
 pub mod timers;
+pub mod validate;
 pub mod wait;
 pub mod worker;

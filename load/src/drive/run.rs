@@ -5,7 +5,7 @@ use super::engine::{Engine, Epoll, Uring};
 use super::failure;
 use super::limits;
 use super::preflight;
-use super::setup::{Mailbox, Report, Setup};
+use super::setup::{Mailbox, Report, SessionFacts, Setup};
 use super::signals::Signals;
 use super::worker::Worker;
 use crate::outcome::{Failure, ProcessDelta};
@@ -39,7 +39,7 @@ pub enum EngineChoice {
 pub enum Progress<'a> {
     /// All sessions are ready.
     Ready {
-        server_version: &'a str,
+        session: &'a SessionFacts,
         engine: &'static str,
         workers: u32,
         start: SystemTime,

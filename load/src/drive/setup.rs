@@ -154,12 +154,20 @@ pub enum Command {
     Release,
 }
 
+/// What a session found out about its server and agreed with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionFacts {
+    pub server_version: String,
+    /// In the words of an outcome's `session`.
+    pub agreed: Vec<&'static str>,
+}
+
 /// What a worker tells the controller.
 #[derive(Debug)]
 pub enum Report {
     /// Every session is ready; the times that connecting took.
     Ready {
-        server_version: String,
+        facts: SessionFacts,
         connects: Option<Box<Latency>>,
     },
     /// One interval of the window, in order.

@@ -409,14 +409,10 @@ impl<E: Engine> Worker<E> {
         }
         // A script that opens no connection has no server either.
         let token = self.seats.get(seat).and_then(|seat| seat.tokens.first());
-        let server_version = token
-            .and_then(|token| self.links.get(*token)?.link.agreed())
-            .map(|agreed| agreed.server_version.clone())
+        let facts = token
+            .and_then(|token| self.links.get(*token)?.link.facts())
             .unwrap_or_default();
         let connects = self.tally.connect.take();
-        self.report(Report::Ready {
-            server_version,
-            connects,
-        });
+        self.report(Report::Ready { facts, connects });
     }
 }

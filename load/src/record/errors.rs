@@ -79,6 +79,7 @@ impl ErrorTally {
                 count: kind.count,
                 message: kind.message.clone(),
                 statement: kind.statement.clone(),
+                hint: None,
             })
             .collect();
         counts.sort_by_key(|count| std::cmp::Reverse(count.count));

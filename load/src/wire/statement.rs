@@ -5,7 +5,8 @@ use super::error::WireError;
 use super::frame::put_packet;
 use super::value::{Value, kind};
 
-const COM_STMT_EXECUTE: u8 = 0x17;
+/// The command that [`Statement::execute`] writes, whose answer has binary rows.
+pub const COM_STMT_EXECUTE: u8 = 0x17;
 const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
 
 /// Flag of a bulk execute: parameter types are in it.

@@ -1,6 +1,7 @@
 //! New rows: one an event, or many in one statement.
 
 use super::native::{Ask, Event, Kind, Query};
+use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
 use crate::random::Sampler;
@@ -40,6 +41,15 @@ impl Kind for Insert {
             .iter()
             .map(|table| Query::new(0, &sql(table)))
             .collect()
+    }
+
+    fn tables(&self) -> &[String] {
+        self.tables.names()
+    }
+
+    fn meaning(&self, query: usize) -> (usize, Meaning) {
+        let with_ids = self.first_id.is_some();
+        (query, Meaning::Insert { with_ids })
     }
 
     fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
@@ -86,6 +96,14 @@ impl Kind for BulkInsert {
             .iter()
             .map(|table| Query::new(0, &sql(table)))
             .collect()
+    }
+
+    fn tables(&self) -> &[String] {
+        self.tables.names()
+    }
+
+    fn meaning(&self, query: usize) -> (usize, Meaning) {
+        (query, Meaning::Insert { with_ids: false })
     }
 
     fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {

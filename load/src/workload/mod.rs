@@ -22,11 +22,13 @@
 
 mod insert;
 mod kinds;
+pub mod model;
 pub mod native;
 mod oltp;
 mod point_select;
 mod random_points;
 mod random_ranges;
+pub mod replay;
 mod sql;
 pub mod statement;
 mod tables;
@@ -60,6 +62,12 @@ pub trait Workload: Send + Sync {
     /// in their own way: while they sleep they are told of the end, and go on until they stop.
     fn judges_errors(&self) -> bool {
         false
+    }
+
+    /// The same events once more, to check their answers; none where nothing can be known of
+    /// them.
+    fn replay(&self) -> Option<&dyn replay::Replay> {
+        None
     }
 
     /// The session of one seat. Called on the worker that will run it, which it never leaves.

@@ -1,6 +1,7 @@
 //! sysbench's OLTP transactions, and their parts as workloads of their own.
 
 use super::native::{Ask, Event, Kind, Query};
+use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
 use crate::random::Sampler;
@@ -56,6 +57,21 @@ impl Part {
             Self::NonIndexUpdate => format!("UPDATE {table} SET c = ? WHERE id = ?"),
             Self::Delete => format!("DELETE FROM {table} WHERE id = ?"),
             Self::Insert => format!("INSERT INTO {table} (id, k, c, pad) VALUES (?, ?, ?, ?)"),
+        }
+    }
+
+    fn meaning(self) -> Meaning {
+        match self {
+            Self::Begin | Self::Commit => Meaning::Frame,
+            Self::PointSelect => Meaning::PointSelect,
+            Self::SimpleRange => Meaning::SimpleRange,
+            Self::SumRange => Meaning::SumRange,
+            Self::OrderRange => Meaning::OrderRange,
+            Self::DistinctRange => Meaning::DistinctRange,
+            Self::IndexUpdate => Meaning::IndexUpdate,
+            Self::NonIndexUpdate => Meaning::NonIndexUpdate,
+            Self::Delete => Meaning::Delete,
+            Self::Insert => Meaning::Insert { with_ids: true },
         }
     }
 
@@ -160,6 +176,19 @@ impl Kind for Oltp {
 
     fn leaves_transaction(&self, _event: &Event) -> bool {
         self.is_transaction
+    }
+
+    fn tables(&self) -> &[String] {
+        self.tables.names()
+    }
+
+    fn meaning(&self, query: usize) -> (usize, Meaning) {
+        let parts = self.kinds.len().max(1);
+        let part = self.kinds.get(query % parts);
+        (
+            query / parts,
+            part.map_or(Meaning::Unknown, |p| p.meaning()),
+        )
     }
 
     fn ask(&self, step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {

@@ -1,6 +1,7 @@
 //! One row by its primary key.
 
 use super::native::{Ask, Event, Kind, Query};
+use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::Tables;
 use crate::random::Sampler;
@@ -30,6 +31,14 @@ impl Kind for PointSelect {
             .iter()
             .map(|table| Query::new(0, &sql(table)))
             .collect()
+    }
+
+    fn tables(&self) -> &[String] {
+        self.tables.names()
+    }
+
+    fn meaning(&self, query: usize) -> (usize, Meaning) {
+        (query, Meaning::PointSelect)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
 use super::native::{Ask, Event, Kind, Query};
+use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::Tables;
 use crate::random::Sampler;
@@ -37,6 +38,14 @@ impl Kind for RandomPoints {
             .iter()
             .map(|table| Query::new(0, &sql(table)))
             .collect()
+    }
+
+    fn tables(&self) -> &[String] {
+        self.tables.names()
+    }
+
+    fn meaning(&self, query: usize) -> (usize, Meaning) {
+        (query, Meaning::Points)
     }
 
     #[inline]

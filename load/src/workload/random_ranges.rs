@@ -1,6 +1,7 @@
 //! Several short ranges of a secondary key.
 
 use super::native::{Ask, Event, Kind, Query};
+use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::Tables;
 use crate::random::Sampler;
@@ -38,6 +39,14 @@ impl Kind for RandomRanges {
             .iter()
             .map(|table| Query::new(0, &sql(table)))
             .collect()
+    }
+
+    fn tables(&self) -> &[String] {
+        self.tables.names()
+    }
+
+    fn meaning(&self, query: usize) -> (usize, Meaning) {
+        (query, Meaning::CountOfRanges)
     }
 
     fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {

@@ -77,7 +77,8 @@ impl Parameters {
         }
     }
 
-    fn values(&self) -> impl ExactSizeIterator<Item = Value<'_>> + Clone {
+    /// The values, in order.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = Value<'_>> + Clone {
         self.values.iter().map(|parameter| self.value(*parameter))
     }
 }

@@ -1,10 +1,11 @@
 //! Servers that hang, drop, refuse and lie: how a run ends, and what it says.
 
 use crate::fake::{self, FakeServer, Script};
-use crate::program::{ENGINES, Folder, done, failure, plan, run};
+use crate::program::{ENGINES, Folder, PROGRAM, done, failure, plan, run};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 use std::time::Duration;
 
 /// Answers some commands on each connection, then never again.
@@ -237,6 +238,56 @@ fn a_server_without_room_is_found_before_the_load_begins() {
     let folder = Folder::new("small-enough");
     let server = FakeServer::start(&folder.0, Small(6, 14));
     done(&run(&plan(&server.socket, "auto")));
+}
+
+#[test]
+fn a_server_that_prepares_no_more_names_the_variable_to_raise() {
+    struct Sated;
+    impl Script for Sated {
+        fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
+            let answer = match command {
+                0x16 => fake::error(1, 1461, "42000", "Can't create more than 3 statements"),
+                _ => fake::right_answer(command),
+            };
+            to.write_all(&answer).is_ok()
+        }
+    }
+    let folder = Folder::new("sated");
+    let server = FakeServer::start(&folder.0, Sated);
+    let failure = failure(&run(&plan(&server.socket, "auto")));
+    assert_eq!(failure["code"], 1461);
+    let hint = failure["hint"].as_str().unwrap();
+    assert!(hint.contains("max_prepared_stmt_count"), "{hint}");
+    let statement = failure["statement"].as_str().unwrap();
+    assert!(statement.starts_with("PREPARE SELECT c"), "{statement}");
+}
+
+/// Runs a plan in a shell that has set limits of its own.
+fn run_limited(limits: &str, plan: &serde_json::Value) -> std::process::Output {
+    let folder = Folder::new("limited");
+    let file = folder.0.join("plan.json");
+    std::fs::write(&file, plan.to_string()).unwrap();
+    Command::new("sh")
+        .arg("-c")
+        .arg(format!("{limits}; exec \"$0\" run \"$1\""))
+        .arg(PROGRAM)
+        .arg(file)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn our_own_limit_of_open_files_is_raised_or_named() {
+    let folder = Folder::new("files");
+    let server = FakeServer::start(&folder.0, Hang(50));
+    let mut plan = plan(&server.socket, "auto");
+    plan["load"]["connections"] = json!(100);
+    plan["load"]["events"] = json!(100);
+    done(&run_limited("ulimit -S -n 40", &plan));
+    let failure = failure(&run_limited("ulimit -n 40", &plan));
+    let message = failure["message"].as_str().unwrap();
+    assert!(message.contains("the hard limit is 40"), "{message}");
+    assert!(failure["hint"].as_str().unwrap().contains("ulimit -n"));
 }
 
 #[test]

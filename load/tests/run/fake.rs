@@ -19,13 +19,16 @@ pub trait Script: Send + Sync + 'static {
         let _ = to.write_all(&packet(2, OK));
     }
 
+    /// Called before each command is read, with its number.
+    fn listen(&self, _number: usize) {}
+
     /// Answers one command: its byte, the rest, and its number on this connection. False closes.
     fn answer(&self, to: &mut UnixStream, command: u8, body: &[u8], number: usize) -> bool;
 }
 
 pub const OK: &[u8] = b"\0\0\0\x02\0\0\0";
-const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x21\0\x0a\0\0\0\xfd\0\0\0\0\0";
-const EOF: &[u8] = b"\xfe\0\0\x02\0";
+pub const COLUMN: &[u8] = b"\x03def\0\0\0\x01c\0\x0c\x21\0\x0a\0\0\0\xfd\0\0\0\0\0";
+pub const EOF: &[u8] = b"\xfe\0\0\x02\0";
 
 /// One packet with its header.
 pub fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
@@ -144,7 +147,11 @@ fn serve(script: &impl Script, stream: &mut UnixStream) {
     }
     script.admit(stream);
     let mut number = 0;
-    while let Some(body) = read_packet(stream) {
+    loop {
+        script.listen(number);
+        let Some(body) = read_packet(stream) else {
+            return;
+        };
         let Some((command, rest)) = body.split_first() else {
             return;
         };

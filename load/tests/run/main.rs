@@ -6,6 +6,7 @@ mod fake;
 mod pacing;
 mod program;
 mod refusals;
+mod rubbish;
 mod scripts;
 
 use fake::{FakeServer, Script};
@@ -160,6 +161,69 @@ fn a_seed_asks_the_same_on_any_number_of_threads() {
     let one = asked(1);
     assert_eq!(one.len(), 4);
     assert_eq!(one, asked(4));
+}
+
+#[test]
+fn measuring_draws_nothing_from_the_streams_of_the_workload() {
+    let asked = |name: &str, change: &dyn Fn(&mut serde_json::Value)| {
+        let folder = Folder::new(&format!("draws-{name}"));
+        let heard = Listens::default();
+        let server = FakeServer::start(&folder.0, heard.clone());
+        let mut plan = plan(&server.socket, "auto");
+        plan["workload"] = json!({"kind": "sql", "text": "@a weight 3\nSELECT \
+            {n:zipfian(1, 1000000)}, {t:text('####')};\n@b\nDO {n:uniform(1, 1000000)};"});
+        plan["load"]["protocol"] = json!("text");
+        plan["load"]["warmup_s"] = json!(0);
+        plan["load"]["measure_s"] = json!(600);
+        plan["load"]["events"] = json!(60);
+        change(&mut plan);
+        let log = folder.0.join("log.hdr");
+        let file = folder.0.join("plan.json");
+        std::fs::write(&file, plan.to_string()).unwrap();
+        let mut command = Command::new(PROGRAM);
+        command.arg("run").arg(&file);
+        if name == "logged" {
+            command.arg("--hdr-log").arg(&log);
+        }
+        done(&command.output().unwrap());
+        let heard = heard.0.lock().unwrap();
+        let of_the_load = |text: &&String| !text.contains("@@") && !text.starts_with("SHOW");
+        let mut texts: Vec<String> = heard
+            .values()
+            .flatten()
+            .filter(of_the_load)
+            .cloned()
+            .collect();
+        texts.sort();
+        texts
+    };
+    let plain = asked("plain", &|_| ());
+    assert_eq!(plain.len(), 60);
+    let open =
+        |process: &str| json!({"kind": "open", "process": process, "stages": [{"rate": 5000}]});
+    assert_eq!(asked("logged", &|_| ()), plain);
+    assert_eq!(
+        asked("threads", &|plan| plan["load"]["threads"] = json!(3)),
+        plain
+    );
+    assert_eq!(
+        asked("poisson", &|plan| plan["load"]["arrival"] = open("poisson")),
+        plain
+    );
+    assert_eq!(
+        asked("even", &|plan| plan["load"]["arrival"] = open("even")),
+        plain
+    );
+    assert_eq!(
+        asked("more", &|plan| plan["load"]["connections"] = json!(7)),
+        plain
+    );
+    let thinking = json!({"kind": "closed", "think_s": 0.001, "think_scatters": true});
+    assert_eq!(
+        asked("think", &|plan| plan["load"]["arrival"] = thinking.clone()),
+        plain
+    );
+    assert_ne!(asked("seed", &|plan| plan["seed"] = json!(8)), plain);
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! What the queries of a workload mean: the questions of an event, to be answered a second time.
+//!
+//! A load only counts answers. To check them, an event is put once more as [`Question`]s, each
+//! with the [`Meaning`] of its query and its values, and [`super::model`] answers those from a
+//! copy of the tables.
+
+use super::native::{Event, Kind};
+use super::statement::Parameters;
+
+/// What a query asks of a table of sysbench's shape. Its values come in the order of its marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// BEGIN or COMMIT.
+    Frame,
+    /// The `c` of an id.
+    PointSelect,
+    /// The whole rows whose `k` is one of the values.
+    Points,
+    /// How many rows have a `k` in one of the ranges.
+    CountOfRanges,
+    /// The `c` of a range of ids: in any order, their sum of `k`, ordered, ordered without twins.
+    SimpleRange,
+    SumRange,
+    OrderRange,
+    DistinctRange,
+    /// Adds one to the `k` of an id.
+    IndexUpdate,
+    /// Sets the `c` of an id, which comes second.
+    NonIndexUpdate,
+    Delete,
+    /// New rows: id (where it is ours), k, c, pad, and so on.
+    Insert {
+        with_ids: bool,
+    },
+    /// Only the server knows: it is a statement of the user's own.
+    Unknown,
+}
+
+/// One statement of an event.
+#[derive(Debug)]
+pub struct Question {
+    pub meaning: Meaning,
+    /// The place in [`Replay::tables`].
+    pub table: usize,
+    pub values: Parameters,
+}
+
+/// A workload whose events can be put a second time.
+pub trait Replay {
+    /// The tables that its statements touch; none where nobody but the server knows.
+    fn tables(&self) -> &[String];
+
+    /// The questions of event number `cycle`, in order.
+    fn questions(&self, seed: u64, cycle: u64) -> Vec<Question>;
+}
+
+/// The questions of an event of a native kind.
+pub(super) fn questions_of(kind: &impl Kind, seed: u64, cycle: u64) -> Vec<Question> {
+    let mut event = Event::new(seed, cycle);
+    let mut questions = Vec::new();
+    for step in 0.. {
+        let mut values = Parameters::default();
+        let ask = kind.ask(step, &mut event, &mut values);
+        let (table, meaning) = kind.meaning(ask.query);
+        questions.push(Question {
+            meaning,
+            table,
+            values,
+        });
+        if ask.is_last {
+            break;
+        }
+    }
+    questions
+}

@@ -1,0 +1,262 @@
+"""Loads against each kind of server: every workload answered right, every way in, every trouble."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from load_live import DATABASE, PASSWORD, ROWS, USER, Stage, script
+from tls_files import make
+
+from contend.servers import PrivateServer, ServerBinary
+
+POINT_SELECT = {"kind": "point_select", "rows": ROWS}
+READ_ONLY = {"kind": "read_only", "rows": ROWS}
+UNIFORM_ID = "{id:uniform(1,2000)}"
+
+
+@pytest.fixture(scope="module")
+def stage(
+    any_binary: ServerBinary,
+    shared_server: Callable[..., PrivateServer],
+    load_program: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Stage]:
+    files = make(tmp_path_factory.mktemp("tls"))
+    options: dict[str, str | int] = {
+        "ssl_ca": str(files.ca),
+        "ssl_cert": str(files.certificate),
+        "ssl_key": str(files.key),
+        "local_infile": 1,
+    }
+    server = shared_server(any_binary, options, tcp=True)
+    stage = Stage(load_program, server, files)
+    stage.fill()
+    stage.sql(
+        f"CREATE USER {USER}@'%' IDENTIFIED BY '{PASSWORD}'",
+        f"GRANT ALL ON *.* TO {USER}@'%'",
+    )
+    yield stage
+    server.kill()
+
+
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "point_select": POINT_SELECT,
+    "random_points": {"kind": "random_points", "rows": ROWS, "points": 10},
+    "random_ranges": {"kind": "random_ranges", "rows": ROWS, "delta": 7},
+    "read_only": READ_ONLY | {"distribution": {"kind": "special"}},
+    "insert": {"kind": "insert", "rows": ROWS, "auto_increment": False},
+    "insert, numbered by the server": {"kind": "insert", "rows": ROWS},
+    "bulk_insert": {"kind": "bulk_insert", "rows": ROWS, "batch": 50},
+    "update_index": {"kind": "update_index", "rows": ROWS},
+    "update_non_index": {"kind": "update_non_index", "rows": ROWS},
+    "write_only": {"kind": "write_only", "rows": ROWS, "distribution": {"kind": "pareto"}},
+    "read_write": {"kind": "read_write", "rows": ROWS},
+    "delete": {"kind": "delete", "rows": ROWS, "distribution": {"kind": "zipfian"}},
+    "sql": script(
+        "@read weight 4\n"
+        f"SELECT id, k, c, '{{}}', NULL FROM sbtest WHERE id = {UNIFORM_ID};\n"
+        "@range\n"
+        f"SELECT SUM(k), MIN(c), AVG(id) FROM sbtest WHERE id >= {UNIFORM_ID};\n"
+        "@change\n"
+        "BEGIN;\n"
+        f"UPDATE sbtest SET k = {{k:uniform(1,50)}} WHERE id = {UNIFORM_ID};\n"
+        "SELECT k, NOW() > '2020-01-01', CAST(k / 7 AS DECIMAL(10,4)) FROM sbtest WHERE id = {id};"
+        "\nCOMMIT;\n"
+    ),
+}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("protocol", ["prepared", "text"])
+def test_every_answer_of_every_workload_is_right(stage: Stage, protocol: str) -> None:
+    """A replay asks what a load asks, and knows every answer."""
+    tls = {"mode": "verify-identity", "ca": str(stage.files.ca)}
+    stage.fill_anew()
+    for name, workload in WORKLOADS.items():
+        for server in (stage.socket, stage.tcp(tls=tls)):
+            lines, code, words = stage.run(server, workload, "--validate=150", protocol=protocol)
+            found = lines[-1]
+            assert (code, found["wrong"]) == (0, 0), f"{name}: {words}"
+            assert found["events"] == 150
+            if name != "sql":
+                assert found["unchecked"] == 0
+
+
+def test_a_wrong_answer_is_found(stage: Stage) -> None:
+    """A view that leaves out rows stands in for a server that does."""
+    stage.sql(
+        f"DROP TABLE IF EXISTS {DATABASE}.faulty",
+        f"CREATE TABLE {DATABASE}.faulty LIKE {DATABASE}.sbtest",
+        f"INSERT INTO {DATABASE}.faulty SELECT * FROM {DATABASE}.sbtest",
+        # Some rows are there now and then.
+        f"CREATE OR REPLACE VIEW {DATABASE}.moody AS SELECT id, k, c, pad FROM {DATABASE}.faulty"
+        " WHERE id % 50 <> FLOOR(RAND() * 2)",
+    )
+    workload = POINT_SELECT | {"table": "moody", "rows": 60}
+    lines, code, words = stage.run(stage.socket, workload, "--validate=2000")
+    assert (code, lines[-1]["type"]) == (1, "validated")
+    assert 0 < lines[-1]["wrong"] < 2000
+    assert "answers are wrong" in words
+
+
+def test_every_way_in_is_named_and_carries_a_load(stage: Stage) -> None:
+    stage.fill_anew()
+    tls = {"mode": "verify-ca", "ca": str(stage.files.ca)}
+    ways: list[tuple[dict[str, Any], list[str]]] = [
+        (stage.socket, []),
+        (stage.tcp(tls={"mode": "disabled"}), []),
+        (stage.tcp(), ["tls"]),
+        (stage.tcp(tls=tls, compression="zlib"), ["tls", "zlib"]),
+        (stage.socket | {"compression": "zlib"}, ["zlib"]),
+    ]
+    if stage.is_mysql:
+        ways.append((stage.tcp(tls=tls, compression="zstd"), ["tls", "zstd"]))
+        ways.append((stage.socket | {"cache_metadata": True}, []))
+    else:
+        ways.append((stage.socket | {"cache_metadata": True}, ["cached_metadata"]))
+        failure = stage.failure(stage.socket | {"compression": "zstd"}, POINT_SELECT)
+        assert "offers no zstd compression" in failure["message"]
+    for server, session in ways:
+        for protocol in ("prepared", "text"):
+            done = stage.done(server, POINT_SELECT, protocol=protocol)
+            assert done["hello"]["session"] == session
+            assert done["queries"] > 0
+            assert done["rows"] == done["queries"]
+            assert done["errors"] == []
+
+
+def test_connections_begin_with_the_statements_of_the_plan(stage: Stage) -> None:
+    server = stage.socket | {"init_sql": ["SET @begun = 7", "SET @begun = @begun + 1"]}
+    done = stage.done(server, script("SELECT 1 FROM DUAL WHERE @begun = 8;"), reconnect_every=5)
+    assert done["rows"] == done["queries"] > 0
+    assert done["connect_us"]["count"] > 0
+
+
+def test_procedures_with_several_results(stage: Stage) -> None:
+    stage.sql(
+        f"DROP PROCEDURE IF EXISTS {DATABASE}.several",
+        f"CREATE PROCEDURE {DATABASE}.several(IN n INT) BEGIN SELECT n; SELECT n, n; DO 1; END",
+    )
+    for protocol in ("prepared", "text"):
+        done = stage.done(
+            stage.socket, script("CALL several({n:uniform(1, 9)});"), protocol=protocol
+        )
+        assert done["rows"] == 2 * done["queries"] > 0
+
+
+def test_a_local_file_is_never_read(stage: Stage, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("not for servers\n")
+    stage.sql(f"CREATE TABLE IF NOT EXISTS {DATABASE}.loaded (line TEXT)")
+    text = script(f"LOAD DATA LOCAL INFILE '{secret}' INTO TABLE loaded;")
+    refused = stage.failure(stage.socket, text)
+    assert refused["code"] in (1148, 3948, 4166)
+    done = stage.done(stage.socket | {"local_infile": True}, text)
+    assert done["queries"] > 0
+    assert stage.sql(f"SELECT COUNT(*) FROM {DATABASE}.loaded") == [(0,)]
+
+
+def test_deadlocks_are_counted_with_an_example_and_asked_again(stage: Stage) -> None:
+    text = script(
+        "@up\nBEGIN;\nUPDATE sbtest SET k = k + 1 WHERE id = 1;\n"
+        "UPDATE sbtest SET k = k + 1 WHERE id = 2;\nCOMMIT;\n"
+        "@down\nBEGIN;\nUPDATE sbtest SET k = k + 1 WHERE id = 2;\n"
+        "UPDATE sbtest SET k = k + 1 WHERE id = 1;\nCOMMIT;\n"
+    )
+    events = 400
+    total = f"SELECT SUM(k) FROM {DATABASE}.sbtest WHERE id IN (1, 2)"
+    stage.fill_anew()
+    before = int(stage.sql(total)[0][0])
+    done = stage.done(stage.socket, text, connections=16, measure_s=600, events=events)
+    deadlocks = {error["code"]: error for error in done["errors"]}
+    assert set(deadlocks) <= {1213, 1205, 1020}
+    assert deadlocks[1213]["sqlstate"] == "40001"
+    assert deadlocks[1213]["statement"].startswith("UPDATE sbtest SET k")
+    # What was begun again was taken back: each event has happened once.
+    assert done["events"] == events
+    assert int(stage.sql(total)[0][0]) == before + 2 * events
+
+
+def test_a_server_without_room_names_its_variable(stage: Stage) -> None:
+    stage.sql("SET GLOBAL max_prepared_stmt_count = 3")
+    try:
+        failure = stage.failure(stage.socket, POINT_SELECT)
+        assert "SET GLOBAL max_prepared_stmt_count = " in failure["hint"]
+        # Text needs none of them.
+        assert stage.done(stage.socket, POINT_SELECT, protocol="text")["queries"] > 0
+    finally:
+        stage.sql("SET GLOBAL max_prepared_stmt_count = 16382")
+    before = stage.sql("SELECT @@max_connections")[0][0]
+    stage.sql("SET GLOBAL max_connections = 10")
+    try:
+        failure = stage.failure(stage.socket, POINT_SELECT, connections=40)
+        assert "SET GLOBAL max_connections = " in failure["hint"]
+    finally:
+        stage.sql(f"SET GLOBAL max_connections = {before}")
+
+
+def test_a_server_that_closes_idle_connections_is_told_of(stage: Stage) -> None:
+    server = stage.socket | {"init_sql": ["SET SESSION wait_timeout = 1"]}
+    thinking = {"kind": "closed", "think_s": 2.5}
+    done = stage.done(server, POINT_SELECT, measure_s=6, arrival=thinking)
+    assert done["reconnects"] > 0
+    assert done["outage_s"] > 0
+    error = done["errors"][0]
+    assert error["code"] in (2013, 4031)
+    assert "wait_timeout" in error["hint"]
+
+
+@pytest.mark.timeout(600)
+def test_a_server_that_dies_is_come_back_to(
+    any_binary: ServerBinary,
+    private_server: Callable[..., PrivateServer],
+    load_program: Path,
+    tmp_path: Path,
+) -> None:
+    server = private_server(any_binary, {"local_infile": 1})
+    stage = Stage(load_program, server, make(tmp_path))
+    stage.fill()
+    # The socket's folder is another one after a start: the load goes by a name that stays.
+    link = tmp_path / "stays"
+    link.symlink_to(server.socket.parent)
+    at = {"socket": str(link / server.socket.name), "database": DATABASE}
+    plan = stage.plan(at, POINT_SELECT, measure_s=500, interval_s=0.2)
+    with subprocess.Popen(
+        [load_program, "run", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as load:
+        assert load.stdin is not None and load.stdout is not None
+        load.stdin.write(json.dumps(plan))
+        load.stdin.close()
+        lines = (json.loads(line) for line in load.stdout)
+
+        def wait_for(wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+            return next(line for line in lines if wanted(line))
+
+        wait_for(lambda line: line.get("queries", 0) > 0)
+        server.kill()
+        wait_for(lambda line: line.get("queries") == 0)
+        server.start({"local_infile": 1})
+        link.unlink()
+        link.symlink_to(server.socket.parent)
+        wait_for(lambda line: line.get("queries", 0) > 0)
+        load.send_signal(signal.SIGINT)
+        done = wait_for(lambda line: line["type"] == "done")
+    assert done["ended"] == "signal"
+    assert done["reconnects"] >= 4
+    assert done["outage_s"] > 0
+    assert {error["code"] for error in done["errors"]} <= {2002, 2006, 2013, 1053, 1927, 1317}
+    assert load.returncode == 0
+
+
+def test_a_server_that_another_authority_signed_is_not_believed(stage: Stage) -> None:
+    # The server's own certificate is nobody's authority.
+    for mode in ("verify-ca", "verify-identity"):
+        tls = {"mode": mode, "ca": str(stage.files.certificate)}
+        failure = stage.failure(stage.tcp(tls=tls), POINT_SELECT)
+        assert "TLS certificate is refused" in failure["message"]
