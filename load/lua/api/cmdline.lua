@@ -73,7 +73,7 @@ end
 function cmdline.accepts(name, value)
   local option = cmdline.options and cmdline.options[name]
   local check = option and option[4]
-  return not check or check(value) ~= false
+  return not check or check(name, value) ~= false
 end
 
 local function command_of(name)

@@ -18,6 +18,7 @@ mod tell;
 
 use crate::drive::parent;
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// The load generator of contend.
@@ -43,7 +44,7 @@ enum Command {
     Sysbench {
         /// What would follow `sysbench`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
+        arguments: Vec<OsString>,
     },
 }
 
@@ -66,14 +67,20 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => run::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
         Command::Script(arguments) => script::main(&arguments),
-        Command::Sysbench { arguments } => sysbench::main(&arguments),
+        Command::Sysbench { arguments } => sysbench::main(&words(arguments)),
     }
 }
 
 /// The arguments, where the program was called through a link of this name.
 fn of_link(name: &str) -> Option<Vec<String>> {
-    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    let program = words.next()?;
+    let mut arguments = std::env::args_os();
+    let program = arguments.next()?;
     let called = std::path::Path::new(&program).file_name()?;
-    (called == name).then(|| words.collect())
+    (called == name).then(|| words(arguments))
+}
+
+/// Text of what was given: bytes that are none are shown as such.
+fn words(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
+    let text = |word: OsString| word.to_string_lossy().into_owned();
+    arguments.into_iter().map(text).collect()
 }

@@ -1,7 +1,7 @@
 //! How a worker connects its sessions, waits where the server has no place, and hangs up.
 
 use super::engine::Engine;
-use super::failure::{self, CANNOT_CONNECT, client_error};
+use super::failure::{self, CANNOT_CONNECT};
 use super::link::Link;
 use super::seat::Stand;
 use super::steps::Cue;
@@ -111,7 +111,8 @@ impl<E: Engine> Worker<E> {
             return self.knock_again(token);
         }
         if self.judged {
-            let error = client_error(CANNOT_CONNECT, &error.to_string());
+            let address = self.setup.address_at(connection.server);
+            let error = failure::not_connected(address, error);
             return self.tell_trouble(token, error);
         }
         if self.phase == Phase::Setup {

@@ -8,6 +8,7 @@ use std::io;
 /// Codes of the client library for connections that could not be made or were lost, which
 /// reports of other tools use as well.
 pub const CANNOT_CONNECT: u16 = 2002;
+pub const UNKNOWN_HOST: u16 = 2005;
 pub const LOST: u16 = 2013;
 pub const GONE: u16 = 2006;
 pub const MALFORMED: u16 = 2027;
@@ -19,6 +20,22 @@ pub fn client_error(code: u16, message: &str) -> ServerError {
         sqlstate: *b"HY000",
         message: message.to_owned(),
     }
+}
+
+/// A connection could not be made, in the form of the server's errors.
+pub fn not_connected(address: &Address, error: &io::Error) -> ServerError {
+    let code = match address {
+        Address::Unknown { .. } => UNKNOWN_HOST,
+        _ => CANNOT_CONNECT,
+    };
+    client_error(code, &words(error))
+}
+
+/// What the system says, without the number that Rust adds.
+pub fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split(" (os error").next();
+    words.unwrap_or_default().to_owned()
 }
 
 /// A failure without more to say.

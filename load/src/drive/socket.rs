@@ -11,6 +11,11 @@ use std::path::{Path, PathBuf};
 pub enum Address {
     Unix(PathBuf),
     Tcp(SocketAddr),
+    /// A name that nobody knows, for those who say so when they connect.
+    Unknown {
+        host: String,
+        why: String,
+    },
 }
 
 impl Address {
@@ -31,6 +36,10 @@ impl Address {
         match self {
             Self::Unix(path) => connect_unix(path).map(|socket| (socket, false)),
             Self::Tcp(address) => connect_tcp(*address),
+            Self::Unknown { host, why } => {
+                let words = format!("unknown host '{host}': {why}");
+                Err(io::Error::new(io::ErrorKind::NotFound, words))
+            }
         }
     }
 }
@@ -40,6 +49,7 @@ impl std::fmt::Display for Address {
         match self {
             Self::Unix(path) => write!(f, "socket {}", path.display()),
             Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unknown { host, .. } => write!(f, "host {host}"),
         }
     }
 }
@@ -80,6 +90,18 @@ pub(super) fn connect_tcp(address: SocketAddr) -> io::Result<(OwnedFd, bool)> {
         Ok(()) => Ok((socket, false)),
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok((socket, true)),
         Err(error) => Err(error),
+    }
+}
+
+/// Sends what the socket takes. A peer that is gone is an error, and no signal that ends the
+/// program.
+pub(super) fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the pointer and length are those of a live slice.
+    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    if sent >= 0 {
+        Ok(sent as usize)
+    } else {
+        Err(io::Error::last_os_error())
     }
 }
 

@@ -228,7 +228,9 @@ impl<E: Engine> Worker<E> {
         if let Some(seat) = self.seats.get_mut(seat_index) {
             seat.stand = Stand::Sleeping;
         }
-        self.alarm(seat_index, seconds_ns(time.as_secs_f64()));
+        // One that sleeps for no time lets the others go on, and the worker hear what it is told.
+        let pause_ns = seconds_ns(time.as_secs_f64()).max(1);
+        self.alarm(seat_index, pause_ns);
     }
 
     /// Rings for a seat after `pause_ns`, unless another alarm is set before.

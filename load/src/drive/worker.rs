@@ -189,7 +189,9 @@ impl<E: Engine> Worker<E> {
                 self.now_ns = clock::now_ns();
             }
             self.cross_edges();
-            while let Some((at_ns, seat, alarm)) = self.timers.pop_due(self.now_ns) {
+            // What is set from here on belongs to the next round, however soon it is due.
+            let due_ns = self.now_ns;
+            while let Some((at_ns, seat, alarm)) = self.timers.pop_due(due_ns) {
                 self.ring(at_ns, seat, alarm);
             }
             self.dispatch();

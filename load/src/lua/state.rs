@@ -97,9 +97,13 @@ impl State {
     }
 
     /// Gives scripts that declare no options every option as a global, as old scripts expect.
+    /// Functions keep their names: `help` is an option too.
     pub fn export_options(&self) {
         let run = self.run();
         for (name, value) in run.options().iter() {
+            if self.has_function(name) {
+                continue;
+            }
             api::push_value(self.stack(), value);
             self.stack().set_global(name);
         }

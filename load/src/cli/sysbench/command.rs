@@ -19,12 +19,7 @@ pub fn serve(
     servers: Result<Servers, Wrong>,
     unknown: &[Given],
 ) -> Result<u8, Halt> {
-    // A host that cannot be looked up is said when somebody wants to connect to it.
-    let servers = match servers {
-        Ok(servers) => servers,
-        Err(words) if run.database.dry_run => return Err(Halt::Fatal(words)),
-        Err(words) => return Err(Halt::Fatal(words)),
-    };
+    let servers = servers.map_err(Halt::Fatal)?;
     let ground = BlockingGround::new(Arc::clone(run), Arc::new(servers.clone()), None);
     let main =
         State::new(Arc::clone(run), 0, Box::new(ground)).map_err(|error| Halt::Fatal(error.0))?;

@@ -110,6 +110,19 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
     for warning in settings::take_deprecated(&mut line, &mut known) {
         log.say(Level::Warning, &warning);
     }
+    if !settings::is_verbosity(known.int("verbosity")) {
+        write_stdout(&format!(
+            "Invalid value for verbosity: {}\n",
+            known.int("verbosity")
+        ));
+        return Err(Halt::Said);
+    }
+    if settings::is_endless(&known) {
+        log.say(
+            Level::Warning,
+            "Both event and time limits are disabled, running an endless test",
+        );
+    }
     let draws = settings::draws(&known, compat).map_err(Halt::Fatal)?;
     let settings = Settings::new(&known, compat).map_err(Halt::Fatal)?;
     let database = servers::database(&known).map_err(Halt::Fatal)?;

@@ -74,14 +74,19 @@ fn local_socket() -> PathBuf {
 /// How to reach the servers of the database settings.
 ///
 /// # Errors
-/// A host that cannot be looked up, or TLS settings that cannot work.
+/// TLS settings that cannot work.
 pub fn servers(options: &Options, database: &Database, compat: Compat) -> Result<Servers, Wrong> {
     let mut addresses = Vec::new();
     for endpoint in &database.endpoints {
         addresses.push(match endpoint {
             Endpoint::Socket(path) => Address::Unix(path.clone()),
-            Endpoint::Host { host, port } => Address::of_host(host, *port)
-                .map_err(|error| format!("cannot look up host '{host}': {error}"))?,
+            // Said when somebody wants to connect to it: a script may not.
+            Endpoint::Host { host, port } => {
+                Address::of_host(host, *port).unwrap_or_else(|error| Address::Unknown {
+                    host: host.clone(),
+                    why: error.to_string(),
+                })
+            }
         });
     }
     let host = options

@@ -49,6 +49,7 @@ const CHECKPOINTS_MAX: usize = 256;
 const THREADS_MAX: i64 = 65_536;
 const INTERVAL_S_MIN: f64 = 0.01;
 const DRAIN_S: i64 = 10;
+const VERBOSITY_MAX: i64 = 5;
 
 impl Settings {
     /// # Errors
@@ -110,6 +111,15 @@ impl Settings {
     }
 }
 
+/// True where nothing ends the events but the script, or a signal.
+pub fn is_endless(options: &Options) -> bool {
+    options.int("events") == 0 && options.int("time") == 0 && options.int("threads") > 0
+}
+
+pub fn is_verbosity(level: i64) -> bool {
+    (0..=VERBOSITY_MAX).contains(&level)
+}
+
 pub fn path_of(options: &Options, name: &str) -> Option<PathBuf> {
     Some(options.text(name))
         .filter(|path| !path.is_empty())
@@ -157,7 +167,6 @@ fn checkpoints(items: &[String]) -> Result<Vec<u64>, Wrong> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     seconds.sort_unstable();
-    seconds.dedup();
     Ok(seconds)
 }
 
@@ -248,16 +257,18 @@ fn now_ns() -> u64 {
 pub fn take_deprecated(line: &mut CommandLine, options: &mut Options) -> Vec<String> {
     let mut warnings = Vec::new();
     for (old, new) in super::table::DEPRECATED {
-        if line.last(old).is_none() {
+        let Some(value) = options.get(old).cloned() else {
+            continue;
+        };
+        // One that says what holds anyway is passed over.
+        if line.last(old).is_none() || value == Value::Int(i64::from(old == "num_threads")) {
             continue;
         }
         let (old_dashed, new_dashed) = (old.replace('_', "-"), new.replace('_', "-"));
         warnings.push(format!(
             "--{old_dashed} is deprecated, use --{new_dashed} instead"
         ));
-        if let Some(value) = options.get(old).cloned() {
-            options.set(new, value);
-        }
+        options.set(new, value);
     }
     warnings
 }
@@ -350,6 +361,11 @@ mod tests {
             "--num-threads is deprecated, use --threads instead"
         );
         assert_eq!((options.int("threads"), options.int("time")), (4, 7));
+        let words = ["--num-threads=1".to_owned(), "--max-time=0".to_owned()];
+        let mut line = CommandLine::parse(&words).unwrap();
+        let (mut options, _) = read_known(&line, Compat::V1_0).unwrap();
+        assert_eq!(take_deprecated(&mut line, &mut options), [""; 0]);
+        assert_eq!(options.int("time"), 10);
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Desk {
 fn call_hook(state: &State, run: &Run, hook: &CStr, numbers: &[(&CStr, f64)]) {
     if let Err(error) = state.call_hook(hook, numbers) {
         let name = hook.to_string_lossy();
-        thread::say_failed(run, &format!("sysbench.hooks.{name}"), &error);
+        thread::say_failed(run, &name, &error);
     }
 }
 

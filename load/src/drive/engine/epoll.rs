@@ -4,6 +4,7 @@
 //! connection that waits for nothing nearly always fits the socket's buffer.
 
 use super::{Engine, Event, READ_BYTES_MAX};
+use crate::drive::socket::send;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -283,14 +284,9 @@ fn is_refused(error: &io::Error) -> bool {
 
 /// Sends what the socket takes now; 0 where it is full.
 fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    // SAFETY: the pointer and length are those of a live slice.
-    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
-    if sent >= 0 {
-        return Ok(sent as usize);
-    }
-    match io::Error::last_os_error() {
-        error if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-        error => Err(error),
+    match send(fd, bytes) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+        sent => sent,
     }
 }
 

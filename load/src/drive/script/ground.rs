@@ -2,15 +2,18 @@
 
 use super::Servers;
 use super::gate::Gate;
-use crate::drive::failure::{CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error};
+use crate::drive::failure::{
+    CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error, not_connected, words,
+};
 use crate::drive::link::{Heard, Link};
+use crate::drive::socket::send;
 use crate::drive::wait::any_ready;
 use crate::lua::ground::{Answered, Connected, Ground, TableRows, Turn};
 use crate::lua::run::Run;
 use crate::wire::{Capabilities, Login, ServerError, WireError};
 use crate::workload::{self, Class, Reply, Request};
 use std::fs::File;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _};
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -67,7 +70,7 @@ impl BlockingGround {
                 Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < limit => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                connected => break connected.map_err(|error| cannot(&error.to_string()))?,
+                connected => break connected.map_err(|error| not_connected(address, &error))?,
             }
         };
         let place = self.free_place();
@@ -166,7 +169,7 @@ impl BlockingGround {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(lost(&error.to_string())),
+                Err(error) => return Err(lost(&words(&error))),
             }
         }
     }
@@ -181,13 +184,13 @@ impl BlockingGround {
         };
         let mut rest = bytes;
         while !rest.is_empty() {
-            match socket.write(rest) {
+            match send(socket.as_raw_fd(), rest) {
                 Ok(written) => rest = rest.get(written..).unwrap_or_default(),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     any_ready(&[(socket.as_raw_fd(), libc::POLLOUT)], LOOK_EVERY);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(client_error(GONE, &error.to_string())),
+                Err(error) => return Err(client_error(GONE, &words(&error))),
             }
         }
         Ok(())

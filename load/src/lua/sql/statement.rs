@@ -200,14 +200,12 @@ impl Connection {
         }
         statement.is_closed = true;
         statement.bound = Bound::Params(Vec::new());
-        if let (
-            How::Server {
-                statement,
-                generation,
-            },
-            Ok(link),
-        ) = (&statement.how, self.link_or_refuse(session))
+        if let How::Server {
+            statement,
+            generation,
+        } = &statement.how
             && *generation == self.generation
+            && let Ok(link) = self.link_or_refuse(session)
         {
             let id = statement.id;
             // Nothing is answered, so nothing can fail but the connection: the next call sees it.
