@@ -8,24 +8,30 @@ A script says on its first lines how it is run and what must come of it:
 -- says: a pattern that a line of the output matches, in this order
 -- complains: text on standard error
 -- within: seconds that the run may take of its own time, far above what it needs
+-- unordered: why lines come in any order
+-- alone: why sysbench says something else
+
+Where sysbench 1.0.20 is installed each script runs under it too, and what it prints must be the
+same but for times and counts, unless the script says that it is alone.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import sysbench_peer as peer
 
 from contend.servers import PrivateServer, ServerBinary
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "sysbench"
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "sysbench.md"
 ROWS = sorted(GOLDEN.glob("api/*.lua"))
+SYSBENCH = peer.find_peer()
 
 Factory = Callable[..., PrivateServer]
 
@@ -38,6 +44,8 @@ class Row:
     says: list[str] = field(default_factory=list)
     complains: list[str] = field(default_factory=list)
     within: float | None = None
+    unordered: bool = False
+    alone: bool = False
 
 
 def read(path: Path) -> Row:
@@ -53,6 +61,9 @@ def read(path: Path) -> Row:
             row.exit = int(value)
         elif name == "within":
             row.within = float(value)
+        elif name in ("unordered", "alone"):
+            assert value, f"{path.name}: say why"
+            setattr(row, name, True)
         else:
             getattr(row, name).append(value)
     return row
@@ -66,43 +77,36 @@ def server(mariadb_binary: ServerBinary, shared_server: Factory) -> Iterator[Pri
     yield server
 
 
-def run(
-    program: Path, server: PrivateServer, path: Path, words: list[str]
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [
-            str(program),
-            "sysbench",
-            f"--mysql-socket={server.socket}",
-            "--mysql-user=root",
-            str(path),
-            *words,
-        ],
-        cwd=GOLDEN / "modules",
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def run(program: list[str], server: PrivateServer, path: Path, words: list[str]) -> peer.Done:
+    entry = [f"--mysql-socket={server.socket}", "--mysql-user=root", f"../api/{path.name}"]
+    return peer.run([*program, *entry], words, folder=GOLDEN / "modules")
+
+
+def masked(done: peer.Done, row: Row) -> list[str]:
+    lines = peer.mask(str(done), counts=True).splitlines()
+    return sorted(lines) if row.unordered else lines
 
 
 @pytest.mark.parametrize("path", ROWS, ids=[path.stem for path in ROWS])
 def test_row(path: Path, load_program: Path, server: PrivateServer) -> None:
     row = read(path)
-    done = run(load_program, server, path, row.run)
-    output = f"{done.stdout}\n--- standard error\n{done.stderr}"
-    assert done.returncode == row.exit, output
-    lines = iter(done.stdout.replace("\t", " ").splitlines())
+    program = [str(load_program), "sysbench"]
+    done = run(program, server, path, row.run)
+    assert done.code == row.exit, done
+    lines = iter(done.out.replace("\t", " ").splitlines())
     for pattern in row.says:
-        assert any(re.search(pattern, line) for line in lines), f"no line {pattern!r} in\n{output}"
+        assert any(re.search(pattern, line) for line in lines), f"no line {pattern!r} in\n{done}"
     for text in row.complains:
-        assert text in done.stderr, output
+        assert text in done.err, done
     if row.within is not None:
-        total = re.search(r"total time: +([\d.]+)s", done.stdout)
-        assert total and float(total.group(1)) < row.within, output
+        total = re.search(r"total time: +([\d.]+)s", done.out)
+        assert total and float(total.group(1)) < row.within, done
     if row.twice:
-        again = run(load_program, server, path, row.run + row.twice)
-        assert drawn(again.stdout) == drawn(done.stdout) != []
+        again = run(program, server, path, row.run + row.twice)
+        assert drawn(again.out) == drawn(done.out) != []
+    if SYSBENCH and not row.alone:
+        theirs = run([SYSBENCH], server, path, row.run)
+        assert masked(done, row) == masked(theirs, row), "sysbench says otherwise"
 
 
 def drawn(output: str) -> list[str]:

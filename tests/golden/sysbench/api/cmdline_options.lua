@@ -1,5 +1,6 @@
 -- run: --a-number=10M --an_int=4 --a-size=3G --a-list=x,,y --a-switch=off --a-text= prepare
 -- says: all kinds
+-- alone: sysbench reads 10M as 10
 local C = sysbench.cmdline
 sysbench.cmdline.options = {
   ["a-number"] = { "a number", 5 },

@@ -3,6 +3,7 @@
 -- says: part \d of 3
 -- says: part \d of 3
 -- says: part \d of 3
+-- unordered: the threads print when they get to
 sysbench.cmdline.commands = {
   share = {
     function()

@@ -1,9 +1,12 @@
 -- run: --threads=1 --events=1 run
+-- alone: the symbol sb_counter_add of sysbench cannot be reached
 -- says: 5 4
 -- says: read: +7
 -- says: ignored errors: +5
 ffi.cdef([[
   void sb_counter_inc(int, sb_counter_type);
+  void sb_counter_add(int, sb_counter_type, uint64_t);
+  uint64_t sb_counter_val(int, sb_counter_type);
   int usleep(unsigned int);
 ]])
 

@@ -11,4 +11,7 @@ function prepare()
   end
   histogram:print()
   assert(not pcall(sysbench.histogram.new))
+  -- sysbench raises here.
+  local fine, text = pcall(tostring, histogram)
+  assert(not fine or text == "<sb_histogram>")
 end

@@ -1,5 +1,6 @@
 -- run: prepare
 -- says: drawn
+-- alone: sysbench takes no numbers as text, and draws until one fits the range
 function prepare()
   for _, draw in ipairs({ sb_rand, sb_rand_uniform, sb_rand_gaussian, sb_rand_special }) do
     local number = draw("1", "5")

@@ -1,5 +1,6 @@
 -- run: --compat=1.1 prepare
 -- says: newer
+-- alone: 1.0 has neither
 function prepare()
   assert(sysbench.version == "1.1.0" and sysbench.rand.special == nil)
   local hits = 0

@@ -1,5 +1,6 @@
 -- run: --threads=3 --events=30 --rand-seed=7 run
 -- twice: --percentile=0
+-- alone: under sysbench the figures draw from the same numbers
 local numbers = {}
 
 function event(tid)

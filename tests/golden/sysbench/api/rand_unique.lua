@@ -1,4 +1,4 @@
--- run: --threads=4 --events=2000 run
+-- run: --threads=4 --events=400 run
 -- says: unique 0
 function thread_init()
   con = sysbench.sql.driver():connect()
@@ -6,7 +6,7 @@ end
 
 function init()
   local con = sysbench.sql.driver():connect()
-  con:query("CREATE TABLE contend_unique (n BIGINT PRIMARY KEY)")
+  con:query("CREATE TABLE contend_unique (n BIGINT PRIMARY KEY) ENGINE=MEMORY")
 end
 
 function event()
@@ -15,6 +15,6 @@ end
 
 function done()
   local con = sysbench.sql.driver():connect()
-  print("unique", con:query_row("SELECT COUNT(*) - 2000 FROM contend_unique"))
+  print("unique", con:query_row("SELECT COUNT(*) - 400 FROM contend_unique"))
   con:query("DROP TABLE contend_unique")
 end

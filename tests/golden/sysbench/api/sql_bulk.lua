@@ -1,9 +1,9 @@
--- run: --threads=1 --events=40000 run
+-- run: --threads=1 --events=8000 --time=0 run
 -- says: write: +2
--- says: ^40000$
+-- says: ^8000$
 function init()
   local con = sysbench.sql.driver():connect()
-  con:query("CREATE TABLE contend_bulk (a INT, b CHAR(10))")
+  con:query("CREATE TABLE contend_bulk (a INT, b CHAR(100))")
 end
 
 function thread_init()
@@ -16,7 +16,7 @@ local row = 0
 
 function event()
   row = row + 1
-  con:bulk_insert_next(("(%d, '0123456789')"):format(row))
+  con:bulk_insert_next(("(%d, '%s')"):format(row, ("x"):rep(100)))
 end
 
 function thread_done()

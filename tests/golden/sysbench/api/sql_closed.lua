@@ -3,6 +3,7 @@
 -- says: false .*SQL API error
 -- says: ALERT: attempt to close an already closed connection
 -- says: twice
+-- alone: sysbench names the line of a function further out
 function prepare()
   local con = sysbench.sql.driver():connect()
   con:query("SELECT 1")

@@ -6,7 +6,7 @@
 -- says: FATAL: MySQL error: 1064 "You have an error
 -- says: false .*SQL API error
 -- says: FATAL: mysql_drv_query\(\) returned error 1054
--- says: FATAL: `prepare' function failed: .*sql_errors\.lua:28: SQL error, errno = 1054, state = '42S22': Unknown column 'last'
+-- says: FATAL: `prepare' function failed: .*sql_errors\.lua:23: SQL error, errno = 1054, state = '42S22': Unknown column 'last'
 function prepare()
   local con = sysbench.sql.driver():connect()
   assert(con.sql_errno == 0 and tonumber(con.error) == sysbench.sql.error.NONE)
@@ -19,11 +19,6 @@ function prepare()
   assert(tonumber(con.error) == sysbench.sql.error.NONE)
   print("kept")
   print(pcall(con.prepare, con, "SELEC ?"))
-  for _, wrong in ipairs({ 5, true }) do
-    assert(not pcall(con.query, con, wrong) or wrong == 5)
-  end
-  assert(not pcall(con.query, con, nil))
-
-
+  assert(not pcall(con.query, con, true) and not pcall(con.query, con, nil))
   con:query("SELECT last")
 end

@@ -1,5 +1,6 @@
 -- run: prepare
 -- says: all read
+-- alone: sysbench says 2014, commands out of sync
 function prepare()
   local con = sysbench.sql.driver():connect()
   local result = con:query("SELECT 1; SELECT 2, 3")

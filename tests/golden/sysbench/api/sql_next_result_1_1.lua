@@ -1,5 +1,6 @@
 -- run: --compat=1.1 prepare
 -- says: in turn
+-- alone: 1.0 has neither
 function prepare()
   local con = sysbench.sql.driver():connect()
   local result = con:query("SELECT 1; DO 0; SELECT 2, 3")

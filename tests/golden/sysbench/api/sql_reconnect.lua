@@ -2,6 +2,7 @@
 -- says: restart
 -- says: transactions: +6
 -- says: reconnects: +2
+-- alone: sysbench crashes with MariaDB's client library
 local count = 0
 
 function thread_init()

@@ -1,4 +1,5 @@
 -- run: prepare
+-- alone: sysbench writes a longer format beyond its buffer, and may crash
 -- says: filled
 function prepare()
   local con = sysbench.sql.driver():connect()

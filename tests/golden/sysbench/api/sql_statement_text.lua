@@ -1,6 +1,7 @@
 -- run: --db-ps-mode=disable --threads=1 --events=1 run
 -- says: bound
 -- says: read: +12
+-- alone: sysbench neither escapes text nor keeps it behind a NUL
 local T = sysbench.sql.type
 
 function event()

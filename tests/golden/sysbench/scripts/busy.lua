@@ -1,0 +1,2 @@
+-- Events that wait for nothing.
+function event() end

@@ -1,0 +1,3 @@
+local nothing
+
+local sum = nothing + 1

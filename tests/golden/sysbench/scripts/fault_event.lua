@@ -1,0 +1,4 @@
+function event()
+  local row = nil
+  return row.id
+end

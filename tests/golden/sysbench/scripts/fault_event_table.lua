@@ -1,0 +1,3 @@
+function event()
+  error({ code = 5 })
+end

@@ -1,0 +1,5 @@
+function init()
+  error("no such warehouse")
+end
+
+function event() end

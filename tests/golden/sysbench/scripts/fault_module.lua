@@ -1,0 +1,3 @@
+local helper = require("no_such_module")
+
+function event() end

@@ -1,0 +1,3 @@
+sysbench.cmdline.options = { rows = 5 }
+
+function event() end

@@ -1,0 +1,7 @@
+function event()
+  return true
+end
+
+sysbench.hooks.report_cumulative = function()
+  error("cannot report")
+end

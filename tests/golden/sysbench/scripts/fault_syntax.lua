@@ -1,0 +1,3 @@
+function event()
+  local twice = = 3
+end

@@ -1,0 +1,7 @@
+function event()
+  return true
+end
+
+function thread_done()
+  error("nothing to close")
+end

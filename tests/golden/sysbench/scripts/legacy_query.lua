@@ -1,0 +1,3 @@
+function event()
+  db_query("SELECT 1")
+end

@@ -1,0 +1,3 @@
+function help()
+  print("usage: one table, no index")
+end

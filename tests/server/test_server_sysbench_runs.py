@@ -1,0 +1,242 @@
+"""What a sysbench command line keeps to here: seeds, warm-ups, ends, rates, and its three doors."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import sysbench_peer as peer
+
+from contend.servers import PrivateServer, ServerBinary
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "golden" / "sysbench" / "scripts"
+SYSBENCH = peer.find_peer()
+TABLES = ["--tables=2", "--table-size=1000"]
+BUNDLED = [
+    "oltp_common",
+    "oltp_delete",
+    "oltp_insert",
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_write_only",
+    "select_random_points",
+    "select_random_ranges",
+]
+
+Factory = Callable[..., PrivateServer]
+Statements = dict[int, list[str]]
+
+
+def start(factory: Factory, binary: ServerBinary, program: Path) -> PrivateServer:
+    server = factory(binary)
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE sbtest")
+    done = run(program, server, "oltp_read_write", *TABLES, "prepare")
+    assert done.code == 0, done
+    return server
+
+
+@pytest.fixture(scope="module")
+def server(
+    mariadb_binary: ServerBinary, shared_server: Factory, load_program: Path
+) -> Iterator[PrivateServer]:
+    yield start(shared_server, mariadb_binary, load_program)
+
+
+def command(program: Path, server: PrivateServer) -> list[str]:
+    return [str(program), "sysbench", f"--mysql-socket={server.socket}", "--mysql-user=root"]
+
+
+def run(program: Path, server: PrivateServer, *words: str) -> peer.Done:
+    return peer.run(command(program, server), words, folder=SCRIPTS)
+
+
+def logged(program: Path, server: PrivateServer, *words: str) -> Statements:
+    """What each connection of a run sent, from the server's own log."""
+    log = server.data_folder / "general.log"
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET GLOBAL general_log_file = %s", (str(log),))
+        cursor.execute("SET GLOBAL general_log = 1")
+        done = run(program, server, *words)
+        cursor.execute("SET GLOBAL general_log = 0")
+        assert done.code == 0, done
+    sent: Statements = defaultdict(list)
+    lines = log.read_text(errors="replace")
+    log.unlink()
+    for thread, statement in re.findall(
+        r"^\S*(?:[ \d:]*)\t\s*(\d+) (?:Query|Execute)\t(.*)$", lines, re.MULTILINE
+    ):
+        sent[int(thread)].append(statement)
+    return {thread: statements for thread, statements in sent.items() if len(statements) > 3}
+
+
+@pytest.mark.parametrize("more", [[], ["--percentile=0", "--report-interval=1"]])
+def test_a_seed_makes_all_threads_send_the_same_again(
+    load_program: Path, server: PrivateServer, more: list[str]
+) -> None:
+    words = ["seeded.lua", "--threads=5", "--rand-seed=7", "run"]
+    first = sorted(logged(load_program, server, *words).values())
+    assert [len(statements) for statements in first] == [50] * 5
+    assert sorted(logged(load_program, server, *words, *more).values()) == first
+    other = logged(load_program, server, *words, "--rand-seed=8")
+    assert sorted(other.values()) != first
+
+
+def test_a_seed_makes_a_bundled_script_begin_the_same_again(
+    load_program: Path, server: PrivateServer
+) -> None:
+    words = ["oltp_read_only", *TABLES, "--threads=4", "--events=60", "--rand-seed=3", "run"]
+    first, again = (sorted(logged(load_program, server, *words).values()) for _ in range(2))
+    assert len(first) == len(again) == 4
+    # How the events fall to the threads is not the seed's; what a thread sends in its n-th is.
+    for one, other in zip(first, again, strict=True):
+        shared = min(len(one), len(other))
+        assert one[:shared] == other[:shared]
+
+
+def test_a_warm_up_leaves_no_trace(
+    load_program: Path, server: PrivateServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "figures.json"
+    done = run(
+        load_program, server, "--compat=1.1", "warming.lua", "--threads=2", "--warmup-time=1",
+        "--time=1", "--mysql-ignore-errors=1062", f"--json={path}", "run",
+    )  # fmt: skip
+    assert done.code == 0, done
+    assert re.search(r"^ +write: +0$", done.out, re.MULTILINE), done
+    assert re.search(r"^ +ignored errors: +0 ", done.out, re.MULTILINE), done
+    totals = json.loads(path.read_text())["totals"]
+    # An event that began before does not count; what it asks afterwards does.
+    assert totals["events"] > 0 and 0 <= totals["reads"] - totals["events"] <= 2
+    assert totals["writes"] == totals["ignored_errors"] == 0
+
+
+def test_the_time_ends_a_run_whose_server_hangs(
+    load_program: Path, private_server: Factory, mariadb_binary: ServerBinary
+) -> None:
+    server = start(private_server, mariadb_binary, load_program)
+    words = ["oltp_read_only", *TABLES, "--threads=4", "--time=2", "--drain-time=1", "run"]
+    child = subprocess.Popen(
+        [*command(load_program, server), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    while child.stdout.readline() != "Threads started!\n":
+        assert child.poll() is None
+    time.sleep(0.5)
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        out, err = child.communicate(timeout=60)
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    assert child.returncode == 0, out
+    assert "4 thread(s) still waited for the server" in err
+    assert "General statistics:" in out and "Threads fairness:" in out
+
+
+def test_a_rate_beyond_what_can_be_served_is_survived_and_said(
+    load_program: Path, server: PrivateServer, tmp_path: Path
+) -> None:
+    path = tmp_path / "figures.json"
+    done = run(
+        load_program, server, "slow.lua", "--rate=200000", "--time=1", f"--json={path}", "run"
+    )
+    assert done.code == 0, done
+    assert "WARNING: overloaded: " in done.err
+    figures = json.loads(path.read_text())
+    # More than sysbench's queue holds; and what was served had waited for its turn.
+    assert figures["waiting"] > 131_072
+    assert figures["latency_us"]["p50"] > 100_000
+    assert figures["totals"]["events"] > 0
+
+
+def test_ids_beyond_31_bits_are_drawn_and_have_a_column(
+    load_program: Path, server: PrivateServer
+) -> None:
+    words = ["--table-size=3000000000", "--rand-type=uniform", "--time=0", "--events=40"]
+    sent = logged(load_program, server, "oltp_point_select", *words, "run")
+    ids = [
+        int(found)
+        for statements in sent.values()
+        for found in re.findall(r"\d+$", "\n".join(statements), re.MULTILINE)
+    ]
+    assert len(ids) == 40 and max(ids) > 2**31
+    shown = run(load_program, server, "beyond_31_bits.lua", "--table-size=3000000000", "show")
+    assert shown.out.count(" BIGINT ") == 2, shown
+    shown = run(load_program, server, "beyond_31_bits.lua", "--table-size=2000000000", "show")
+    assert shown.out.count(" INTEGER ") == 2, shown
+
+
+def test_a_suffix_of_a_size_is_honoured(load_program: Path, server: PrivateServer) -> None:
+    shown = run(load_program, server, "beyond_31_bits.lua", "--table-size=4G", "show")
+    assert "Inserting 4294967296 records" in shown.out
+
+
+def test_three_doors_lead_to_the_same_room(
+    load_program: Path,
+    server: PrivateServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    link = tmp_path / "sysbench"
+    link.symlink_to(load_program.resolve())
+    front = [sys.executable, "-c", "import sys; from contend.cli.main import main; main()"]
+    entry = command(load_program, server)[2:]
+    monkeypatch.setenv("CONTEND_LOAD", str(load_program))
+    a_run = ["oltp_read_only", *TABLES, "--events=3", "run"]
+    doors = [[str(load_program), "sysbench"], [str(link)], [*front, "sysbench"]]
+    for words in (["--version"], ["--help"], ["-"], ["no_such_test", "run"], a_run):
+        said = [
+            peer.mask(str(peer.run(door, [*entry, *words], folder=SCRIPTS)), counts=False)
+            for door in doors
+        ]
+        assert said[0] == said[1] == said[2]
+
+
+LISTED = re.compile(r"^  (--[\w-]+(?:\[?=\S+)?) (?:.*?)(?: \[(.*)\])?$", re.MULTILINE)
+
+
+def options_of(text: str) -> list[tuple[str, str]]:
+    """Names and defaults in a list of options; the words between are everybody's own."""
+    return [(name, default) for name, default in LISTED.findall(text)]
+
+
+@pytest.mark.skipif(SYSBENCH is None, reason="sysbench 1.0.20 is not installed")
+@pytest.mark.parametrize("name", BUNDLED)
+def test_the_help_of_a_bundled_script_lists_the_same(
+    name: str, load_program: Path, server: PrivateServer
+) -> None:
+    assert SYSBENCH
+    ours = run(load_program, server, name, "help")
+    theirs = peer.run([SYSBENCH], [name, "help"], folder=SCRIPTS)
+    assert (ours.code, ours.err) == (theirs.code, theirs.err)
+    assert options_of(ours.out) == options_of(theirs.out) != []
+    # The column where the words begin, too.
+    column = [re.match(r"  \S+ +", line) for line in (ours.out + theirs.out).splitlines()]
+    assert len({found.end() for found in column if found}) == 1
+
+
+@pytest.mark.skipif(SYSBENCH is None, reason="sysbench 1.0.20 is not installed")
+def test_the_help_lists_all_options_of_sysbench(load_program: Path, server: PrivateServer) -> None:
+    assert SYSBENCH
+    ours = run(load_program, server, "--help")
+    theirs = peer.run([SYSBENCH], ["--help"], folder=SCRIPTS)
+    assert (ours.code, ours.err) == (theirs.code, theirs.err) == (0, "")
+    missing = dict(options_of(theirs.out)).items() - dict(options_of(ours.out)).items()
+    # The driver for PostgreSQL is not provided; parts of a second are.
+    missing = {(name, default) for name, default in missing if not name.startswith("--pgsql")}
+    assert missing == set()
