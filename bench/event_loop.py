@@ -58,7 +58,6 @@ def main() -> int:
     publish(
         "event-loop",
         "contend-load on epoll and on io_uring, beside bare loops",
-        f"python bench/event_loop.py --rounds {arguments.rounds} --seconds {arguments.seconds:g}",
         [f"server: {version}, InnoDB, {arguments.rows:,} rows, same host",
          f"workload: {arguments.kind}, prepared statements; one thread each",
          "client CPU is the whole process from start to exit, by wait4, over its queries",

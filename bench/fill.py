@@ -204,7 +204,6 @@ def main() -> None:
     publish(
         "fill",
         f"Filling a table of {options.rows:,} rows",
-        "python bench/fill.py",
         [
             f"server {version}",
             "sysbench: `oltp_read_write prepare`, one table, one thread",

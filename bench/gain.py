@@ -70,9 +70,9 @@ def main() -> int:
     publish(
         "gain",
         "Gain of 32 key cache segments, by contend-load and by sysbench",
-        f"python bench/gain.py --rounds {arguments.rounds} --seconds {arguments.seconds:g}",
         [f"server: {version}, MyISAM, {arguments.rows:,} rows, Unix socket",
-         version_of("sysbench"), "ratios with 95 % intervals, paired by round"],
+         version_of("sysbench") + ", by bench/random_points.lua: the keys of the whole table",
+         "ratios with 95 % intervals, paired by round"],
         markdown_table(head, rows),
     )  # fmt: skip
     return 0

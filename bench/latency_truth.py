@@ -178,7 +178,6 @@ def main() -> int:
     publish(
         "latency-truth",
         "What each generator believes of a server that stands still 200 ms every 10 s",
-        f"python bench/latency_truth.py --seconds {arguments.seconds:g} --rate {arguments.rate:g}",
         [
             f"server: {version}, {CONNECTIONS} connections, Unix socket",
             f"peer: {version_of('sysbench')}; its p99.9 is read off its histogram",

@@ -122,8 +122,6 @@ def main() -> int:
     publish(
         "many-connections",
         f"{arguments.connections:,} connections to the null server",
-        f"python bench/many_connections.py --connections {arguments.connections} "
-        f"--seconds {arguments.seconds:g} --runs {arguments.runs}",
         [
             "client: point_select, prepared, Unix socket; memory is the client's, the most that "
             "was ever resident",

@@ -61,9 +61,9 @@ def main() -> int:
     publish(
         "peers",
         "contend-load, its peers and the floor",
-        f"python bench/peers_table.py --rounds {arguments.rounds} --seconds {arguments.seconds:g}",
         [f"server: {version}, InnoDB, {arguments.rows:,} rows, same host",
-         version_of("sysbench"), version_of("mariadb-slap"),
+         version_of("sysbench") + ", random_points by bench/random_points.lua",
+         version_of("mariadb-slap"),
          "client CPU is the whole process from start to exit, by wait4, over its queries",
          "ratios are contend-load (prepared) over the row's program, 95 % intervals, by round"],
         markdown_table(

@@ -69,8 +69,9 @@ def machine() -> str:
     return f"{cpus} x {model}, {memory_kb / 2**20:.0f} GiB, Linux {platform.release()}"
 
 
-def publish(name: str, title: str, command: str, facts: Iterable[str], body: str) -> Path:
-    """Print a result and write it, dated, beside the earlier ones."""
+def publish(name: str, title: str, facts: Iterable[str], body: str) -> Path:
+    """Print a result and write it, dated, with the command that was given, beside the others."""
+    command = " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     text = "\n".join(
         [

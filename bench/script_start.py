@@ -177,7 +177,6 @@ def main() -> int:
     publish(
         "script-start",
         "A thousand threads of a script, and prepare",
-        " ".join(["python bench/script_start.py", *sys.argv[1:]]),
         [
             version_of("sysbench"),
             "threads: oltp_point_select against the null server of contend-load",

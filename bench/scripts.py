@@ -86,7 +86,6 @@ def main() -> int:
     publish(
         "scripts",
         "sysbench scripts under contend and under sysbench",
-        " ".join(["python bench/scripts.py", *sys.argv[1:]]),
         [
             f"server: {server.version}, InnoDB, {arguments.rows:,} rows, same host, Unix socket, "
             "innodb_flush_log_at_trx_commit=0",
