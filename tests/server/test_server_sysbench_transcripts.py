@@ -117,7 +117,12 @@ def test_transcript(path: Path, load_program: Path, server: PrivateServer) -> No
         transcript.text = said
     assert said == transcript.text
     if SYSBENCH and not transcript.alone:
-        assert said == staged([SYSBENCH]), "sysbench says otherwise"
+        # Its threads print a word and the end of the line apart, so that lines may run together.
+        for _ in range(5 if transcript.unordered else 1):
+            theirs = staged([SYSBENCH])
+            if said == theirs:
+                break
+        assert said == theirs, "sysbench says otherwise"
 
 
 def test_a_transcript_that_is_alone_says_why() -> None:
