@@ -13,11 +13,16 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from contend.errors import ContendError
 from contend.load import find_program
 from contend.servers import PrivateServer, ServerBinary, debian
+
+# No test asserts a wall time, hypothesis' 200 ms for an example included.
+hypothesis.settings.register_profile("contend", deadline=None)
+hypothesis.settings.load_profile("contend")
 
 SMALL_OPTIONS: dict[str, dict[str, str | int | float | bool]] = {
     "mariadb": {"innodb_buffer_pool_size": "16M", "innodb_log_file_size": "8M"},
