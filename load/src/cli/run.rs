@@ -41,6 +41,9 @@ pub struct Arguments {
         conflicts_with = "hdr_log"
     )]
     validate: Option<u64>,
+    /// Only read the plan, and make of it what needs no server. Prints nothing where it is fine.
+    #[arg(long, conflicts_with_all = ["hdr_log", "validate"])]
+    check: bool,
 }
 
 /// Answers before the load begins come within this, where connecting is allowed less.
@@ -63,6 +66,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok((job, log, script))
     });
     match prepared {
+        Ok(_) if arguments.check => ExitCode::SUCCESS,
         Ok((job, log, script)) => match arguments.validate {
             Some(events) => replay(&job, events),
             None => measure(job, log, script),

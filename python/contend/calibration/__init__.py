@@ -23,7 +23,7 @@ from contend.calibration.kept import calibrate, ensure, keep, stored, tell_starv
 from contend.calibration.measure import CAREFUL, QUICK, Effort
 from contend.calibration.model import Calibration, Ceiling, Round
 from contend.calibration.quiet import watched
-from contend.calibration.shape import Shape, shape_of
+from contend.calibration.shape import Shape, has_ceiling, shape_of
 
 __all__ = [
     "CAREFUL",
@@ -40,6 +40,7 @@ __all__ = [
     "Shape",
     "calibrate",
     "ensure",
+    "has_ceiling",
     "keep",
     "path_of",
     "shape_of",

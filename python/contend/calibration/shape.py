@@ -9,14 +9,20 @@ from typing import Any, Literal
 
 from contend.load import Address
 from contend.load.plan import PLAN_VERSION
-from contend.spec.workloads import DISTRIBUTION, SUPPLIED
+from contend.spec import SCRIPT, STATEMENTS, is_file
+from contend.spec.workloads import DISTRIBUTION, SUPPLIED, WORKLOAD
 
 Transport = Literal["socket", "tcp"]
 
 ROWS = 1_000_000
 """Of the table that is not there: keys of seven digits, as of most experiments."""
 
-_USUAL = {"distribution": {"kind": "uniform"}}
+RANGE_ROWS = 100
+"""That the null server answers a range with."""
+
+_USUAL = {
+    key.name: key.default for kind in ("read_write", "insert") for key in WORKLOAD.kinds[kind]
+}
 """Parameters that go without saying."""
 
 _TRANSPORTS = {"socket": "Unix socket", "tcp": "TCP"}
@@ -79,6 +85,19 @@ class Shape:
             "load": load,
             "seed": 1,
         }
+
+
+def has_ceiling(workload: Mapping[str, Any]) -> bool:
+    """Whether the null server's answers to a plan's workload are like a server's.
+
+    It knows nothing of statements and scripts of the user's own, and gives every range
+    `RANGE_ROWS` rows.
+    """
+    kind = workload["kind"]
+    if kind == STATEMENTS or (kind == SCRIPT and is_file(str(workload["script"]))):
+        return False
+    told = workload.get("options", {}) if kind == SCRIPT else workload
+    return bool(told.get("range_size", RANGE_ROWS) == RANGE_ROWS)
 
 
 def shape_of(plan: Mapping[str, Any]) -> Shape:

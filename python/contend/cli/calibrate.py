@@ -12,10 +12,19 @@ from typing import Any
 from rich.console import Console
 
 from contend import calibration as room
-from contend.calibration import CAREFUL, Calibration, Ceiling, Effort, Shape, path_of, shape_of
+from contend.calibration import (
+    CAREFUL,
+    Calibration,
+    Ceiling,
+    Effort,
+    Shape,
+    has_ceiling,
+    path_of,
+    shape_of,
+)
 from contend.calibration.file import folder_of
 from contend.calibration.model import FIGURES, finite
-from contend.calibration.shape import Transport
+from contend.calibration.shape import RANGE_ROWS, Transport
 from contend.cli.progress import display_on
 from contend.design import planned_runs
 from contend.errors import RequestError
@@ -24,13 +33,13 @@ from contend.load import Address, find_program, plan_of
 from contend.report.numbers import estimate_text
 from contend.servers import default_cache
 from contend.spec import cell_spec, load_experiment
-from contend.spec.workloads import SCRIPT, WORKLOAD
+from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
 from contend.units import format_duration, parse_duration_s
 
 CONNECTIONS = (1, 2, 4, 8, 16, 32, 64, 128, 512)
 CONNECTIONS_MAX = 65_535
 WORKLOADS = ("point_select", "random_points")
-NATIVE = tuple(kind for kind in WORKLOAD.kinds if kind != SCRIPT)
+NATIVE = tuple(kind for kind in WORKLOAD.kinds if kind not in (SCRIPT, STATEMENTS))
 PROTOCOLS: dict[str, tuple[str, ...]] = {
     "prepared": ("prepared",),
     "text": ("text",),
@@ -156,7 +165,14 @@ def _shapes_of(name: str, *, tcp: bool) -> list[Shape]:
     experiment = load_experiment(name)
     cells = (cell_spec(experiment, one.cell) for one in planned_runs(experiment))
     address = Address(host="127.0.0.1") if tcp else Address(socket="s")
-    shapes = (shape_of(plan_of(cell, address, seed=0, watch_pid=None)) for cell in cells)
+    plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
+    shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
+    if not shapes:
+        raise RequestError(
+            f"{name} has no workload that can be calibrated",
+            hint="The server without work knows no statements or scripts of your own, and gives "
+            f"every range {RANGE_ROWS} rows.",
+        )
     return sorted(dict.fromkeys(shapes), key=lambda shape: shape.connections)
 
 

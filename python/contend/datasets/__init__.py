@@ -18,7 +18,7 @@ from contend.datasets.errors import (
     SnapshotDamaged,
     UnknownDataset,
 )
-from contend.datasets.existing import drop_on, ensure_on
+from contend.datasets.existing import drop_on, ensure_on, mark_changed
 from contend.datasets.key import dataset_key, key_inputs, layout_options
 from contend.datasets.workspace import workspace
 
@@ -40,6 +40,7 @@ __all__ = [
     "key_inputs",
     "layout_options",
     "list_datasets",
+    "mark_changed",
     "provide",
     "restore",
     "workspace",

@@ -15,7 +15,7 @@ import pymysql
 from contend.datasets.engines import describe, estimated_bytes
 from contend.datasets.errors import LoadingDeclined, LoadingFailed
 from contend.datasets.key import dataset_key, key_inputs
-from contend.datasets.sql import drop_table
+from contend.datasets.sql import drop_table, set_comment
 from contend.datasets.telling import FillTelling, Tell
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
     from contend.spec import DataSpec
+
+
+CHANGED = "changed"
+"""In place of a dataset's key, where a workload may have written."""
 
 
 def ensure_on(
@@ -84,6 +88,16 @@ def ensure_on(
         f"`contend data drop --server {server.dsn}` removes it"
     )
     return about
+
+
+def mark_changed(server: ExistingServer, data: DataSpec) -> None:
+    """Say in the tables' comments that they are no longer what was loaded, so that no later run
+    takes them for it. They stay contend's own."""
+    database = server.dsn.database or data.database
+    with server.connect() as connection:
+        for name in data.table_names:
+            if table_key(connection, database, name) is not None:
+                set_comment(connection, database, name, table_comment(CHANGED))
 
 
 def drop_on(server: ExistingServer, data: DataSpec) -> int:

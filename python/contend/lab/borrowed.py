@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from contend.probes import Expected, Sight
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE
 from contend.servers.errors import OptionRejected
 from contend.servers.options import as_number, as_text, normal_name
-from contend.spec import CellSpec, DataSpec, Level
+from contend.spec import CellSpec, DataSpec, Level, may_write
 from contend.warm import Table, Warmed, disturbs, warmer_of
 
 if TYPE_CHECKING:
@@ -40,10 +40,18 @@ CONTROL_TIMEOUT_S = 600
 NO_MATTER = frozenset({"skip_grant_tables"})
 """Options that only make a private server reachable; elsewhere they have no meaning."""
 
+DATA_CHANGED = (
+    "earlier runs may have written to the tables, which are not loaded anew for each run on a "
+    "server that is not contend's own"
+)
+
 _ER_READ_ONLY = 1238
 
 Provide = Callable[[DataSpec], Mapping[str, Any]]
 """See that the server has the data; what the record says of them."""
+
+Spoil = Callable[[DataSpec], None]
+"""Mark the tables as no longer what they were loaded as."""
 
 
 class BorrowedStage:
@@ -52,15 +60,22 @@ class BorrowedStage:
     Args:
         server: the server.
         provide: puts the data there.
+        spoil: marks them before the first run that may write.
         run_folder: where the original options are written.
         listen: is told what is put back.
     """
 
     def __init__(
-        self, server: ExistingServer, provide: Provide, run_folder: Path, listen: Listener
+        self,
+        server: ExistingServer,
+        provide: Provide,
+        spoil: Spoil,
+        run_folder: Path,
+        listen: Listener,
     ) -> None:
         self._server = server
         self._provide = provide
+        self._spoil = spoil
         self._originals_path = run_folder / ORIGINALS_NAME
         self._listen = listen
         self._identity = server.identity()
@@ -72,6 +87,7 @@ class BorrowedStage:
         self._connection: Connection[Any] | None = None
         self._data: DataSpec | None = None
         self._dataset: dict[str, Any] = {}
+        self._may_be_changed = False
         self._differing: dict[str, Any] | None = None
         self._warmed: Warmed | None = None
 
@@ -86,13 +102,20 @@ class BorrowedStage:
             self._warmed = None
             self._dataset = dict(self._provide(cell.data))
             self._data = cell.data
+            self._may_be_changed = False
         self._set_options(cell)
+        changed = self._may_be_changed
+        if may_write(cell.workload) and not changed and cell.data.table_names:
+            # Before the caches are warmed: it closes the tables.
+            self._spoil(cell.data)
+            self._may_be_changed = True
+            self._warmed = None
         warmer = warmer_of(cell.data.engine)
         if warmer is not None and self._warmed is None:
             database = self._database(cell)
             tables = [Table(database, name, None) for name in cell.data.table_names]
             self._warmed = warmer.warm(self._control(), tables) if tables else None
-        return self._ready(cell)
+        return self._ready(cell, changed=changed)
 
     def death(self) -> ContendError | None:
         try:
@@ -190,7 +213,7 @@ class BorrowedStage:
 
     # --- what the record needs ---
 
-    def _ready(self, cell: CellSpec) -> Ready:
+    def _ready(self, cell: CellSpec, *, changed: bool) -> Ready:
         dsn = self._server.dsn
         secret = dsn.password.reveal()
         warmer = warmer_of(cell.data.engine)
@@ -223,11 +246,14 @@ class BorrowedStage:
                 "dataset": self._dataset,
                 "warmed": asdict(self._warmed) | {"files": False} if self._warmed else None,
             },
-            warnings=tuple(
-                {"code": "option-truncated", "message": str(one)}
-                for one in self._truncated.values()
-            ),
+            warnings=tuple(self._warnings(changed=changed)),
         )
+
+    def _warnings(self, *, changed: bool) -> Iterator[dict[str, Any]]:
+        for one in self._truncated.values():
+            yield {"code": "option-truncated", "message": str(one)}
+        if changed:
+            yield {"code": "data-changed", "message": DATA_CHANGED}
 
     def _warmed_cache(self) -> bool:
         return self._warmed is not None and self._warmed.cache

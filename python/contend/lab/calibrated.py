@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from contend.calibration import QUICK, Calibration, ensure, shape_of
+from contend.calibration import QUICK, Calibration, ensure, has_ceiling, shape_of
 from contend.calibration.shape import Transport
 from contend.errors import ContendError
 from contend.lab.events import Listener, Notice, Progress
 from contend.load import Address, plan_of
-from contend.spec import CellSpec, is_file
+from contend.spec import CellSpec
 
 Calibrate = Callable[[Iterable[CellSpec]], Calibration | None]
 """The calibration for some cells; None where there can be none, which is told."""
@@ -22,17 +22,14 @@ _ADDRESSES = {"socket": Address(socket="s"), "tcp": Address(host="127.0.0.1")}
 def calibrating(program: Path, *, cache: Path, transport: Transport, listen: Listener) -> Calibrate:
     """Calibrate contend-load at `program` as far as the cells need it, and keep that in `cache`.
 
-    A run goes on without: the figures are the same, only nobody vouches for the client. A script
-    of the user's own has no ceiling: it may be edited, and need not work with canned answers.
+    A run goes on without: the figures are the same, only nobody vouches for the client. What the
+    user wrote has no ceiling: it may be edited, and need not work with canned answers.
     """
 
     def calibrate(cells: Iterable[CellSpec]) -> Calibration | None:
         address = _ADDRESSES[transport]
-        shapes = [
-            shape_of(plan_of(cell, address, seed=0, watch_pid=None))
-            for cell in cells
-            if not is_file(str(cell.workload.parameters.get("script", "")))
-        ]
+        plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
+        shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
         try:
             return ensure(
                 shapes,

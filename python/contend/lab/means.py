@@ -12,6 +12,7 @@ from contend.datasets import (
     DatasetSource,
     ensure_on,
     layout_options,
+    mark_changed,
     provide,
     workspace,
 )
@@ -20,7 +21,7 @@ from contend.lab.calibrated import calibrating
 from contend.lab.events import Listener, Notice, Progress
 from contend.lab.kinds import StageOfEachKind
 from contend.lab.private import PrivateStage
-from contend.lab.scripts import check_scripts, prepare_tables
+from contend.lab.scripts import check_workloads, prepare_tables
 from contend.lab.session import Means
 from contend.lab.stage import Stage
 from contend.load import Address, LoadProcess
@@ -79,7 +80,7 @@ def private_means(
         load=LoadProcess(program),
         data_folder=cache,
         calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
-        check=lambda experiment: check_scripts(experiment, program),
+        check=lambda experiment: check_workloads(experiment, program),
     )
 
 
@@ -101,7 +102,10 @@ def borrowed_means(
         def fill_server(data: DataSpec) -> Mapping[str, Any]:
             return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
 
-        stage = BorrowedStage(server, fill_server, run_folder, listen)
+        def spoil(data: DataSpec) -> None:
+            mark_changed(server, data)
+
+        stage = BorrowedStage(server, fill_server, spoil, run_folder, listen)
         try:
             yield stage
         finally:
@@ -119,7 +123,7 @@ def borrowed_means(
             transport="socket" if server.dsn.socket is not None else "tcp",
             listen=listen,
         ),
-        check=lambda experiment: check_scripts(experiment, program),
+        check=lambda experiment: check_workloads(experiment, program),
     )
 
 

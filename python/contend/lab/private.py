@@ -17,7 +17,7 @@ from contend.load import Address
 from contend.probes import Expected, Sight
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
-from contend.spec import SCRIPT_SCHEMA, CellSpec, DataSpec, Level
+from contend.spec import SCRIPT_SCHEMA, CellSpec, DataSpec, Level, may_write
 from contend.warm import Table, Warmed, disturbs, warmer_of
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class PrivateStage:
         self._connection: Connection[Any] | None = None
         self._dataset: Dataset | None = None
         self._data: DataSpec | None = None
+        self._may_be_changed = False
         self._options: dict[str, Level] = {}
         self._truncated: dict[str, Truncated] = {}
         self._differing: dict[frozenset[tuple[str, Level]], dict[str, Any]] = {}
@@ -65,7 +66,7 @@ class PrivateStage:
         self._files_cached: bool | None = None
 
     def set(self, cell: CellSpec) -> Ready:
-        if cell.data != self._data or not self._server.running:
+        if cell.data != self._data or self._may_be_changed or not self._server.running:
             self._change_data(cell)
         elif self._must_restart(cell):
             self._server.stop()
@@ -73,7 +74,10 @@ class PrivateStage:
         else:
             self._change_in_place(cell)
         warmed = self._warm(cell.data)
-        return self._ready(cell, warmed)
+        ready = self._ready(cell, warmed)
+        # Tables of a script's own are the script's to look after; its prepare may take hours.
+        self._may_be_changed = may_write(cell.workload) and cell.data.schema != SCRIPT_SCHEMA
+        return ready
 
     def death(self) -> ContendError | None:
         try:
@@ -99,7 +103,8 @@ class PrivateStage:
         return cell.server.change != "in_place" or wanted.keys() != self._options.keys()
 
     def _change_data(self, cell: CellSpec) -> None:
-        """A fresh copy of the data, also after the server died: a crash may have hurt the old."""
+        """A fresh copy of the data, also after the server died, because a crash may have hurt the
+        old, and after a run that may have written: the next must find what this one found."""
         as_arguments(
             cell.server.options
         )  # What can never be said is said before minutes of loading.
@@ -178,6 +183,8 @@ class PrivateStage:
             return {"prepared": dict(cell.data.prepare or {})}
         return {
             "key": self._dataset.key,
+            # Made for this run alone, which may write to it.
+            "fresh": may_write(cell.workload),
             "engine": cell.data.engine,
             "rows": self._dataset.rows,
             "bytes": self._dataset.bytes,

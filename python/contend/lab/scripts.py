@@ -1,4 +1,4 @@
-"""Scripts of an experiment: asked before the first run, kept beside the results."""
+"""Workloads asked before the first run; scripts kept beside the results."""
 
 from __future__ import annotations
 
@@ -29,15 +29,20 @@ FOLDER = "scripts"
 _NOWHERE = Address(socket="/", database="sbtest")
 
 
-def check_scripts(experiment: Experiment, program: Path) -> None:
-    """Ask contend-load about every script with every set of options, without a server.
+def check_workloads(experiment: Experiment, program: Path) -> None:
+    """Ask contend-load about every workload with every set of options, without a server.
 
     Raises:
-        RequestError: a script or an option of it is wrong, or there is no prepare where one is due.
+        RequestError: a script, a statement or an option is wrong, or there is no prepare where one
+            is due.
     """
     process = ScriptProcess(program)
     for cell in _distinct(experiment):
-        described = process.describe(plan_of(cell, _NOWHERE, seed=0, watch_pid=None))
+        plan = plan_of(cell, _NOWHERE, seed=0, watch_pid=None)
+        if cell.workload.kind != SCRIPT:
+            process.check(plan)
+            continue
+        described = process.describe(plan)
         if cell.data.schema == SCRIPT_SCHEMA and not described["prepare"]:
             raise RequestError(
                 f"the script {cell.workload.parameters['script']} has no prepare, and the "
@@ -94,18 +99,20 @@ def require_same_scripts(facts: Mapping[str, Any]) -> None:
 
 
 def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
-    """A cell for each script with different options."""
+    """A cell for each workload with different options."""
     seen = set()
     for one in cells(experiment):
         cell = cell_spec(experiment, one)
-        key = json.dumps([cell.workload.parameters, cell.load.protocol], sort_keys=True)
-        if cell.workload.kind == SCRIPT and key not in seen:
+        asks = [cell.workload.kind, cell.workload.parameters, cell.load.protocol]
+        key = json.dumps(asks, sort_keys=True)
+        if key not in seen:
             seen.add(key)
             yield cell
 
 
 def _files(experiment: Experiment) -> list[Path]:
-    named = (str(cell.workload.parameters["script"]) for cell in _distinct(experiment))
+    asked = (cell.workload for cell in _distinct(experiment))
+    named = (str(one.parameters["script"]) for one in asked if one.kind == SCRIPT)
     return [Path(name) for name in dict.fromkeys(named) if is_file(name)]
 
 

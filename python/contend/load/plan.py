@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contend.spec.model import SCRIPT_SCHEMA, CellSpec
+from contend.spec.workloads import STATEMENTS
 
 PLAN_VERSION = 1
 
@@ -67,8 +68,9 @@ def plan_of(
 
 
 def _tables(cell: CellSpec) -> dict[str, Any]:
-    """What the workload is told of the tables; nothing where its script makes them."""
-    if cell.data.schema == SCRIPT_SCHEMA:
+    """What the workload is told of the tables; nothing where its script makes them, or its
+    statements name them."""
+    if cell.data.schema == SCRIPT_SCHEMA or cell.workload.kind == STATEMENTS:
         return {}
     tables = {} if cell.data.tables is None else {"tables": cell.data.tables}
     return {"rows": cell.data.rows, **tables}

@@ -1,4 +1,4 @@
-"""What contend-load says of a script, and its `prepare`."""
+"""What contend-load says of a workload without a server, and the `prepare` of a script."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREPARE_S = 24 * 3600.0
 
 
 class ScriptProcess:
-    """contend-load at `program`, asked about the script of a plan."""
+    """contend-load at `program`, asked about the workload of a plan."""
 
     def __init__(self, program: Path) -> None:
         self.program = program
@@ -33,13 +33,22 @@ class ScriptProcess:
             child.send(json.dumps(plan).encode())
             said = b"".join(child.lines(limit_s=DESCRIBE_S))
             code, tail = child.wait(), child.stderr_tail()
-        if code == 0:
-            described: dict[str, Any] = json.loads(said)
-            return described
-        lines = [line for line in tail.splitlines() if line.startswith(f"{PROGRAM}: ")]
-        if code == 2 and lines:
-            raise RequestError(lines[-1].removeprefix(f"{PROGRAM}: "))
-        raise RequestError(f"the script could not be read (exit code {code})", detail=tail or None)
+        _require_accepted("script", code, tail)
+        described: dict[str, Any] = json.loads(said)
+        return described
+
+    def check(self, plan: Mapping[str, Any]) -> None:
+        """Let the plan be read, and all be made that needs no server.
+
+        Raises:
+            RequestError: something in it is wrong.
+        """
+        with Child([str(self.program), "run", "-", "--check"], {}) as child:
+            child.send(json.dumps(plan).encode())
+            for _line in child.lines(limit_s=DESCRIBE_S):
+                pass
+            code, tail = child.wait(), child.stderr_tail()
+        _require_accepted("workload", code, tail)
 
     def prepare(self, plan: Mapping[str, Any], *, env: Mapping[str, str] | None = None) -> None:
         """Run the script's own prepare; the database is made where it is not there.
@@ -55,3 +64,13 @@ class ScriptProcess:
                 last = json.loads(line)
             code, tail = child.wait(), child.stderr_tail()
         judge(last, code, tail, done="prepared")
+
+
+def _require_accepted(what: str, code: int, tail: str) -> None:
+    """Raise what contend-load refused, in its own words."""
+    if code == 0:
+        return
+    lines = [line for line in tail.splitlines() if line.startswith(f"{PROGRAM}: ")]
+    if code == 2 and lines:
+        raise RequestError(lines[-1].removeprefix(f"{PROGRAM}: "))
+    raise RequestError(f"the {what} could not be read (exit code {code})", detail=tail or None)

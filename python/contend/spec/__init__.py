@@ -1,6 +1,7 @@
 """Experiment files: text in, frozen and validated objects out. No effects but reading the file."""
 
 from contend.spec.cell import cell_spec
+from contend.spec.effects import may_write
 from contend.spec.errors import SpecError, did_you_mean, nearest
 from contend.spec.load import load_experiment, recipe_text, recipes
 from contend.spec.model import (
@@ -23,12 +24,13 @@ from contend.spec.reference import key_tables
 from contend.spec.schema import json_schema
 from contend.spec.scripts import is_file
 from contend.spec.stored import SPEC_FORMAT, from_dict, to_dict
-from contend.spec.workloads import SCRIPT
+from contend.spec.workloads import SCRIPT, STATEMENTS
 
 __all__ = [
     "SCRIPT",
     "SCRIPT_SCHEMA",
     "SPEC_FORMAT",
+    "STATEMENTS",
     "Cell",
     "CellSpec",
     "CompareSpec",
@@ -49,6 +51,7 @@ __all__ = [
     "json_schema",
     "key_tables",
     "load_experiment",
+    "may_write",
     "nearest",
     "recipe_text",
     "recipes",

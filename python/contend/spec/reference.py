@@ -35,8 +35,7 @@ def _table(keys: Iterable[Key]) -> str:
 
 def _workloads() -> str:
     parts = [_heading("workload") + _kinds(WORKLOAD)]
-    for kind, keys in WORKLOAD.kinds.items():
-        parts.append(f'`kind = "{kind}"` takes:\n\n' + _table(keys))
+    parts.append(_table(_unique(WORKLOAD)))
     nested = {
         key.name: key.kind
         for keys in WORKLOAD.kinds.values()
@@ -45,9 +44,13 @@ def _workloads() -> str:
     }
     for name, tagged in nested.items():
         parts.append(f"### `[workload.{name}]`\n\n" + _kinds(tagged))
-        unique = {key.name: key for keys in tagged.kinds.values() for key in keys}
-        parts.append(_table(unique.values()))
+        parts.append(_table(_unique(tagged)))
     return "\n".join(parts)
+
+
+def _unique(tagged: Tagged) -> Iterable[Key]:
+    """Every key of every kind, each once: one name means the same in all kinds that have it."""
+    return {key.name: key for keys in tagged.kinds.values() for key in keys}.values()
 
 
 def _kinds(tagged: Tagged) -> str:
@@ -73,6 +76,8 @@ def _default(key: Key) -> str:
         return f"`{{ {inner} }}`"
     if isinstance(key.default, str):
         return f'`"{key.default}"`'
+    if isinstance(key.default, bool):
+        return "`true`" if key.default else "`false`"
     return f"`{key.default}`"
 
 

@@ -7,9 +7,7 @@ knows nothing of files: whoever asks adds the place.
 
 from __future__ import annotations
 
-import math
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -136,20 +134,19 @@ class Real:
     def read(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
-        if not self.above < value < min(self.below, sys.float_info.max):
+        if not self.above < value < self.below:
             raise Refused(f"must be {self.words()}, not {shown(value)}")
         return float(value)
 
     def words(self) -> str:
-        if math.isinf(self.below):
-            return f"a number above {self.above:g}"
         return f"a number between {self.above:g} and {self.below:g}"
 
     def schema(self) -> dict[str, object]:
-        schema: dict[str, object] = {"type": "number", "exclusiveMinimum": self.above}
-        if math.isfinite(self.below):
-            schema["exclusiveMaximum"] = self.below
-        return schema
+        return {
+            "type": "number",
+            "exclusiveMinimum": self.above,
+            "exclusiveMaximum": self.below,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +185,22 @@ class Duration:
                 {"type": "number", least: 0},
             ]
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false."""
+
+    def read(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        return value
+
+    def words(self) -> str:
+        return "true or false"
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,18 @@ follow from `[data]`.
 
 from __future__ import annotations
 
-import math
-
-from contend.spec.values import Key, Options, Real, Tagged, Text, Whole
+from contend.spec.values import Flag, Key, Options, Real, Tagged, Text, Whole
 
 SCRIPT = "lua"
 """The kind of workload that is a sysbench script."""
 
+STATEMENTS = "sql"
+"""The kind of workload that is the user's own statements; its tables are named in them."""
+
 SUPPLIED = frozenset({"rows", "table", "tables"})
 """Parameters of the plan that the lab fills in from the dataset."""
 
-_ITER = Key("iter", Whole(1, 2**32 - 1), 12, "how many uniform draws are averaged")
+_ITER = Key("iter", Whole(1, 1000), 12, "how many uniform draws are averaged")
 
 DISTRIBUTION = Tagged(
     noun="distribution",
@@ -32,7 +33,7 @@ DISTRIBUTION = Tagged(
             Key("res", Whole(0, 100), 75, "how many percent of the draws fall in the hot middle"),
         ),
         "pareto": (Key("h", Real(0.0, 1.0), 0.2, "shape: smaller is more skewed"),),
-        "zipfian": (Key("exp", Real(0.0, math.inf), 0.8, "exponent: larger is more skewed"),),
+        "zipfian": (Key("exp", Real(0.0, 100.0), 0.8, "exponent: larger is more skewed"),),
     },
     descriptions={
         "uniform": "every key equally likely",
@@ -45,6 +46,26 @@ DISTRIBUTION = Tagged(
 
 _DISTRIBUTION_KEY = Key("distribution", DISTRIBUTION, {"kind": "uniform"}, "how keys are drawn")
 
+
+def _count(name: str, default: int, means: str) -> Key:
+    return Key(name, Whole(0, 100_000), default, means)
+
+
+_TRANSACTION_KEY = Key("transaction", Flag(), True, "BEGIN before and COMMIT after the statements")
+_READS = (
+    _count("point_selects", 10, "point selects of an event"),
+    Key("range_size", Whole(1), 100, "rows of a range"),
+    _count("simple_ranges", 1, "range selects of an event"),
+    _count("sum_ranges", 1, "selects of a range's sum in an event"),
+    _count("order_ranges", 1, "selects of a range in order in an event"),
+    _count("distinct_ranges", 1, "selects of a range's distinct values in an event"),
+)
+_WRITES = (
+    _count("index_updates", 1, "updates of the indexed column in an event"),
+    _count("non_index_updates", 1, "updates of another column in an event"),
+    _count("delete_inserts", 1, "pairs of a DELETE and an INSERT of the same row in an event"),
+)
+
 WORKLOAD = Tagged(
     noun="workload",
     default_kind="point_select",
@@ -53,6 +74,39 @@ WORKLOAD = Tagged(
         "random_points": (
             Key("points", Whole(1, 65_535), 10, "how many keys one query asks for"),
             _DISTRIBUTION_KEY,
+        ),
+        "random_ranges": (
+            Key("ranges", Whole(1, 32_767), 10, "how many ranges one query asks for"),
+            Key("delta", Whole(0), 5, "width of each range"),
+            _DISTRIBUTION_KEY,
+        ),
+        "read_only": (_DISTRIBUTION_KEY, _TRANSACTION_KEY, *_READS),
+        "read_write": (_DISTRIBUTION_KEY, _TRANSACTION_KEY, *_READS, *_WRITES),
+        "write_only": (_DISTRIBUTION_KEY, _TRANSACTION_KEY, *_WRITES),
+        "update_index": (_DISTRIBUTION_KEY,),
+        "update_non_index": (_DISTRIBUTION_KEY,),
+        "delete": (_DISTRIBUTION_KEY,),
+        "insert": (
+            Key(
+                "auto_increment",
+                Flag(),
+                True,
+                "the server numbers new rows; if not, event n inserts the id rows + 1 + n",
+            ),
+            _DISTRIBUTION_KEY,
+        ),
+        "bulk_insert": (
+            Key("batch", Whole(1, 21_845), 1000, "new rows of one statement"),
+            _DISTRIBUTION_KEY,
+        ),
+        STATEMENTS: (
+            Key(
+                "text",
+                Text(),
+                None,
+                "statements with placeholders, in the grammar of the page on the sql workload",
+                required=True,
+            ),
         ),
         SCRIPT: (
             Key(
@@ -69,6 +123,16 @@ WORKLOAD = Tagged(
     descriptions={
         "point_select": "SELECT c FROM sbtest WHERE id = ?",
         "random_points": "SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)",
+        "random_ranges": "SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …",
+        "read_only": "a transaction of reads",
+        "read_write": "a transaction of reads and then writes",
+        "write_only": "a transaction of writes",
+        "update_index": "UPDATE sbtest SET k = k + 1 WHERE id = ?",
+        "update_non_index": "UPDATE sbtest SET c = ? WHERE id = ?",
+        "delete": "DELETE FROM sbtest WHERE id = ?",
+        "insert": "one new row",
+        "bulk_insert": "one statement of many new rows",
+        STATEMENTS: "statements of your own",
         SCRIPT: "a sysbench script: one of its threads a connection, each query of it counted, "
         "each `event()` an event",
     },

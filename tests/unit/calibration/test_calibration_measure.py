@@ -17,6 +17,7 @@ from contend.calibration import (
     calibrate,
     ensure,
     file,
+    has_ceiling,
     path_of,
     shape_of,
     stored,
@@ -26,6 +27,7 @@ from contend.calibration import (
 from contend.calibration.quiet import watched
 from contend.load import Address, LoadFailed, plan_of
 from contend.spec import CellSpec, DataSpec, LoadSpec, ServerSpec, WorkloadSpec
+from contend.spec.workloads import WORKLOAD
 
 SHORT = Effort(rounds=3, warmup_s=0.0, measure_s=0.01)
 
@@ -42,6 +44,24 @@ class Heard:
 def ensured(shapes: list[Shape], program: Path, cache: Path) -> tuple[Calibration, Heard]:
     heard = Heard()
     return ensure(shapes, program, cache, SHORT, heard.tell, heard.notices.append), heard
+
+
+@pytest.mark.parametrize(
+    ("workload", "has"),
+    [
+        ({"kind": "point_select"}, True),
+        ({"kind": "read_only", "range_size": 100}, True),
+        ({"kind": "read_write", "range_size": 10}, False),
+        ({"kind": "sql", "text": "SELECT 1"}, False),
+        ({"kind": "lua", "script": "oltp_read_only", "options": {}}, True),
+        ({"kind": "lua", "script": "oltp_read_only", "options": {"range_size": 9}}, False),
+        ({"kind": "lua", "script": "./mine.lua", "options": {}}, False),
+    ],
+)
+def test_only_what_the_null_server_answers_like_a_server_has_a_ceiling(
+    workload: dict[str, Any], has: bool
+) -> None:
+    assert has_ceiling(workload) == has
 
 
 class TestShape:
@@ -77,6 +97,8 @@ class TestShape:
     def test_it_is_told_in_words(self) -> None:
         title = "random_points (points 10, distribution pareto), prepared, Unix socket"
         assert self.of().title == title
+        transaction = {"kind": "read_only", **WORKLOAD.complete("read_only", {"sum_ranges": 0})}
+        assert shape(workload=transaction).title.startswith("read_only (sum_ranges 0), prepared")
         assert shape(transport="tcp", threads=2).title == "point_select, prepared, TCP, threads 2"
         special = {"kind": "special", "iter": 12, "pct": 5, "res": 75}
         hot = shape(workload={"kind": "point_select", "distribution": special}, protocol="text")

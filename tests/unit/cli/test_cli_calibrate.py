@@ -88,6 +88,22 @@ def test_an_experiment_s_cells(capsys: pytest.CaptureFixture[str]) -> None:
     assert {one["transport"] for one in ceilings} == {"tcp"}
 
 
+def test_every_native_kind_but_statements(capsys: pytest.CaptureFixture[str]) -> None:
+    ceilings = document(capsys, "--connections", "1", "--workload", "read_write")["ceilings"]
+    assert [one["workload"]["kind"] for one in ceilings] == ["read_write"]
+    assert main(["calibrate", "--workload", "sql"]) == 2
+    assert "there is no workload 'sql'" in capsys.readouterr().err
+
+
+def test_an_experiment_that_nothing_is_known_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text('[workload]\nkind = "sql"\ntext = "SELECT 1"\n')
+    assert main(["calibrate", str(path)]) == 2
+    assert "no workload that can be calibrated" in capsys.readouterr().err
+
+
 def test_what_is_measured_stays_beside_what_was(capsys: pytest.CaptureFixture[str]) -> None:
     document(capsys, "--connections", "1", "--workload", "point_select")
     assert (

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from contend.datasets import drop_on, ensure_on, existing
+from contend.datasets import drop_on, ensure_on, existing, mark_changed
 from contend.datasets.errors import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
 from contend.load.fill import Filled
@@ -43,9 +43,11 @@ class FakeServer:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def execute(self, statement: str, _parameters: object = None) -> None:
+    def execute(self, statement: str, parameters: Any = None) -> None:
         if "information_schema" not in statement:
             self.statements.append(statement)
+        if statement.startswith("ALTER"):
+            (self.comment,) = parameters
         if statement.startswith("DROP"):
             self.comment = None
 
@@ -128,6 +130,25 @@ def test_an_older_table_of_contend_s_is_replaced_after_asking() -> None:
     _, asked = ensure(server)
     assert "in place of contend's own table" in asked[0]
     assert any(statement.startswith("DROP TABLE") for statement in server.statements)
+
+
+def test_a_table_that_a_run_may_have_written_to_is_not_used_again() -> None:
+    server: Any = FakeServer()
+    ensure(server)
+    mark_changed(server, DATA)
+    assert server.statements[-1].startswith("ALTER TABLE `mine`.`sbtest` COMMENT")
+    _, asked = ensure(server)
+    assert "in place of contend's own table" in asked[0]
+    assert len(FakeFill.calls) == 2
+
+
+def test_a_table_that_is_gone_or_somebody_s_is_not_marked() -> None:
+    server: Any = FakeServer()
+    mark_changed(server, DATA)
+    server.comment = "our customers"
+    with pytest.raises(TableNotOurs):
+        mark_changed(server, DATA)
+    assert not any(statement.startswith("ALTER") for statement in server.statements)
 
 
 @pytest.mark.parametrize("comment", ["", "our customers"])

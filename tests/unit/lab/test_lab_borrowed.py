@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from contend.servers.errors import ConnectionRefused, OptionRejected
 from contend.servers.existing import Identity
 from contend.servers.options import as_text
 from contend.servers.secret import Password
-from contend.spec import CellSpec, DataSpec, Level, cell_spec
+from contend.spec import CellSpec, DataSpec, Level, WorkloadSpec, cell_spec
 
 READ_ONLY = frozenset({"open_files_limit", "thread_stack"})
 
@@ -77,12 +78,15 @@ class Bench:
         self.tmp_path = tmp_path
         self.server = FakeExisting()
         self.provided: list[DataSpec] = []
+        self.spoiled: list[DataSpec] = []
         self.heard: list[Event] = []
         self.tiny = experiment(tmp_path)
 
     def stage(self) -> BorrowedStage:
         server: Any = self.server
-        return BorrowedStage(server, self.provide, self.tmp_path, self.heard.append)
+        return BorrowedStage(
+            server, self.provide, self.spoiled.append, self.tmp_path, self.heard.append
+        )
 
     def provide(self, data: DataSpec) -> Mapping[str, Any]:
         self.provided.append(data)
@@ -190,6 +194,35 @@ def test_data_are_asked_for_once(bench: Bench) -> None:
     assert ready.probes["dataset"] == {"key": "k", "rows": 1000}
     assert ready.probes["server"]["change"] == "in_place"
     assert not ready.expected.files_cached
+
+
+def test_runs_after_one_that_may_have_written_are_marked(bench: Bench) -> None:
+    stage = bench.stage()
+    writing = replace(bench.cell(), workload=WorkloadSpec("update_index"))
+    assert not stage.set(bench.cell()).warnings
+    assert bench.spoiled == []
+    assert not stage.set(writing).warnings
+    for cell in (writing, bench.cell()):
+        (mark,) = stage.set(cell).warnings
+        assert mark["code"] == "data-changed"
+        assert "not loaded anew" in mark["message"]
+    assert len(bench.spoiled) == len(bench.provided) == 1
+    # Other data are loaded, and are what they should be.
+    more = replace(writing, data=replace(writing.data, rows=2000))
+    assert not stage.set(more).warnings
+    assert [data.rows for data in bench.spoiled] == [1000, 2000]
+
+
+def test_tables_of_a_script_s_own_carry_no_mark(bench: Bench) -> None:
+    cell = replace(
+        bench.cell(),
+        data=DataSpec(schema="script"),
+        workload=WorkloadSpec("lua", {"script": "/x.lua"}),
+    )
+    stage = bench.stage()
+    for _ in range(2):
+        assert not stage.set(cell).warnings
+    assert bench.spoiled == []
 
 
 def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:

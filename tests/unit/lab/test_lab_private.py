@@ -13,7 +13,7 @@ from contend.errors import ContendError, WorkError
 from contend.lab.private import PrivateStage
 from contend.load import Address
 from contend.servers.errors import OptionRejected
-from contend.spec import CellSpec, DataSpec, Level, cell_spec
+from contend.spec import CellSpec, DataSpec, Level, WorkloadSpec, cell_spec
 from contend.warm import indexed
 
 
@@ -83,6 +83,30 @@ def test_a_script_makes_its_tables_once_in_a_folder_without_any(bench: Bench) ->
     bench.server.kill()
     bench.stage.set(cell)
     assert len(bench.prepared) == 2
+
+
+def writing(cell: CellSpec, kind: str = "update_index", **parameters: object) -> CellSpec:
+    return replace(cell, workload=WorkloadSpec(kind, parameters))
+
+
+def test_what_may_have_been_written_to_is_made_anew(bench: Bench) -> None:
+    for connections in (1, 8):
+        bench.stage.set(writing(bench.cell(connections=connections)))
+    # It is what the next run finds that counts, whatever that one does.
+    bench.stage.set(bench.cell())
+    bench.stage.set(bench.cell(connections=8))
+    assert len(bench.provided) == 3
+    assert bench.life == [START + "0", *["kill", START + "0"] * 2]
+    loads = [s for s in bench.server.connection.statements if "LOAD INDEX" in s]
+    assert len(loads) == 3
+
+
+def test_a_script_s_own_tables_are_left_to_it(bench: Bench) -> None:
+    made = DataSpec(schema="script", prepare={"script": "/x.lua", "options": {}})
+    for _ in range(2):
+        cell = writing(bench.cell(), "lua", script="/x.lua", options={})
+        bench.stage.set(replace(cell, data=made))
+    assert len(bench.prepared) == 1
 
 
 def test_every_table_is_warmed(bench: Bench) -> None:

@@ -9,6 +9,7 @@ import pytest
 from contend.design import cells
 from contend.spec import Experiment, SpecError, cell_spec, load_experiment
 from contend.spec.paths import factor_paths, resolve
+from contend.spec.workloads import WORKLOAD
 
 Load = Callable[..., Experiment]
 
@@ -89,6 +90,20 @@ LEVELS: dict[str, tuple[object, object]] = {
     "load.seed": (9, 9),
     "workload.kind": ("point_select", "point_select"),
     "workload.points": (4, 4),
+    "workload.ranges": (4, 4),
+    "workload.delta": (4, 4),
+    "workload.transaction": (False, False),
+    "workload.range_size": (4, 4),
+    "workload.auto_increment": (False, False),
+    "workload.batch": (4, 4),
+    "workload.text": ("SELECT 1", "SELECT 1"),
+    **{
+        f"workload.{name}": (0, 0)
+        for name in (
+            *("point_selects", "simple_ranges", "sum_ranges", "order_ranges", "distinct_ranges"),
+            *("index_updates", "non_index_updates", "delete_inserts"),
+        )
+    },
     "workload.script": ("oltp_insert", "oltp_insert"),
     "workload.distribution.kind": ("zipfian", "zipfian"),
     "workload.distribution.iter": (4, 4),
@@ -104,9 +119,10 @@ def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str)
     level, expected = LEVELS[path]
     kinds = {"h": "pareto", "exp": "zipfian"}
     name = path.rsplit(".", 1)[-1]
-    text = '[workload]\nkind = "random_points"\n'
-    if name == "script":
-        text = '[workload]\nkind = "lua"\nscript = "bulk_insert"\n'
+    having = (kind for kind, keys in WORKLOAD.kinds.items() if name in {key.name for key in keys})
+    kind = next(having, "random_points")
+    required = {"lua": 'script = "bulk_insert"\n', "sql": 'text = "SELECT 2"\n'}
+    text = f'[workload]\nkind = "{kind}"\n{required.get(kind, "")}'
     if path.startswith("workload.distribution.") and name != "kind":
         text += f'distribution = {{ kind = "{kinds.get(name, "special")}" }}\n'
     spec = cell_spec(load(text), {path: level})  # type: ignore[dict-item]

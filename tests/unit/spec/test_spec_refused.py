@@ -148,7 +148,7 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
     (
         "workload",
         '[workload]\nkind = "random_point"',
-        'it.toml:2: workload.kind must be "point_select", "random_points" or "lua", not',
+        'it.toml:2: workload.kind must be "point_select", "random_points", "random_ranges", ',
         'Did you mean "random_points"?',
     ),
     (
@@ -162,6 +162,30 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
         '[workload]\nkind = "random_points"\npoint = 10',
         'it.toml:3: workload.point is not a parameter of workload "random_points"',
         'Did you mean "points"?',
+    ),
+    (
+        "statements that are not there",
+        '[workload]\nkind = "sql"',
+        'it.toml:1: workload "sql" needs workload.text: text in quotes',
+        None,
+    ),
+    (
+        "switch as text",
+        '[workload]\nkind = "read_write"\ntransaction = "on"',
+        'it.toml:3: workload.transaction must be true or false, not "on"',
+        None,
+    ),
+    (
+        "writes of a workload that only reads",
+        '[workload]\nkind = "read_only"\nindex_updates = 1',
+        'it.toml:3: workload.index_updates is not a parameter of workload "read_only"',
+        None,
+    ),
+    (
+        "tables of its own for what is no script",
+        '[data]\nschema = "script"\n[workload]\nkind = "sql"\ntext = "SELECT 1"',
+        'it.toml:2: data.schema "script" is for scripts: workload "sql" makes no tables',
+        'Write schema = "sbtest".',
     ),
     (
         "distribution as text",
@@ -369,7 +393,7 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
     (
         "endless fraction",
         '[workload]\ndistribution = { kind = "zipfian", exp = 1' + "0" * 400 + " }",
-        "it.toml:2: workload.distribution.exp must be a number above 0, not 1000",
+        "it.toml:2: workload.distribution.exp must be a number between 0 and 100, not 1000",
         None,
     ),
     (

@@ -1,0 +1,51 @@
+"""What contend-load refuses of a workload before there is a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contend.errors import RequestError
+from contend.load import Address, ScriptProcess, plan_of
+from contend.spec import CellSpec, DataSpec, LoadSpec, ServerSpec, WorkloadSpec
+from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
+
+
+def plan(kind: str, **parameters: object) -> dict[str, Any]:
+    workload = WorkloadSpec(kind, WORKLOAD.complete(kind, parameters))
+    cell = CellSpec(ServerSpec(), DataSpec(tables=2), workload, LoadSpec())
+    return plan_of(cell, Address(socket="/nowhere"), seed=1, watch_pid=None)
+
+
+@pytest.mark.parametrize("kind", sorted(set(WORKLOAD.kinds) - {SCRIPT, STATEMENTS}))
+def test_every_native_kind_is_accepted_with_what_a_file_gives_by_default(
+    load_program: Path, kind: str
+) -> None:
+    ScriptProcess(load_program).check(plan(kind))
+
+
+def test_statements_are_accepted_and_need_no_tables(load_program: Path) -> None:
+    asked = plan(STATEMENTS, text="SELECT c FROM sbtest1 WHERE id = {id:uniform(1, 9)};")
+    assert asked["workload"].keys() == {"kind", "text"}
+    ScriptProcess(load_program).check(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (plan(STATEMENTS, text="SELECT 1;\nSELECT {id:unifrm(1, 9)};"), "workload.text: line 2"),
+        (
+            plan("write_only", index_updates=0, non_index_updates=0, delete_inserts=0),
+            "an event asks nothing",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(
+    load_program: Path, asked: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(RequestError) as caught:
+        ScriptProcess(load_program).check(asked)
+    assert said in caught.value.message
+    assert "\n" not in caught.value.message

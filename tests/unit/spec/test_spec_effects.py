@@ -1,0 +1,47 @@
+"""Which workloads may leave other rows than they found."""
+
+from __future__ import annotations
+
+import pytest
+
+from contend.spec import WorkloadSpec, may_write
+from contend.spec.scripts import BUNDLED
+from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
+
+READING = {"point_select", "random_points", "random_ranges", "read_only"}
+READING_SCRIPTS = {
+    *("oltp_point_select", "oltp_read_only"),
+    *("select_random_points", "select_random_ranges"),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(set(WORKLOAD.kinds) - {SCRIPT, STATEMENTS}))
+def test_native_kinds(kind: str) -> None:
+    assert may_write(WorkloadSpec(kind)) == (kind not in READING)
+
+
+@pytest.mark.parametrize("script", sorted(BUNDLED))
+def test_bundled_scripts(script: str) -> None:
+    workload = WorkloadSpec(SCRIPT, {"script": script, "options": {}})
+    assert may_write(workload) == (script not in READING_SCRIPTS)
+
+
+def test_a_script_of_the_user_s_own_may() -> None:
+    assert may_write(WorkloadSpec(SCRIPT, {"script": "./oltp_read_only.lua"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "writes"),
+    [
+        ("SELECT c FROM sbtest WHERE id = 1; BEGIN; SELECT updated FROM t; COMMIT;", False),
+        ("WITH a AS (SELECT 1) SELECT * FROM a", False),
+        ("update t set k = 1", True),
+        ("WITH a AS (SELECT 1) DELETE FROM t", True),
+        ("CALL whatever()", True),
+        ("SELECT 1;\nTRUNCATE t", True),
+        # In doubt it may: that costs a copy, the other mistake a wrong figure.
+        ("SELECT 'insert'", True),
+    ],
+)
+def test_statements(text: str, writes: bool) -> None:
+    assert may_write(WorkloadSpec(STATEMENTS, {"text": text})) == writes
