@@ -9,7 +9,7 @@ mod exchange;
 pub use exchange::Whole;
 
 use super::failure;
-use super::socket::Address;
+use super::socket::{Address, send};
 use super::wait::any_ready;
 use crate::outcome::Failure;
 use crate::plan::Compression;
@@ -18,7 +18,7 @@ use crate::wire::{
     command, sequence_after,
 };
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,8 @@ pub struct Target {
 pub type TextRows = Vec<Vec<Option<String>>>;
 
 pub struct Connection {
-    // A socket is read and written as a file is. It does not block: `wait` does.
+    // A socket is read as a file is, but never written so: a peer that is gone would raise a signal
+    // that may end the program. It does not block: `wait` does.
     socket: File,
     address: Address,
     agreed: Agreed,
@@ -109,10 +110,12 @@ impl Connection {
             let session = login
                 .receive(received, &mut to_send)
                 .map_err(|error| failure::of_wire(address, &error))?;
-            // A login's packets are short: they fit into the socket's buffer.
-            socket
-                .write_all(&to_send)
-                .map_err(|error| unreachable(&error))?;
+            let mut in_time = |_| match begun.elapsed() < timeout {
+                true => Ok(()),
+                false => Err(too_late()),
+            };
+            send_all(socket.as_raw_fd(), &to_send, &mut in_time)
+                .map_err(|error| error.or_else(|error| unreachable(&error)))?;
             to_send.clear();
             if let Some(session) = session {
                 return Ok(Self {
@@ -227,7 +230,7 @@ impl Connection {
             sealed.map_err(|error| failure::of_wire(&self.address, &error))?;
             &self.sealed
         };
-        send_all(&mut &self.socket, self.socket.as_raw_fd(), bytes, patience)
+        send_all(self.socket.as_raw_fd(), bytes, patience)
             .map_err(|error| error.or_else(|error| lost(&self.address, &error)))
     }
 
@@ -275,20 +278,20 @@ impl Drop for Connection {
             self.packets.clear();
             command::quit(&mut self.packets);
             // A goodbye that nobody hears does no harm.
-            let _ = self.socket.write(&self.packets);
+            let _ = send(self.as_raw_fd(), &self.packets);
         }
     }
 }
 
 /// Why bytes did not get through.
-pub enum Stuck {
+enum Stuck {
     Socket(io::Error),
     /// The caller would not wait any longer.
     Ended(Failure),
 }
 
 impl Stuck {
-    pub fn or_else(self, of_socket: impl FnOnce(io::Error) -> Failure) -> Failure {
+    fn or_else(self, of_socket: impl FnOnce(io::Error) -> Failure) -> Failure {
         match self {
             Self::Socket(error) => of_socket(error),
             Self::Ended(failure) => failure,
@@ -296,17 +299,11 @@ impl Stuck {
     }
 }
 
-/// Writes all bytes to a descriptor that does not block.
-pub fn send_all(
-    out: &mut dyn Write,
-    fd: RawFd,
-    bytes: &[u8],
-    patience: Patience<'_>,
-) -> Result<(), Stuck> {
+fn send_all(fd: RawFd, bytes: &[u8], patience: Patience<'_>) -> Result<(), Stuck> {
     let mut rest = bytes;
     let mut waiting = Waiting::default();
     while !rest.is_empty() {
-        match out.write(rest) {
+        match send(fd, rest) {
             Ok(written) => {
                 rest = rest.get(written..).unwrap_or_default();
                 waiting = Waiting::default();
@@ -358,7 +355,7 @@ fn is_momentary(error: &io::Error) -> bool {
 }
 
 /// The connection broke in the middle of its work.
-pub fn lost(address: &Address, error: &io::Error) -> Failure {
+fn lost(address: &Address, error: &io::Error) -> Failure {
     Failure {
         hint: failure::hint(failure::LOST).map(str::to_owned),
         code: Some(failure::LOST),

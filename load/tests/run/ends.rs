@@ -303,3 +303,31 @@ fn nobody_listening_is_a_failure_with_the_place() {
     );
     assert!(String::from_utf8(output.stderr).unwrap().contains("hint: "));
 }
+
+#[test]
+fn a_server_that_goes_while_a_table_is_filled_is_a_fatal_message_and_no_signal() {
+    /// Asks for the rows, and goes before they come.
+    struct Goes;
+    impl Script for Goes {
+        fn answer(&self, to: &mut UnixStream, _: u8, body: &[u8], _: usize) -> bool {
+            let (answer, stays) = match body {
+                [b'S', b'E', b'L', b'E', b'C', b'T', ..] => (fake::table(&[&["1"]]), true),
+                [b'L', b'O', b'A', b'D', ..] => (fake::packet(1, b"\xfbrows"), false),
+                _ => (fake::packet(1, fake::OK), true),
+            };
+            to.write_all(&answer).is_ok() && stays
+        }
+    }
+    let folder = Folder::new("goes");
+    let server = FakeServer::start(&folder.0, Goes);
+    let output = Command::new(PROGRAM)
+        .args(["sysbench", "oltp_read_only", "prepare"])
+        .arg("--table-size=200000")
+        .arg(format!("--mysql-socket={}", server.socket.display()))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("filling table 'sbtest1' failed"), "{said}");
+    assert!(said.contains("hung up"), "{said}");
+}

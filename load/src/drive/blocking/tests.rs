@@ -4,6 +4,7 @@
 use super::*;
 use crate::drive::null_server::testing::NullServer;
 use crate::serve::ServiceTime;
+use std::io::Write;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
