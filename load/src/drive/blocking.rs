@@ -61,6 +61,9 @@ pub struct Connection {
     /// Packets on their way out, and what a layer made of them.
     packets: Vec<u8>,
     sealed: Vec<u8>,
+    /// Bytes that came, and what a layer made of them.
+    received: Vec<u8>,
+    opened: Vec<u8>,
 }
 
 impl Connection {
@@ -94,21 +97,20 @@ impl Connection {
         };
         let mut login = Login::new(target.credentials.clone(), options);
         let mut to_send = Vec::new();
-        let mut buffer = [0; READ_BYTES];
+        let mut received = vec![0; READ_BYTES];
         loop {
             let left = timeout.saturating_sub(begun.elapsed());
             if left.is_zero() || !any_ready(&[(socket.as_raw_fd(), libc::POLLIN)], left) {
                 return Err(too_late());
             }
-            let filled = match socket.read(&mut buffer) {
+            let filled = match socket.read(&mut received) {
                 Ok(0) => return Err(unreachable(&ErrorKind::ConnectionReset.into())),
                 Ok(filled) => filled,
                 Err(error) if is_momentary(&error) => continue,
                 Err(error) => return Err(unreachable(&error)),
             };
-            let received = buffer.get(..filled).unwrap_or_default();
             let session = login
-                .receive(received, &mut to_send)
+                .receive(received.get(..filled).unwrap_or_default(), &mut to_send)
                 .map_err(|error| failure::of_wire(address, &error))?;
             let mut in_time = |_| match begun.elapsed() < timeout {
                 true => Ok(()),
@@ -127,6 +129,8 @@ impl Connection {
                     frames: FrameReader::new(ANSWER_BYTES_MAX),
                     packets: Vec::new(),
                     sealed: Vec::new(),
+                    received,
+                    opened: Vec::new(),
                 });
             }
         }
@@ -153,11 +157,7 @@ impl Connection {
     pub fn begin(&mut self, sql: &str, patience: Patience<'_>) -> Result<(), Failure> {
         self.packets.clear();
         command::query(&mut self.packets, sql.as_bytes());
-        let sequence = sequence_after(&self.packets);
-        self.answer.expect(Reply::Results);
-        self.answer.expect_sequence(sequence);
-        self.frames.expect_sequence(sequence);
-        self.say(true, patience)
+        self.ask(Reply::Results, patience)
     }
 
     /// Waits for the answer to the statement begun last.
@@ -216,6 +216,15 @@ impl Connection {
         self.end(sql, patience)
     }
 
+    /// Sends the command that stands in `packets`.
+    fn ask(&mut self, reply: Reply, patience: Patience<'_>) -> Result<(), Failure> {
+        let sequence = sequence_after(&self.packets);
+        self.answer.expect(reply);
+        self.answer.expect_sequence(sequence);
+        self.frames.expect_sequence(sequence);
+        self.say(true, patience)
+    }
+
     /// Sends what stands in `packets`.
     fn say(&mut self, begins_command: bool, patience: Patience<'_>) -> Result<(), Failure> {
         let bytes = if self.channel.is_plain() {
@@ -236,8 +245,6 @@ impl Connection {
 
     /// Reads the answer to its end, or up to the request for a local file: then true.
     fn listen(&mut self, patience: Patience<'_>) -> Result<bool, Failure> {
-        let mut buffer = [0; READ_BYTES];
-        let mut opened = Vec::new();
         loop {
             let wire = |error| failure::of_wire(&self.address, &error);
             while let Some(packet) = self.frames.next_packet().map_err(wire)? {
@@ -247,17 +254,25 @@ impl Connection {
                     _ => {}
                 }
             }
-            let filled = receive(&self.socket, &mut buffer, patience)
-                .map_err(|error| error.or_else(|error| lost(&self.address, &error)))?;
-            let received = buffer.get(..filled).unwrap_or_default();
-            if self.channel.is_plain() {
-                self.frames.feed(received);
-            } else {
-                opened.clear();
-                self.channel.open(received, &mut opened).map_err(wire)?;
-                self.frames.feed(&opened);
-            }
+            self.hear(patience)?;
         }
+    }
+
+    /// Waits for bytes, and makes frames of them.
+    fn hear(&mut self, patience: Patience<'_>) -> Result<(), Failure> {
+        let filled = receive(&self.socket, &mut self.received, patience)
+            .map_err(|error| error.or_else(|error| lost(&self.address, &error)))?;
+        let received = self.received.get(..filled).unwrap_or_default();
+        if self.channel.is_plain() {
+            self.frames.feed(received);
+        } else {
+            self.opened.clear();
+            self.channel
+                .open(received, &mut self.opened)
+                .map_err(|error| failure::of_wire(&self.address, &error))?;
+            self.frames.feed(&self.opened);
+        }
+        Ok(())
     }
 
     fn summary(&self, sql: &str) -> Result<Summary, Failure> {

@@ -1,12 +1,12 @@
 //! A request in bytes for its whole answer in values, whichever protocol it is in.
 
-use super::{ANSWER_BYTES_MAX, Connection, Patience, READ_BYTES, TextRows, lost, receive};
+use super::{ANSWER_BYTES_MAX, Connection, Patience, TextRows};
 use crate::drive::failure;
 use crate::outcome::Failure;
 use crate::wire::statement::COM_STMT_EXECUTE;
 use crate::wire::{
     BinaryRow, Column, Event, Prepared, Reply, ServerError, Summary, TextRow, Value, WireError,
-    command, sequence_after,
+    command,
 };
 
 /// Everything that an answer said.
@@ -35,7 +35,9 @@ impl Connection {
     ) -> Result<Whole, Failure> {
         let mut rows = Vec::new();
         let mut bytes = 0;
-        self.send_packets(packets, reply, patience)?;
+        self.packets.clear();
+        self.packets.extend_from_slice(packets);
+        self.ask(reply, patience)?;
         let is_binary = packets.get(4) == Some(&COM_STMT_EXECUTE);
         let mut keep = |row: Vec<Option<String>>| {
             bytes += row.iter().flatten().map(String::len).sum::<usize>();
@@ -83,21 +85,6 @@ impl Connection {
         self.summary(sql).map(drop)
     }
 
-    fn send_packets(
-        &mut self,
-        packets: &[u8],
-        reply: Reply,
-        patience: Patience<'_>,
-    ) -> Result<(), Failure> {
-        self.packets.clear();
-        self.packets.extend_from_slice(packets);
-        let sequence = sequence_after(packets);
-        self.answer.expect(reply);
-        self.answer.expect_sequence(sequence);
-        self.frames.expect_sequence(sequence);
-        self.say(true, patience)
-    }
-
     fn read_rows(
         &mut self,
         is_binary: bool,
@@ -105,8 +92,6 @@ impl Connection {
         patience: Patience<'_>,
     ) -> Result<(), Failure> {
         let mut columns = Vec::new();
-        let mut buffer = [0; READ_BYTES];
-        let mut opened = Vec::new();
         loop {
             let wire = |error| failure::of_wire(&self.address, &error);
             while let Some(packet) = self.frames.next_packet().map_err(wire)? {
@@ -123,16 +108,7 @@ impl Connection {
                     return Ok(());
                 }
             }
-            let filled = receive(&self.socket, &mut buffer, patience)
-                .map_err(|error| error.or_else(|error| lost(&self.address, &error)))?;
-            let received = buffer.get(..filled).unwrap_or_default();
-            if self.channel.is_plain() {
-                self.frames.feed(received);
-            } else {
-                opened.clear();
-                self.channel.open(received, &mut opened).map_err(wire)?;
-                self.frames.feed(&opened);
-            }
+            self.hear(patience)?;
         }
     }
 }
