@@ -146,9 +146,8 @@ fn is_one_session_best(connection: &Connection, engine: &Engine) -> bool {
     }
 }
 
-/// The first two numbers of a version; MariaDB may put those of an old MySQL in front.
+/// The first two numbers of a version.
 fn version(text: &str) -> (u32, u32) {
-    let text = text.strip_prefix("5.5.5-").unwrap_or(text);
     let mut numbers = text
         .split(|letter: char| !letter.is_ascii_digit())
         .map(|number| number.parse().unwrap_or(0));
@@ -213,9 +212,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_read_in_front_and_behind_old_numbers() {
+    fn a_version_is_its_first_two_numbers() {
         assert_eq!(version("10.11.6-MariaDB"), (10, 11));
-        assert_eq!(version("5.5.5-10.5.1-MariaDB"), (10, 5));
+        assert_eq!(version("10.5"), (10, 5));
         assert_eq!(version("9.7.0"), (9, 7));
         assert_eq!(version("strange"), (0, 0));
     }
