@@ -5,7 +5,6 @@ use super::engine::Engine;
 use super::failure::{self, GONE, client_error};
 use super::seat::Stand;
 use super::worker::{Connection, Phase, Worker};
-use crate::wire::Summary;
 use crate::workload::{self, Answer, Call, Reply, Request, Step, Verdict};
 use std::io;
 use std::time::Duration;
@@ -26,23 +25,6 @@ pub enum Cue {
     Woken,
     Finish,
 }
-
-const NO_ANSWER: Answer<'static> = Answer {
-    summary: Summary {
-        rows: 0,
-        affected_rows: 0,
-        last_insert_id: 0,
-        results: 0,
-        columns: 0,
-        warnings: 0,
-        status: 0,
-        failed: false,
-    },
-    error: None,
-    verdict: Verdict::Ignore,
-    prepared: None,
-    bytes: None,
-};
 
 impl<E: Engine> Worker<E> {
     pub(super) fn start(&mut self, seat: usize) {
@@ -78,7 +60,10 @@ impl<E: Engine> Worker<E> {
                     };
                     Call::Answer(&answer)
                 }
-                Cue::NoAnswer => Call::Answer(&NO_ANSWER),
+                Cue::NoAnswer => {
+                    answer = Answer::default();
+                    Call::Answer(&answer)
+                }
                 Cue::Start => Call::Start,
                 Cue::Connected(token) => {
                     let Some(connection) = self.links.get(token) else {

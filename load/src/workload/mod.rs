@@ -184,8 +184,8 @@ pub enum Reply {
     Nothing,
 }
 
-/// A whole answer.
-#[derive(Clone, Copy, Debug)]
+/// A whole answer; by default a good one that says nothing.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Answer<'a> {
     pub summary: Summary,
     /// The server's error. Then `verdict` says what the plan wants done about it.

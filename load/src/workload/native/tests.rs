@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
 use crate::random::{Sampler, Shape};
-use crate::wire::{Prepared, ServerError, Summary};
+use crate::wire::{Prepared, ServerError};
 use crate::workload::point_select::PointSelect;
 use crate::workload::tables::Tables;
 
@@ -29,23 +29,6 @@ pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
     }
     texts
 }
-
-const GOOD: Answer<'static> = Answer {
-    summary: Summary {
-        rows: 1,
-        affected_rows: 0,
-        last_insert_id: 0,
-        results: 1,
-        columns: 1,
-        warnings: 0,
-        status: 0,
-        failed: false,
-    },
-    error: None,
-    verdict: Verdict::Ignore,
-    prepared: None,
-    bytes: None,
-};
 
 fn session(protocol: Protocol) -> NativeSession<PointSelect> {
     let keys = Sampler::new(Shape::Uniform, 1, 100);
@@ -74,7 +57,7 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
         let step = session.set_up(0, &mut out);
         assert_eq!(request(step).reply, Reply::Counts);
         assert_eq!(session.statement(), "SET @a = 1");
-        let step = session.next(Call::Answer(&GOOD), &mut out);
+        let step = session.next(Call::Answer(&Answer::default()), &mut out);
         assert_eq!(request(step).reply, Reply::Prepared);
         assert_eq!(
             session.statement(),
@@ -87,7 +70,7 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
         };
         let answer = Answer {
             prepared: Some(prepared),
-            ..GOOD
+            ..Answer::default()
         };
         assert!(matches!(
             session.next(Call::Answer(&answer), &mut out),
@@ -117,14 +100,14 @@ fn a_retried_event_asks_the_same_again() {
     let answer = Answer {
         error: Some(&error),
         verdict: Verdict::Retry,
-        ..GOOD
+        ..Answer::default()
     };
     request(session.next(Call::Answer(&answer), &mut again));
     assert_eq!(first, again);
     let answer = Answer {
         error: Some(&error),
         verdict: Verdict::Ignore,
-        ..GOOD
+        ..Answer::default()
     };
     assert!(matches!(
         session.next(Call::Answer(&answer), &mut again),
