@@ -11,14 +11,14 @@ two rows of contend-load say what is left of the difference in the program itsel
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
-import statistics
 import sys
 
 from floor import Floor
 from lab import table_server
-from peers import Contend, Job, PeerFailed, Sample
-from rounds import alternate, markdown_table, publish, ratio
+from peers import Contend, Job, attempt, mean_cells, ratio_cells
+from rounds import alternate, markdown_table, publish
 
 CONNECTIONS = (1, 8, 64, 512)
 LOOPS = ("epoll", "uring", "uring-single", "runtime")
@@ -45,15 +45,14 @@ def main() -> int:
             job = Job(kind=arguments.kind, connections=connections, seconds=arguments.seconds)
             print(f"== {transport} {connections}", file=sys.stderr, flush=True)
 
-            def run(peer: object, job: Job = job, target: object = target) -> Sample | None:
-                try:
-                    return peer.run(target, job)  # type: ignore[attr-defined]
-                except PeerFailed as failure:
-                    print(f"lost: {failure}", file=sys.stderr)
-                    return None
-
+            run = functools.partial(attempt, target=target, job=job)
             samples = alternate(contestants, run, rounds=arguments.rounds, seed=connections)
-            rows += table_rows(transport, connections, samples)
+            context = [transport, str(connections)]
+            baseline = samples[engines[0].name]
+            rows += [
+                [*context, name, *mean_cells(runs), *ratio_cells(runs, baseline)]
+                for name, runs in samples.items()
+            ]
         version = server.version
     publish(
         "event-loop",
@@ -67,39 +66,6 @@ def main() -> int:
              "q/s over ours on epoll", "CPU over ours on epoll"], rows),
     )  # fmt: skip
     return 0
-
-
-def table_rows(
-    transport: str, connections: int, samples: dict[str, list[Sample | None]]
-) -> list[list[str]]:
-    """One row a program, with its ratios over contend-load on epoll."""
-    baseline, *_ = samples.values()
-    rows = []
-    for name, runs in samples.items():
-        cells = [transport, str(connections), name]
-        good = [sample for sample in runs if sample]
-        if not good:
-            rows.append([*cells, "missing: every run failed", "", "", "", ""])
-            continue
-        p50 = [s.latency_us_p50 for s in good if s.latency_us_p50 is not None]
-        cells += [
-            f"{statistics.mean(s.qps for s in good):,.0f}",
-            f"{statistics.mean(s.client_cpu_us_per_query for s in good):.2f}",
-            f"{statistics.mean(p50):.0f}" if p50 else "not given",
-        ]
-        both = [(a, b) for a, b in zip(runs, baseline, strict=True) if a and b]
-        if runs is baseline or len(both) < 2:
-            cells += ["", ""]
-        else:
-            cells += [
-                ratio([a.qps for a, _ in both], [b.qps for _, b in both]),
-                ratio(
-                    [a.client_cpu_us_per_query for a, _ in both],
-                    [b.client_cpu_us_per_query for _, b in both],
-                ),
-            ]
-        rows.append(cells)
-    return rows
 
 
 if __name__ == "__main__":

@@ -11,11 +11,16 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
+
+from rounds import ratio
 
 from contend.load import find_program
 
@@ -59,6 +64,57 @@ class Job:
 
 class PeerFailed(Exception):
     """A peer ended badly; the message holds its last words."""
+
+
+class Peer(Protocol):
+    """A program that can be asked to drive a server."""
+
+    def run(self, target: Target, job: Job) -> Sample: ...
+
+
+Runs = Sequence[Sample | None]
+"""What a peer did, by round; none where its run was lost."""
+
+
+def attempt(peer: Peer, *, target: Target, job: Job) -> Sample | None:
+    """One run of a peer; none where it is lost, which is said."""
+    try:
+        return peer.run(target, job)
+    except PeerFailed as failure:
+        print(f"lost: {failure}", file=sys.stderr)
+        return None
+
+
+def paired(values: Runs, baseline: Runs) -> list[tuple[Sample, Sample]]:
+    """The rounds in which neither was lost."""
+    return [(a, b) for a, b in zip(values, baseline, strict=True) if a and b]
+
+
+def mean_cells(runs: Runs) -> list[str]:
+    """Of what was not lost: q/s, client CPU a query, p50."""
+    good = [sample for sample in runs if sample]
+    if not good:
+        return ["missing: every run failed", "", ""]
+    p50 = [sample.latency_us_p50 for sample in good if sample.latency_us_p50 is not None]
+    return [
+        f"{statistics.mean(sample.qps for sample in good):,.0f}",
+        f"{statistics.mean(sample.client_cpu_us_per_query for sample in good):.2f}",
+        f"{statistics.mean(p50):.0f}" if p50 else "not given",
+    ]
+
+
+def ratio_cells(values: Runs, baseline: Runs) -> list[str]:
+    """Values over baseline, by round: q/s, client CPU a query. Nothing over itself."""
+    both = paired(values, baseline)
+    if values is baseline or len(both) < 2:
+        return ["", ""]
+    return [
+        ratio([a.qps for a, _ in both], [b.qps for _, b in both]),
+        ratio(
+            [a.client_cpu_us_per_query for a, _ in both],
+            [b.client_cpu_us_per_query for _, b in both],
+        ),
+    ]
 
 
 def spent(command: list[str], *, stdin: str | None = None) -> tuple[str, float, int]:

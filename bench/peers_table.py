@@ -1,6 +1,6 @@
 """contend-load against sysbench, mariadb-slap and the floor: speed and cost per query.
 
-    python bench/peers_table.py [--rounds 5] [--seconds 3] [--quick]
+    python bench/peers_table.py [--rounds 5] [--seconds 3]
 
 The floor is two bare loops (epoll and io_uring) that send the same bytes and only look for the
 end of the answer; of the two the better counts.
@@ -9,14 +9,14 @@ end of the answer; of the two the better counts.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
-import statistics
 import sys
 
 from floor import Floor
 from lab import table_server
-from peers import Contend, Job, PeerFailed, Sample, Slap, Sysbench, version_of
-from rounds import alternate, markdown_table, publish, ratio
+from peers import Contend, Job, Slap, Sysbench, attempt, mean_cells, ratio_cells, version_of
+from rounds import alternate, markdown_table, publish
 
 CONNECTIONS = (1, 2, 8, 64, 512)
 KINDS = ("point_select", "random_points")
@@ -48,15 +48,14 @@ def main() -> int:
             job = Job(kind=kind, connections=connections, seconds=arguments.seconds)
             print(f"== {transport} {kind} {connections}", file=sys.stderr, flush=True)
 
-            def run(peer: object, job: Job = job, target: object = target) -> Sample | None:
-                try:
-                    return peer.run(target, job)  # type: ignore[attr-defined]
-                except PeerFailed as failure:
-                    print(f"lost: {failure}", file=sys.stderr)
-                    return None
-
+            run = functools.partial(attempt, target=target, job=job)
             samples = alternate(contestants, run, rounds=arguments.rounds, seed=connections)
-            rows += table_rows(transport, kind, connections, samples)
+            context = [transport, kind, str(connections)]
+            ours = samples["contend-load (prepared)"]
+            rows += [
+                [*context, name, *mean_cells(runs), *ratio_cells(ours, runs)]
+                for name, runs in samples.items()
+            ]
         version = server.version
     publish(
         "peers",
@@ -71,39 +70,6 @@ def main() -> int:
              "p50 µs", "contend q/s over it", "contend CPU over it"], rows),
     )  # fmt: skip
     return 0
-
-
-def table_rows(
-    transport: str, kind: str, connections: int, samples: dict[str, list[Sample | None]]
-) -> list[list[str]]:
-    """One row a program, with the ratios of contend-load (prepared) over it."""
-    ours = samples["contend-load (prepared)"]
-    rows = []
-    for name, theirs in samples.items():
-        both = [(a, b) for a, b in zip(ours, theirs, strict=True) if a and b]
-        cells = [transport, kind, str(connections), name]
-        good = [sample for sample in theirs if sample]
-        if not good:
-            rows.append([*cells, "missing: every run failed", "", "", "", ""])
-            continue
-        p50 = [s.latency_us_p50 for s in good if s.latency_us_p50 is not None]
-        cells += [
-            f"{statistics.mean(s.qps for s in good):,.0f}",
-            f"{statistics.mean(s.client_cpu_us_per_query for s in good):.2f}",
-            f"{statistics.mean(p50):.0f}" if p50 else "not given",
-        ]
-        if theirs is ours or len(both) < 2:
-            cells += ["", ""]
-        else:
-            cells += [
-                ratio([a.qps for a, _ in both], [b.qps for _, b in both]),
-                ratio(
-                    [a.client_cpu_us_per_query for a, _ in both],
-                    [b.client_cpu_us_per_query for _, b in both],
-                ),
-            ]
-        rows.append(cells)
-    return rows
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import itertools
 import shutil
 import statistics
@@ -19,7 +20,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from lab import BenchServer, fill, private_server
-from peers import Job, PeerFailed, Sample, Sysbench, version_of
+from peers import Job, Sample, Sysbench, attempt, paired, version_of
 from rounds import alternate, machine, markdown_table, publish, ratio
 
 from contend.load import find_program
@@ -68,20 +69,9 @@ def main() -> int:
             print(f"== {script}, {threads} threads", file=sys.stderr, flush=True)
             job = Job(kind=path_of(script), connections=threads, seconds=arguments.seconds)
 
-            def run(peer: Sysbench, job: Job = job) -> Sample | None:
-                try:
-                    return peer.run(server.target, job)
-                except PeerFailed as failure:
-                    print(f"lost: {failure}", file=sys.stderr)
-                    return None
-
+            run = functools.partial(attempt, target=server.target, job=job)
             samples = alternate(contestants, run, rounds=arguments.rounds, seed=threads)
-            pairs = [
-                (ours, theirs)
-                for ours, theirs in zip(samples[OURS], samples[THEIRS], strict=True)
-                if ours and theirs
-            ]
-            rows.append(row_of(script, threads, pairs))
+            rows.append(row_of(script, threads, paired(samples[OURS], samples[THEIRS])))
             print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
     publish(
         "scripts",
