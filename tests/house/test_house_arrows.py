@@ -13,13 +13,14 @@ from tree import (
     rust_uses,
 )
 
-EVERYWHERE = {"errors", "units", "__version__"}
+EVERYWHERE = {"errors", "units", "facts", "__version__"}
 
 PYTHON_ARROWS: dict[str, set[str]] = {
     "__init__": set(),
     "__main__": {"cli"},
     "errors": set(),
     "units": {"errors"},
+    "facts": set(),
     "spec": set(),
     "stats": set(),
     "host": set(),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from contend import host
+from contend.facts import fact
 from contend.load import LoadFailed
 
 _FACTS = (
@@ -55,7 +56,7 @@ class Program:
 def this_host(facts: Mapping[str, Any] | None = None) -> Host:
     """The host that we are on."""
     facts = host.facts() if facts is None else facts
-    found = {name: _fact(facts, name) for name in _FACTS}
+    found = {name: fact(facts, name) for name in _FACTS}
     text = json.dumps(["contend calibration", found], sort_keys=True)
     return Host(
         id=hashlib.sha256(text.encode()).hexdigest()[:12],
@@ -76,10 +77,3 @@ def this_program(path: Path) -> Program:
     except (subprocess.SubprocessError, OSError) as error:
         raise LoadFailed(f"{path} does not tell its version: {error}") from None
     return Program(version=said.split()[-1] if said.split() else "unknown", sha256=digest)
-
-
-def _fact(facts: Mapping[str, Any], dotted: str) -> Any:
-    value: Any = facts
-    for key in dotted.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from contend.calibration.identity import Host, Program
 from contend.calibration.shape import Shape
-from contend.stats import Estimate, estimate
+from contend.stats import Estimate, estimate, finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +90,3 @@ class Calibration:
             "p50_us": ceiling.figure("p50_us").mean,
             "p99_us": ceiling.figure("p99_us").mean,
         }
-
-
-def finite(value: float) -> float | None:
-    """JSON has no infinity."""
-    return value if math.isfinite(value) else None

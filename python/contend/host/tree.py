@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from contend.facts import nested
+
 _LARGEST_TEXT = 4 << 20
 _READ_AT_ONCE = 1 << 16
 """The kernel refuses to fill a larger buffer from some files of /proc/sys."""
@@ -78,15 +80,7 @@ class Facts:
 
     def nested(self) -> dict[str, object]:
         """`{"cpu": {"model": …}, …, "missing": {"cpu.governor": reason}}`."""
-        result: dict[str, object] = {}
-        for name, value in self.values.items():
-            *groups, last = name.split(".")
-            node = result
-            for group in groups:
-                node = node.setdefault(group, {})  # type: ignore[assignment]
-            node[last] = value
-        result["missing"] = dict(self.missing)
-        return result
+        return {**nested(self.values), "missing": dict(self.missing)}
 
 
 def chosen(text: str) -> str:

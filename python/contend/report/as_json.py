@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from contend.report.model import CellComparison, CellFigures, Report
-from contend.stats import Estimate
+from contend.stats import Estimate, finite
 
 _LATENCIES = ("p50", "p95", "p99")
 _COSTS = (
@@ -47,9 +46,9 @@ def _beside(report: Report) -> list[dict[str, Any]]:
             "place": panel.title,
             "row": row.label,
             "column": column,
-            "percent": _finite(one.mean),
-            "low": _finite(one.low),
-            "high": _finite(one.high),
+            "percent": finite(one.mean),
+            "low": finite(one.low),
+            "high": finite(one.high),
         }
         for panel in (report.beside.panels if report.beside else ())
         for row in panel.rows
@@ -64,9 +63,9 @@ def _comparison(one: CellComparison) -> dict[str, Any]:
         "cell": dict(one.cell),
         "level": one.level,
         "baseline": one.baseline,
-        "ratio": _finite(c.ratio),
-        "low": _finite(c.low),
-        "high": _finite(c.high),
+        "ratio": finite(c.ratio),
+        "low": finite(c.low),
+        "high": finite(c.high),
         "n": c.n,
         "verdict": c.verdict,
     }
@@ -83,16 +82,11 @@ def _cell(cell: CellFigures) -> dict[str, Any]:
         "latency_us": latency,
         **{key: _mean(figures.get(key)) for key in _COSTS},
         "intervals": {
-            key: [_finite(estimate.low), _finite(estimate.high)]
-            for key, estimate in figures.items()
+            key: [finite(estimate.low), finite(estimate.high)] for key, estimate in figures.items()
         },
         "warnings": list(cell.warnings),
     }
 
 
 def _mean(estimate: Estimate | None) -> float | None:
-    return None if estimate is None else _finite(estimate.mean)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    return None if estimate is None else finite(estimate.mean)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from contend.facts import fact
 from contend.report.model import FactGroup
 from contend.store import Session
 from contend.units import format_size
@@ -40,13 +41,6 @@ def _is_same(name: str, one: Any, other: Any) -> bool:
     if name == "memory.total_bytes" and both:
         return math.isclose(one, other, rel_tol=_MEMORY_TOLERANCE)
     return bool(one == other)
-
-
-def fact(facts: Mapping[str, Any], dotted: str) -> Any:
-    value: Any = facts
-    for key in dotted.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value
 
 
 def host_groups(facts: Mapping[str, Any]) -> tuple[FactGroup, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from contend.facts import fact
 from contend.report.causes.base import Explanation
-from contend.report.host_facts import fact, fact_text, flat, host_groups
+from contend.report.host_facts import fact_text, flat, host_groups
 from contend.report.labels import cell_phrase
 from contend.report.model import FactGroup, TextTable
 from contend.report.study import Study

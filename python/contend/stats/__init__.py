@@ -1,7 +1,7 @@
 """Estimates with error and n, comparisons, merged histograms. Arrays in, frozen objects out."""
 
 from contend.stats.compare import Comparison, Verdict, compare, compare_family, verdict
-from contend.stats.estimate import Estimate, estimate
+from contend.stats.estimate import Estimate, estimate, finite
 from contend.stats.histogram import HistogramError, Merged, merge, merge_percentiles
 from contend.stats.multiple import holm
 from contend.stats.power import minimal_detectable_effect
@@ -17,6 +17,7 @@ __all__ = [
     "compare",
     "compare_family",
     "estimate",
+    "finite",
     "hodges_lehmann",
     "holm",
     "merge",

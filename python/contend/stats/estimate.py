@@ -59,6 +59,11 @@ def estimate(
     return Estimate(*bounds, n, confidence)
 
 
+def finite(value: float) -> float | None:
+    """A figure or a bound for JSON, which has no infinity: None where it is not known."""
+    return value if math.isfinite(value) else None
+
+
 def half_width(values: np.ndarray, confidence: float) -> float:
     """Half the t interval of the mean of at least two values."""
     if not 0 < confidence < 1:

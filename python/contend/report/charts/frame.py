@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 from contend.report.model import Layout
 from contend.spec import Level
-from contend.stats import Estimate
+from contend.stats import Estimate, finite
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """Names the version of the grammar. Nothing is fetched from it."""
@@ -31,8 +30,8 @@ def data_row(
         "x": column_value(layout, column),
         "level": level,
         "value": estimate.mean / scale,
-        "low": low if math.isfinite(low) else None,
-        "high": high if math.isfinite(high) else None,
+        "low": finite(low),
+        "high": finite(high),
         "n": estimate.n,
     }
 

@@ -15,6 +15,7 @@ from contend.report.charts.frame import (
     x_axis,
 )
 from contend.report.model import CellComparison, Chart, Layout, Panel
+from contend.stats import finite
 
 _HERE = "this machine"
 
@@ -106,7 +107,7 @@ def _measured(layout: Layout, column: int, label: str, gain: CellComparison) -> 
         "level": label,
         "value": (c.ratio - 1) * 100,
         "low": (c.low - 1) * 100 if c.n > 1 else None,
-        "high": (c.high - 1) * 100 if math.isfinite(c.high) else None,
+        "high": finite((c.high - 1) * 100),
         "n": c.n,
         "source": _HERE,
     }
