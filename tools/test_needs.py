@@ -4,7 +4,7 @@ Servers of other kinds and releases come through contend's own Debian provider. 
 are compared with, and the browser that opens the report, are Debian packages: installed with apt
 when this runs as root, else unpacked under the user's cache with a wrapper for each in
 `.venv/bin`, so that nothing of the system is touched. What is missing in the end is named; the
-tests that need it say so when they skip.
+tests that need it say so when they skip, and fail where CONTEND_TEST_ALL=1 forbids that.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, missing_browser
+from needs import missing
 from synthetic_run import study_run
 
 from contend.report import build, html
@@ -16,8 +17,6 @@ SCROLLED = (
     "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth)"
 )
 DRAWN = "return document.documentElement.dataset.charts === 'drawn'"
-
-pytestmark = pytest.mark.skipif(missing_browser() is not None, reason=missing_browser() or "")
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +29,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    if reason := missing_browser():
+        missing(reason)
     with Browser() as one:
         one.requests()  # what Chromium's own start page asked for
         yield one

@@ -10,6 +10,8 @@ import signal
 from pathlib import Path
 
 import pytest
+import sysbench_peer
+from needs import missing
 from run_lab import Lab
 
 from contend.servers import ServerBinary, default_cache
@@ -35,3 +37,10 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def lab(tmp_path: Path, cache_home: Path, load_program: Path, mariadb_binary: ServerBinary) -> Lab:
     return Lab(tmp_path, cache_home, load_program, mariadb_binary.name)
+
+
+@pytest.fixture(scope="session")
+def sysbench() -> str:
+    """sysbench itself, to compare with."""
+    wanted = f"sysbench {sysbench_peer.VERSION}"
+    return sysbench_peer.find_peer() or missing(f"{wanted} is missing: `make test-needs` gets it")

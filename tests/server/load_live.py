@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from null_server import run_plan
+from sql import query
 from tls_files import TlsFiles
 
 from contend.servers import PrivateServer
@@ -48,12 +49,7 @@ class Stage:
 
     def sql(self, *statements: str) -> list[tuple[Any, ...]]:
         """Run statements as root; the rows of the last."""
-        rows: list[tuple[Any, ...]] = []
-        with self.server.connect() as connection, connection.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement)
-                rows = list(cursor.fetchall())
-        return rows
+        return query(self.server, *statements)
 
     def fill(self, *options: str) -> None:
         subprocess.run(

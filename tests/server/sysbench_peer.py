@@ -10,9 +10,12 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+Said = TypeVar("Said")
 
 VERSION = "1.0.20"
 TIMEOUT_S = 120
@@ -53,6 +56,18 @@ def run(
         check=False,
     )
     return Done(done.stdout, done.stderr, done.returncode)
+
+
+def until(wanted: Said, say: Callable[[], Said], *, unordered: bool) -> Said:
+    """What a program says; where lines come in any order it may try again to say what is wanted.
+
+    Threads print a word and the end of its line apart, so that the lines of two may run together.
+    """
+    for _ in range(5 if unordered else 1):
+        said = say()
+        if said == wanted:
+            break
+    return said
 
 
 COUNTS = (

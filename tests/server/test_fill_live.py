@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from row_checksum import row_checksum
+from sql import query
 
 from contend.errors import ContendError
 from contend.servers import PrivateServer, ServerBinary
@@ -49,12 +49,6 @@ def fill(load_program: Path) -> Fill:
 def last_line(run: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     line: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     return line
-
-
-def query(server: PrivateServer, sql: str) -> list[tuple[Any, ...]]:
-    with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(sql)
-        return list(cursor.fetchall())
 
 
 def checksum_of(server: PrivateServer, table: str) -> str:
@@ -108,10 +102,9 @@ def test_what_was_sent_is_what_is_there(
     assert left == []
 
 
-def test_the_sysbench_schema_is_sysbench_s_own(mariadb: PrivateServer, fill: Fill) -> None:
-    sysbench = shutil.which("sysbench")
-    if sysbench is None:
-        pytest.skip("no sysbench to compare with")
+def test_the_sysbench_schema_is_sysbench_s_own(
+    mariadb: PrivateServer, fill: Fill, sysbench: str
+) -> None:
     words = ["--schema", "sbtest-1.0", "--tables", "2", "--sessions", "2", "--k", "random"]
     run = fill(mariadb, *words)
     assert run.returncode == 0, run.stderr

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from run_lab import RUNS, Lab, wait_for
+from sql import query
 
 from contend.servers import PrivateServer, ServerBinary
 
@@ -26,9 +27,7 @@ class Theirs:
         self.dsn = f"mysql://bench@127.0.0.1:{server.port}/mine"
 
     def sql(self, statement: str) -> list[tuple[Any, ...]]:
-        with self.server.connect() as connection, connection.cursor() as cursor:
-            cursor.execute(statement)
-            return list(cursor.fetchall())
+        return query(self.server, statement)
 
     def value(self, variable: str) -> str:
         return str(self.sql(f"SELECT @@GLOBAL.{variable}")[0][0])

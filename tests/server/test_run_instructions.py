@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from needs import missing, program
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 MARGIN = 0.03
@@ -30,18 +29,10 @@ def load_bench() -> ModuleType:
     return module
 
 
-def missing(what: str) -> None:
-    """Skip for want of something, or fail where nothing may be missing."""
-    if os.environ.get("CONTEND_TEST_ALL") == "1":
-        pytest.fail(what)
-    pytest.skip(what)
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", RECORD["instructions"])
 def test_request_path_costs_what_the_record_says(case: str, load_program: Path) -> None:
-    if shutil.which("valgrind") is None:
-        missing("valgrind is missing: `make test-needs` gets it")
+    program("valgrind")
     if load_program.parent.name == "debug":
         missing(f"{load_program} is not built for release")
     bench = load_bench()

@@ -105,12 +105,12 @@ def test_row(path: Path, load_program: Path, server: PrivateServer) -> None:
         again = run(program, server, path, row.run + row.twice)
         assert drawn(again.out) == drawn(done.out) != []
     if SYSBENCH and not row.alone:
-        # Its threads print a word and the end of the line apart, so that lines may run together.
-        for _ in range(5 if row.unordered else 1):
-            theirs = run([SYSBENCH], server, path, row.run)
-            if masked(done, row) == masked(theirs, row):
-                break
-        assert masked(done, row) == masked(theirs, row), "sysbench says otherwise"
+
+        def theirs() -> list[str]:
+            return masked(run([SYSBENCH], server, path, row.run), row)
+
+        said = masked(done, row)
+        assert said == peer.until(said, theirs, unordered=row.unordered), "sysbench says otherwise"
 
 
 def drawn(output: str) -> list[str]:

@@ -6,7 +6,6 @@ Observed through the general log of a server; where sysbench is installed it is 
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,12 +40,18 @@ def server(mariadb_binary: ServerBinary, shared_server: Factory) -> Iterator[Pri
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("whose", ["ours", "sysbench"])
 def test_each_thread_asks_for_keys_of_its_own_part(
-    script: str, whose: str, server: PrivateServer, load_program: Path, tmp_path: Path
+    script: str,
+    whose: str,
+    server: PrivateServer,
+    load_program: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
-    if whose == "sysbench" and shutil.which("sysbench") is None:
-        pytest.skip("sysbench is not installed")
     option, pattern = SCRIPTS[script]
-    program = [str(load_program), "sysbench"] if whose == "ours" else ["sysbench"]
+    if whose == "ours":
+        program = [str(load_program), "sysbench"]
+    else:
+        program = [request.getfixturevalue("sysbench")]
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"SET GLOBAL general_log_file = '{tmp_path / 'general.log'}'")
         cursor.execute("SET GLOBAL general_log = 1")

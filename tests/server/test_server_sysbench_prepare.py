@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from sql import query
 
 from contend.servers import PrivateServer, ServerBinary
 
@@ -18,12 +17,6 @@ Factory = Callable[..., PrivateServer]
 ROWS = 3_000
 C = r"^(\d{11}-){9}\d{11}$"
 PAD = r"^(\d{11}-){4}\d{11}$"
-
-
-def query(server: PrivateServer, sql: str) -> list[tuple[Any, ...]]:
-    with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(sql)
-        return list(cursor.fetchall())
 
 
 def prepare(
@@ -83,13 +76,15 @@ def server(
     ids=lambda words: " ".join(words) or "plain",
 )
 def test_the_tables_are_sysbench_s(
-    mariadb_binary: ServerBinary, shared_server: Factory, ours: list[str], words: list[str]
+    mariadb_binary: ServerBinary,
+    shared_server: Factory,
+    ours: list[str],
+    sysbench: str,
+    words: list[str],
 ) -> None:
-    if shutil.which("sysbench") is None:
-        pytest.skip("no sysbench to compare with")
     server = shared_server(mariadb_binary, {"local_infile": 1})
     made = []
-    for program in (ours, ["sysbench"]):
+    for program in (ours, [sysbench]):
         start_anew(server)
         run = prepare(program, server, *words)
         assert run.returncode == 0, run.stdout + run.stderr

@@ -19,7 +19,6 @@ import sysbench_peer as peer
 from contend.servers import PrivateServer, ServerBinary
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "golden" / "sysbench" / "scripts"
-SYSBENCH = peer.find_peer()
 TABLES = ["--tables=2", "--table-size=1000"]
 BUNDLED = [
     "oltp_common",
@@ -215,14 +214,12 @@ def options_of(text: str) -> list[tuple[str, str]]:
     return [(name, default) for name, default in LISTED.findall(text)]
 
 
-@pytest.mark.skipif(SYSBENCH is None, reason="sysbench 1.0.20 is not installed")
 @pytest.mark.parametrize("name", BUNDLED)
 def test_the_help_of_a_bundled_script_lists_the_same(
-    name: str, load_program: Path, server: PrivateServer
+    name: str, load_program: Path, server: PrivateServer, sysbench: str
 ) -> None:
-    assert SYSBENCH
     ours = run(load_program, server, name, "help")
-    theirs = peer.run([SYSBENCH], [name, "help"], folder=SCRIPTS)
+    theirs = peer.run([sysbench], [name, "help"], folder=SCRIPTS)
     assert (ours.code, ours.err) == (theirs.code, theirs.err)
     assert options_of(ours.out) == options_of(theirs.out) != []
     # The column where the words begin, too.
@@ -230,11 +227,11 @@ def test_the_help_of_a_bundled_script_lists_the_same(
     assert len({found.end() for found in column if found}) == 1
 
 
-@pytest.mark.skipif(SYSBENCH is None, reason="sysbench 1.0.20 is not installed")
-def test_the_help_lists_all_options_of_sysbench(load_program: Path, server: PrivateServer) -> None:
-    assert SYSBENCH
+def test_the_help_lists_all_options_of_sysbench(
+    load_program: Path, server: PrivateServer, sysbench: str
+) -> None:
     ours = run(load_program, server, "--help")
-    theirs = peer.run([SYSBENCH], ["--help"], folder=SCRIPTS)
+    theirs = peer.run([sysbench], ["--help"], folder=SCRIPTS)
     assert (ours.code, ours.err) == (theirs.code, theirs.err) == (0, "")
     missing = dict(options_of(theirs.out)).items() - dict(options_of(ours.out)).items()
     # The driver for PostgreSQL is not provided; parts of a second are.

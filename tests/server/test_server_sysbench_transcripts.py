@@ -111,15 +111,8 @@ def test_transcript(path: Path, load_program: Path, server: PrivateServer) -> No
             if transcript.after is not None:
                 ours(load_program, server, transcript.after)
 
-    # Threads print a word and the end of its line apart, so that the lines of two may run together.
-    attempts = 5 if transcript.unordered else 1
-
-    def until(wanted: str | None, program: list[str]) -> str:
-        for _ in range(attempts):
-            said = staged(program)
-            if said == wanted:
-                break
-        return said
+    def until(wanted: str, program: list[str]) -> str:
+        return peer.until(wanted, lambda: staged(program), unordered=transcript.unordered)
 
     own = [str(load_program), "sysbench"]
     if os.environ.get("CONTEND_UPDATE_GOLDEN"):

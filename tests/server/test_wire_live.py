@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from needs import missing
 from tls_files import make
 
 from contend.servers import PrivateServer, ServerBinary
@@ -22,10 +23,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="no cargo to build the Rust tests with")
 def test_client_protocol(
     any_binary: ServerBinary, private_server: Callable[..., PrivateServer], tmp_path: Path
 ) -> None:
+    cargo = shutil.which("cargo") or missing("no cargo to build the Rust tests with")
     files = make(tmp_path)
     options: dict[str, str | int] = {
         "ssl_ca": str(files.ca),
@@ -47,7 +48,7 @@ def test_client_protocol(
     }
     ran = subprocess.run(
         [
-            "cargo",
+            cargo,
             "test",
             "--locked",
             "--test",

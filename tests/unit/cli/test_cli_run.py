@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from unrun_server import UNRUN
 
 from contend.cli.main import main
 from contend.lab.session import Means
@@ -22,20 +23,8 @@ kind = "KIND"
 kind = "point_select"
 """
 
-OURS = ServerBinary(
-    kind="mariadb",
-    version="10.11.19",
-    suite="bookworm",
-    argv=("/nowhere/mariadbd", "--no-defaults"),
-    program=Path("/nowhere/mariadbd"),
-    basedir=Path("/nowhere"),
-    share_dir=Path("/nowhere/share"),
-    plugin_dir=None,
-    source="debian",
-    verified=True,
-)
-NEWER = replace(OURS, suite="trixie", version="11.8.6")
-INSTALLED = replace(OURS, suite=None, source="path", verified=None)
+NEWER = replace(UNRUN, suite="trixie", version="11.8.6")
+INSTALLED = replace(UNRUN, suite=None, source="path", verified=None)
 
 
 class Machine:
@@ -64,7 +53,7 @@ class Machine:
         self.got.append((kind, suite))
         for percent in (0.0, 50.0, 100.0):
             on_progress("downloading", percent)
-        return replace(OURS, kind=kind, suite=suite or "bookworm")
+        return replace(UNRUN, kind=kind, suite=suite or "bookworm")
 
     def begin(self, _experiment: object, _path: Path, means: Means, _listen: object) -> None:
         self.begun.append(means)
@@ -90,7 +79,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 def test_the_server_is_named_and_the_others_too(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    machine.at_hand = [OURS, NEWER, replace(OURS, kind="mysql", version="9.7.4")]
+    machine.at_hand = [UNRUN, NEWER, replace(UNRUN, kind="mysql", version="9.7.4")]
     machine.run()
     said = capsys.readouterr().err
     line = "server: mariadb-bookworm-10.11.19; `--server` takes another: mariadb-trixie-11.8.6\n"
@@ -112,7 +101,7 @@ def test_an_installed_server_is_named_with_its_path(
 def test_one_whose_packages_nobody_verified_is_told_as_such(
     machine: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    machine.at_hand = [replace(OURS, verified=False)]
+    machine.at_hand = [replace(UNRUN, verified=False)]
     machine.run()
     assert "mariadb-bookworm-10.11.19, whose packages were NOT verified" in capsys.readouterr().err
 
