@@ -1,8 +1,9 @@
-//! `contend-load run` as a program, against servers that behave as a test wants.
+//! contend-load as a program, against servers that behave as a test wants.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod ends;
 mod fake;
+mod null_server;
 mod pacing;
 mod program;
 mod refusals;
@@ -10,7 +11,7 @@ mod rubbish;
 mod scripts;
 
 use fake::{FakeServer, Script};
-use program::{ENGINES, Folder, PROGRAM, done, failure, lines, plan, run};
+use program::{ENGINES, Folder, PROGRAM, begun, done, failure, fed, lines, plan, run};
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
@@ -99,18 +100,9 @@ fn a_signal_ends_the_run_with_its_figures() {
     let server = FakeServer::start(&folder.0, Torn(1000));
     let mut plan = plan(&server.socket, "auto");
     plan["load"]["measure_s"] = json!(3600.0);
-    let mut child = Command::new(PROGRAM)
-        .args(["run", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(plan.to_string().as_bytes())
-        .unwrap();
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "-"]).stdout(Stdio::piped());
+    let mut child = begun(&mut command, &plan.to_string());
     // The first line comes when every session is ready, and the signals are listened to.
     let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -257,20 +249,7 @@ fn a_wrong_plan_is_refused_with_one_line() {
         r#"{"version": 7}"#,
         r#"{"version": 1, "sever": {}}"#,
     ] {
-        let mut child = Command::new(PROGRAM)
-            .args(["run", "-"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(text.as_bytes())
-            .unwrap();
-        let output = child.wait_with_output().unwrap();
+        let output = fed(Command::new(PROGRAM).args(["run", "-"]), text);
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert_eq!(String::from_utf8(output.stderr).unwrap().lines().count(), 1);
         assert!(output.stdout.is_empty());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_contend-load");
 pub const ENGINES: [&str; 2] = ["epoll", "auto"];
@@ -45,20 +45,21 @@ pub fn run(plan: &Value) -> Output {
 
 /// As [`run`], by a command for the program that was prepared in some way.
 pub fn run_as(program: &mut Command, plan: &Value) -> Output {
-    let mut child = program
-        .args(["run", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(plan.to_string().as_bytes())
-        .unwrap();
+    fed(program.args(["run", "-"]), &plan.to_string())
+}
+
+/// Runs a command with a text on its standard input.
+pub fn fed(command: &mut Command, text: &str) -> Output {
+    let child = begun(command.stdout(Stdio::piped()).stderr(Stdio::piped()), text);
     child.wait_with_output().unwrap()
+}
+
+/// Begins a command with a text on its standard input.
+pub fn begun(command: &mut Command, text: &str) -> Child {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(text.as_bytes()).unwrap();
+    child
 }
 
 pub fn lines(output: &Output) -> Vec<Value> {

@@ -1,7 +1,7 @@
 //! Servers that say what no server should: at the login, in the middle of an answer, without end.
 
 use crate::fake::{self, FakeServer, Script, packet};
-use crate::program::{ENGINES, Folder, PROGRAM, done, failure, plan, run};
+use crate::program::{ENGINES, Folder, PROGRAM, begun, done, failure, plan, run};
 use serde_json::json;
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, Write};
@@ -272,16 +272,9 @@ fn what_never_ends_is_passed_over_and_the_run_ends() {
 
 /// Runs a plan: its last line, and the most memory that the program had, in KB.
 fn measured(plan: &serde_json::Value) -> (serde_json::Value, u64) {
-    let mut child = Command::new(PROGRAM)
-        .args(["run", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(plan.to_string().as_bytes()).unwrap();
-    drop(stdin);
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "-"]).stdout(Stdio::piped());
+    let mut child = begun(command.stderr(Stdio::null()), &plan.to_string());
     let status = format!("/proc/{}/status", child.id());
     let (mut last, mut resident_kb) = (serde_json::Value::Null, 0);
     // A line comes with every interval; what was used most is looked at with each.

@@ -1,12 +1,12 @@
 //! Scripts as the workload of a plan.
 
 use crate::fake::{self, FakeServer, Script};
-use crate::program::{ENGINES, Folder, PROGRAM, done, failure, lines, plan, run};
+use crate::program::{ENGINES, Folder, PROGRAM, done, failure, fed, lines, plan, run};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 /// Answers everything right.
 struct Kind;
@@ -225,18 +225,8 @@ fn a_script_that_may_block_gets_threads_of_its_own() {
 }
 
 fn script(plan: &Value, more: &[&str]) -> Output {
-    let mut child = Command::new(PROGRAM)
-        .args(["script", "-"])
-        .args(more)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(plan.to_string().as_bytes()).unwrap();
-    drop(stdin);
-    child.wait_with_output().unwrap()
+    let mut command = Command::new(PROGRAM);
+    fed(command.args(["script", "-"]).args(more), &plan.to_string())
 }
 
 #[test]

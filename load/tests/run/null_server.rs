@@ -1,14 +1,12 @@
 //! The null server as a program, and loads and fills against it: what it injects must be seen,
 //! what it was asked must be counted on both sides.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use crate::program::{self, PROGRAM};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_contend-load");
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// A null server that ends with the test.
 struct Server {
@@ -81,27 +79,7 @@ fn points(count: u32) -> Value {
 
 /// Runs a plan; its last line.
 fn run(plan: &Value) -> Value {
-    let mut child = Command::new(PROGRAM)
-        .args(["run", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(plan.to_string().as_bytes()).unwrap();
-    drop(stdin);
-    let Output {
-        stdout,
-        stderr,
-        status,
-    } = child.wait_with_output().unwrap();
-    let words = String::from_utf8_lossy(&stderr).into_owned();
-    assert!(status.success(), "{words}");
-    let text = String::from_utf8(stdout).unwrap();
-    let done: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    assert_eq!(done["type"], "done");
-    done
+    program::done(&program::run(plan))
 }
 
 #[test]
