@@ -1,6 +1,7 @@
 //! The only room with sockets, threads and a clock.
 
 mod answers;
+mod bell;
 pub mod blocking;
 pub mod clock;
 mod connect;

@@ -1,5 +1,6 @@
 //! What every worker of a run is given, and what workers and controller say to one another.
 
+use super::bell::Bell;
 use super::pace::Pacing;
 use super::socket::Address;
 use crate::outcome::Failure;
@@ -7,7 +8,7 @@ use crate::record::{Latency, Tally};
 use crate::wire::{Credentials, Options};
 use crate::workload::{Verdict, Workload};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The run as all workers see it. Read only.
@@ -203,27 +204,20 @@ pub enum Report {
 /// the request loop shares nothing with anybody.
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
-    bell: OwnedFd,
+    bell: Bell,
 }
 
 impl Mailbox {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers; the result is checked.
-        let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if bell < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made and nobody else has it.
-        let bell = unsafe { OwnedFd::from_raw_fd(bell) };
         Ok(Self {
             commands: Mutex::new(Vec::new()),
-            bell,
+            bell: Bell::new()?,
         })
     }
 
     /// A descriptor that becomes readable when a command comes.
     pub fn bell(&self) -> io::Result<OwnedFd> {
-        self.bell.try_clone()
+        self.bell.heard()
     }
 
     pub fn put(&self, command: Command) {
@@ -231,16 +225,7 @@ impl Mailbox {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(command);
-        let one = 1u64;
-        // SAFETY: an eventfd takes eight bytes, the pointer is to a live local of that size.
-        // It only refuses when it is rung already.
-        unsafe {
-            libc::write(
-                self.bell.as_raw_fd(),
-                (&raw const one).cast(),
-                size_of::<u64>(),
-            );
-        }
+        self.bell.ring();
     }
 
     pub fn take(&self) -> Vec<Command> {

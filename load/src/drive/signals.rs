@@ -1,5 +1,6 @@
 //! SIGINT and SIGTERM as messages: a run that is asked to end still reports.
 
+use super::bell::Bell;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::thread::JoinHandle;
@@ -8,7 +9,7 @@ use std::thread::JoinHandle;
 /// threads, which inherit that they do not take the signals.
 pub struct Signals {
     before: libc::sigset_t,
-    quit: OwnedFd,
+    quit: Bell,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -28,9 +29,8 @@ impl Signals {
         }
         // SAFETY: the pointer is to a live local; the result is checked.
         let signals = owned(unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC) })?;
-        // SAFETY: no pointers; the result is checked.
-        let quit = owned(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) })?;
-        let heard_quit = quit.try_clone()?;
+        let quit = Bell::new()?;
+        let heard_quit = quit.heard()?;
         let thread = std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || pass_on(&signals, &heard_quit, tell))?;
@@ -44,15 +44,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        let one = 1u64;
-        // SAFETY: an eventfd takes eight bytes, the pointer is to a live local of that size.
-        unsafe {
-            libc::write(
-                self.quit.as_raw_fd(),
-                (&raw const one).cast(),
-                size_of::<u64>(),
-            )
-        };
+        self.quit.ring();
         if let Some(thread) = self.thread.take() {
             // It only waits and sends; it has nothing to panic about.
             let _ = thread.join();

@@ -2,13 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
+use crate::drive::bell::Bell;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, FromRawFd};
 use std::os::unix::net::UnixStream;
 
-fn eventfd() -> OwnedFd {
-    // SAFETY: no pointers; the descriptor is new.
-    unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) }
+fn bell() -> OwnedFd {
+    Bell::new().unwrap().heard().unwrap()
 }
 
 /// Waits until an event other than `Nothing` comes and hands it to `check`.
@@ -32,7 +31,7 @@ fn pair() -> (OwnedFd, UnixStream) {
 }
 
 fn bytes_pass_both_ways<E: Engine>() {
-    let mut engine = E::new(4, eventfd()).unwrap();
+    let mut engine = E::new(4, bell()).unwrap();
     let (ours, mut theirs) = pair();
     engine.attach(3, ours, false).unwrap();
     let mut heard = [0; 5];
@@ -50,7 +49,7 @@ fn bytes_pass_both_ways<E: Engine>() {
 }
 
 fn much_comes_whole<E: Engine>() {
-    let mut engine = E::new(1, eventfd()).unwrap();
+    let mut engine = E::new(1, bell()).unwrap();
     let (ours, mut theirs) = pair();
     engine.attach(0, ours, false).unwrap();
     let sent: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
@@ -77,7 +76,7 @@ fn much_comes_whole<E: Engine>() {
 }
 
 fn an_end_is_told_and_a_place_can_be_used_again<E: Engine>() {
-    let mut engine = E::new(1, eventfd()).unwrap();
+    let mut engine = E::new(1, bell()).unwrap();
     for _ in 0..3 {
         let (ours, mut theirs) = pair();
         engine.attach(0, ours, false).unwrap();
@@ -100,7 +99,7 @@ fn an_end_is_told_and_a_place_can_be_used_again<E: Engine>() {
 }
 
 fn a_refused_connection_is_told<E: Engine>() {
-    let mut engine = E::new(1, eventfd()).unwrap();
+    let mut engine = E::new(1, bell()).unwrap();
     // A port that was just free refuses.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -116,7 +115,7 @@ fn a_refused_connection_is_told<E: Engine>() {
 }
 
 fn a_connection_under_way_is_told<E: Engine>() {
-    let mut engine = E::new(1, eventfd()).unwrap();
+    let mut engine = E::new(1, bell()).unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (socket, connecting) =
         crate::drive::socket::connect_tcp(listener.local_addr().unwrap()).unwrap();
@@ -134,12 +133,11 @@ fn a_connection_under_way_is_told<E: Engine>() {
 }
 
 fn waiting_ends_in_time_and_can_be_woken<E: Engine>() {
-    let wake = eventfd();
-    let mut alarm: std::fs::File = wake.as_fd().try_clone_to_owned().unwrap().into();
-    let mut engine = E::new(1, wake).unwrap();
+    let bell = Bell::new().unwrap();
+    let mut engine = E::new(1, bell.heard().unwrap()).unwrap();
     assert_eq!(engine.wait(Some(1_000)).unwrap(), 0);
     for _ in 0..3 {
-        alarm.write_all(&1u64.to_ne_bytes()).unwrap();
+        bell.ring();
         let count = engine.wait(None).unwrap();
         assert!(count > 0);
         assert_eq!(
@@ -152,7 +150,7 @@ fn waiting_ends_in_time_and_can_be_woken<E: Engine>() {
 }
 
 fn more_sockets_than_buffers<E: Engine>() {
-    let mut engine = E::new(1, eventfd()).unwrap();
+    let mut engine = E::new(1, bell()).unwrap();
     let mut others = Vec::new();
     for token in 0..200 {
         let (ours, mut theirs) = pair();
@@ -186,7 +184,7 @@ macro_rules! promises {
                 #[test]
                 fn $promise() {
                     // A container may refuse io_uring, and then there is nothing to promise.
-                    if super::Uring::new(1, super::eventfd()).is_ok() {
+                    if super::Uring::new(1, super::bell()).is_ok() {
                         super::$promise::<super::Uring>();
                     }
                 }

@@ -1,12 +1,13 @@
 //! One thread of the server: its clients, their requests, the answers that wait for their time.
 
+use crate::drive::bell::Bell;
 use crate::drive::clock::now_ns;
 use crate::drive::engine::{Engine, Event};
 use crate::drive::timers::Timers;
 use crate::serve::{Answer, Heard, Pace, Session};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,21 +18,15 @@ const TAIL_BYTES_MAX: usize = 17 << 20;
 pub struct Inbox {
     clients: Mutex<Vec<(u32, OwnedFd)>>,
     closed: AtomicBool,
-    bell: OwnedFd,
+    bell: Bell,
 }
 
 impl Inbox {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers; the result is checked.
-        let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if bell < 0 {
-            return Err(io::Error::last_os_error());
-        }
         Ok(Self {
             clients: Mutex::new(Vec::new()),
             closed: AtomicBool::new(false),
-            // SAFETY: the descriptor was just made and nobody else has it.
-            bell: unsafe { OwnedFd::from_raw_fd(bell) },
+            bell: Bell::new()?,
         })
     }
 
@@ -40,26 +35,13 @@ impl Inbox {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push((number, client));
-        self.ring();
+        self.bell.ring();
     }
 
     /// No more clients come, and those that are there are sent away.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
-        self.ring();
-    }
-
-    fn ring(&self) {
-        let one = 1u64;
-        // SAFETY: an eventfd takes eight bytes, the pointer is to a live local of that size.
-        // It only refuses when it is rung already.
-        unsafe {
-            libc::write(
-                self.bell.as_raw_fd(),
-                (&raw const one).cast(),
-                size_of::<u64>(),
-            );
-        }
+        self.bell.ring();
     }
 
     fn take(&self) -> Vec<(u32, OwnedFd)> {
@@ -88,7 +70,7 @@ pub struct Worker<E, A: Answer> {
 
 impl<E: Engine + Send, A: Answer> Worker<E, A> {
     pub fn new(inbox: Arc<Inbox>, make_answers: fn() -> A, pace: Pace) -> io::Result<Self> {
-        let engine = E::new(0, inbox.bell.try_clone()?)?;
+        let engine = E::new(0, inbox.bell.heard()?)?;
         Ok(Self {
             engine: Some(engine),
             inbox,
