@@ -7,7 +7,6 @@ run puts back what was there before the first session and not what a killed one 
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.errors import ContendError
+from contend.lab.control import Control, differing_variables
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
 from contend.lab.stage import Ready
@@ -29,13 +29,10 @@ from contend.spec import CellSpec, DataSpec, Level, may_write
 from contend.warm import Table, Warmed, disturbs, warmer_of
 
 if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
     from contend.servers import Truncated
     from contend.servers.existing import ExistingServer
 
 ORIGINALS_NAME = "server-options-before.json"
-CONTROL_TIMEOUT_S = 600
 
 NO_MATTER = frozenset({"skip_grant_tables"})
 """Options that only make a private server reachable; elsewhere they have no meaning."""
@@ -84,7 +81,7 @@ class BorrowedStage:
         self._originals: dict[str, str] = self._read_originals()
         self._asked: dict[str, str] = {}
         self._truncated: dict[str, Truncated] = {}
-        self._connection: Connection[Any] | None = None
+        self._control = Control(server.connect)
         self._data: DataSpec | None = None
         self._dataset: dict[str, Any] = {}
         self._may_be_changed = False
@@ -114,19 +111,19 @@ class BorrowedStage:
         if warmer is not None and self._warmed is None:
             database = self._database(cell)
             tables = [Table(database, name, None) for name in cell.data.table_names]
-            self._warmed = warmer.warm(self._control(), tables) if tables else None
+            self._warmed = warmer.warm(self._control.connection(), tables) if tables else None
         return self._ready(cell, changed=changed)
 
     def death(self) -> ContendError | None:
         try:
             self._server.identity()
         except ContendError as error:
-            self._disconnect()
+            self._control.close()
             return error
         return None
 
     def close(self) -> None:
-        self._disconnect()
+        self._control.close()
         if not self._originals:
             self._originals_path.unlink(missing_ok=True)
             return
@@ -219,10 +216,7 @@ class BorrowedStage:
         warmer = warmer_of(cell.data.engine)
         counter = warmer.counter if warmer is not None and self._warmed_cache() else None
         if self._differing is None:
-            self._differing = {
-                name: {"value": value, "default": default}
-                for name, (value, default) in self._server.variables_that_differ().items()
-            }
+            self._differing = differing_variables(self._server)
         return Ready(
             address=Address(
                 socket=str(dsn.socket) if dsn.socket is not None else None,
@@ -234,7 +228,7 @@ class BorrowedStage:
             ),
             env={PASSWORD_VARIABLE: secret} if secret else {},
             watch_pid=self._pid,
-            sight=Sight(self._control(), self._identity.kind, self._pid),
+            sight=Sight(self._control.connection(), self._identity.kind, self._pid),
             expected=Expected(counter),
             probes={
                 "server": {
@@ -260,20 +254,6 @@ class BorrowedStage:
 
     def _database(self, cell: CellSpec) -> str:
         return self._server.dsn.database or cell.data.database
-
-    def _control(self) -> Connection[Any]:
-        if self._connection is None:
-            self._connection = self._server.connect(
-                read_timeout=CONTROL_TIMEOUT_S, write_timeout=CONTROL_TIMEOUT_S
-            )
-        return self._connection
-
-    def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            # The other side may be gone already.
-            with contextlib.suppress(OSError, pymysql.err.MySQLError):
-                connection.close()
 
 
 def _is_same(value: Level, there: str) -> bool:

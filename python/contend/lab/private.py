@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pymysql
-
 from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
+from contend.lab.control import Control, differing_variables
 from contend.lab.stage import Ready, Server
 from contend.load import Address
 from contend.probes import Expected, Sight
@@ -21,14 +19,9 @@ from contend.spec import SCRIPT_SCHEMA, CellSpec, DataSpec, Level, may_write
 from contend.warm import Table, Warmed, disturbs, warmer_of
 
 if TYPE_CHECKING:
-    from pymysql.connections import Connection
-
     from contend.servers import Truncated
 
 USER = "root"
-
-CONTROL_TIMEOUT_S = 600
-"""A control statement that takes longer hangs; warming a large table takes minutes at most."""
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
 """Put the dataset for (data, server options) into an empty data folder; none, and a data folder
@@ -55,7 +48,7 @@ class PrivateStage:
         self._identity = dict(identity)
         self._provide = provide
         self._prepare = prepare
-        self._connection: Connection[Any] | None = None
+        self._control = Control(server.connect)
         self._dataset: Dataset | None = None
         self._data: DataSpec | None = None
         self._may_be_changed = False
@@ -83,7 +76,7 @@ class PrivateStage:
         try:
             self._server.check()
         except ServerDied as error:
-            self._disconnect()
+            self._control.close()
             return error
         except ServerFailed:
             return None  # It does not run because we ended it, or have not started it yet.
@@ -91,7 +84,7 @@ class PrivateStage:
 
     def close(self) -> None:
         # Its data is a copy that nobody needs any more, so there is nothing to shut down in order.
-        self._disconnect()
+        self._control.close()
         self._server.kill()
 
     # --- server and data ---
@@ -108,7 +101,7 @@ class PrivateStage:
         as_arguments(
             cell.server.options
         )  # What can never be said is said before minutes of loading.
-        self._disconnect()
+        self._control.close()
         self._data = None
         self._server.kill()
         self._server.claim()
@@ -119,7 +112,7 @@ class PrivateStage:
         self._data = cell.data
 
     def _start(self, cell: CellSpec) -> None:
-        self._disconnect()
+        self._control.close()
         self._options = {}
         self._differing = {}
         self._warmed = None
@@ -155,7 +148,7 @@ class PrivateStage:
             if self._files_cached is not False:
                 left_out = [table for table in tables if not warmer.warm_files(table)]
                 self._files_cached = not left_out
-            self._warmed = warmer.warm(self._control(), tables)
+            self._warmed = warmer.warm(self._control.connection(), tables)
         return self._warmed
 
     def _ready(self, cell: CellSpec, warmed: Warmed | None) -> Ready:
@@ -164,7 +157,7 @@ class PrivateStage:
         return Ready(
             address=self._address(cell),
             watch_pid=self._server.pid,
-            sight=Sight(self._control(), cell.server.kind, self._server.pid),
+            sight=Sight(self._control.connection(), cell.server.kind, self._server.pid),
             expected=Expected(counter, files_cached=bool(self._files_cached)),
             probes={
                 "server": {**self._identity, "change": cell.server.change},
@@ -197,22 +190,5 @@ class PrivateStage:
         # They change only with the options, and asking for all of them takes its time.
         state = frozenset(self._options.items())
         if state not in self._differing:
-            self._differing[state] = {
-                name: {"value": value, "default": default}
-                for name, (value, default) in self._server.variables_that_differ().items()
-            }
+            self._differing[state] = differing_variables(self._server)
         return self._differing[state]
-
-    def _control(self) -> Connection[Any]:
-        if self._connection is None:
-            self._connection = self._server.connect(
-                read_timeout=CONTROL_TIMEOUT_S, write_timeout=CONTROL_TIMEOUT_S
-            )
-        return self._connection
-
-    def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            # The other side may be gone already.
-            with contextlib.suppress(OSError, pymysql.err.MySQLError):
-                connection.close()
