@@ -18,7 +18,7 @@ from contend.datasets.errors import (
     SnapshotDamaged,
     UnknownDataset,
 )
-from contend.datasets.existing import drop_on, ensure_on, mark_changed
+from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
 from contend.datasets.key import dataset_key, key_inputs, layout_options
 from contend.datasets.workspace import workspace
 
@@ -37,6 +37,7 @@ __all__ = [
     "drop_on",
     "engine_options",
     "ensure_on",
+    "entrance",
     "key_inputs",
     "layout_options",
     "list_datasets",

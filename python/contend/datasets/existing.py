@@ -19,7 +19,7 @@ from contend.datasets.sql import drop_table, set_comment
 from contend.datasets.telling import FillTelling, Tell
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
-from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE
+from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.existing import TABLE_MARK, ExistingServer, table_comment, table_key
 from contend.units import format_size
 
@@ -136,6 +136,20 @@ def _our_tables(connection: Connection[Any], database: str) -> list[str]:
         return sorted(str(row[0]) for row in cursor.fetchall())
 
 
+def entrance(dsn: Dsn, database: str) -> tuple[Address, dict[str, str]]:
+    """How contend-load enters the server: where, and the environment with the password."""
+    secret = dsn.password.reveal()
+    address = Address(
+        socket=str(dsn.socket) if dsn.socket is not None else None,
+        host=dsn.host,
+        port=dsn.port or DEFAULT_PORT,
+        user=dsn.user or "root",
+        password_env=PASSWORD_VARIABLE if secret else None,
+        database=database,
+    )
+    return address, {PASSWORD_VARIABLE: secret} if secret else {}
+
+
 def _fill(
     server: ExistingServer,
     data: DataSpec,
@@ -146,21 +160,13 @@ def _fill(
     tell: Tell,
 ) -> None:
     dsn, what = server.dsn, f"loading {describe(data)}"
-    secret = dsn.password.reveal()
-    address = Address(
-        socket=str(dsn.socket) if dsn.socket is not None else None,
-        host=dsn.host,
-        port=dsn.port or DEFAULT_PORT,
-        user=dsn.user or "root",
-        password_env=PASSWORD_VARIABLE if secret else None,
-        database=database,
-    )
+    address, env = entrance(dsn, database)
     try:
         FillProcess(program).run(
             data,
             address,
             comment=comment,
-            env={PASSWORD_VARIABLE: secret} if secret else {},
+            env=env,
             on_progress=FillTelling(tell, data),
         )
     except BaseException as error:

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
+from contend.datasets import entrance
 from contend.errors import ContendError
 from contend.lab.control import Control, differing_variables
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
 from contend.lab.stage import Ready
-from contend.load import Address
 from contend.probes import Expected, Sight
-from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE
 from contend.servers.errors import OptionRejected
 from contend.servers.options import as_number, as_text, normal_name
 from contend.spec import CellSpec, DataSpec, Level, may_write
@@ -212,21 +211,14 @@ class BorrowedStage:
 
     def _ready(self, cell: CellSpec, *, changed: bool) -> Ready:
         dsn = self._server.dsn
-        secret = dsn.password.reveal()
+        address, env = entrance(dsn, self._database(cell))
         warmer = warmer_of(cell.data.engine)
         counter = warmer.counter if warmer is not None and self._warmed_cache() else None
         if self._differing is None:
             self._differing = differing_variables(self._server)
         return Ready(
-            address=Address(
-                socket=str(dsn.socket) if dsn.socket is not None else None,
-                host=dsn.host,
-                port=dsn.port or DEFAULT_PORT,
-                user=dsn.user or "root",
-                password_env=PASSWORD_VARIABLE if secret else None,
-                database=self._database(cell),
-            ),
-            env={PASSWORD_VARIABLE: secret} if secret else {},
+            address=address,
+            env=env,
             watch_pid=self._pid,
             sight=Sight(self._control.connection(), self._identity.kind, self._pid),
             expected=Expected(counter),
