@@ -23,7 +23,7 @@ from contend.calibration import (
     shape_of,
 )
 from contend.calibration.file import folder_of
-from contend.calibration.model import FIGURES, finite
+from contend.calibration.model import FIGURES
 from contend.calibration.shape import RANGE_ROWS, Transport
 from contend.cli.progress import display_on
 from contend.design import planned_runs
@@ -34,6 +34,7 @@ from contend.report.numbers import estimate_text
 from contend.servers import default_cache
 from contend.spec import cell_spec, load_experiment
 from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
+from contend.stats import finite
 from contend.units import format_duration, parse_duration_s
 
 CONNECTIONS = (1, 2, 4, 8, 16, 32, 64, 128, 512)
