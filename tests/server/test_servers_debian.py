@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from child_python import import_path
 from mirror import SUITE, Mirror
 
 from contend.servers import PrivateServer, ServerBinary, cache, debian
@@ -173,7 +174,7 @@ def die(step, percent):
 debian.get("mariadb", cache=Path({str(tmp_path / "cache")!r}),
            root=Path({str(whole_mirror.root)!r}), on_progress=die)
 """
-    done = subprocess.run([sys.executable, "-c", script], env=os.environ | _python_path())
+    done = subprocess.run([sys.executable, "-c", script], env=os.environ | import_path())
     assert done.returncode == -signal.SIGKILL
     assert cache.list_got(tmp_path / "cache") == []
     binary = get(whole_mirror, tmp_path)
@@ -189,10 +190,6 @@ def test_the_library_and_loader_are_those_of_the_tree(
     root = str(any_binary.basedir.parent)
     assert files
     assert not {file for file in files if not file.startswith(root)}
-
-
-def _python_path() -> dict[str, str]:
-    return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def machine_with_keys(root: Path, *, whole_keyring: bool) -> Path:

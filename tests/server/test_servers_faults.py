@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from child_python import import_path
 
 import contend
 from contend.servers import PrivateServer, ServerBinary
@@ -33,10 +34,6 @@ server.start()
 print(json.dumps({"pid": server.pid, "socket": str(server.socket)}), flush=True)
 time.sleep(600)
 """
-
-
-def python_path() -> dict[str, str]:
-    return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def alive(pid: int) -> bool:
@@ -64,7 +61,7 @@ def test_the_server_dies_with_the_lab(
     lab = subprocess.Popen(
         [sys.executable, "-c", LAB, "mariadb", mariadb_binary.name, str(tmp_path / "s")],
         stdout=subprocess.PIPE,
-        env=os.environ | python_path(),
+        env=os.environ | import_path(),
     )
     assert lab.stdout is not None
     with lab:
@@ -91,7 +88,7 @@ def test_mysql_dies_with_the_lab(mysql_binary: ServerBinary, tmp_path: Path) -> 
     lab = subprocess.Popen(
         [sys.executable, "-c", LAB, "mysql", mysql_binary.name, str(tmp_path / "s")],
         stdout=subprocess.PIPE,
-        env=os.environ | python_path(),
+        env=os.environ | import_path(),
     )
     assert lab.stdout is not None
     with lab:
@@ -284,7 +281,7 @@ def test_works_for_a_plain_user(tmp_path_factory: pytest.TempPathFactory) -> Non
             group=PLAIN_USER,
             extra_groups=[],
             cwd=home,
-            env={"PATH": os.environ["PATH"], "HOME": str(home), **python_path()},
+            env={"PATH": os.environ["PATH"], "HOME": str(home), **import_path()},
             capture_output=True,
             text=True,
             check=False,

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from child_python import import_path
 
 from contend import __version__
 from contend.cli import main as cli
@@ -125,7 +126,7 @@ def test_a_reader_that_goes_away_gets_no_traceback() -> None:
         [sys.executable, "-c", script],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ | import_path(),
     )
     assert child.stdout is not None and child.stderr is not None
     child.stdout.read(10)

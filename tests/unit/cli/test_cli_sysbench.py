@@ -9,17 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from child_python import import_path
 
 from contend.cli.main import main
 
 
 def contend(program: Path, *words: str | bytes) -> subprocess.CompletedProcess[bytes]:
     code = "import sys; from contend.cli.main import main; sys.exit(main())"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "CONTEND_LOAD": str(program),
-    }
+    environment = os.environ | import_path() | {"CONTEND_LOAD": str(program)}
     return subprocess.run(
         [sys.executable, "-c", code, *words], env=environment, capture_output=True, check=False
     )

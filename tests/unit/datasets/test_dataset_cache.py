@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from child_python import import_path
 
 from contend.datasets import cache as kept
 from contend.datasets.errors import DatasetInUse, SnapshotDamaged, UnknownDataset
@@ -18,9 +19,6 @@ from contend.datasets.key import dataset_key, key_inputs
 from contend.datasets.manifest import Manifest
 from contend.datasets.workspace import workspace
 from contend.spec.model import DataSpec
-
-IMPORTS = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-"""So that a child process finds what this one imports."""
 
 DATA = DataSpec(engine="MyISAM", rows=1_000_000)
 
@@ -159,7 +157,10 @@ def test_a_second_lab_waits_for_the_first(tmp_path: Path) -> None:
         "    print('held', flush=True); sys.stdin.read()\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=IMPORTS
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | import_path(),
     ) as holder:
         assert holder.stdout is not None and holder.stdin is not None
         assert holder.stdout.readline() == b"held\n"
@@ -188,7 +189,10 @@ class TestWorkspace:
             "    print(folder, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
         )
         killed = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, check=False, env=IMPORTS
+            [sys.executable, "-c", script],
+            capture_output=True,
+            check=False,
+            env=os.environ | import_path(),
         )
         left = Path(killed.stdout.decode().strip())
         assert left.is_dir()

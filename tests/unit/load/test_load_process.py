@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from child_python import import_path
 
 from contend.errors import RequestError
 from contend.load import LoadFailed, LoadProcess, find_program
@@ -161,7 +162,7 @@ def test_the_program_dies_with_a_lab_that_is_killed(load_program: Path) -> None:
             "time.sleep(600)\n",
         ],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=os.environ | import_path(),
     )
     assert lab.stdout is not None
     pid = int(lab.stdout.readline())

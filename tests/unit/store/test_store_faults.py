@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from child_python import import_path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -40,7 +41,7 @@ for run in range(100_000):
                             done={"text": "x" * 20_000}))
     print(run, flush=True)
 """
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = os.environ | import_path()
     lab = subprocess.Popen(
         [sys.executable, "-c", program, str(folder.path)],
         env=environment,

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from child_python import import_path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -145,7 +146,7 @@ def test_the_lock_goes_with_a_killed_lab(folder: RunFolder) -> None:
         "folder = RunFolder.open(Path(sys.argv[1]), write=True);"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = os.environ | import_path()
     subprocess.run([sys.executable, "-c", program, str(folder.path)], env=environment, check=False)
     with RunFolder.open(folder.path) as reader:
         assert reader.writer_pid() is None
