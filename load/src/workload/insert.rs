@@ -35,12 +35,8 @@ impl Kind for Insert {
             None => "(k, c, pad) VALUES (?, ?, ?)",
             Some(_) => "(id, k, c, pad) VALUES (?, ?, ?, ?)",
         };
-        let sql = |table: &String| format!("INSERT INTO {table} {columns}");
-        self.tables
-            .names()
-            .iter()
-            .map(|table| Query::new(0, &sql(table)))
-            .collect()
+        let sql = |table: &str| format!("INSERT INTO {table} {columns}");
+        Query::of_each(&self.tables, sql)
     }
 
     fn tables(&self) -> &[String] {
@@ -90,12 +86,8 @@ impl Kind for BulkInsert {
 
     fn queries(&self) -> Vec<Query> {
         let rows = vec!["(?, ?, ?)"; self.batch as usize].join(", ");
-        let sql = |table: &String| format!("INSERT INTO {table} (k, c, pad) VALUES {rows}");
-        self.tables
-            .names()
-            .iter()
-            .map(|table| Query::new(0, &sql(table)))
-            .collect()
+        let sql = |table: &str| format!("INSERT INTO {table} (k, c, pad) VALUES {rows}");
+        Query::of_each(&self.tables, sql)
     }
 
     fn tables(&self) -> &[String] {

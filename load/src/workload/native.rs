@@ -2,6 +2,7 @@
 
 use super::replay::{Meaning, Question, Replay, questions_of};
 use super::statement::{Parameters, Statement};
+use super::tables::Tables;
 use super::{Answer, Call, Class, Link, Reply, Request, Seat, Session, Step, Verdict, Workload};
 use crate::outcome::Failure;
 use crate::plan::Protocol;
@@ -113,6 +114,12 @@ impl Query {
             pieces: sql.split('?').map(str::to_owned).collect(),
             is_text: false,
         }
+    }
+
+    /// The same query of the only class, for each table.
+    pub fn of_each(tables: &Tables, sql: impl Fn(&str) -> String) -> Vec<Self> {
+        let names = tables.names().iter();
+        names.map(|table| Self::new(0, &sql(table))).collect()
     }
 }
 

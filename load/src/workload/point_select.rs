@@ -25,12 +25,8 @@ impl Kind for PointSelect {
     }
 
     fn queries(&self) -> Vec<Query> {
-        let sql = |table: &String| format!("SELECT c FROM {table} WHERE id = ?");
-        self.tables
-            .names()
-            .iter()
-            .map(|table| Query::new(0, &sql(table)))
-            .collect()
+        let sql = |table: &str| format!("SELECT c FROM {table} WHERE id = ?");
+        Query::of_each(&self.tables, sql)
     }
 
     fn tables(&self) -> &[String] {

@@ -31,13 +31,8 @@ impl Kind for RandomPoints {
 
     fn queries(&self) -> Vec<Query> {
         let marks = vec!["?"; self.points as usize].join(", ");
-        let sql =
-            |table: &String| format!("SELECT id, k, c, pad FROM {table} WHERE k IN ({marks})");
-        self.tables
-            .names()
-            .iter()
-            .map(|table| Query::new(0, &sql(table)))
-            .collect()
+        let sql = |table: &str| format!("SELECT id, k, c, pad FROM {table} WHERE k IN ({marks})");
+        Query::of_each(&self.tables, sql)
     }
 
     fn tables(&self) -> &[String] {

@@ -33,12 +33,8 @@ impl Kind for RandomRanges {
 
     fn queries(&self) -> Vec<Query> {
         let ranges = vec!["k BETWEEN ? AND ?"; self.ranges as usize].join(" OR ");
-        let sql = |table: &String| format!("SELECT COUNT(k) FROM {table} WHERE {ranges}");
-        self.tables
-            .names()
-            .iter()
-            .map(|table| Query::new(0, &sql(table)))
-            .collect()
+        let sql = |table: &str| format!("SELECT COUNT(k) FROM {table} WHERE {ranges}");
+        Query::of_each(&self.tables, sql)
     }
 
     fn tables(&self) -> &[String] {

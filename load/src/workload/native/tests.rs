@@ -4,7 +4,6 @@ use super::*;
 use crate::random::{Sampler, Shape};
 use crate::wire::{Prepared, ServerError};
 use crate::workload::point_select::PointSelect;
-use crate::workload::tables::Tables;
 
 /// The texts that the first `cycles` events of a kind ask, step by step.
 pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
