@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from peers import PeakMemory
 from rounds import markdown_table, publish
 
 from contend.load import find_program
@@ -44,16 +44,6 @@ def null_server(folder: Path) -> Iterator[Path]:
             server.terminate()
 
 
-def resident_mb(pid: int, previous: float) -> float:
-    """The most that a process ever had resident; what was seen before, where it is gone."""
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return previous
-    match = re.search(r"VmHWM:\s+(\d+)", status)
-    return int(match.group(1)) / 1024 if match else previous
-
-
 def drive(socket: Path, connections: int, seconds: float) -> dict[str, Any]:
     """One run: its last line, with its start-up in seconds and its memory in MB."""
     plan = {
@@ -64,22 +54,23 @@ def drive(socket: Path, connections: int, seconds: float) -> dict[str, Any]:
         "load": {"connections": connections, "warmup_s": 1, "measure_s": seconds},
     }
     begun = time.monotonic()
-    resident, started, last = 0.0, 0.0, {"type": "nothing"}
+    started, last = 0.0, {"type": "nothing"}
     with subprocess.Popen(
         [find_program(), "run", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as load:
         assert load.stdin is not None and load.stdout is not None
         load.stdin.write(json.dumps(plan))
         load.stdin.close()
+        peak = PeakMemory(load.pid)
         for line in load.stdout:
             last = json.loads(line)
             if last["type"] == "hello":
                 # The first line is written when every connection stands and has prepared.
                 started = time.monotonic() - begun
-            resident = resident_mb(load.pid, resident)
+        peak.stop()
     if last["type"] != "done":
         raise SystemExit(f"the run failed: {last}")
-    return last | {"start_s": started, "resident_mb": resident}
+    return last | {"start_s": started, "resident_mb": peak.kb / 1024}
 
 
 def row(done: dict[str, Any]) -> list[str]:

@@ -58,17 +58,21 @@ def gone(pid: int) -> bool:
 def test_the_server_dies_with_the_lab(
     mariadb_binary: ServerBinary, tmp_path: Path, end: signal.Signals
 ) -> None:
+    assert_dies_with_its_lab(mariadb_binary, tmp_path / "s", end)
+
+
+def assert_dies_with_its_lab(binary: ServerBinary, folder: Path, end: signal.Signals) -> None:
     lab = subprocess.Popen(
-        [sys.executable, "-c", LAB, "mariadb", mariadb_binary.name, str(tmp_path / "s")],
+        [sys.executable, "-c", LAB, binary.kind, binary.name, str(folder)],
         stdout=subprocess.PIPE,
         env=os.environ | import_path(),
     )
     assert lab.stdout is not None
     with lab:
-        said = json.loads(lab.stdout.readline())
-        assert alive(said["pid"])
+        pid = json.loads(lab.stdout.readline())["pid"]
+        assert alive(pid)
         lab.send_signal(end)
-    assert gone(said["pid"])
+    assert gone(pid)
 
 
 def test_what_a_killed_server_left_is_removed_by_the_next(
@@ -85,16 +89,7 @@ def test_what_a_killed_server_left_is_removed_by_the_next(
 
 
 def test_mysql_dies_with_the_lab(mysql_binary: ServerBinary, tmp_path: Path) -> None:
-    lab = subprocess.Popen(
-        [sys.executable, "-c", LAB, "mysql", mysql_binary.name, str(tmp_path / "s")],
-        stdout=subprocess.PIPE,
-        env=os.environ | import_path(),
-    )
-    assert lab.stdout is not None
-    with lab:
-        pid = json.loads(lab.stdout.readline())["pid"]
-        lab.kill()
-    assert gone(pid)
+    assert_dies_with_its_lab(mysql_binary, tmp_path / "s", signal.SIGKILL)
 
 
 def test_the_server_outlives_the_thread_that_started_it(
