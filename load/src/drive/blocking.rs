@@ -76,20 +76,9 @@ impl Connection {
         let unreachable = |error: &io::Error| failure::of_connect(address, error);
         let begun = Instant::now();
         let timeout = target.connect_timeout;
-        let (socket, under_way) = loop {
-            match address.connect() {
-                // The queue of a Unix socket is full, and no event tells when it is not.
-                Err(error) if is_momentary(&error) && begun.elapsed() < timeout => {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                connected => break connected.map_err(|error| unreachable(&error))?,
-            }
-        };
-        let mut socket = File::from(socket);
+        let socket = address.connect_by(begun + timeout);
+        let mut socket = File::from(socket.map_err(|error| unreachable(&error))?);
         let too_late = || unreachable(&ErrorKind::TimedOut.into());
-        if under_way && !any_ready(&[(socket.as_raw_fd(), libc::POLLOUT)], timeout) {
-            return Err(too_late());
-        }
         let options = Options {
             // Control statements are short, and rows come from this host or a fast network.
             compression: Compression::None,

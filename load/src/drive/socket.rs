@@ -1,10 +1,12 @@
 //! Opens non-blocking sockets to the server.
 
+use super::wait::any_ready;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Where the server listens, with names already looked up: a worker never waits for a resolver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,24 @@ impl Address {
                 Err(io::Error::new(io::ErrorKind::NotFound, words))
             }
         }
+    }
+
+    /// A socket that is connected at `limit` at the latest.
+    pub fn connect_by(&self, limit: Instant) -> io::Result<OwnedFd> {
+        let left = || limit.saturating_duration_since(Instant::now());
+        let (socket, under_way) = loop {
+            match self.connect() {
+                // The queue of a Unix socket is full, and nothing tells when it is not.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !left().is_zero() => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                connected => break connected?,
+            }
+        };
+        if under_way && !any_ready(&[(socket.as_raw_fd(), libc::POLLOUT)], left()) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(socket)
     }
 }
 

@@ -64,15 +64,9 @@ impl BlockingGround {
         let address = addresses.get(endpoint).or_else(|| addresses.first());
         let address = address.ok_or_else(|| cannot("no server is named"))?;
         let limit = Instant::now() + self.servers.connect_timeout;
-        let (socket, under_way) = loop {
-            match address.connect() {
-                // The queue of a Unix socket is full, and nothing tells when it is not.
-                Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < limit => {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                connected => break connected.map_err(|error| not_connected(address, &error))?,
-            }
-        };
+        let socket = address
+            .connect_by(limit)
+            .map_err(|error| not_connected(address, &error))?;
         let place = self.free_place();
         let login = Login::new(
             self.servers.credentials.clone(),
@@ -81,11 +75,7 @@ impl BlockingGround {
         let Some(connection) = self.connections.get_mut(place) else {
             return Err(cannot("too many connections of one thread"));
         };
-        let socket = File::from(socket);
-        if under_way && !any_ready(&[(socket.as_raw_fd(), libc::POLLOUT)], left(limit)) {
-            return Err(cannot("timed out"));
-        }
-        connection.socket = Some(socket);
+        connection.socket = Some(File::from(socket));
         connection.link.log_in(login);
         loop {
             match self.hear(place, Some(limit)) {
