@@ -50,20 +50,20 @@ impl Ledger {
 
     /// Ends an interval.
     fn cut(&mut self, now: Instant) {
-        let readings = read(&self.run);
+        let (readings, times) = self.run.figures.cut();
         let mut sum = Reading::default();
         for (now, then) in readings.iter().zip(&self.readings) {
             sum.merge(&now.since(then));
         }
         let mut tally = self.empty.clone();
         tally.events = sum.of(Counter::Events);
+        tally.response = times;
         tally.reconnects = sum.of(Counter::Reconnects);
         let kinds = [Counter::Read, Counter::Write, Counter::Other];
         for (class, counter) in tally.classes.iter_mut().zip(kinds) {
             class.queries = sum.of(counter);
             tally.queries += class.queries;
         }
-        tally.response = self.run.figures.take_latency();
         let mut errors = self
             .run
             .errors

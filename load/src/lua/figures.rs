@@ -6,7 +6,7 @@
 
 use crate::record::Latency;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Kinds of counter; the numbers are those that scripts see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl ThreadFigures {
 
     /// An event has ended after `time_ns`.
     #[inline]
-    pub fn finish(&self, time_ns: u64) {
+    fn finish(&self, time_ns: u64) {
         self.count(Counter::Events);
         self.time_ns
             .store(self.time_ns.load(Relaxed).wrapping_add(time_ns), Relaxed);
@@ -188,25 +188,35 @@ impl Figures {
         self.threads.get(thread as usize).unwrap_or(&self.aside)
     }
 
-    /// Adds the time of one event. Threads of different lanes seldom wait for one another.
+    /// An event of a thread has ended after `time_ns`. Threads of different lanes seldom wait for
+    /// one another.
     #[inline]
-    pub fn record(&self, lane: usize, time_ns: u64) {
-        if let Some(recorder) = self.recorders.get(lane % self.recorders.len().max(1)) {
-            let mut latency = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn finish(&self, thread: u32, lane: usize, time_ns: u64) {
+        let recorder = self.recorders.get(lane % self.recorders.len().max(1));
+        let mut latency = recorder.map(|recorder| locked(recorder));
+        if let Some(latency) = &mut latency {
             latency.record_ns(time_ns);
         }
+        self.of(thread).finish(time_ns);
     }
 
-    /// Takes the times that were recorded since the last call.
-    pub fn take_latency(&self) -> Latency {
-        let mut sum = Latency::new();
-        for recorder in &self.recorders {
-            let mut latency = recorder.lock().unwrap_or_else(PoisonError::into_inner);
-            let taken = std::mem::take(&mut *latency);
-            drop(latency);
-            sum.merge(&taken);
+    /// What each thread has counted, and the times that were recorded since the last call.
+    ///
+    /// No event ends while this reads, so what is told of events is told of the same ones by
+    /// counters and times.
+    pub fn cut(&self) -> (Vec<Reading>, Latency) {
+        // Made before, so that the threads are held up by nothing but the reading.
+        let mut taken: Vec<_> = self.recorders.iter().map(|_| Latency::new()).collect();
+        let mut readings = Vec::with_capacity(self.threads.len());
+        let mut held: Vec<_> = self.recorders.iter().map(|each| locked(each)).collect();
+        readings.extend(self.threads.iter().map(|thread| thread.read()));
+        for (latency, taken) in held.iter_mut().zip(&mut taken) {
+            std::mem::swap(&mut **latency, taken);
         }
-        sum
+        drop(held);
+        let mut sum = Latency::new();
+        taken.iter().for_each(|taken| sum.merge(taken));
+        (readings, sum)
     }
 
     pub fn running(&self) -> usize {
@@ -233,6 +243,10 @@ impl Figures {
             .filter(|thread| thread.is_in_event())
             .count()
     }
+}
+
+fn locked(recorder: &Mutex<Latency>) -> MutexGuard<'_, Latency> {
+    recorder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -272,12 +286,37 @@ mod tests {
     }
 
     #[test]
-    fn taking_the_times_leaves_none() {
+    fn a_cut_leaves_no_times() {
         let figures = Figures::new(40);
-        for lane in 0..40 {
-            figures.record(lane, 1000);
+        for thread in 0..40 {
+            figures.finish(thread, thread as usize, 1000);
         }
-        assert_eq!(figures.take_latency().count(), 40);
-        assert_eq!(figures.take_latency().count(), 0);
+        let (readings, times) = figures.cut();
+        assert_eq!((readings.len(), times.count()), (40, 40));
+        assert_eq!(figures.cut(), (readings, Latency::new()));
+    }
+
+    #[test]
+    fn a_cut_has_as_many_times_as_events_however_busy_the_threads_are() {
+        let figures = Figures::new(4);
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (figures, stop) = (&figures, &stop);
+                scope.spawn(move || {
+                    while !stop.load(Relaxed) {
+                        figures.finish(thread, thread as usize, 1000);
+                    }
+                });
+            }
+            let mut times = 0;
+            for _ in 0..200 {
+                let (readings, since) = figures.cut();
+                times += since.count();
+                let events = readings.iter().map(|thread| thread.of(Counter::Events));
+                assert_eq!(events.sum::<u64>(), times);
+            }
+            stop.store(true, Relaxed);
+        });
     }
 }

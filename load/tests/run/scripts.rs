@@ -208,9 +208,10 @@ fn a_script_that_may_block_gets_threads_of_its_own() {
         done["events"].as_u64().unwrap(),
         done["queries"].as_u64().unwrap(),
     );
-    // Threads stop between two events; one may have been cut at each edge of the window.
+    // Of each of the 4 threads one event may have been cut at each edge of the window: its queries
+    // count where they fall, the event itself only where it is whole.
     assert!(
-        events > 0 && queries.abs_diff(2 * events) <= 8,
+        events > 0 && (2 * events..=2 * events + 16).contains(&queries),
         "{events} {queries}"
     );
     assert_eq!(done["latency_us"]["count"], events);

@@ -137,13 +137,12 @@ impl Books {
 
     /// Begins to count now: the warm-up is over. What it counted is in no report.
     pub fn begin(&mut self, now: Instant) {
-        self.run.figures.take_latency();
+        let (readings, _) = self.run.figures.cut();
         self.run
             .figures
             .threads
             .iter()
             .for_each(|thread| thread.forget_extremes());
-        let readings = self.readings();
         self.opened = Some(now);
         for page in [&mut self.interval, &mut self.checkpoint, &mut self.whole] {
             *page = Page {
@@ -156,8 +155,7 @@ impl Books {
 
     /// The interval that ends now.
     pub fn interval(&mut self, now: Instant) -> Figures {
-        self.take_times();
-        let (readings, begun) = (self.readings(), self.begun());
+        let (readings, begun) = (self.cut(), self.begun());
         let (threads, latency, interval_s) = self.interval.turn(readings, begun, now);
         let mut figures = self.with_present(
             Figures::new(threads, latency, interval_s, self.total_s(now)),
@@ -169,8 +167,7 @@ impl Books {
 
     /// What was counted since the last checkpoint; the next begins now.
     pub fn checkpoint(&mut self, now: Instant) -> Figures {
-        self.take_times();
-        let (readings, begun) = (self.readings(), self.begun());
+        let (readings, begun) = (self.cut(), self.begun());
         let (threads, latency, interval_s) = self.checkpoint.turn(readings, begun, now);
         self.run
             .figures
@@ -185,8 +182,7 @@ impl Books {
 
     /// The whole run, checkpoints or not. Extremes are those since the last checkpoint.
     pub fn whole(&mut self, now: Instant) -> Figures {
-        self.take_times();
-        let (readings, begun) = (self.readings(), self.begun());
+        let (readings, begun) = (self.cut(), self.begun());
         let (threads, latency, interval_s) = self.whole.turn(readings, begun, now);
         self.with_present(
             Figures::new(threads, latency, interval_s, self.total_s(now)),
@@ -203,20 +199,13 @@ impl Books {
         now.saturating_duration_since(self.begun()).as_secs_f64()
     }
 
-    fn take_times(&mut self) {
-        let taken = self.run.figures.take_latency();
+    /// What the threads have counted by now; the times since the last cut go on every page.
+    fn cut(&mut self) -> Vec<Reading> {
+        let (readings, times) = self.run.figures.cut();
         for page in [&mut self.interval, &mut self.checkpoint, &mut self.whole] {
-            page.latency.merge(&taken);
+            page.latency.merge(&times);
         }
-    }
-
-    fn readings(&self) -> Vec<Reading> {
-        self.run
-            .figures
-            .threads
-            .iter()
-            .map(|thread| thread.read())
-            .collect()
+        readings
     }
 
     fn with_present(&self, mut figures: Figures, now: Instant) -> Figures {

@@ -64,8 +64,7 @@ unsafe extern "C-unwind" fn event_stop(lua: *mut lua_State) -> Pushed {
     if let Some(begun) = cx.event.begun.take() {
         let time_ns = begun.elapsed().as_nanos() as u64;
         if cx.run.window.counts(begun) {
-            cx.figures().finish(time_ns);
-            cx.run.figures.record(cx.lane, time_ns);
+            cx.run.figures.finish(cx.thread, cx.lane, time_ns);
         } else {
             cx.figures().leave();
         }
