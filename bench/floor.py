@@ -13,9 +13,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Floor:
-    """One of the loops of load/benches/floor: epoll, uring, uring-single, runtime."""
+    """One of the loops of load/benches/floor: epoll, uring, uring-single, runtime.
+
+    Made before anything is measured, for it builds the program.
+    """
 
     def __init__(self, kind: str) -> None:
+        program()
         self.kind = kind
         self.name = f"floor ({kind})"
 
