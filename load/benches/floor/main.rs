@@ -1,13 +1,13 @@
 //! The floor: what asking costs when nothing is measured and nothing can go wrong.
 //!
-//! Bare loops, one thread, that send the same bytes as `contend-load run` does (prepared
+//! Bare loops, as many threads as contend-load has workers, that send the same bytes as `contend-load run` does (prepared
 //! statements, parameter types sent once) and only look for the end of the answer. What
 //! contend-load costs above the best of them is the price of recording, checking and timing.
 //!
 //! ```text
 //! floor --loop epoll|uring|uring-single|runtime --socket PATH | --host HOST --port PORT
 //!       --user NAME --database NAME --table NAME --rows N --points N (0: point_select)
-//!       --connections N --seconds S
+//!       --connections N --seconds S [--threads N]
 //! ```
 //! Prints one JSON line: the loop, queries, seconds, and the CPU that the process used.
 
@@ -18,7 +18,8 @@ mod runtime;
 mod uring;
 
 use clap::{Parser, ValueEnum};
-use connect::{Stream, open};
+use connect::Stream;
+use contend_load::drive::threads;
 use question::Question;
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,9 @@ pub struct Arguments {
     connections: usize,
     #[arg(long)]
     seconds: f64,
+    /// As many as contend-load has workers, unless given.
+    #[arg(long)]
+    threads: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,27 +73,36 @@ pub struct Work {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments = Arguments::parse();
-    let mut streams = Vec::new();
-    let mut questions = Vec::new();
+    let threads = arguments
+        .threads
+        .unwrap_or_else(|| threads::for_connections(arguments.connections as u32));
+    let mut open = Vec::new();
     for index in 0..arguments.connections {
-        let (stream, prepared) = open(&arguments)?;
-        questions.push(Question::new(prepared, &arguments, index as u64));
-        streams.push(stream);
+        let (stream, prepared) = connect::open(&arguments)?;
+        open.push((stream, Question::new(prepared, &arguments, index as u64)));
     }
     let begin = Instant::now();
     let cpu_before = cpu();
     let until = begin + Duration::from_secs_f64(arguments.seconds);
-    let work = Work {
-        streams,
-        questions,
-        until,
-    };
-    let queries = match arguments.kind {
-        Loop::Epoll => epoll::run(work)?,
-        Loop::Uring => uring::run_multishot(work)?,
-        Loop::UringSingle => uring::run_single(work)?,
-        Loop::Runtime => runtime::run(work)?,
-    };
+    let mut loops = Vec::new();
+    for number in 0..threads {
+        let left = (threads - number) as usize;
+        let (streams, questions) = open.drain(..open.len() / left).unzip();
+        let work = Work {
+            streams,
+            questions,
+            until,
+        };
+        let kind = arguments.kind;
+        loops.push(std::thread::spawn(move || {
+            threads::keep_apart(number, threads);
+            run(kind, work).map_err(|error| error.to_string())
+        }));
+    }
+    let mut queries = 0;
+    for one in loops {
+        queries += one.join().map_err(|_| "a loop panicked")??;
+    }
     let seconds = begin.elapsed().as_secs_f64();
     let cpu_us = (cpu() - cpu_before).as_secs_f64() * 1e6;
     println!(
@@ -104,6 +117,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
     );
     Ok(())
+}
+
+fn run(kind: Loop, work: Work) -> Result<u64, Box<dyn std::error::Error>> {
+    Ok(match kind {
+        Loop::Epoll => epoll::run(work)?,
+        Loop::Uring => uring::run_multishot(work)?,
+        Loop::UringSingle => uring::run_single(work)?,
+        Loop::Runtime => runtime::run(work)?,
+    })
 }
 
 /// CPU time of this process so far.

@@ -7,6 +7,7 @@ use super::limits;
 use super::preflight;
 use super::setup::{Mailbox, Report, SessionFacts, Setup};
 use super::signals::Signals;
+use super::threads;
 use super::worker::Worker;
 use crate::outcome::{Failure, ProcessDelta};
 use crate::record::{Latency, Tally};
@@ -106,7 +107,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
             ..failure::plain(error.to_string())
         },
     )?;
-    let engine = choose(job.engine, job.setup.sockets_of(0))?;
+    let engine = choose(job.engine, &job.setup)?;
     let (sender, reports) = mpsc::channel();
     let told = sender.clone();
     let signals = Signals::listen(move || told.send(Report::Signal).is_ok())
@@ -130,11 +131,14 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     measured
 }
 
-/// The name of the engine to use: io_uring only where a ring for so many sockets can be had.
-fn choose(choice: EngineChoice, sockets: usize) -> Result<&'static str, Failure> {
+/// The name of the engine to use: io_uring only where a ring for so many sockets can be had, and
+/// not where no worker has more than one, for there is nothing to gather.
+fn choose(choice: EngineChoice, setup: &Setup) -> Result<&'static str, Failure> {
+    let sockets = setup.sockets_of(0);
     let uring = || Uring::new(sockets, Mailbox::new()?.bell()?);
     match choice {
         EngineChoice::Epoll => Ok(Epoll::NAME),
+        EngineChoice::Auto if sockets <= 1 => Ok(Epoll::NAME),
         EngineChoice::Auto => Ok(uring().map_or(Epoll::NAME, |_| Uring::NAME)),
         EngineChoice::Uring => match uring() {
             Ok(_) => Ok(Uring::NAME),
@@ -166,6 +170,7 @@ fn spawn(
 }
 
 fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, reports: Sender<Report>) {
+    threads::keep_apart(number, setup.workers);
     // Without this the kernel lets events begin up to 50 µs after they are due.
     // SAFETY: no pointers.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
