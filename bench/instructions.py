@@ -3,7 +3,7 @@
     python bench/instructions.py [--case "point_select prepared"] [--record]
 
 Each case runs contend-load under callgrind against its own null server, for two numbers of
-queries on one connection, and looks at the worker thread alone: what the others do (reading the
+queries on one connection (by a native workload, or by a bundled script), and looks at the worker thread alone: what the others do (reading the
 plan, summing up) depends on how long answers took. The difference of the two, divided, is the
 cost of a query; the worker's own start cancels out, and what the kernel does is not in it. The
 functions that cost most are listed below each case.
@@ -29,12 +29,16 @@ from typing import Any
 from contend.load import find_program
 
 RECORD = Path(__file__).with_suffix(".json")
+POINT_SELECT: dict[str, Any] = {"kind": "point_select", "rows": 1_000_000}
+RANDOM_POINTS: dict[str, Any] = {"kind": "random_points", "rows": 1_000_000, "points": 10}
+SCRIPT: dict[str, Any] = {"kind": "lua", "script": "oltp_point_select", "rows": 1_000_000}
 CASES = {
-    f"{kind} {protocol}": (kind, protocol)
-    for kind in ("point_select", "random_points")
-    for protocol in ("prepared", "text")
+    "point_select prepared": (POINT_SELECT, "prepared"),
+    "point_select text": (POINT_SELECT, "text"),
+    "random_points prepared": (RANDOM_POINTS, "prepared"),
+    "random_points text": (RANDOM_POINTS, "text"),
+    "oltp_point_select.lua": (SCRIPT, "prepared"),
 }
-"""`random_points` asks for ten rows."""
 
 QUERIES = (1_000, 11_000)
 LISTED = 24
@@ -121,18 +125,16 @@ def null_server(program: Path) -> Iterator[Path]:
 
 def profile(program: Path, case: str, folder: Path, queries: int) -> Path:
     """Run so many queries of a case. Returns the profile of the worker thread."""
-    kind, protocol = CASES[case]
+    workload, protocol = CASES[case]
     plan: dict[str, Any] = {
         "version": 1,
         "seed": 303,
         "server": {"socket": str(folder / "null.sock")},
-        "workload": {"kind": kind, "rows": 1_000_000},
+        "workload": workload,
         # The limit of time is never reached; valgrind knows no io_uring.
         "load": {"connections": 1, "threads": 1, "measure_s": 3600, "interval_s": 0,
                  "events": queries, "protocol": protocol, "engine": "epoll"},
     }  # fmt: skip
-    if kind == "random_points":
-        plan["workload"]["points"] = 10
     out = folder / "callgrind.out"
     ran = subprocess.run(
         [

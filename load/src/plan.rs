@@ -117,7 +117,7 @@ pub enum Compression {
 #[serde(deny_unknown_fields)]
 pub struct Load {
     pub connections: u32,
-    /// Worker threads; absent: chosen from the host's CPUs and the connections.
+    /// Worker threads; absent: one a CPU, as long as each has a connection.
     #[serde(default)]
     pub threads: Option<u32>,
     #[serde(default)]

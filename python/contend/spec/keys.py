@@ -67,7 +67,12 @@ DATA = (
 
 LOAD = (
     Key("connections", Whole(1, 100_000), 1, "connections that send queries at the same time"),
-    Key("threads", Whole(1, 1024), None, "worker threads of the load generator (default: chosen)"),
+    Key(
+        "threads",
+        Whole(1, 1024),
+        None,
+        "worker threads of the load generator (default: one a CPU, if each has a connection)",
+    ),
     Key("warmup", Duration(zero_allowed=True), 1.0, "load before the measured window"),
     Key("measure", Duration(), 5.0, "length of the measured window"),
     Key(
