@@ -27,7 +27,8 @@ pub struct Hello {
     pub program_version: String,
     pub pid: u32,
     pub threads: u32,
-    /// The event loop in use: `epoll` or `io_uring`.
+    /// The event loop in use: `epoll` or `io_uring`; `read` for a lone connection; `threads` for
+    /// scripts that may block.
     pub engine: String,
     /// As the server states it in its greeting.
     pub server_version: String,

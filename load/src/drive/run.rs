@@ -1,12 +1,13 @@
 //! One run from start to end: workers, the shared clock, the edges of the window, the sum.
 
 use super::control::Controller;
-use super::engine::{Engine, Epoll, Uring};
+use super::engine::{Alone, Engine, Epoll, Uring};
 use super::failure;
 use super::limits;
 use super::preflight;
 use super::setup::{Mailbox, Report, SessionFacts, Setup};
 use super::signals::Signals;
+use super::socket::Address;
 use super::threads;
 use super::worker::Worker;
 use crate::outcome::{Failure, ProcessDelta};
@@ -135,9 +136,11 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
 /// not where no worker has more than one, for there is nothing to gather.
 fn choose(choice: EngineChoice, setup: &Setup) -> Result<&'static str, Failure> {
     let sockets = setup.sockets_of(0);
+    let is_unix = matches!(setup.address, Address::Unix(_));
     let uring = || Uring::new(sockets, Mailbox::new()?.bell()?);
     match choice {
         EngineChoice::Epoll => Ok(Epoll::NAME),
+        EngineChoice::Auto if sockets <= 1 && setup.workers == 1 && is_unix => Ok(Alone::NAME),
         EngineChoice::Auto if sockets <= 1 => Ok(Epoll::NAME),
         EngineChoice::Auto => Ok(uring().map_or(Epoll::NAME, |_| Uring::NAME)),
         EngineChoice::Uring => match uring() {
@@ -160,11 +163,12 @@ fn spawn(
     std::thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
-            if engine == Uring::NAME {
-                work::<Uring>(number, setup, mailbox, reports);
-            } else {
-                work::<Epoll>(number, setup, mailbox, reports);
-            }
+            let work = match engine {
+                Uring::NAME => work::<Uring>,
+                Alone::NAME => work::<Alone>,
+                _ => work::<Epoll>,
+            };
+            work(number, setup, mailbox, reports);
         })?;
     Ok(())
 }

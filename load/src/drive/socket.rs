@@ -116,8 +116,18 @@ pub(super) fn connect_tcp(address: SocketAddr) -> io::Result<(OwnedFd, bool)> {
 /// Sends what the socket takes. A peer that is gone is an error, and no signal that ends the
 /// program.
 pub(super) fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    send_as(fd, bytes, 0)
+}
+
+/// As [`send`], and never waits for room.
+pub(super) fn send_at_once(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    send_as(fd, bytes, libc::MSG_DONTWAIT)
+}
+
+fn send_as(fd: RawFd, bytes: &[u8], flags: libc::c_int) -> io::Result<usize> {
+    let flags = flags | libc::MSG_NOSIGNAL;
     // SAFETY: the pointer and length are those of a live slice.
-    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
     if sent >= 0 {
         Ok(sent as usize)
     } else {

@@ -4,7 +4,7 @@
 //! connection that waits for nothing nearly always fits the socket's buffer.
 
 use super::{Engine, Event, READ_BYTES_MAX};
-use crate::drive::socket::send;
+use crate::drive::socket::send_at_once;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -36,6 +36,18 @@ struct Socket {
 }
 
 impl Epoll {
+    pub(super) fn fd_of(&self, token: usize) -> Option<RawFd> {
+        let socket = self.sockets.get(token)?.as_ref()?;
+        Some(socket.fd.as_raw_fd())
+    }
+
+    /// The socket has taken everything that was sent.
+    pub(super) fn has_sent_all(&self, token: usize) -> bool {
+        let has_failed = !self.failed.is_empty();
+        !has_failed
+            && matches!(self.sockets.get(token), Some(Some(socket)) if socket.unsent.is_empty())
+    }
+
     fn watch(&self, how: i32, fd: RawFd, token: u64, events: u32) -> io::Result<()> {
         let mut event = libc::epoll_event { events, u64: token };
         // SAFETY: both descriptors are open and the pointer is to a live local.
@@ -284,7 +296,7 @@ fn is_refused(error: &io::Error) -> bool {
 
 /// Sends what the socket takes now; 0 where it is full.
 fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    match send(fd, bytes) {
+    match send_at_once(fd, bytes) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
         sent => sent,
     }
@@ -292,7 +304,14 @@ fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
 
 fn read(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the pointer and length are those of a live slice.
-    let filled = unsafe { libc::recv(fd, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    let filled = unsafe {
+        libc::recv(
+            fd,
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            libc::MSG_DONTWAIT,
+        )
+    };
     if filled >= 0 {
         Ok(filled as usize)
     } else {

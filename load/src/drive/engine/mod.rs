@@ -1,12 +1,14 @@
-//! How bytes get in and out of many sockets: one seam, two ways behind it.
+//! How bytes get in and out of many sockets: one seam, three ways behind it.
 //!
 //! A worker owns one engine and all that hangs on it, so nothing here is shared or locked.
 //! Sockets are known by a token of the caller's choice, small and dense.
 //! `docs/decisions` says by which figures the ways were chosen.
 
+mod alone;
 mod epoll;
 mod uring;
 
+pub use alone::Alone;
 pub use epoll::Epoll;
 pub use uring::Uring;
 

@@ -1,4 +1,4 @@
-//! Both engines keep the same promises.
+//! All engines keep the same promises.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
@@ -177,6 +177,7 @@ fn more_sockets_than_buffers<E: Engine>() {
 
 macro_rules! promises {
     ($($promise:ident),* $(,)?) => {
+        mod alone { $( #[test] fn $promise() { super::$promise::<super::Alone>(); } )* }
         mod epoll { $( #[test] fn $promise() { super::$promise::<super::Epoll>(); } )* }
         mod io_uring {
             use super::Engine as _;
