@@ -40,8 +40,7 @@ sysbench = {
 }
 
 local RESTART_EVENT = sysbench.error.RESTART_EVENT
-local more_events, event_start, event_stop, is_over =
-  host.more_events, host.event_start, host.event_stop, host.is_over
+local turn, is_over = host.turn, host.is_over
 
 -- Runs one event until it is not restarted. Returns what event() returned, and whether it ended.
 local function run_event(thread_id)
@@ -66,13 +65,11 @@ end
 
 -- The loop of one worker; a script may put its own in its place.
 function thread_run(thread_id)
-  while more_events(thread_id) do
-    event_start(thread_id)
+  while turn() do
     local stop, ended = run_event(thread_id)
     if stop or not ended then
       break
     end
-    event_stop(thread_id)
   end
 end
 

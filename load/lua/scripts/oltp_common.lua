@@ -310,39 +310,41 @@ end
 
 -- Events -------------------------------------------------------------------------------------
 
-local function any_table()
-  return uniform(1, sysbench.opt.tables)
-end
+-- The method of every statement, looked up once.
+local execute = ffi.cast("sql_statement *", nil).execute
 
-local function any_id()
-  return default(1, sysbench.opt.table_size)
+local function any_table(options)
+  local tables = options.tables
+  return tables == 1 and 1 or uniform(1, tables)
 end
 
 function begin()
-  stmt.begin:execute()
+  execute(stmt.begin)
 end
 
 function commit()
-  stmt.commit:execute()
+  execute(stmt.commit)
 end
 
 function execute_point_selects()
-  local number = any_table()
-  local statement, params = stmt[number].point_selects, param[number].point_selects
-  for _ = 1, sysbench.opt.point_selects do
-    params[1]:set(any_id())
-    statement:execute()
+  local options = sysbench.opt
+  local number, rows = any_table(options), options.table_size
+  local statement, id = stmt[number].point_selects, param[number].point_selects[1]
+  for _ = 1, options.point_selects do
+    id:set(default(1, rows))
+    execute(statement)
   end
 end
 
 local function execute_ranges(key)
-  local number = any_table()
+  local options = sysbench.opt
+  local number, rows, length = any_table(options), options.table_size, options.range_size
   local statement, params = stmt[number][key], param[number][key]
-  for _ = 1, sysbench.opt[key] do
-    local first = any_id()
+  for _ = 1, options[key] do
+    local first = default(1, rows)
     params[1]:set(first)
-    params[2]:set(first + sysbench.opt.range_size - 1)
-    statement:execute()
+    params[2]:set(first + length - 1)
+    execute(statement)
   end
 end
 
@@ -353,36 +355,39 @@ for _, key in ipairs({ "simple_ranges", "sum_ranges", "order_ranges", "distinct_
 end
 
 function execute_index_updates()
-  local number = any_table()
+  local options = sysbench.opt
+  local number, rows = any_table(options), options.table_size
   local statement, params = stmt[number].index_updates, param[number].index_updates
-  for _ = 1, sysbench.opt.index_updates do
-    params[1]:set(any_id())
-    statement:execute()
+  for _ = 1, options.index_updates do
+    params[1]:set(default(1, rows))
+    execute(statement)
   end
 end
 
 function execute_non_index_updates()
-  local number = any_table()
+  local options = sysbench.opt
+  local number, rows = any_table(options), options.table_size
   local statement, params = stmt[number].non_index_updates, param[number].non_index_updates
-  for _ = 1, sysbench.opt.non_index_updates do
+  for _ = 1, options.non_index_updates do
     params[1]:set_rand_str(C_FORMAT)
-    params[2]:set(any_id())
-    statement:execute()
+    params[2]:set(default(1, rows))
+    execute(statement)
   end
 end
 
 function execute_delete_inserts()
-  local number = any_table()
+  local options = sysbench.opt
+  local number, rows = any_table(options), options.table_size
   local deletes, inserts = stmt[number].deletes, stmt[number].inserts
   local delete_params, insert_params = param[number].deletes, param[number].inserts
-  for _ = 1, sysbench.opt.delete_inserts do
-    local id = any_id()
+  for _ = 1, options.delete_inserts do
+    local id = default(1, rows)
     delete_params[1]:set(id)
     insert_params[1]:set(id)
-    insert_params[2]:set(any_id())
+    insert_params[2]:set(default(1, rows))
     insert_params[3]:set_rand_str(C_FORMAT)
     insert_params[4]:set_rand_str(PAD_FORMAT)
-    deletes:execute()
-    inserts:execute()
+    execute(deletes)
+    execute(inserts)
   end
 end

@@ -81,8 +81,7 @@ impl State {
         }
         stack.pop(1);
         modules::install(stack);
-        // SAFETY: the state is alive.
-        unsafe { sys::lua_gc(self.lua.as_ptr(), sys::LUA_GCRESTART, -1) };
+        self.collect();
         Ok(())
     }
 
@@ -93,7 +92,19 @@ impl State {
     pub fn run_script(&self) -> Result<(), ScriptError> {
         let run = self.run();
         self.push_chunk(&run.chunks, &run.script.chunk_name, &run.script.source)?;
-        self.call_pushed(0)
+        self.call_pushed(0)?;
+        self.collect();
+        Ok(())
+    }
+
+    /// Frees what was only needed to get here, so that what comes next takes its place: of a
+    /// thousand states each would keep it.
+    fn collect(&self) {
+        // SAFETY: the state is alive, and nothing of it runs.
+        unsafe {
+            sys::lua_gc(self.lua.as_ptr(), sys::LUA_GCCOLLECT, 0);
+            sys::lua_gc(self.lua.as_ptr(), sys::LUA_GCRESTART, -1);
+        }
     }
 
     /// Gives scripts that declare no options every option as a global, as old scripts expect.

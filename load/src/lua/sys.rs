@@ -24,6 +24,7 @@ pub const LUA_GLOBALSINDEX: c_int = -10002;
 /// What [`lua_gc`] is told: to collect nothing, and to go on where as much again has come.
 pub const LUA_GCSTOP: c_int = 0;
 pub const LUA_GCRESTART: c_int = 1;
+pub const LUA_GCCOLLECT: c_int = 2;
 
 pub const LUA_TNONE: c_int = -1;
 pub const LUA_TNIL: c_int = 0;

@@ -1,6 +1,7 @@
 //! Events and counters: the loop of a worker, and what it counts.
 
 use super::{Entry, Pushed, enter};
+use crate::lua::context::Context;
 use crate::lua::figures::Counter;
 use crate::lua::ground::Turn;
 use crate::lua::log::Level;
@@ -11,6 +12,7 @@ pub const FUNCTIONS: &[Entry] = &[
     (c"more_events", more_events),
     (c"event_start", event_start),
     (c"event_stop", event_stop),
+    (c"turn", turn),
     (c"is_over", is_over),
     (c"count_error", count_error),
     (c"counter_add", counter_add),
@@ -22,19 +24,51 @@ pub const FUNCTIONS: &[Entry] = &[
 unsafe extern "C-unwind" fn more_events(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
+    let more = more(cx);
+    stack.push_flag(more);
+    1
+}
+
+unsafe extern "C-unwind" fn event_start(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (_, cx) = unsafe { enter(lua) };
+    start(cx);
+    0
+}
+
+unsafe extern "C-unwind" fn event_stop(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (_, cx) = unsafe { enter(lua) };
+    stop(cx);
+    0
+}
+
+/// All three in one call: stops the event that runs, waits for the next, and starts it; false
+/// once there is none.
+unsafe extern "C-unwind" fn turn(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    stop(cx);
+    let more = more(cx);
+    if more {
+        start(cx);
+    }
+    stack.push_flag(more);
+    1
+}
+
+fn more(cx: &mut Context) -> bool {
     let counted = std::mem::take(&mut cx.event.counted);
     if cx.run.stop.has_failed() {
-        stack.push_flag(false);
-        return 1;
+        return false;
     }
     if !cx.run.events.take() {
         cx.run
             .log
             .say(Level::Info, "Event limit exceeded, exiting...");
-        stack.push_flag(false);
-        return 1;
+        return false;
     }
-    let more = match cx.ground.next_event(counted) {
+    match cx.ground.next_event(counted) {
         Turn::Event(due) => {
             cx.event.due = due;
             true
@@ -45,22 +79,18 @@ unsafe extern "C-unwind" fn more_events(lua: *mut lua_State) -> Pushed {
                 .say(Level::Info, "Time limit exceeded, exiting...");
             false
         }
-    };
-    stack.push_flag(more);
-    1
+    }
 }
 
-unsafe extern "C-unwind" fn event_start(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (_, cx) = unsafe { enter(lua) };
+#[inline]
+fn start(cx: &mut Context) {
     cx.event.begun = Some(cx.event.due.take().unwrap_or_else(Instant::now));
     cx.figures().enter();
-    0
 }
 
-unsafe extern "C-unwind" fn event_stop(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (_, cx) = unsafe { enter(lua) };
+/// Counts the event that was started, if one was.
+#[inline]
+fn stop(cx: &mut Context) {
     if let Some(begun) = cx.event.begun.take() {
         let time_ns = begun.elapsed().as_nanos() as u64;
         if cx.run.window.counts(begun) {
@@ -70,7 +100,6 @@ unsafe extern "C-unwind" fn event_stop(lua: *mut lua_State) -> Pushed {
         }
         cx.event.counted = true;
     }
-    0
 }
 
 unsafe extern "C-unwind" fn is_over(lua: *mut lua_State) -> Pushed {
