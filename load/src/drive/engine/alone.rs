@@ -142,23 +142,18 @@ fn let_reads_sleep(fd: RawFd) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::drive::bell::Bell;
     use std::io::Write;
-    use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
     #[test]
     fn the_bell_is_heard_while_an_answer_is_awaited() {
-        // SAFETY: no pointers; the descriptor is new.
-        let wake = unsafe {
-            use std::os::fd::FromRawFd;
-            OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_NONBLOCK))
-        };
-        let mut alarm: std::fs::File = wake.as_fd().try_clone_to_owned().unwrap().into();
+        let bell = Bell::new().unwrap();
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let mut engine = Alone::new(1, wake).unwrap();
+        let mut engine = Alone::new(1, bell.heard().unwrap()).unwrap();
         engine.attach(0, ours.into(), false).unwrap();
         engine.send(0, b"?");
-        alarm.write_all(&1u64.to_ne_bytes()).unwrap();
+        bell.ring();
         let woken = |engine: &mut Alone| {
             let count = engine.wait(None).unwrap();
             (0..count).any(|index| matches!(engine.event(index).1, Event::Woken))
