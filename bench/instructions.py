@@ -2,11 +2,11 @@
 
     python bench/instructions.py [--case "point_select prepared"] [--record]
 
-Each case runs contend-load under callgrind against its own null server, for two numbers of
-queries on one connection (by a native workload, or by a bundled script), and looks at the worker thread alone: what the others do (reading the
-plan, summing up) depends on how long answers took. The difference of the two, divided, is the
-cost of a query; the worker's own start cancels out, and what the kernel does is not in it. The
-functions that cost most are listed below each case.
+Each case runs contend-load under callgrind against its own null server, by a native workload or
+a bundled script, for two numbers of queries on one connection, and looks at the worker thread
+alone: what the others do (reading the plan, summing up) depends on how long answers took. The
+difference of the two, divided, is the cost of a query; the worker's own start cancels out, and
+what the kernel does is not in it. The functions that cost most are listed below each case.
 
 `--record` writes the figures to `bench/instructions.json`, which a test holds the program to.
 """
