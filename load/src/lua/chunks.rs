@@ -21,6 +21,7 @@ pub const API: &[(&str, &str)] = &[
 
 /// Parts of the interface that are loaded when a script first names something of them.
 const PARTS: &[(&str, &str)] = &[
+    ("declared", include_str!("../../lua/api/declared.lua")),
     ("report", include_str!("../../lua/api/report.lua")),
     ("symbols", include_str!("../../lua/api/symbols.lua")),
     ("legacy", include_str!("../../lua/api/legacy.lua")),

@@ -10,8 +10,9 @@ use std::ptr;
 const STEP: usize = 8;
 const SMALL_MAX: usize = 512;
 const CLASSES: usize = SMALL_MAX / STEP;
-/// What is asked of the C library at a time: two pages, less its own head.
-const PIECE_BYTES: usize = 8192 - 16;
+/// What is asked of the C library at a time: a page, less its own head. Half of the last one is
+/// never used, in each of a thousand states.
+const PIECE_BYTES: usize = 4096 - 16;
 /// In front of a piece stands the address of the one before.
 const HEAD_BYTES: usize = 16;
 
