@@ -35,7 +35,9 @@ def main() -> int:
     arguments = parser.parse_args()
 
     engines = (Contend(engine="epoll", threads=1), Contend(engine="io_uring", threads=1))
-    contestants = {peer.name: peer for peer in (*engines, *(Floor(kind) for kind in LOOPS))}
+    contestants = {
+        peer.name: peer for peer in (*engines, *(Floor(kind, threads=1) for kind in LOOPS))
+    }
     rows = []
     with table_server(rows=arguments.rows, connections_max=max(arguments.connections)) as server:
         for transport, connections in itertools.product(

@@ -2,8 +2,8 @@
 
     python bench/peers_table.py [--rounds 5] [--seconds 3]
 
-The floor is two bare loops (epoll and io_uring) that send the same bytes and only look for the
-end of the answer; of the two the better counts.
+The floor is two bare loops (epoll and io_uring) on as many threads, that send the same bytes and
+only look for the end of the answer; of the two the better counts.
 """
 
 from __future__ import annotations
