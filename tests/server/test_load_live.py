@@ -88,6 +88,24 @@ def test_every_answer_of_every_workload_is_right(stage: Stage, protocol: str) ->
                 assert found["unchecked"] == 0
 
 
+def test_bulk_execute_inserts_whole_batches_where_the_server_has_it(stage: Stage) -> None:
+    workload = {"kind": "bulk_insert", "rows": ROWS, "batch": 40, "bulk_execute": True}
+    stage.fill_anew()
+    if stage.is_mysql:
+        failure = stage.failure(stage.socket, workload)
+        assert "no bulk execute" in failure["message"]
+        assert "MariaDB has it" in failure["hint"]
+        return
+    lines, code, words = stage.run(stage.socket, workload, "--validate=20")
+    assert (code, lines[-1]["wrong"], lines[-1]["unchecked"]) == (0, 0, 0), words
+    before = int(stage.sql(f"SELECT COUNT(*) FROM {DATABASE}.sbtest")[0][0])
+    assert before == ROWS + 20 * 40
+    done = stage.done(stage.socket, workload, events=30, measure_s=600)
+    assert done["events"] == done["queries"] == 30
+    after = int(stage.sql(f"SELECT COUNT(*) FROM {DATABASE}.sbtest")[0][0])
+    assert after >= before + 30 * 40
+
+
 def test_a_wrong_answer_is_found(stage: Stage) -> None:
     """A view that leaves out rows stands in for a server that does."""
     stage.sql(
@@ -136,6 +154,15 @@ def test_connections_begin_with_the_statements_of_the_plan(stage: Stage) -> None
     done = stage.done(server, script("SELECT 1 FROM DUAL WHERE @begun = 8;"), reconnect_every=5)
     assert done["rows"] == done["queries"] > 0
     assert done["connect_us"]["count"] > 0
+
+
+@pytest.mark.parametrize("charset", ["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"])
+def test_the_server_is_told_the_charset_of_the_plan(stage: Stage, charset: str) -> None:
+    # Older servers call utf8mb3 utf8.
+    names = f"'{charset}', '{charset.removesuffix('mb3')}'"
+    text = script(f"SELECT 1 FROM DUAL WHERE @@character_set_client IN ({names});")
+    done = stage.done(stage.socket | {"charset": charset}, text)
+    assert done["rows"] == done["queries"] > 0
 
 
 def test_procedures_with_several_results(stage: Stage) -> None:

@@ -1,7 +1,7 @@
 //! Reads a plan and refuses what cannot be meant, with one line that says what to do.
 
 use super::nearest::nearest_of;
-use crate::plan::{Arrival, Distribution, Load, PLAN_VERSION, Plan, Server, Workload};
+use crate::plan::{Arrival, Distribution, Load, PLAN_VERSION, Plan, Protocol, Server, Workload};
 use serde::Deserialize;
 use std::io::Read;
 
@@ -58,6 +58,14 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     if matches!(plan.workload, Workload::Lua(_)) && plan.load.reconnect_every.is_some() {
         return Err(
             "load.reconnect_every: a script opens and closes its own connections".to_owned(),
+        );
+    }
+    let is_text = plan.load.protocol == Protocol::Text;
+    if is_text && matches!(plan.workload, Workload::BulkInsert { bulk_execute, .. } if bulk_execute)
+    {
+        return Err(
+            "workload.bulk_execute: executes what was prepared, and load.protocol is \"text\""
+                .to_owned(),
         );
     }
     Ok(plan)
@@ -172,6 +180,7 @@ fn check_workload(workload: &Workload) -> Result<(), String> {
             rows,
             batch,
             distribution,
+            ..
         } => {
             range("workload.batch", *batch, 1, PARAMETERS_MAX / 3)?;
             check_rows(table, *tables, *rows, distribution)
@@ -433,6 +442,16 @@ mod tests {
         assert!(error.contains("points"), "{error}");
         let error = with(json!({"kind": "bulk_insert", "rows": 9, "batch": 100_000}));
         assert!(error.unwrap_err().starts_with("workload.batch"));
+    }
+
+    #[test]
+    fn text_cannot_be_executed_in_bulk() {
+        let mut plan = plan();
+        plan["workload"] = json!({"kind": "bulk_insert", "rows": 9, "bulk_execute": true});
+        assert!(parse(&plan.to_string()).is_ok());
+        plan["load"]["protocol"] = json!("text");
+        let error = parse(&plan.to_string()).unwrap_err();
+        assert!(error.starts_with("workload.bulk_execute"), "{error}");
     }
 
     #[test]

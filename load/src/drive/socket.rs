@@ -225,7 +225,20 @@ mod tests {
     #[test]
     fn a_listening_socket_is_reached() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        assert!(connect_tcp(listener.local_addr().unwrap()).is_ok());
+        let (socket, _) = connect_tcp(listener.local_addr().unwrap()).unwrap();
+        for (level, option) in [
+            (libc::IPPROTO_TCP, libc::TCP_NODELAY),
+            (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
+        ] {
+            let mut set: libc::c_int = 0;
+            let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+            // SAFETY: both pointers are to live locals, and the length is that of the first.
+            let got = unsafe {
+                let (fd, set) = (socket.as_raw_fd(), (&raw mut set).cast());
+                libc::getsockopt(fd, level, option, set, &raw mut length)
+            };
+            assert_eq!((got, set != 0), (0, true));
+        }
         if let Ok(listener) = std::net::TcpListener::bind("[::1]:0") {
             assert!(connect_tcp(listener.local_addr().unwrap()).is_ok());
         }

@@ -76,6 +76,10 @@ pub enum Workload {
         rows: u64,
         #[serde(default = "default_batch")]
         batch: u32,
+        /// MariaDB: the statement has one row, and one execution of it carries all of the batch
+        /// (`COM_STMT_BULK_EXECUTE`). Needs the prepared protocol.
+        #[serde(default)]
+        bulk_execute: bool,
         #[serde(default)]
         distribution: Distribution,
     },

@@ -215,6 +215,26 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_to_a_clear_password_is_followed_only_where_nobody_listens() {
+        for secure in [true, false] {
+            let mut login = login(secure);
+            let mut sent = Vec::new();
+            login
+                .receive(&framed(0, &greeting(b"mysql_native_password")), &mut sent)
+                .unwrap();
+            sent.clear();
+            let answer = login.receive(&framed(2, b"\xfemysql_clear_password\0"), &mut sent);
+            if secure {
+                assert!(answer.unwrap().is_none());
+                assert_eq!(sent, b"\x07\0\0\x03secret\0");
+            } else {
+                assert!(matches!(answer, Err(WireError::Ours(what)) if what.contains("clear")));
+                assert!(sent.is_empty());
+            }
+        }
+    }
+
+    #[test]
     fn the_fast_path_sends_nothing_more() {
         let mut login = login(false);
         let mut sent = Vec::new();

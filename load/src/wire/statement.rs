@@ -118,30 +118,25 @@ impl Statement {
     ///
     /// A parameter must have one type in all rows. The packet must fit the server's
     /// `max_allowed_packet`.
-    pub fn execute_bulk(
+    pub fn execute_bulk<'v>(
         &mut self,
         out: &mut Vec<u8>,
-        values: &[Value<'_>],
+        values: impl ExactSizeIterator<Item = Value<'v>> + Clone,
     ) -> Result<(), WireError> {
         let parameters = self.types.len();
-        if parameters == 0 || values.is_empty() || !values.len().is_multiple_of(parameters) {
+        if parameters == 0 || values.len() == 0 || !values.len().is_multiple_of(parameters) {
             return Err(WireError::ours(format!(
                 "a bulk execute of {} values for {parameters} parameters",
                 values.len()
             )));
         }
-        let mut rebind = !self.types_sent;
-        for row in values.chunks(parameters) {
-            rebind |= self.learn(row.iter().copied());
-        }
-        for row in values.chunks(parameters) {
-            // What had to be learnt again in a second pass was not the same in all rows.
-            if self.learn(row.iter().copied()) {
-                self.types_sent = false;
-                return Err(WireError::ours(
-                    "a bulk execute with two types for one parameter",
-                ));
-            }
+        let rebind = self.learn(values.clone()) || !self.types_sent;
+        // What has to be learnt again in a second pass was not the same in all rows.
+        if rebind && self.learn(values.clone()) {
+            self.types_sent = false;
+            return Err(WireError::ours(
+                "a bulk execute with two types for one parameter",
+            ));
         }
         put_packet(out, 0, |out| {
             out.push(COM_STMT_BULK_EXECUTE);
@@ -165,11 +160,13 @@ impl Statement {
         Ok(())
     }
 
-    /// Takes over the types of the values; true where one is new.
+    /// Takes over the types of the values, one row or several; true where one is new.
     fn learn<'v>(&mut self, values: impl Iterator<Item = Value<'v>>) -> bool {
         let mut changed = false;
-        for (known, value) in self.types.iter_mut().zip(values) {
+        let parameters = self.types.len();
+        for (at, value) in values.enumerate() {
             if let Some(announced) = value.announced()
+                && let Some(known) = self.types.get_mut(at % parameters.max(1))
                 && *known != announced
             {
                 *known = announced;
@@ -230,25 +227,27 @@ mod tests {
     fn a_bulk_execute_marks_each_value() {
         let mut statement = statement(2);
         let mut out = Vec::new();
-        let rows = [
+        const ROWS: [Value<'_>; 4] = [
             Value::Int32(1),
             Value::Bytes(b"a"),
             Value::Int32(2),
             Value::Null,
         ];
-        statement.execute_bulk(&mut out, &rows).unwrap();
+        const TWO: [Value<'_>; 4] = [Value::Int32(1), Value::Null, Value::Int(2), Value::Null];
+        let values = |rows: &'static [Value<'static>]| rows.iter().copied();
+        statement.execute_bulk(&mut out, values(&ROWS)).unwrap();
         assert_eq!(
             out,
             b"\x19\0\0\0\xfa\x07\0\0\0\x80\0\x03\0\xfd\0\
               \0\x01\0\0\0\0\x01a\0\x02\0\0\0\x01"
         );
         out.clear();
-        statement.execute_bulk(&mut out, &rows[..2]).unwrap();
+        let first = values(&ROWS[..2]);
+        statement.execute_bulk(&mut out, first).unwrap();
         assert_eq!(out, b"\x0f\0\0\0\xfa\x07\0\0\0\0\0\0\x01\0\0\0\0\x01a");
-        let two = [Value::Int32(1), Value::Null, Value::Int(2), Value::Null];
-        assert!(statement.execute_bulk(&mut out, &two).is_err());
-        assert!(statement.execute_bulk(&mut out, &rows[..3]).is_err());
-        assert!(statement.execute_bulk(&mut out, &[]).is_err());
+        for wrong in [&TWO[..], &ROWS[..3], &[]] {
+            assert!(statement.execute_bulk(&mut out, values(wrong)).is_err());
+        }
     }
 
     #[test]

@@ -67,14 +67,17 @@ pub struct BulkInsert {
     tables: Tables,
     keys: Sampler,
     batch: u32,
+    /// One row in the statement, and all of them in its execution.
+    in_bulk: bool,
 }
 
 impl BulkInsert {
-    pub fn new(tables: Tables, keys: Sampler, batch: u32) -> Self {
+    pub fn new(tables: Tables, keys: Sampler, batch: u32, in_bulk: bool) -> Self {
         Self {
             tables,
             keys,
             batch,
+            in_bulk,
         }
     }
 }
@@ -85,9 +88,14 @@ impl Kind for BulkInsert {
     }
 
     fn queries(&self) -> Vec<Query> {
-        let rows = vec!["(?, ?, ?)"; self.batch as usize].join(", ");
+        let rows = if self.in_bulk { 1 } else { self.batch };
+        let rows = vec!["(?, ?, ?)"; rows as usize].join(", ");
         let sql = |table: &str| format!("INSERT INTO {table} (k, c, pad) VALUES {rows}");
-        Query::of_each(&self.tables, sql)
+        let mut queries = Query::of_each(&self.tables, sql);
+        for query in &mut queries {
+            query.in_bulk = self.in_bulk;
+        }
+        queries
     }
 
     fn tables(&self) -> &[String] {
@@ -137,7 +145,13 @@ mod tests {
 
     #[test]
     fn a_batch_is_one_statement() {
-        let texts = asked(&BulkInsert::new(Tables::new("t", None), keys(), 3), 1, 1);
+        let tables = Tables::new("t", None);
+        let texts = asked(&BulkInsert::new(tables.clone(), keys(), 3, false), 1, 1);
         assert_eq!(texts[0].matches("(5, '").count(), 3);
+        let bulk = BulkInsert::new(tables, keys(), 3, true);
+        assert_eq!(bulk.queries()[0].pieces.len(), 1 + 3);
+        let (mut event, mut values) = (Event::new(1, 0), Parameters::default());
+        bulk.ask(0, &mut event, &mut values);
+        assert_eq!(values.count(), 3 * 3);
     }
 }

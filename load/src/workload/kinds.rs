@@ -74,13 +74,11 @@ pub fn from_plan(spec: &Spec, way: Way) -> Result<Option<Arc<dyn Workload>>, Sql
             tables,
             rows,
             batch,
+            bulk_execute,
             distribution,
         } => {
-            let tables = Tables::new(table, *tables);
-            native(
-                BulkInsert::new(tables, keys(*rows, distribution), *batch),
-                way,
-            )
+            let (tables, keys) = (Tables::new(table, *tables), keys(*rows, distribution));
+            native(BulkInsert::new(tables, keys, *batch, *bulk_execute), way)
         }
     }))
 }

@@ -7,7 +7,7 @@ use super::{Answer, Call, Class, Link, Reply, Request, Seat, Session, Step, Verd
 use crate::outcome::Failure;
 use crate::plan::Protocol;
 use crate::random::Stream;
-use crate::wire::command;
+use crate::wire::{Agreed, Capabilities, command};
 use std::sync::Arc;
 
 /// One kind of native workload: its queries, and what it asks at each step of an event.
@@ -104,6 +104,8 @@ pub struct Query {
     pub pieces: Vec<String>,
     /// It is always sent as text, for not every server can prepare it.
     pub is_text: bool,
+    /// One execution carries several sets of values, as only MariaDB knows it.
+    pub in_bulk: bool,
 }
 
 impl Query {
@@ -113,6 +115,7 @@ impl Query {
             class,
             pieces: sql.split('?').map(str::to_owned).collect(),
             is_text: false,
+            in_bulk: false,
         }
     }
 
@@ -209,6 +212,7 @@ enum State {
 struct Asked {
     class: Class,
     is_text: bool,
+    in_bulk: bool,
     statement: Statement,
 }
 
@@ -229,6 +233,7 @@ impl<K: Kind> NativeSession<K> {
         let queries = kind.queries().into_iter().map(|query| Asked {
             class: Class::Of(query.class),
             is_text: query.is_text,
+            in_bulk: query.in_bulk,
             statement: Statement::new(query.pieces),
         });
         Self {
@@ -285,14 +290,12 @@ impl<K: Kind> NativeSession<K> {
         let Some(query) = self.queries.get_mut(ask.query) else {
             return Step::Stop;
         };
-        if let Err(error) = query.statement.put(out, &self.parameters) {
-            return Step::Fail(Box::new(Failure {
-                message: error.to_string(),
-                hint: None,
-                code: None,
-                sqlstate: None,
-                statement: Some(self.statement()),
-            }));
+        let put = match query.in_bulk {
+            false => query.statement.put(out, &self.parameters),
+            true => query.statement.put_in_bulk(out, &self.parameters),
+        };
+        if let Err(error) = put {
+            return self.failed(error.to_string(), None);
         }
         Step::Send(Request {
             link: LINK,
@@ -300,6 +303,28 @@ impl<K: Kind> NativeSession<K> {
             reply: Reply::Counts,
             ends: ask.is_last,
         })
+    }
+
+    /// Not every server has a bulk execute; that one has it is seen before anything is prepared.
+    fn connected(&mut self, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
+        let has_bulk = agreed.capabilities.has(Capabilities::MARIADB_STMT_BULK);
+        if !has_bulk && self.queries.iter().any(|query| query.in_bulk) {
+            return self.failed(
+                "the server has no bulk execute (COM_STMT_BULK_EXECUTE)".to_owned(),
+                Some("MariaDB has it; for other servers leave workload.bulk_execute out."),
+            );
+        }
+        self.set_up(0, out)
+    }
+
+    fn failed(&self, message: String, hint: Option<&str>) -> Step {
+        Step::Fail(Box::new(Failure {
+            message,
+            hint: hint.map(str::to_owned),
+            code: None,
+            sqlstate: None,
+            statement: Some(self.statement()),
+        }))
     }
 
     fn answered(&mut self, answer: &Answer<'_>, out: &mut Vec<u8>) -> Step {
@@ -353,7 +378,7 @@ impl<K: Kind> Session for NativeSession<K> {
             Call::Event { cycle } => self.begin(cycle, out),
             Call::Answer(answer) => self.answered(answer, out),
             Call::Start => Step::Connect(SERVER),
-            Call::Connected { .. } => self.set_up(0, out),
+            Call::Connected { agreed, .. } => self.connected(agreed, out),
             // A native session judges no errors, so nothing breaks but by loss.
             Call::Lost(_) | Call::Broken(_) => {
                 self.queries

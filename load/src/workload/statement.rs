@@ -138,6 +138,20 @@ impl Statement {
         Ok(())
     }
 
+    /// Appends one execution with all sets of these values. There is no way to say it in text.
+    pub fn put_in_bulk(
+        &mut self,
+        out: &mut Vec<u8>,
+        parameters: &Parameters,
+    ) -> Result<(), WireError> {
+        match &mut self.prepared {
+            Some(prepared) => prepared.execute_bulk(out, parameters.values()),
+            None => Err(WireError::ours(
+                "a bulk execute of a statement that could not be prepared",
+            )),
+        }
+    }
+
     /// Appends the query as text.
     fn put_text(&self, out: &mut Vec<u8>, parameters: &Parameters) {
         let mut values = parameters.values();

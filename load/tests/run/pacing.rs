@@ -3,10 +3,11 @@
 use crate::Torn;
 use crate::ends::Hang;
 use crate::fake::{self, FakeServer, Script};
-use crate::program::{ENGINES, Folder, done, plan, run};
+use crate::program::{ENGINES, Folder, done, failure, plan, run};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Answers right, each after a pause.
@@ -113,6 +114,55 @@ fn connections_churn_and_idle_ones_only_stand() {
         events.abs_diff(connects * 5) <= 40,
         "{events} events, {connects} connects"
     );
+}
+
+/// Greets the first, who only looks whether there is room, and then nobody before so many have
+/// come.
+struct Crowd {
+    wanted: usize,
+    come: (Mutex<usize>, Condvar),
+}
+
+impl Script for Crowd {
+    fn greet(&self, to: &mut UnixStream) {
+        let (come, all) = &self.come;
+        let mut come = come.lock().unwrap();
+        *come += 1;
+        all.notify_all();
+        let patience = Duration::from_secs(3600);
+        let is_first = *come == 1;
+        let few = |come: &mut usize| !is_first && *come < self.wanted;
+        let guard = all.wait_timeout_while(come, patience, few).unwrap();
+        drop(guard);
+        let _ = to.write_all(&fake::greeting());
+    }
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
+        to.write_all(&fake::right_answer(command)).is_ok()
+    }
+}
+
+#[test]
+fn a_storm_opens_all_connections_at_once() {
+    for storm in [true, false] {
+        let folder = Folder::new(&format!("storm-{storm}"));
+        let crowd = Crowd {
+            wanted: 1 + 100,
+            come: Default::default(),
+        };
+        let server = FakeServer::start(&folder.0, crowd);
+        let mut plan = plan(&server.socket, "auto");
+        plan["server"]["connect_timeout_s"] = json!(if storm { 60 } else { 1 });
+        plan["load"]["connections"] = json!(100);
+        plan["load"]["threads"] = json!(1);
+        plan["load"]["storm"] = json!(storm);
+        let output = run(&plan);
+        if storm {
+            assert_eq!(done(&output)["setup_connect_us"]["count"], 100);
+        } else {
+            // The first of them wait in vain for those that come after them.
+            failure(&output);
+        }
+    }
 }
 
 #[test]

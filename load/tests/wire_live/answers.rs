@@ -294,7 +294,8 @@ fn bulk_execute() {
             })
             .collect();
         let mut out = Vec::new();
-        insert.execute_bulk(&mut out, &values).unwrap();
+        let values = values.into_iter();
+        insert.execute_bulk(&mut out, values).unwrap();
         let summary = client.run(Reply::Results, &out, &[]).unwrap();
         assert_eq!(summary.affected_rows, 1000, "{round}");
     }

@@ -90,11 +90,13 @@ class Shape:
 def has_ceiling(workload: Mapping[str, Any]) -> bool:
     """Whether the null server's answers to a plan's workload are like a server's.
 
-    It knows nothing of statements and scripts of the user's own, and gives every range
-    `RANGE_ROWS` rows.
+    It knows nothing of statements and scripts of the user's own nor of MariaDB's bulk execute,
+    and gives every range `RANGE_ROWS` rows.
     """
     kind = workload["kind"]
-    if kind == STATEMENTS or (kind == SCRIPT and is_file(str(workload["script"]))):
+    if kind == STATEMENTS or workload.get("bulk_execute"):
+        return False
+    if kind == SCRIPT and is_file(str(workload["script"])):
         return False
     told = workload.get("options", {}) if kind == SCRIPT else workload
     return bool(told.get("range_size", RANGE_ROWS) == RANGE_ROWS)

@@ -97,6 +97,13 @@ WORKLOAD = Tagged(
         ),
         "bulk_insert": (
             Key("batch", Whole(1, 21_845), 1000, "new rows of one statement"),
+            Key(
+                "bulk_execute",
+                Flag(),
+                False,
+                "MariaDB: one execution of a prepared statement carries the batch "
+                "(COM_STMT_BULK_EXECUTE)",
+            ),
             _DISTRIBUTION_KEY,
         ),
         STATEMENTS: (

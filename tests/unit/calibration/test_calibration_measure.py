@@ -52,6 +52,7 @@ def ensured(shapes: list[Shape], program: Path, cache: Path) -> tuple[Calibratio
         ({"kind": "point_select"}, True),
         ({"kind": "read_only", "range_size": 100}, True),
         ({"kind": "read_write", "range_size": 10}, False),
+        ({"kind": "bulk_insert", "batch": 9, "bulk_execute": True}, False),
         ({"kind": "sql", "text": "SELECT 1"}, False),
         ({"kind": "lua", "script": "oltp_read_only", "options": {}}, True),
         ({"kind": "lua", "script": "oltp_read_only", "options": {"range_size": 9}}, False),

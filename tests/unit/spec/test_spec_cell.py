@@ -96,6 +96,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "workload.range_size": (4, 4),
     "workload.auto_increment": (False, False),
     "workload.batch": (4, 4),
+    "workload.bulk_execute": (True, True),
     "workload.text": ("SELECT 1", "SELECT 1"),
     **{
         f"workload.{name}": (0, 0)

@@ -66,6 +66,7 @@ impl Kind for Sql {
             .map(|(class, statement)| Query {
                 class: class as u8,
                 pieces: statement.pieces.clone(),
+                in_bulk: false,
                 is_text: !can_be_prepared(statement),
             })
             .collect()
