@@ -62,6 +62,18 @@ def run(program: Path, server: PrivateServer, *words: str) -> peer.Done:
     return peer.run(command(program, server), words, folder=SCRIPTS)
 
 
+def test_lines_that_threads_print_at_the_same_time_stay_whole(
+    load_program: Path, server: PrivateServer
+) -> None:
+    done = run(
+        load_program, server, "--threads=4", "--os-threads=on", "print_many_lines.lua", "share"
+    )
+    assert done.code == 0, done
+    lines = done.out.split("Initializing worker threads...\n\n")[1].splitlines()
+    each = {f"thread\t{thread}\tnil\t{line}" for thread in range(4) for line in range(1, 501)}
+    assert len(lines) == len(each) and set(lines) == each
+
+
 def logged(program: Path, server: PrivateServer, *words: str) -> Statements:
     """What each connection of a run sent, from the server's own log."""
     log = server.data_folder / "general.log"

@@ -23,6 +23,23 @@ do
   end
 end
 
+-- LuaJIT's own print() writes each value and the end of the line for itself, so that lines of
+-- threads of the operating system run into one another. A line is written at once.
+do
+  local stdout = io.stdout
+  function print(...)
+    local parts = { ... }
+    for place = 1, select("#", ...) do
+      local text = tostring(parts[place])
+      if type(text) ~= "string" then
+        error("'tostring' must return a string to 'print'", 2)
+      end
+      parts[place] = text
+    end
+    stdout:write(table.concat(parts, "\t") .. "\n")
+  end
+end
+
 -- The type that scripts name in declarations of their own, and the functions that need no host.
 ffi.cdef([[
 typedef enum {
