@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime
+import re
 from pathlib import Path
 
 import pytest
@@ -72,7 +72,7 @@ def test_what_is_kept(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
 def test_measuring(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
     words = ("--connections", "1,64", "--workload", "point_select", "--seconds", "0.01")
     text = said(capsys, cache, *words)
-    check("calibrate", text.replace(datetime.now(UTC).date().isoformat(), "DATE"))
+    check("calibrate", re.sub(r"\d{4}-\d\d-\d\d", "DATE", text))
 
 
 def test_what_cannot_be_shown(capsys: pytest.CaptureFixture[str], cache: Path) -> None:

@@ -58,12 +58,13 @@ def run(
     return Done(done.stdout, done.stderr, done.returncode)
 
 
-def until(wanted: Said, say: Callable[[], Said], *, unordered: bool) -> Said:
-    """What a program says; where lines come in any order it may try again to say what is wanted.
+def until(wanted: Said, say: Callable[[], Said]) -> Said:
+    """What sysbench says, who may try again to say what is wanted.
 
-    Threads print a word and the end of its line apart, so that the lines of two may run together.
+    Its threads print a word and the end of its line apart, so that the lines of two may run
+    together, and it ends a report where it happens to be when the time is over.
     """
-    for _ in range(5 if unordered else 1):
+    for _ in range(5):
         said = say()
         if said == wanted:
             break
@@ -89,6 +90,8 @@ RULES = [
     (r"(?<![\d.])\d+\.\d\d(?![\d.])", "N.NN"),
     (r"queue length: \d+(,?) concurrency: \d+", r"queue length: N\1 concurrency: N"),
     (r"0x[0-9a-f]+", "0xN"),
+    # The host's words for a name that it does not find, or cannot look for.
+    (r"(failed to lookup address information: ).*", r"\1…"),
     # Ours lie in the program, sysbench's in a folder, and their lines are others.
     (r"(?:/usr/share/sysbench/)?((?:oltp|select|bulk)_\w+\.lua):\d+", r"\1:N"),
     (r'\[string "[^"]*"\]:\d+', '[string "…"]:N'),
@@ -102,6 +105,7 @@ COUNT_RULES = [
     (r"^\[ \d+s \]", "[ Ns ]"),
     (r"((?:^\[ Ns \] thds.*\n)(?:^\[ Ns \] queue.*\n)?)\1+", r"\1"),
     (r"((?:^\d+,\d+(?:,N\.NN)+\n))+", "N,N,N.NN…\n"),
+    (r"(^(?:own: \d+ threads|interval ).*\n)\1+", r"\1"),
 ]
 
 

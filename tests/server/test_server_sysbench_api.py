@@ -110,7 +110,7 @@ def test_row(path: Path, load_program: Path, server: PrivateServer) -> None:
             return masked(run([SYSBENCH], server, path, row.run), row)
 
         said = masked(done, row)
-        assert said == peer.until(said, theirs, unordered=row.unordered), "sysbench says otherwise"
+        assert said == peer.until(said, theirs), "sysbench says otherwise"
 
 
 def drawn(output: str) -> list[str]:

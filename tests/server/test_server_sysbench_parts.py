@@ -17,6 +17,15 @@ from contend.servers import PrivateServer, ServerBinary
 ROWS = 1000
 THREADS = 4
 PARTS = [(0, 250), (250, 500), (500, 750), (750, 1000)]
+SO_MANY_EACH = """
+local whole, done = event, 0
+function event(...)
+  whole(...)
+  done = done + 1
+  return done == 500
+end
+"""
+"""Each thread does as many events, however they would fall to threads of one run."""
 SCRIPTS = {
     "select_random_points": ("--random-points=3", r"IN \((\d+),\s*(\d+),\s*(\d+)\)"),
     "select_random_ranges": ("--number-of-ranges=2", r"BETWEEN (\d+) AND \d+ OR k BETWEEN (\d+)"),
@@ -52,13 +61,15 @@ def test_each_thread_asks_for_keys_of_its_own_part(
         program = [str(load_program), "sysbench"]
     else:
         program = [request.getfixturevalue("sysbench")]
+    so_many = tmp_path / "so_many.lua"
+    so_many.write_text(f'require("{script}")\n{SO_MANY_EACH}')
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"SET GLOBAL general_log_file = '{tmp_path / 'general.log'}'")
         cursor.execute("SET GLOBAL general_log = 1")
         subprocess.run(
             [
-                *(*program, script, f"--mysql-socket={server.socket}", "--mysql-user=root"),
-                *(f"--threads={THREADS}", f"--table-size={ROWS}", "--events=2000", "--time=0"),
+                *(*program, str(so_many), f"--mysql-socket={server.socket}", "--mysql-user=root"),
+                *(f"--threads={THREADS}", f"--table-size={ROWS}", "--time=0"),
                 *("--rand-type=uniform", option, "run"),
             ],
             check=True,

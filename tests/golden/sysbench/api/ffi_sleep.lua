@@ -1,6 +1,6 @@
--- run: --threads=20 --events=20 run
--- says: total number of events:              20
--- within: 3
+-- run: --threads=100 --events=100 run
+-- says: total number of events:              100
+-- within: 15
 ffi.cdef([[
   int usleep(unsigned int);
   unsigned int sleep(unsigned int);
