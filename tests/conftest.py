@@ -20,8 +20,14 @@ from contend.errors import ContendError
 from contend.load import find_program
 from contend.servers import PrivateServer, ServerBinary, debian
 
-# No test asserts a wall time, hypothesis' 200 ms for an example included.
-hypothesis.settings.register_profile("contend", deadline=None)
+# No test asserts a wall time, hypothesis' for an example and for drawing one included. Each run
+# of the tests draws the same; `--hypothesis-profile=further` draws others.
+hypothesis.settings.register_profile(
+    "further", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile(
+    "contend", hypothesis.settings.get_profile("further"), derandomize=True, database=None
+)
 hypothesis.settings.load_profile("contend")
 
 SMALL_OPTIONS: dict[str, dict[str, str | int | float | bool]] = {

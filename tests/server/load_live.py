@@ -85,6 +85,14 @@ class Stage:
         assert lines[-1]["type"] == "done"
         return lines[-1] | {"hello": lines[0]}
 
+    def events(
+        self, server: dict[str, Any], workload: dict[str, Any], events: int, **load: Any
+    ) -> dict[str, Any]:
+        """The last line of a run of so many events, however long they take."""
+        done = self.done(server, workload, events=events, measure_s=600, **load)
+        assert done["events"] == events
+        return done
+
     def failure(
         self, server: dict[str, Any], workload: dict[str, Any], **load: Any
     ) -> dict[str, Any]:
@@ -99,7 +107,7 @@ class Stage:
             "version": 1,
             "server": server,
             "workload": workload,
-            "load": {"connections": 4, "measure_s": 0.3, **load},
+            "load": {"connections": 4, "measure_s": 1.0, **load},
             "seed": 11,
         }
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from load_live import DATABASE, PASSWORD, ROWS, USER, Stage, script
+from run_lab import wait_for as wait_until
 from tls_files import make
 
 from contend.servers import PrivateServer, ServerBinary
@@ -100,8 +101,7 @@ def test_bulk_execute_inserts_whole_batches_where_the_server_has_it(stage: Stage
     assert (code, lines[-1]["wrong"], lines[-1]["unchecked"]) == (0, 0, 0), words
     before = int(stage.sql(f"SELECT COUNT(*) FROM {DATABASE}.sbtest")[0][0])
     assert before == ROWS + 20 * 40
-    done = stage.done(stage.socket, workload, events=30, measure_s=600)
-    assert done["events"] == done["queries"] == 30
+    assert stage.events(stage.socket, workload, 30)["queries"] == 30
     after = int(stage.sql(f"SELECT COUNT(*) FROM {DATABASE}.sbtest")[0][0])
     assert after >= before + 30 * 40
 
@@ -142,17 +142,17 @@ def test_every_way_in_is_named_and_carries_a_load(stage: Stage) -> None:
         assert "offers no zstd compression" in failure["message"]
     for server, session in ways:
         for protocol in ("prepared", "text"):
-            done = stage.done(server, POINT_SELECT, protocol=protocol)
+            done = stage.events(server, POINT_SELECT, 40, protocol=protocol)
             assert done["hello"]["session"] == session
-            assert done["queries"] > 0
-            assert done["rows"] == done["queries"]
+            assert done["rows"] == done["queries"] == 40
             assert done["errors"] == []
 
 
 def test_connections_begin_with_the_statements_of_the_plan(stage: Stage) -> None:
     server = stage.socket | {"init_sql": ["SET @begun = 7", "SET @begun = @begun + 1"]}
-    done = stage.done(server, script("SELECT 1 FROM DUAL WHERE @begun = 8;"), reconnect_every=5)
-    assert done["rows"] == done["queries"] > 0
+    text = script("SELECT 1 FROM DUAL WHERE @begun = 8;")
+    done = stage.events(server, text, 80, reconnect_every=5)
+    assert done["rows"] == done["queries"] == 80
     assert done["connect_us"]["count"] > 0
 
 
@@ -161,8 +161,8 @@ def test_the_server_is_told_the_charset_of_the_plan(stage: Stage, charset: str) 
     # Older servers call utf8mb3 utf8.
     names = f"'{charset}', '{charset.removesuffix('mb3')}'"
     text = script(f"SELECT 1 FROM DUAL WHERE @@character_set_client IN ({names});")
-    done = stage.done(stage.socket | {"charset": charset}, text)
-    assert done["rows"] == done["queries"] > 0
+    done = stage.events(stage.socket | {"charset": charset}, text, 8)
+    assert done["rows"] == done["queries"] == 8
 
 
 def test_procedures_with_several_results(stage: Stage) -> None:
@@ -171,10 +171,9 @@ def test_procedures_with_several_results(stage: Stage) -> None:
         f"CREATE PROCEDURE {DATABASE}.several(IN n INT) BEGIN SELECT n; SELECT n, n; DO 1; END",
     )
     for protocol in ("prepared", "text"):
-        done = stage.done(
-            stage.socket, script("CALL several({n:uniform(1, 9)});"), protocol=protocol
-        )
-        assert done["rows"] == 2 * done["queries"] > 0
+        text = script("CALL several({n:uniform(1, 9)});")
+        done = stage.events(stage.socket, text, 20, protocol=protocol)
+        assert (done["queries"], done["rows"]) == (20, 40)
 
 
 def test_a_local_file_is_never_read(stage: Stage, tmp_path: Path) -> None:
@@ -182,10 +181,9 @@ def test_a_local_file_is_never_read(stage: Stage, tmp_path: Path) -> None:
     secret.write_text("not for servers\n")
     stage.sql(f"CREATE TABLE IF NOT EXISTS {DATABASE}.loaded (line TEXT)")
     text = script(f"LOAD DATA LOCAL INFILE '{secret}' INTO TABLE loaded;")
-    refused = stage.failure(stage.socket, text)
+    refused = stage.failure(stage.socket, text, measure_s=600)
     assert refused["code"] in (1148, 3948, 4166)
-    done = stage.done(stage.socket | {"local_infile": True}, text)
-    assert done["queries"] > 0
+    stage.events(stage.socket | {"local_infile": True}, text, 8)
     assert stage.sql(f"SELECT COUNT(*) FROM {DATABASE}.loaded") == [(0,)]
 
 
@@ -200,13 +198,12 @@ def test_deadlocks_are_counted_with_an_example_and_asked_again(stage: Stage) -> 
     total = f"SELECT SUM(k) FROM {DATABASE}.sbtest WHERE id IN (1, 2)"
     stage.fill_anew()
     before = int(stage.sql(total)[0][0])
-    done = stage.done(stage.socket, text, connections=16, measure_s=600, events=events)
+    done = stage.events(stage.socket, text, events, connections=16)
     deadlocks = {error["code"]: error for error in done["errors"]}
     assert set(deadlocks) <= {1213, 1205, 1020}
     assert deadlocks[1213]["sqlstate"] == "40001"
     assert deadlocks[1213]["statement"].startswith("UPDATE sbtest SET k")
     # What was begun again was taken back: each event has happened once.
-    assert done["events"] == events
     assert int(stage.sql(total)[0][0]) == before + 2 * events
 
 
@@ -216,7 +213,7 @@ def test_a_server_without_room_names_its_variable(stage: Stage) -> None:
         failure = stage.failure(stage.socket, POINT_SELECT)
         assert "SET GLOBAL max_prepared_stmt_count = " in failure["hint"]
         # Text needs none of them.
-        assert stage.done(stage.socket, POINT_SELECT, protocol="text")["queries"] > 0
+        stage.events(stage.socket, POINT_SELECT, 8, protocol="text")
     finally:
         stage.sql("SET GLOBAL max_prepared_stmt_count = 16382")
     before = stage.sql("SELECT @@max_connections")[0][0]
@@ -271,6 +268,7 @@ def test_a_server_that_dies_is_come_back_to(
         server.start({"local_infile": 1})
         link.unlink()
         link.symlink_to(server.socket.parent)
+        wait_until(lambda: statements_prepared(stage) == 4)
         wait_for(lambda line: line.get("queries", 0) > 0)
         load.send_signal(signal.SIGINT)
         done = wait_for(lambda line: line["type"] == "done")
@@ -279,6 +277,11 @@ def test_a_server_that_dies_is_come_back_to(
     assert done["outage_s"] > 0
     assert {error["code"] for error in done["errors"]} <= {2002, 2006, 2013, 1053, 1927, 1317}
     assert load.returncode == 0
+
+
+def statements_prepared(stage: Stage) -> int:
+    """One for each connection of a point select that is ready."""
+    return int(stage.sql("SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'")[0][1])
 
 
 def test_a_server_that_another_authority_signed_is_not_believed(stage: Stage) -> None:

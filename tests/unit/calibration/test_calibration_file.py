@@ -132,7 +132,8 @@ def test_bytes_that_are_no_text(path: Path) -> None:
 
 
 @settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=150,
 )
 @given(at=st.floats(0, 1), byte=st.binary(min_size=0, max_size=3))
 def test_any_damage_is_an_answer(path: Path, at: float, byte: bytes) -> None:

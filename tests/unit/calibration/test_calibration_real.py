@@ -8,13 +8,21 @@ from pathlib import Path
 import pytest
 from calibration_fakes import shape
 
-from contend.calibration import Effort, calibrate, shape_of
+from contend.calibration import Ceiling, Effort, Shape, calibrate, shape_of
 from contend.calibration.measure import null_server
 from contend.cli.main import main
 from contend.load import LoadProcess
 
-SHORT = Effort(rounds=2, warmup_s=0.0, measure_s=0.05)
+SHORT = Effort(rounds=2, warmup_s=0.0, measure_s=0.25)
 POINTS = {"kind": "random_points", "points": 10, "distribution": {"kind": "special"}}
+
+
+def calibrated(shapes: list[Shape], program: Path) -> list[Ceiling]:
+    """The ceilings of all shapes: those for which a busy host had no time are measured again."""
+    found: list[Ceiling] = []
+    while left := [one for one in shapes if one not in [made.shape for made in found]]:
+        found += calibrate(left, program, SHORT, lambda _done, _total: None)
+    return found
 
 
 def test_every_shape_has_its_figures(load_program: Path) -> None:
@@ -26,10 +34,10 @@ def test_every_shape_has_its_figures(load_program: Path) -> None:
         shape(8, threads=2),
         shape(8, workload=POINTS),
     ]
-    found = calibrate(shapes, load_program, SHORT, lambda _done, _total: None)
+    found = calibrated(shapes, load_program)
     assert sorted(one.shape.title for one in found) == sorted(one.title for one in shapes)
     for one in found:
-        assert len(one.rounds) == 2
+        assert 1 <= len(one.rounds) <= 2
         for made in one.rounds:
             assert made.qps > 0
             assert made.cpu_us_per_query > 0
@@ -43,9 +51,10 @@ def test_the_null_server_leaves_nothing_behind(load_program: Path) -> None:
         socket = Path(address.socket or "")
         assert socket.is_socket()
         assert socket.parent.stat().st_mode & 0o077 == 0
-        plan = shape(4).plan(address, warmup_s=0.0, measure_s=0.05)
+        plan = shape(4).plan(address, warmup_s=0.0, measure_s=600.0)
+        plan["load"]["events"] = 40
         done = LoadProcess(load_program).run(plan, env={}, on_event=lambda _event: None)
-        assert done["rows"] == done["queries"] > 0
+        assert done["rows"] == done["queries"] == 40
         assert shape_of(plan) == shape(4)
     assert not socket.parent.exists()
 
@@ -59,7 +68,7 @@ def test_the_command_measures_keeps_and_shows(
     monkeypatch.setenv("CONTEND_LOAD", str(load_program))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     words = ["calibrate", "--connections", "8,1", "--workload", "point_select"]
-    assert main([*words, "--seconds", "0.05", "--rounds", "2"]) == 0
+    assert main([*words, "--seconds", "0.5", "--rounds", "2"]) == 0
     measured = capsys.readouterr()
     assert "calibrating contend-load for 2 kinds of load" in measured.err
     assert main(["calibrate", "--show"]) == 0
@@ -68,6 +77,6 @@ def test_the_command_measures_keeps_and_shows(
     shown = json.loads(capsys.readouterr().out)
     assert [one["connections"] for one in shown["ceilings"]] == [1, 8]
     for one in shown["ceilings"]:
-        assert one["n"] == 2
+        assert 1 <= one["n"] <= 2
         assert one["qps"]["mean"] > 0
         assert Path(shown["file"]).exists()

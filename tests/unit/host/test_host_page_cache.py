@@ -45,9 +45,10 @@ def test_warming_brings_all_of_it(file: Path) -> None:
 
 
 def test_asking_reads_nothing(file: Path) -> None:
-    before = 0 if drop(file) else SIZE
-    assert page_cache.resident_bytes(file) == before
-    assert page_cache.resident_bytes(file) == before
+    drop(file)
+    before = page_cache.resident_bytes(file)
+    assert page_cache.resident_bytes(file) <= before
+    assert page_cache.resident_bytes(file) <= before
 
 
 def test_both_ways_of_asking_agree(file: Path) -> None:

@@ -60,8 +60,8 @@ def test_the_intervals_of_the_log_add_up_to_the_whole_without_loss(
             "load": {
                 "connections": 4,
                 "threads": threads,
-                "measure_s": 0.5,
-                "interval_s": 0.1,
+                "measure_s": 1.0,
+                "interval_s": 0.2,
             },
         }
         lines, code, words = run_plan(load_program, plan, "--hdr-log", str(log))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -116,20 +117,26 @@ def test_the_end_of_standard_error_is_kept_and_bounded(program: Program) -> None
 
 @pytest.mark.parametrize("stubborn", [False, True], ids=["ends-on-request", "must-be-killed"])
 def test_a_run_that_hangs_is_ended(
-    program: Program, stubborn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: Program, stubborn: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("contend.load.child.END_GRACE_S", 0.2)
-    pid_file = tmp_path / "pid"
-    body = f"""
-        if {stubborn}:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        open({str(pid_file)!r}, "w").write(str(os.getpid()))
-        time.sleep(600)
-    """
-    with pytest.raises(LoadFailed, match="did not end in its time"):
-        run(program(body), grace_s=1.0)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid_file.read_text()), 0)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*words: Any, **more: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*words, **more))
+        return started[-1]
+
+    popen = subprocess.Popen
+    monkeypatch.setattr("contend.load.child.subprocess.Popen", start)
+    path = program("time.sleep(600)")
+    # What is ignored stays so in the program that is executed, from its first moment on.
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN if stubborn else signal.SIG_DFL)
+    try:
+        with pytest.raises(LoadFailed, match="did not end in its time"):
+            run(path, grace_s=0.5)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert started[0].wait() == -(signal.SIGKILL if stubborn else signal.SIGTERM)
 
 
 def test_ctrl_c_in_the_lab_ends_the_program(program: Program, tmp_path: Path) -> None:

@@ -103,7 +103,8 @@ def test_a_healthy_folder_is_rescued_whole(
 
 
 @settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
 def test_no_scribble_on_the_file_ends_in_a_traceback(

@@ -64,7 +64,7 @@ records = st.builds(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(batch=st.lists(records, max_size=5))
 def test_records_come_back_as_they_went_in(
     batch: list[RunRecord], tmp_path_factory: pytest.TempPathFactory
