@@ -73,6 +73,27 @@ def test_lines_that_threads_print_at_the_same_time_stay_whole(
     assert len(lines) == len(each) and set(lines) == each
 
 
+@pytest.mark.parametrize(
+    ("threads", "events", "rounds", "made"),
+    [
+        (4, 4_000, 20, True),
+        # Many threads: what goes round seldom within an event does not, however many events...
+        (32, 96_000, 20, False),
+        # ...and what goes round often does.
+        (32, 9_600, 1_000, True),
+    ],
+)
+def test_many_threads_make_machine_code_only_of_what_goes_round_often_within_an_event(
+    threads: int, events: int, rounds: int, made: bool, load_program: Path, server: PrivateServer
+) -> None:
+    options = [f"--threads={threads}", f"--events={events}", f"--rounds={rounds}", "--time=0"]
+    done = run(load_program, server, *options, "machine_code.lua", "run")
+    assert done.code == 0, done
+    pieces = [int(count) for count in re.findall(r"^made (\d+)$", done.out, re.MULTILINE)]
+    assert len(pieces) == threads
+    assert any(pieces) == made
+
+
 def logged(program: Path, server: PrivateServer, *words: str) -> Statements:
     """What each connection of a run sent, from the server's own log."""
     log = server.data_folder / "general.log"

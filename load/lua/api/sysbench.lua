@@ -6,7 +6,22 @@ local host = ...
 
 ffi = require("ffi")
 
-jit.opt.start("hotloop=" .. host.hot_loop)
+-- Where threads are many, only what goes round often within an event becomes machine code: all
+-- counts begin anew every so many events, unless the script or the user sets options of LuaJIT.
+local EVENTS_COUNTED = 500
+local cool = function() end
+if host.hot_loop then
+  local set_options, hot_loop = jit.opt.start, "hotloop=" .. host.hot_loop
+  cool = function()
+    -- Setting it is what begins the counts anew.
+    set_options(hot_loop)
+  end
+  cool()
+  jit.opt.start = function(...)
+    cool = function() end
+    return set_options(...)
+  end
+end
 
 -- --luajit-cmd of the development version.
 do
@@ -82,7 +97,13 @@ end
 
 -- The loop of one worker; a script may put its own in its place.
 function thread_run(thread_id)
+  local events = 0
   while turn() do
+    events = events + 1
+    if events == EVENTS_COUNTED then
+      events = 0
+      cool()
+    end
     local stop, ended = run_event(thread_id)
     if stop or not ended then
       break

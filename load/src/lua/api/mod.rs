@@ -57,8 +57,10 @@ pub fn push_host(stack: Stack, run: &Run) {
         stack.push_bytes(command.as_bytes());
         stack.set_field(c"command");
     }
-    stack.push_number(hot_loop(run.figures.threads.len()).into());
-    stack.set_field(c"hot_loop");
+    if run.figures.threads.len() >= THREADS_MANY {
+        stack.push_number(HOT_LOOP.into());
+        stack.set_field(c"hot_loop");
+    }
     stack.push_bytes(run.known.text("luajit_cmd").as_bytes());
     stack.set_field(c"luajit_command");
     stack.push_flag(run.script.bundled);
@@ -71,20 +73,11 @@ pub fn push_host(stack: Stack, run: &Run) {
     stack.set_field(c"arguments");
 }
 
-/// LuaJIT's own number of rounds before a loop becomes machine code.
-const HOT_LOOP: u32 = 56;
-/// Up to so many threads it is left alone.
-const HOT_LOOP_THREADS: usize = 32;
-/// The counter has 16 bits.
-const HOT_LOOP_MAX: u32 = 30_000;
-
-/// Rounds before a loop becomes machine code. Every thread compiles for itself, which costs about
-/// as much as a hundred events: where many threads share the events of a run, it has to pay off
-/// for each of them.
-fn hot_loop(threads: usize) -> u32 {
-    let factor = u32::try_from(threads / HOT_LOOP_THREADS).unwrap_or(u32::MAX);
-    HOT_LOOP.saturating_mul(factor.max(1)).min(HOT_LOOP_MAX)
-}
+/// From so many threads on each state's own machine code costs more, in a cache that all share,
+/// than it saves.
+const THREADS_MANY: usize = 32;
+/// Rounds before a loop becomes machine code where threads are many; the counter has 16 bits.
+const HOT_LOOP: u32 = 32_000;
 
 /// Makes `sysbench.opt`: every option with its value.
 pub fn set_options(stack: Stack, run: &Run) {
@@ -143,15 +136,3 @@ fn wrong(stack: Stack, function: &str, wanted: &str) -> Pushed {
 
 /// What a function returns that pushed so many values.
 type Pushed = c_int;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_threads_compile_later_and_few_as_luajit_does() {
-        assert_eq!([1, 32, 63].map(hot_loop), [56; 3]);
-        assert_eq!(hot_loop(512), 56 * 16);
-        assert_eq!(hot_loop(10_000_000), HOT_LOOP_MAX);
-    }
-}
