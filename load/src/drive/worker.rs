@@ -354,7 +354,9 @@ impl<E: Engine> Worker<E> {
     /// One more session has ended.
     pub(super) fn count_stopped(&mut self) {
         self.stopped += 1;
-        if self.stopped == self.seats.len() && self.phase < Phase::Closed {
+        // Those that ask nothing stay until all are released.
+        let idle = self.setup.idle_seats_of(self.number).count();
+        if self.stopped + idle == self.seats.len() && self.phase < Phase::Closed {
             self.report(Report::Idle);
         }
         self.end_if_all_stopped();

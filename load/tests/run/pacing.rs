@@ -3,7 +3,7 @@
 use crate::Torn;
 use crate::ends::Hang;
 use crate::fake::{self, FakeServer, Script};
-use crate::program::{ENGINES, Folder, done, failure, plan, run};
+use crate::program::{ENGINES, Folder, done, failure, of_events, plan, run};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -28,6 +28,7 @@ fn an_open_loop_counts_from_the_intended_time() {
         let folder = Folder::new(&format!("open-{engine}"));
         let server = FakeServer::start(&folder.0, Slow(Duration::from_millis(1)));
         let mut plan = plan(&server.socket, engine);
+        plan["load"]["measure_s"] = json!(1.0);
         plan["load"]["arrival"] =
             json!({"kind": "open", "process": "even", "stages": [{"rate": 200}]});
         let done = done(&run(&plan));
@@ -51,12 +52,14 @@ fn an_event_that_is_due_wakes_an_idle_worker() {
         let mut plan = plan(&server.socket, engine);
         // Between two events nothing else happens: no answer is on its way, no interval ends.
         plan["load"]["interval_s"] = json!(0);
+        plan["load"]["measure_s"] = json!(2.0);
         plan["load"]["arrival"] =
             json!({"kind": "open", "process": "even", "stages": [{"rate": 100}]});
         let done = done(&run(&plan));
+        // Of 200. Nobody woken would begin none, and a host may stand still for a while.
         let lag = &done["open"]["lag_us"];
-        assert!(lag["count"].as_u64().unwrap() >= 15, "{done}");
-        assert!(lag["p50"].as_f64().unwrap() < 100_000.0, "{done}");
+        assert!(lag["count"].as_u64().unwrap() >= 50, "{done}");
+        assert!(lag["p50"].as_f64().unwrap() < 500_000.0, "{done}");
     }
 }
 
@@ -66,6 +69,7 @@ fn a_rate_that_cannot_be_kept_is_called_overload() {
     let server = FakeServer::start(&folder.0, Slow(Duration::from_millis(10)));
     let mut plan = plan(&server.socket, "auto");
     // Four connections answer 400 a second at the very most.
+    plan["load"]["measure_s"] = json!(1.0);
     plan["load"]["arrival"] = json!({"kind": "open", "stages": [{"rate": 4000}]});
     let done = done(&run(&plan));
     let open = &done["open"];
@@ -84,18 +88,20 @@ fn think_time_paces_a_closed_loop() {
     let folder = Folder::new("think");
     let server = FakeServer::start(&folder.0, Torn(1000));
     let mut plan = plan(&server.socket, "auto");
+    plan["load"]["measure_s"] = json!(1.0);
     plan["load"]["arrival"] = json!({"kind": "closed", "think_s": 0.05});
     let done = done(&run(&plan));
     let events = done["events"].as_u64().unwrap();
-    // Four connections, 0.3 s, one event each 0.05 s and a bit.
-    assert!(events > 0 && events <= 28, "{events}");
+    // Four connections, 1 s, one event each 0.05 s and a bit.
+    assert!(events > 0 && events <= 84, "{events}");
 }
 
 #[test]
 fn connections_churn_and_idle_ones_only_stand() {
     let folder = Folder::new("churn");
     let server = FakeServer::start(&folder.0, Torn(1000));
-    let mut plan = plan(&server.socket, "auto");
+    // Fifty for each connection.
+    let mut plan = of_events(plan(&server.socket, "auto"), 200);
     plan["load"]["reconnect_every"] = json!(5);
     plan["load"]["idle_connections"] = json!(3);
     plan["load"]["storm"] = json!(true);
@@ -169,7 +175,8 @@ fn a_storm_opens_all_connections_at_once() {
 fn an_answer_that_takes_too_long_costs_the_connection() {
     let folder = Folder::new("too-long");
     let server = FakeServer::start(&folder.0, Hang(10));
-    let mut plan = plan(&server.socket, "auto");
+    // Ten for each connection, which is more than it answers.
+    let mut plan = of_events(plan(&server.socket, "auto"), 40);
     plan["load"]["answer_timeout_s"] = json!(0.05);
     let done = done(&run(&plan));
     assert!(done["reconnects"].as_u64().unwrap() > 0);
@@ -192,10 +199,7 @@ fn a_run_of_so_many_events_has_so_many() {
     ] {
         let folder = Folder::new(&format!("events-{threads}"));
         let server = FakeServer::start(&folder.0, Torn(1000));
-        let mut plan = plan(&server.socket, "auto");
-        plan["load"]["warmup_s"] = json!(0);
-        plan["load"]["measure_s"] = json!(600);
-        plan["load"]["events"] = json!(101);
+        let mut plan = of_events(plan(&server.socket, "auto"), 101);
         plan["load"]["threads"] = json!(threads);
         plan["load"]["arrival"] = arrival;
         let done = done(&run(&plan));
