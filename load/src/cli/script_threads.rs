@@ -42,10 +42,12 @@ impl Ledger {
         }
     }
 
-    /// Forgets what was counted so far: the window opens.
-    fn open(&mut self, now: Instant) {
-        self.cut(now);
+    /// Forgets what was counted so far: the window opens at the moment returned.
+    fn open(&mut self) -> Instant {
+        self.cut(Instant::now());
         self.intervals.clear();
+        (self.readings, self.at) = self.run.open_window();
+        self.at
     }
 
     /// Ends an interval.
@@ -145,11 +147,13 @@ pub fn run(
         )
     };
     let mut edges = [(None, None), (None, None)];
-    let mut first = Vec::new();
+    let (mut first, mut last) = (Vec::new(), Vec::new());
     let mut ticker = None;
     let mut measured = Duration::ZERO;
     let mut begun = Instant::now();
     let mut opened = begun;
+    let mut due = begun;
+    let mut ended = Ended::Time;
     let ran = host::run(host_job(script, job), &mut |stage| match stage {
         Stage::Ready => {
             begun = Instant::now();
@@ -161,14 +165,13 @@ pub fn run(
             });
             phase(tell, "warmup", Duration::ZERO);
         }
-        Stage::Measuring => {
-            opened = Instant::now();
-            run.window.open(opened);
+        Stage::Measuring(since) => {
+            due = since + Duration::from_nanos(job.measure_ns);
             edges[0] = look();
-            locked().open(opened);
-            first = read(run);
+            opened = locked().open();
+            first = locked().readings.clone();
             phase(tell, "measure", opened - begun);
-            ticker = interval_ticker(&ledger, job.interval_ns, opened);
+            ticker = interval_ticker(&ledger, job.interval_ns, since);
         }
         Stage::Over => {
             let now = Instant::now();
@@ -177,10 +180,14 @@ pub fn run(
             // The ticker cuts the last interval where that is due now; then little is left.
             drop(ticker.take());
             locked().cut(now);
+            last = locked().readings.clone();
+            // Threads may all end before their time, by a true value of event().
+            if now < due {
+                ended = Ended::Events;
+            }
             phase(tell, "end", now - begun);
         }
     })?;
-    let last = read(run);
     let mut tally = job.setup.tally();
     let mut start_s = 0.0;
     for (index, (length, interval)) in locked().intervals.drain(..).enumerate() {
@@ -200,12 +207,7 @@ pub fn run(
     };
     let client = between(opened.0, closed.0).unwrap_or_default();
     Ok(Measured {
-        // Threads may all end before their time, by a true value of event().
-        ended: if measured.as_nanos() < u128::from(job.measure_ns) {
-            Ended::Events
-        } else {
-            Ended::Time
-        },
+        ended,
         measured_ns: measured.as_nanos() as u64,
         tally,
         // Each thread has a core of its own at best: none can have used more than its share.
@@ -238,7 +240,8 @@ fn host_job(script: &Planned, job: &Job) -> host::Job {
 
 fn phase(tell: &mut dyn FnMut(Progress<'_>), name: &'static str, at: Duration) {
     let at_s = at.as_secs_f64();
-    tell(Progress::Phase { name, at_s });
+    let at = Instant::now();
+    tell(Progress::Phase { name, at_s, at });
 }
 
 /// Cuts the ledger at the end of each interval.

@@ -76,7 +76,7 @@ impl Teller {
                     session: session.agreed.iter().map(|&word| word.to_owned()).collect(),
                 }));
             }
-            Progress::Phase { name, at_s } => {
+            Progress::Phase { name, at_s, .. } => {
                 self.write(&Outcome::Phase(Phase {
                     phase: name.to_owned(),
                     at_s,

@@ -1,9 +1,19 @@
 //! The one clock of a run: monotonic nanoseconds, the same for all threads of this host.
 
+use std::time::{Duration, Instant};
+
 /// Nanoseconds of a clock that only goes forward.
 #[inline]
 pub fn now_ns() -> u64 {
     read_ns(libc::CLOCK_MONOTONIC).unwrap_or(0)
+}
+
+/// The same moment of that clock as an instant; a moment to come is now.
+pub fn instant_of(ns: u64) -> Instant {
+    let now = Instant::now();
+    // Who is held up between the two readings takes the moment for an earlier one.
+    let past = Duration::from_nanos(now_ns().saturating_sub(ns));
+    now.checked_sub(past).unwrap_or(now)
 }
 
 /// CPU time that the calling thread has used.
@@ -48,6 +58,11 @@ mod tests {
     fn time_goes_forward() {
         let first = now_ns();
         assert!(first > 0 && now_ns() >= first);
+        let before = Instant::now();
+        let moment = now_ns();
+        assert!(instant_of(moment) <= Instant::now());
+        assert!(instant_of(first) <= before);
+        assert!(instant_of(moment + 1_000_000_000_000) >= before);
     }
 
     #[test]

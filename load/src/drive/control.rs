@@ -324,7 +324,8 @@ impl<'a> Controller<'a> {
 
     fn phase(&mut self, name: &'static str, at_ns: u64) {
         let at_s = at_ns.saturating_sub(self.timeline.begin_ns) as f64 / 1e9;
-        (self.progress)(Progress::Phase { name, at_s });
+        let at = clock::instant_of(at_ns);
+        (self.progress)(Progress::Phase { name, at_s, at });
     }
 }
 

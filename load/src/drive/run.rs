@@ -14,7 +14,7 @@ use crate::outcome::{Failure, ProcessDelta};
 use crate::record::{Latency, Tally};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 /// What to run, for how long, on which engine.
 pub struct Job {
@@ -49,6 +49,8 @@ pub enum Progress<'a> {
     Phase {
         name: &'static str,
         at_s: f64,
+        /// When it was due: it is told a little later.
+        at: Instant,
     },
     /// One interval of the window, all workers together.
     Interval {

@@ -34,6 +34,8 @@ pub struct ThreadFigures {
     time_ns_min: AtomicU64,
     in_event: AtomicBool,
     running: AtomicBool,
+    /// The time was over, and nothing else, when it ended.
+    ran_to_the_end: AtomicBool,
 }
 
 impl ThreadFigures {
@@ -87,6 +89,15 @@ impl ThreadFigures {
         self.running.store(running, Relaxed);
     }
 
+    /// The time is over: the last interval still tells of this thread.
+    pub fn keep_running(&self) {
+        self.ran_to_the_end.store(true, Relaxed);
+    }
+
+    fn is_running_or_kept(&self) -> bool {
+        self.is_running() || self.ran_to_the_end.load(Relaxed)
+    }
+
     pub fn is_running(&self) -> bool {
         self.running.load(Relaxed)
     }
@@ -106,7 +117,7 @@ impl ThreadFigures {
     }
 
     /// Begins new extremes: a checkpoint was reported.
-    pub fn forget_extremes(&self) {
+    fn forget_extremes(&self) {
         self.time_ns_max.store(0, Relaxed);
         self.time_ns_min.store(0, Relaxed);
     }
@@ -162,7 +173,6 @@ pub struct Figures {
     pub threads: Box<[ThreadFigures]>,
     /// Where states that are no worker count: in no report.
     aside: ThreadFigures,
-    running_at_end: AtomicU64,
     /// Times of events, shared out over a few so that threads on different cores seldom meet.
     recorders: Box<[Mutex<Latency>]>,
 }
@@ -177,7 +187,6 @@ impl Figures {
         Self {
             threads: (0..threads).map(|_| ThreadFigures::default()).collect(),
             aside: ThreadFigures::default(),
-            running_at_end: AtomicU64::new(0),
             recorders: (0..recorders).map(|_| Mutex::default()).collect(),
         }
     }
@@ -188,12 +197,15 @@ impl Figures {
         self.threads.get(thread as usize).unwrap_or(&self.aside)
     }
 
-    /// An event of a thread has ended after `time_ns`. Threads of different lanes seldom wait for
-    /// one another.
+    /// An event of a thread has ended after `time_ns`: it is counted where `counts` says so, which
+    /// is asked when nobody cuts. Threads of different lanes seldom wait for one another.
     #[inline]
-    pub fn finish(&self, thread: u32, lane: usize, time_ns: u64) {
+    pub fn finish(&self, thread: u32, lane: usize, time_ns: u64, counts: impl FnOnce() -> bool) {
         let recorder = self.recorders.get(lane % self.recorders.len().max(1));
         let mut latency = recorder.map(|recorder| locked(recorder));
+        if !counts() {
+            return self.of(thread).leave();
+        }
         if let Some(latency) = &mut latency {
             latency.record_ns(time_ns);
         }
@@ -205,6 +217,11 @@ impl Figures {
     /// No event ends while this reads, so what is told of events is told of the same ones by
     /// counters and times.
     pub fn cut(&self) -> (Vec<Reading>, Latency) {
+        self.cut_and(|| ())
+    }
+
+    /// As [`Figures::cut`], and does something more before any event can end.
+    pub fn cut_and(&self, also: impl FnOnce()) -> (Vec<Reading>, Latency) {
         // Made before, so that the threads are held up by nothing but the reading.
         let mut taken: Vec<_> = self.recorders.iter().map(|_| Latency::new()).collect();
         let mut readings = Vec::with_capacity(self.threads.len());
@@ -213,10 +230,22 @@ impl Figures {
         for (latency, taken) in held.iter_mut().zip(&mut taken) {
             std::mem::swap(&mut **latency, taken);
         }
+        also();
         drop(held);
         let mut sum = Latency::new();
         taken.iter().for_each(|taken| sum.merge(taken));
         (readings, sum)
+    }
+
+    /// As [`Figures::cut`]; new extremes begin.
+    pub fn cut_extremes(&self) -> (Vec<Reading>, Latency) {
+        self.cut_and(|| self.forget_extremes())
+    }
+
+    pub fn forget_extremes(&self) {
+        self.threads
+            .iter()
+            .for_each(|thread| thread.forget_extremes());
     }
 
     pub fn running(&self) -> usize {
@@ -226,15 +255,12 @@ impl Figures {
             .count()
     }
 
-    /// The time is over: the last interval tells of the threads that ran until now.
-    pub fn keep_running(&self) {
-        self.running_at_end.store(self.running() as u64, Relaxed);
-    }
-
-    /// Threads that run, or ran when the time was over.
+    /// Threads that run, or ran until the time was over.
     pub fn running_or_kept(&self) -> usize {
-        self.running()
-            .max(self.running_at_end.load(Relaxed) as usize)
+        self.threads
+            .iter()
+            .filter(|thread| thread.is_running_or_kept())
+            .count()
     }
 
     pub fn in_event(&self) -> usize {
@@ -270,6 +296,17 @@ mod tests {
     }
 
     #[test]
+    fn who_runs_to_the_end_is_told_of_in_the_last_interval() {
+        let figures = Figures::new(3);
+        figures.threads.iter().for_each(|t| t.set_running(true));
+        figures.of(0).set_running(false);
+        figures.of(1).keep_running();
+        assert_eq!(figures.running_or_kept(), 2);
+        figures.of(1).set_running(false);
+        assert_eq!((figures.running(), figures.running_or_kept()), (1, 2));
+    }
+
+    #[test]
     fn readings_subtract_and_add() {
         let figures = ThreadFigures::default();
         figures.count(Counter::Read);
@@ -289,8 +326,9 @@ mod tests {
     fn a_cut_leaves_no_times() {
         let figures = Figures::new(40);
         for thread in 0..40 {
-            figures.finish(thread, thread as usize, 1000);
+            figures.finish(thread, thread as usize, 1000, || true);
         }
+        figures.finish(0, 0, 1000, || false);
         let (readings, times) = figures.cut();
         assert_eq!((readings.len(), times.count()), (40, 40));
         assert_eq!(figures.cut(), (readings, Latency::new()));
@@ -305,7 +343,7 @@ mod tests {
                 let (figures, stop) = (&figures, &stop);
                 scope.spawn(move || {
                     while !stop.load(Relaxed) {
-                        figures.finish(thread, thread as usize, 1000);
+                        figures.finish(thread, thread as usize, 1000, || true);
                     }
                 });
             }

@@ -2,7 +2,7 @@
 
 use super::chunks::Chunks;
 use super::database::Database;
-use super::figures::Figures;
+use super::figures::{Figures, Reading};
 use super::log::Log;
 use super::options::Options;
 use super::pace::Pace;
@@ -98,6 +98,21 @@ pub struct Late {
 }
 
 impl Run {
+    /// The warm-up is over: what each thread has counted by now, and this moment.
+    ///
+    /// What is asked after it counts, and so do events that begin after it.
+    pub fn open_window(&self) -> (Vec<Reading>, Instant) {
+        let mut opened = Instant::now();
+        let (readings, _) = self.figures.cut_and(|| {
+            // Looked at once the counters are read: all that an event of the window asks is in it.
+            opened = Instant::now();
+            self.window.open(opened);
+            self.events.restart();
+            self.figures.forget_extremes();
+        });
+        (readings, opened)
+    }
+
     pub fn options(&self) -> &Options {
         self.late.get().map_or(&self.known, |late| &late.options)
     }

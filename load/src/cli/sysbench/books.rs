@@ -136,13 +136,8 @@ impl Books {
     }
 
     /// Begins to count now: the warm-up is over. What it counted is in no report.
-    pub fn begin(&mut self, now: Instant) {
-        let (readings, _) = self.run.figures.cut();
-        self.run
-            .figures
-            .threads
-            .iter()
-            .for_each(|thread| thread.forget_extremes());
+    pub fn begin(&mut self) {
+        let (readings, now) = self.run.open_window();
         self.opened = Some(now);
         for page in [&mut self.interval, &mut self.checkpoint, &mut self.whole] {
             *page = Page {
@@ -155,7 +150,7 @@ impl Books {
 
     /// The interval that ends now.
     pub fn interval(&mut self, now: Instant) -> Figures {
-        let (readings, begun) = (self.cut(), self.begun());
+        let (readings, begun) = (self.take(self.run.figures.cut()), self.begun());
         let (threads, latency, interval_s) = self.interval.turn(readings, begun, now);
         let mut figures = self.with_present(
             Figures::new(threads, latency, interval_s, self.total_s(now)),
@@ -167,13 +162,9 @@ impl Books {
 
     /// What was counted since the last checkpoint; the next begins now.
     pub fn checkpoint(&mut self, now: Instant) -> Figures {
-        let (readings, begun) = (self.cut(), self.begun());
+        let cut = self.run.figures.cut_extremes();
+        let (readings, begun) = (self.take(cut), self.begun());
         let (threads, latency, interval_s) = self.checkpoint.turn(readings, begun, now);
-        self.run
-            .figures
-            .threads
-            .iter()
-            .for_each(|thread| thread.forget_extremes());
         self.with_present(
             Figures::new(threads, latency, interval_s, self.total_s(now)),
             now,
@@ -182,7 +173,7 @@ impl Books {
 
     /// The whole run, checkpoints or not. Extremes are those since the last checkpoint.
     pub fn whole(&mut self, now: Instant) -> Figures {
-        let (readings, begun) = (self.cut(), self.begun());
+        let (readings, begun) = (self.take(self.run.figures.cut()), self.begun());
         let (threads, latency, interval_s) = self.whole.turn(readings, begun, now);
         self.with_present(
             Figures::new(threads, latency, interval_s, self.total_s(now)),
@@ -200,8 +191,7 @@ impl Books {
     }
 
     /// What the threads have counted by now; the times since the last cut go on every page.
-    fn cut(&mut self) -> Vec<Reading> {
-        let (readings, times) = self.run.figures.cut();
+    fn take(&mut self, (readings, times): (Vec<Reading>, Latency)) -> Vec<Reading> {
         for page in [&mut self.interval, &mut self.checkpoint, &mut self.whole] {
             page.latency.merge(&times);
         }

@@ -66,15 +66,13 @@ pub fn serve(
                     .notice(&format!("Warming up for {seconds} seconds...\n"));
             }
         }
-        Stage::Measuring => {
-            let now = Instant::now();
+        Stage::Measuring(opened) => {
             // Without a warm-up threads may have begun already, and everything they did counts.
             if !settings.warmup.is_zero() {
-                run.window.open(now);
-                run.events.restart();
-                desk.books().begin(now);
+                desk.books().begin();
             }
-            match watch::start(&desk, settings, hooks, &servers, now) {
+            // From when it was due, so that the last interval ends with the run.
+            match watch::start(&desk, settings, hooks, &servers, opened) {
                 Ok(started) => tickers.extend(started),
                 Err(error) => run.log.fatal(&format!("cannot report: {error}")),
             }
@@ -82,7 +80,7 @@ pub fn serve(
                 tickers.push(forced);
             }
         }
-        Stage::Over => run.figures.keep_running(),
+        Stage::Over => {}
     });
     drop(tickers);
     match ran {

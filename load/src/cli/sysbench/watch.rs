@@ -163,7 +163,7 @@ pub fn start(
             let state = state.and_then(|(run, servers)| report_state(&run, servers));
             let work = move |due: Instant| {
                 desk.say_interval(state.as_ref(), precise);
-                Some(due + every)
+                Some(next_due(due, every, Instant::now()))
             };
             (work, Some(begun + every))
         })?);
@@ -189,6 +189,16 @@ pub fn start(
         })?);
     }
     Ok(tickers)
+}
+
+/// The end of the interval that goes on at `now`. Those that ended unsaid, for nobody let this
+/// thread run, are in the one that was said: none is left of no length.
+fn next_due(due: Instant, every: Duration, now: Instant) -> Instant {
+    let mut next = due + every;
+    while next <= now {
+        next += every;
+    }
+    next
 }
 
 /// Which hooks the script has set.
@@ -217,4 +227,22 @@ fn report_state(run: &Arc<Run>, servers: Servers) -> Option<State> {
         Ok(state)
     };
     made().inspect_err(|error| run.log.fatal(&error.0)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_late_skips_what_has_ended() {
+        let due = Instant::now();
+        let second = Duration::from_secs(1);
+        assert_eq!(next_due(due, second, due), due + second);
+        assert_eq!(next_due(due, second, due + second / 2), due + second);
+        assert_eq!(next_due(due, second, due + second), due + 2 * second);
+        assert_eq!(
+            next_due(due, second, due + 5 * second / 2),
+            due + 3 * second
+        );
+    }
 }

@@ -27,8 +27,10 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
             script.pace.begin(Instant::now());
         }
         Progress::Phase {
-            name: "measure", ..
-        } => tell(Stage::Measuring),
+            name: "measure",
+            at,
+            ..
+        } => tell(Stage::Measuring(at)),
         Progress::Phase { name: "end", .. } => {
             script.stop.end();
             tell(Stage::Over);

@@ -17,7 +17,7 @@ use crate::lua::run::Run;
 use crate::outcome::Failure;
 use crate::wire::{Credentials, Options};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How a script reaches its servers. The places of `addresses` are those of the run's endpoints.
 #[derive(Clone, Debug)]
@@ -47,8 +47,8 @@ pub struct Job {
 pub enum Stage {
     /// All threads are ready; the load begins when this was heard.
     Ready,
-    /// The warm-up is over.
-    Measuring,
+    /// The warm-up is over, or was due to be at this moment.
+    Measuring(Instant),
     /// The time is over; events that have begun may end.
     Over,
 }

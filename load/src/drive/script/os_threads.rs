@@ -29,7 +29,7 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
     if !job.warmup.is_zero() {
         gate.wait_until_ended(job.threads, Some(opened));
     }
-    tell(Stage::Measuring);
+    tell(Stage::Measuring(opened));
     let mut unfinished = gate.wait_until_ended(job.threads, deadline);
     job.run.stop.end();
     tell(Stage::Over);

@@ -74,6 +74,7 @@ fn more(cx: &mut Context) -> bool {
             true
         }
         Turn::Over => {
+            cx.figures().keep_running();
             cx.run
                 .log
                 .say(Level::Info, "Time limit exceeded, exiting...");
@@ -93,11 +94,8 @@ fn start(cx: &mut Context) {
 fn stop(cx: &mut Context) {
     if let Some(begun) = cx.event.begun.take() {
         let time_ns = begun.elapsed().as_nanos() as u64;
-        if cx.run.window.counts(begun) {
-            cx.run.figures.finish(cx.thread, cx.lane, time_ns);
-        } else {
-            cx.figures().leave();
-        }
+        let counts = || cx.run.window.counts(begun);
+        (cx.run.figures).finish(cx.thread, cx.lane, time_ns, counts);
         cx.event.counted = true;
     }
 }
