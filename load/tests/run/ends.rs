@@ -1,7 +1,9 @@
 //! Servers that hang, drop, refuse and lie: how a run ends, and what it says.
 
 use crate::fake::{self, FakeServer, Script};
-use crate::program::{ENGINES, Folder, PROGRAM, done, failure, plan, run};
+use crate::program::{
+    ENGINES, Folder, PROGRAM, done, failure, of_events, plan, run, until_it_ends,
+};
 use serde_json::json;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
@@ -24,8 +26,10 @@ impl Script for Hang {
 fn a_hanging_server_does_not_keep_the_run() {
     for engine in ENGINES {
         let folder = Folder::new(&format!("hang-{engine}"));
-        let server = FakeServer::start(&folder.0, Hang(50));
-        let done = done(&run(&plan(&server.socket, engine)));
+        let server = FakeServer::start(&folder.0, Hang(5));
+        let mut plan = plan(&server.socket, engine);
+        plan["load"]["measure_s"] = json!(1.0);
+        let done = done(&run(&plan));
         assert_eq!(done["unanswered"], 4);
         assert!(done["longest_wait_s"].as_f64().unwrap() > 0.0);
         assert_eq!(done["ended"], "time");
@@ -45,7 +49,9 @@ fn a_server_that_hangs_in_the_setup_is_a_failure() {
     }
     let folder = Folder::new("mute");
     let server = FakeServer::start(&folder.0, Mute);
-    let failure = failure(&run(&plan(&server.socket, "auto")));
+    let mut plan = plan(&server.socket, "auto");
+    plan["server"]["connect_timeout_s"] = json!(1.0);
+    let failure = failure(&run(&plan));
     assert!(
         failure["message"]
             .as_str()
@@ -69,7 +75,8 @@ fn lost_connections_are_opened_again_and_counted() {
     for engine in ENGINES {
         let folder = Folder::new(&format!("drops-{engine}"));
         let server = FakeServer::start(&folder.0, Drops(20));
-        let done = done(&run(&plan(&server.socket, engine)));
+        // Fifty for each connection.
+        let done = done(&run(&of_events(plan(&server.socket, engine), 200)));
         let reconnects = done["reconnects"].as_u64().unwrap();
         assert!(reconnects > 0);
         assert!(done["outage_s"].as_f64().unwrap() > 0.0);
@@ -88,7 +95,7 @@ fn lost_connections_are_opened_again_and_counted() {
 fn a_plan_may_forbid_to_reconnect() {
     let folder = Folder::new("no-reconnect");
     let server = FakeServer::start(&folder.0, Drops(20));
-    let mut plan = plan(&server.socket, "auto");
+    let mut plan = until_it_ends(plan(&server.socket, "auto"));
     plan["load"]["errors"] = json!({"reconnect": false});
     let failure = failure(&run(&plan));
     assert_eq!(failure["code"], 2013);
@@ -111,7 +118,7 @@ impl Script for Refuses {
 fn errors_are_retried_ignored_or_fatal_as_the_plan_says() {
     let folder = Folder::new("refuses");
     let server = FakeServer::start(&folder.0, Refuses(1213));
-    let done_ = done(&run(&plan(&server.socket, "auto")));
+    let done_ = done(&run(&of_events(plan(&server.socket, "auto"), 100)));
     let error = &done_["errors"][0];
     assert_eq!(
         (&error["code"], &error["sqlstate"]),
@@ -130,12 +137,12 @@ fn errors_are_retried_ignored_or_fatal_as_the_plan_says() {
 
     let folder = Folder::new("refuses-fatal");
     let server = FakeServer::start(&folder.0, Refuses(1146));
-    let mut plan = plan(&server.socket, "auto");
+    let mut plan = until_it_ends(plan(&server.socket, "auto"));
     let fatal = failure(&run(&plan));
     assert_eq!(fatal["code"], 1146);
     assert!(fatal["hint"].is_string());
     plan["load"]["errors"] = json!({"ignore": [1146]});
-    let ignored = done(&run(&plan));
+    let ignored = done(&run(&of_events(plan, 100)));
     assert_eq!(ignored["errors"][0]["code"], 1146);
 }
 
@@ -166,7 +173,7 @@ fn rubbish_is_a_clear_failure() {
     ] {
         let folder = Folder::new(&format!("rubbish-{name}"));
         let server = FakeServer::start(&folder.0, Rubbish(bytes));
-        let failure = failure(&run(&plan(&server.socket, "auto")));
+        let failure = failure(&run(&until_it_ends(plan(&server.socket, "auto"))));
         assert!(
             failure["message"]
                 .as_str()

@@ -11,7 +11,7 @@ mod rubbish;
 mod scripts;
 
 use fake::{FakeServer, Script};
-use program::{ENGINES, Folder, PROGRAM, begun, done, failure, fed, lines, plan, run};
+use program::{ENGINES, Folder, PROGRAM, begun, done, failure, fed, lines, of_events, plan, run};
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
@@ -40,11 +40,7 @@ fn answers_in_any_pieces_are_counted_right() {
         for piece in [1, 3, 7, 1000] {
             let folder = Folder::new(&format!("torn-{engine}-{piece}"));
             let server = FakeServer::start(&folder.0, Torn(piece));
-            let mut plan = plan(&server.socket, engine);
-            plan["load"]["warmup_s"] = json!(0);
-            plan["load"]["measure_s"] = json!(600);
-            plan["load"]["events"] = json!(40);
-            let output = run(&plan);
+            let output = run(&of_events(plan(&server.socket, engine), 40));
             let done = done(&output);
             assert_eq!(done["queries"], 40);
             assert_eq!(done["queries"], done["rows"]);
@@ -139,7 +135,8 @@ fn a_seed_asks_the_same_on_any_number_of_threads() {
         let folder = Folder::new(&format!("seed-{threads}"));
         let heard = Listens::default();
         let server = FakeServer::start(&folder.0, heard.clone());
-        let mut plan = plan(&server.socket, "auto");
+        // Ten events for each connection.
+        let mut plan = of_events(plan(&server.socket, "auto"), 40);
         plan["load"]["protocol"] = json!("text");
         plan["load"]["threads"] = json!(threads);
         done(&run(&plan));
@@ -161,13 +158,10 @@ fn measuring_draws_nothing_from_the_streams_of_the_workload() {
         let folder = Folder::new(&format!("draws-{name}"));
         let heard = Listens::default();
         let server = FakeServer::start(&folder.0, heard.clone());
-        let mut plan = plan(&server.socket, "auto");
+        let mut plan = of_events(plan(&server.socket, "auto"), 60);
         plan["workload"] = json!({"kind": "sql", "text": "@a weight 3\nSELECT \
             {n:zipfian(1, 1000000)}, {t:text('####')};\n@b\nDO {n:uniform(1, 1000000)};"});
         plan["load"]["protocol"] = json!("text");
-        plan["load"]["warmup_s"] = json!(0);
-        plan["load"]["measure_s"] = json!(600);
-        plan["load"]["events"] = json!(60);
         change(&mut plan);
         let log = folder.0.join("log.hdr");
         let file = folder.0.join("plan.json");

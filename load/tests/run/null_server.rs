@@ -88,10 +88,11 @@ fn every_query_is_answered_with_the_rows_it_asked_for() {
     let mut asked = 0;
     for protocol in ["prepared", "text"] {
         for connections in [1, 7] {
-            let load = json!({"connections": connections, "measure_s": 0.2, "protocol": protocol});
+            let load = json!({"connections": connections, "measure_s": 600, "events": 700,
+                "protocol": protocol});
             let done = run(&plan(socket(&server.socket), points(10), load));
             let queries = done["queries"].as_u64().unwrap();
-            assert!(queries > 0);
+            assert_eq!(queries, 700);
             assert_eq!(done["rows"].as_u64().unwrap(), 10 * queries, "{protocol}");
             assert_eq!(done["errors"], json!([]));
             asked += queries;
@@ -106,14 +107,14 @@ fn every_query_is_answered_with_the_rows_it_asked_for() {
 fn a_free_port_of_the_loopback_address_is_told() {
     let server = Server::start("port", &["--port", "0"]);
     let port = server.listening["port"].as_u64().unwrap();
-    let load = json!({"connections": 3, "measure_s": 0.1});
+    let load = json!({"connections": 3, "measure_s": 600, "events": 30});
     let at = json!({"host": "127.0.0.1", "port": port});
     let done = run(&plan(
         at,
         json!({"kind": "point_select", "rows": 1000}),
         load,
     ));
-    assert_eq!(done["rows"], done["queries"]);
+    assert_eq!((&done["rows"], &done["queries"]), (&json!(30), &json!(30)));
     server.stop();
 }
 
@@ -122,7 +123,7 @@ fn a_service_time_is_the_least_that_is_measured() {
     for (name, service, low_us) in [("fixed", "fixed", 20_000.0), ("random", "random", 0.0)] {
         let options = ["--service-us", "20000", "--service", service];
         let server = Server::start(name, &options);
-        let load = json!({"connections": 8, "measure_s": 0.5});
+        let load = json!({"connections": 8, "measure_s": 1.0});
         let done = run(&plan(socket(&server.socket), points(1), load));
         let latency = &done["latency_us"];
         // Histograms keep three digits: their values may be a thousandth low.
@@ -179,14 +180,15 @@ fn a_random_service_time_keeps_its_shape() {
     let done = run(&plan(socket(&server.socket), points(1), load));
     // Of an exponential time the median is 0.69 of the mean, p90 is 2.3 and p99 4.6 times the mean.
     // A busy host adds to every answer and takes from none.
-    for (percentile, truth_us) in [
-        ("mean", 20_000.0),
-        ("p50", 13_863.0),
-        ("p90", 46_052.0),
-        ("p99", 92_103.0),
+    // Of a few hundred answers the p99 wavers; were all times equally likely it would be 39.6 ms.
+    for (percentile, truth_us, least) in [
+        ("mean", 20_000.0, 0.8),
+        ("p50", 13_863.0, 0.8),
+        ("p90", 46_052.0, 0.8),
+        ("p99", 92_103.0, 0.6),
     ] {
         let found_us = us(&done["latency_us"], percentile);
-        assert!(found_us >= truth_us * 0.8, "{percentile}: {done}");
+        assert!(found_us >= truth_us * least, "{percentile}: {done}");
     }
     assert!(us(&done["latency_us"], "p50") < us(&done["latency_us"], "mean"));
 }

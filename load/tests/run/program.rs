@@ -26,10 +26,12 @@ impl Drop for Folder {
     }
 }
 
+/// A run by time. Whether anything happens in its time is the host's affair: what a test wants to
+/// happen is waited for by [`of_events`] or [`until_it_ends`].
 pub fn plan(socket: &Path, engine: &str) -> Value {
     json!({
         "version": 1,
-        "server": {"socket": socket, "connect_timeout_s": 1.0},
+        "server": {"socket": socket, "connect_timeout_s": 60.0},
         "workload": {"kind": "point_select", "rows": 1000},
         "load": {
             "connections": 4, "warmup_s": 0.05, "measure_s": 0.3, "interval_s": 0.1,
@@ -37,6 +39,19 @@ pub fn plan(socket: &Path, engine: &str) -> Value {
         },
         "seed": 7,
     })
+}
+
+/// The same plan, for so many events however long they take.
+pub fn of_events(mut plan: Value, events: u64) -> Value {
+    plan["load"]["events"] = json!(events);
+    until_it_ends(plan)
+}
+
+/// The same plan, for a run that something else than its time must end.
+pub fn until_it_ends(mut plan: Value) -> Value {
+    plan["load"]["warmup_s"] = json!(0);
+    plan["load"]["measure_s"] = json!(600);
+    plan
 }
 
 pub fn run(plan: &Value) -> Output {

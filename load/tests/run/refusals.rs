@@ -2,7 +2,7 @@
 
 use super::Torn;
 use super::fake::FakeServer;
-use super::program::{Folder, PROGRAM, done, failure, lines, plan, run_as};
+use super::program::{Folder, PROGRAM, done, failure, lines, of_events, plan, run_as};
 use serde_json::{Value, json};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
@@ -61,11 +61,8 @@ fn without_io_uring_the_choice_is_epoll() {
     for errno in [libc::EPERM, libc::ENOSYS] {
         let folder = Folder::new(&format!("no-uring-{errno}"));
         let server = FakeServer::start(&folder.0, Torn(1000));
-        let output = run_without(
-            libc::SYS_io_uring_setup,
-            errno,
-            &plan(&server.socket, "auto"),
-        );
+        let plan = of_events(plan(&server.socket, "auto"), 40);
+        let output = run_without(libc::SYS_io_uring_setup, errno, &plan);
         assert!(done(&output)["queries"].as_u64().unwrap() > 0);
         assert_eq!(lines(&output)[0]["engine"], "epoll");
     }
@@ -75,7 +72,7 @@ fn without_io_uring_the_choice_is_epoll() {
 fn a_ring_that_cannot_have_its_buffers_is_no_ring() {
     let folder = Folder::new("no-buffers");
     let server = FakeServer::start(&folder.0, Torn(1000));
-    let plan = plan(&server.socket, "auto");
+    let plan = of_events(plan(&server.socket, "auto"), 40);
     let output = run_without(libc::SYS_io_uring_register, libc::EINVAL, &plan);
     assert!(done(&output)["queries"].as_u64().unwrap() > 0);
     assert_eq!(lines(&output)[0]["engine"], "epoll");
@@ -98,7 +95,7 @@ fn epoll_needs_no_new_system_call() {
     for errno in [libc::EPERM, libc::ENOSYS] {
         let folder = Folder::new(&format!("old-epoll-{errno}"));
         let server = FakeServer::start(&folder.0, Torn(1000));
-        let mut plan = plan(&server.socket, "epoll");
+        let mut plan = of_events(plan(&server.socket, "epoll"), 40);
         // Waits that end by time as well as by answers.
         plan["load"]["arrival"] = json!({"kind": "closed", "think_s": 0.002});
         let output = run_without(libc::SYS_epoll_pwait2, errno, &plan);
