@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,14 @@ class Lab:
     def records(self) -> list[RunRecord]:
         with RunFolder.open(self.out) as folder:
             return folder.records()
+
+    def answered(self) -> dict[str, int]:
+        """Queries answered in each cell. A run as short as these may be none's turn at all on a
+        host that has no time; all of a cell are not."""
+        counts: Counter[str] = Counter()
+        for record in self.records():
+            counts[json.dumps(record.cell)] += (record.done or {})["queries"]
+        return dict(counts)
 
     def ended(self) -> int:
         """How many runs are stored; 0 before there is a run folder."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -154,6 +156,18 @@ def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
+@contextlib.contextmanager
+def stopped(*processes: int) -> Iterator[None]:
+    """Nothing goes on in them meanwhile."""
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+
+
 def fill_up(path: Path) -> None:
     """Write a file until its disk is full."""
     writer = ["dd", "if=/dev/zero", f"of={path}", "bs=64K"]
@@ -182,7 +196,8 @@ class TestDiskFull:
                 any(lab.cache.glob("work/*/server/data/sbtest/*.MYD")) or process.poll() is not None
             )
         )
-        fill_up(small_disk / "filler")
+        with stopped(*lab.servers_alive()):
+            fill_up(small_disk / "filler")
         _out, err = process.communicate()
         assert process.returncode == 1, err
         assert "needs more room" in err
@@ -204,7 +219,8 @@ def test_results_that_cannot_be_stored(lab: Lab, small_disk: Path) -> None:
     filler = small_disk / "filler"
     process = lab.start("run", lab.file, "--server", lab.server, "--out", out)
     wait_for(lambda: (out / "results.sqlite").exists() or process.poll() is not None)
-    fill_up(filler)
+    with stopped(process.pid):
+        fill_up(filler)
     _out, err = process.communicate()
     assert process.returncode == 1
     assert "Traceback" not in err
@@ -215,6 +231,8 @@ def test_results_that_cannot_be_stored(lab: Lab, small_disk: Path) -> None:
 
 
 def test_nobody_else_may_look_into_the_server(lab: Lab) -> None:
+    # It is killed when that was seen.
+    lab.edit('measure = "200ms"', 'measure = "10s"')
     process = lab.start(*lab.arguments())
     try:
         lab.wait_for_runs(1, process)

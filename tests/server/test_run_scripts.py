@@ -109,9 +109,10 @@ def test_native_and_script_alternate_in_one_run(both: Lab) -> None:
         figures = record.done or {}
         assert not figures["errors"]
         # Each query of either finds some of the five keys; each event is one query.
-        assert figures["events"] == figures["queries"] > 0
-        assert figures["rows"] > 4 * figures["queries"]
+        assert figures["events"] == figures["queries"]
+        assert figures["rows"] >= 3 * figures["queries"]
         assert record.probes["status"]["Key_reads"] == 0
+    assert all(both.answered().values())
     kinds = [r.cell["workload.kind"] for r in records]
     # Neither kind waits for the other to end: blocks of the two are mixed.
     assert kinds != sorted(kinds) and kinds != sorted(kinds, reverse=True)
@@ -140,9 +141,9 @@ def test_a_script_prepares_its_own_tables_once(own: Lab) -> None:
         batch = int(record.cell["workload.options.batch"])
         # One event may be cut by each edge of the window.
         assert figures["queries"] == pytest.approx(batch * figures["events"], abs=2 * batch)
-        assert figures["events"] > 0
         assert record.probes["dataset"]["prepared"]["options"] == {"size": 50}
     assert len(as_json(done)["cells"]) == 2
+    assert all(own.answered().values())
     kept = own.out / "scripts" / "mine.lua"
     assert kept.read_text() == MINE
 

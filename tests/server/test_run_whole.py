@@ -22,21 +22,24 @@ def test_it_ends_with_table_sentence_and_report(lab: Lab) -> None:
     records = lab.records()
     assert [r.status for r in records] == ["ok"] * RUNS
     assert [r.run for r in records] == list(range(1, RUNS + 1))
-    assert all((r.done or {})["queries"] > 0 and not (r.done or {})["errors"] for r in records)
+    assert not any((r.done or {})["errors"] for r in records)
+    assert all(lab.answered().values())
 
 
 def test_each_run_has_what_explains_it(lab: Lab) -> None:
     lab.run()
     for record in lab.records():
         assert record.probes["status"]["Key_reads"] == 0
-        assert record.probes["status"]["Key_read_requests"] > 0
         assert record.probes["variables_that_differ"]["key_buffer_size"]["value"] == "16777216"
         assert record.probes["dataset"]["rows"] == 10_000
         assert record.probes["server"]["kind"] == "mariadb"
         assert record.probes["warmed"] == {"cache": True, "files": True, "why_not": None}
         segments = record.cell["server.options.key_cache_segments"]
         assert len(record.probes["key_caches"]) == max(1, int(segments))
-        assert (record.done or {})["server"]["cpu_us"] > 0
+        if (record.done or {})["queries"]:
+            assert record.probes["status"]["Key_read_requests"] > 0
+            assert (record.done or {})["server"]["cpu_us"] > 0
+    assert all(lab.answered().values())
 
 
 def test_json_alone_is_on_standard_output(lab: Lab) -> None:
