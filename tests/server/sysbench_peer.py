@@ -100,6 +100,8 @@ COUNT_RULES = [
     (rf"^( +(?:{COUNTS}): +)\d+( *)$", r"\1N\2"),
     (rf"^( +(?:{COUNTS}): +)\d+(<\d+>)", r"\1N\2"),
     (r"(?<=concurrency: )\d+", "N"),
+    # A host that stood still for a moment at the end has left events behind.
+    (r"^WARNING: overloaded: .*\n", ""),
     (r"(?<=thds: )\d+", "N"),
     # Intervals: as many as there was time for.
     (r"^\[ \d+s \]", "[ Ns ]"),
