@@ -3,7 +3,8 @@
     python bench/scripts.py [--rounds 4] [--seconds 3] [--scripts …] [--threads …]
 
 Both run the scripts of the same names, each its own, and the same user script. They take turns
-on one server, in random order inside a round.
+on one server, in random order inside a round. With them contend-load's own workload of the same
+statements, which runs no script at all: what of the queries is left for a script to lose.
 """
 
 from __future__ import annotations
@@ -20,7 +21,18 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from lab import BenchServer, fill, private_server
-from peers import Job, Sample, Sysbench, attempt, paired, version_of
+from peers import (
+    Contend,
+    Job,
+    Peer,
+    Sample,
+    Sysbench,
+    Target,
+    attempt,
+    paired,
+    ratio_cells,
+    version_of,
+)
 from rounds import alternate, machine, markdown_table, publish, ratio
 
 from contend.load import find_program
@@ -33,7 +45,14 @@ SCRIPTS = (
     "user_script",
 )
 THREADS = (1, 8, 64, 512)
-OURS, THEIRS = "contend", "sysbench"
+# The statements of a script as a workload of contend-load's own.
+NATIVE = {
+    "oltp_point_select": "point_select",
+    "select_random_points": "random_points",
+    "oltp_read_only": "read_only",
+    "oltp_read_write": "read_write",
+}
+OURS, THEIRS, BARE = "contend", "sysbench", "no script"
 # What the project promises: q/s at least, client CPU per query at most, times sysbench's.
 QPS_AIM, QPS_AIM_FROM = 1.2, 8
 CPU_AIMS = {64: 0.7, 512: 0.4}
@@ -41,6 +60,7 @@ HEAD = [
     *("script", "threads", "q/s contend", "q/s sysbench", "q/s ratio"),
     *("CPU µs/query contend", "CPU µs/query sysbench", "CPU ratio"),
     *("peak MB contend", "peak MB sysbench", "aims"),
+    *("q/s ratio, no script", "CPU ratio, no script"),
 ]
 
 Pair = tuple[Sample, Sample]
@@ -57,7 +77,7 @@ def main() -> int:
     if shutil.which("sysbench") is None:
         raise SystemExit("sysbench is missing: make test-needs")
     print(machine(), file=sys.stderr)
-    contestants = {
+    contestants: dict[str, Peer] = {
         OURS: Sysbench(program=[str(find_program()), "sysbench"]),
         THEIRS: Sysbench(),
     }
@@ -68,10 +88,13 @@ def main() -> int:
         for script, threads in itertools.product(arguments.scripts, arguments.threads):
             print(f"== {script}, {threads} threads", file=sys.stderr, flush=True)
             job = Job(kind=path_of(script), connections=threads, seconds=arguments.seconds)
-
+            turns = contestants | ({BARE: Native(NATIVE[script])} if script in NATIVE else {})
             run = functools.partial(attempt, target=server.target, job=job)
-            samples = alternate(contestants, run, rounds=arguments.rounds, seed=threads)
-            rows.append(row_of(script, threads, paired(samples[OURS], samples[THEIRS])))
+            samples = alternate(turns, run, rounds=arguments.rounds, seed=threads)
+            rows.append(
+                row_of(script, threads, paired(samples[OURS], samples[THEIRS]))
+                + ratio_cells(samples.get(BARE, samples[THEIRS]), samples[THEIRS])
+            )
             print(" | ".join(rows[-1]), file=sys.stderr, flush=True)
     publish(
         "scripts",
@@ -82,12 +105,24 @@ def main() -> int:
             version_of("sysbench"),
             "client CPU is the whole process from start to exit, by wait4, over its queries",
             "ratios are contend over sysbench, 95 % intervals, by round",
+            "no script: contend-load's own workload of the same statements, over sysbench",
             f"aims: q/s at least {QPS_AIM}x from {QPS_AIM_FROM} threads on; client CPU per query "
             + ", ".join(f"at most {aim}x at {threads}" for threads, aim in CPU_AIMS.items()),
         ],
         markdown_table(HEAD, rows),
     )
     return 0
+
+
+class Native:
+    """contend-load by its own workload of this kind."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._program = Contend()
+
+    def run(self, target: Target, job: Job) -> Sample:
+        return self._program.run(target, dataclasses.replace(job, kind=self._kind))
 
 
 def server_for(threads: int, rows: int) -> AbstractContextManager[PrivateServer]:
@@ -114,7 +149,7 @@ def path_of(script: str) -> str:
 def row_of(script: str, threads: int, pairs: Sequence[Pair]) -> list[str]:
     """One line of the table."""
     if len(pairs) < 2:
-        return [script, str(threads), *["missing: runs failed"] * (len(HEAD) - 2)]
+        return [script, str(threads), *["missing: runs failed"] * (len(HEAD) - 4)]
 
     def of(field: str) -> tuple[list[float], list[float]]:
         values = [[dataclasses.asdict(sample)[field] for sample in pair] for pair in pairs]
