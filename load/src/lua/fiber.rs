@@ -12,7 +12,7 @@ use super::thread::{self, Duty, End};
 use crate::outcome::Failure;
 use crate::wire::ServerError;
 use crate::workload::{Call, Class, Link, Reply, Request, Session, Step};
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 /// Room of a native stack. Only what is touched becomes memory: some ten kilobytes. LuaJIT's
 /// compiler, its library and the C library's printing fit well.
 const STACK_BYTES: usize = 512 * 1024;
+/// More than the rest of this frame and that of a call of the C library.
+const FRAMES_BYTES: usize = 1024;
 /// A thread that never waits lets the others go on after this long.
 const SLICE: Duration = Duration::from_micros(200);
 
@@ -63,11 +65,13 @@ impl Fiber {
             length: 0,
         });
         let about_pointer = &raw mut *about;
+        let lowest = stack.limit().get();
         let body = Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
             let ground = FiberGround {
                 yielder: std::ptr::from_ref(yielder),
                 wake,
                 about: about_pointer,
+                lowest,
                 run: Arc::clone(&run),
                 pending: false,
                 over: false,
@@ -141,6 +145,8 @@ struct FiberGround {
     yielder: *const Yielder<Wake, Step>,
     wake: Wake,
     about: *mut About,
+    /// The low end of the fiber's stack.
+    lowest: usize,
     run: Arc<Run>,
     /// An event was offered that no turn has taken yet.
     pending: bool,
@@ -197,6 +203,24 @@ impl FiberGround {
                 return false;
             }
         }
+    }
+}
+
+/// Gives back the pages of the stack in use that the setup needed and its frames have left: the
+/// body of a script goes deeper than its events do.
+fn give_back_below(lowest: usize) {
+    let here = 0u8;
+    // SAFETY: asks for a number, and answers -1 where it does not know it.
+    let Ok(page_bytes) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) else {
+        return;
+    };
+    let page = page_bytes - 1;
+    let below = (&raw const here).addr() - FRAMES_BYTES;
+    let (from, to) = ((lowest + page) & !page, below & !page);
+    if from < to {
+        // SAFETY: the stack grows down, so what lies so far below `here` belongs to no frame; it
+        // reads as zeroes when it is touched again. Where it is refused all stays.
+        unsafe { libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_DONTNEED) };
     }
 }
 
@@ -317,6 +341,37 @@ impl Ground for FiberGround {
     }
 
     fn ready(&mut self) {
+        give_back_below(self.lowest);
         self.pending = self.wait_for_leave(Step::Ready);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Leaves a mark far down the stack; returns where.
+    #[inline(never)]
+    fn leave_a_mark() -> usize {
+        let mut deep = [0u8; 64 * 1024];
+        std::hint::black_box(&mut deep).fill(7);
+        deep.as_ptr().addr()
+    }
+
+    #[test]
+    fn what_frames_have_left_is_given_back_and_those_that_stand_keep_theirs() {
+        let found = DefaultStack::new(STACK_BYTES).map(|stack| {
+            let lowest = stack.limit().get();
+            let mut body = Coroutine::<(), (), u8>::with_stack(stack, move |_, ()| {
+                let standing = std::hint::black_box([5u8; 512]);
+                let mark = leave_a_mark();
+                give_back_below(lowest);
+                assert_eq!(standing, [5; 512]);
+                // SAFETY: the stack is mapped and stays so; a byte may hold anything.
+                unsafe { (mark as *const u8).read_volatile() }
+            });
+            matches!(body.resume(()), CoroutineResult::Return(0))
+        });
+        assert_eq!(found.ok(), Some(true));
     }
 }
