@@ -17,7 +17,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Room of a native stack. Only what is touched becomes memory: some ten kilobytes. LuaJIT's
+/// Room of a native stack. Only what is touched becomes memory: some twelve kilobytes. LuaJIT's
 /// compiler, its library and the C library's printing fit well.
 const STACK_BYTES: usize = 512 * 1024;
 /// More than the rest of this frame and that of a call of the C library.
