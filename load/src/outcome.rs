@@ -1,6 +1,7 @@
 //! What a run returns: JSON lines on standard output, one [`Outcome`] a line. Plain data.
 //!
-//! Order: one `hello`, any number of `phase` and `interval`, then one `done` or one `error`.
+//! Order: one `hello`, any number of `phase` and `interval` (of a run with arms: of `slice`), then
+//! one `done` or one `error`.
 //! Of a replay: one `validated` or one `error`.
 
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ pub enum Outcome {
     Hello(Hello),
     Phase(Phase),
     Interval(Interval),
+    Slice(Box<Slice>),
     Done(Box<Done>),
     Validated(Validated),
     Error(Failure),
@@ -70,16 +72,89 @@ pub struct Interval {
     pub backlog: Option<u64>,
 }
 
-/// The measured window. Warm-up leaves no trace in it.
+/// Figures of one slice of a run with arms. Events belong to it if they were to begin inside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Slice {
+    pub index: u32,
+    /// The arm's name, and its place in the plan.
+    pub arm: String,
+    pub arm_index: u16,
+    /// In every round each arm has one slice; `position` is its place in the round.
+    pub round: u32,
+    pub position: u16,
+    /// Seconds since the first slice began.
+    pub start_s: f64,
+    pub duration_s: f64,
+    /// Events begun inside the slice; how many ended well, and how many of these after it.
+    pub begun: u64,
+    pub events: u64,
+    pub drained: u64,
+    pub failed: u64,
+    /// Under an open loop: events that were due inside the slice and had not begun at its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_begun: Option<u64>,
+    pub queries: u64,
+    pub rows: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    pub qps: f64,
+    pub latency_us: Percentiles,
+    pub latency_hdr_ns: String,
+    pub errors: Vec<ErrorCount>,
+    /// CPU time used inside the slice: by contend-load, and by each arm's watched process, in the
+    /// order of the arms; null if none is watched.
+    pub client_cpu_us: f64,
+    pub watched_cpu_us: Vec<Option<f64>>,
+    pub visit: Visit,
+}
+
+/// From entering an arm to the last answer: settling, slice and drain. Nothing is asked at either
+/// edge, so whatever the processes used between them is of these events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Visit {
+    pub duration_s: f64,
+    /// Events that began.
+    pub events: u64,
+    pub client: ProcessDelta,
+    /// Each arm's watched process, in the order of the arms.
+    pub watched: Vec<Option<ProcessDelta>>,
+}
+
+/// All slices of one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmFigures {
+    pub arm: String,
+    pub slices: u32,
+    pub measured_s: f64,
+    pub events: u64,
+    pub queries: u64,
+    pub qps: f64,
+    pub latency_us: Percentiles,
+    pub latency_hdr_ns: String,
+    pub errors: Vec<ErrorCount>,
+}
+
+/// The measured window. Warm-up leaves no trace in it: an event, and what it asks, belongs to the
+/// window if it was to begin inside it, even if it ended after it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
     /// Why the run ended: `time`, `events` or `signal`.
     pub ended: String,
     /// True wall time of the window.
     pub measured_s: f64,
-    /// What the workload repeats: a query, a whole transaction, one `event()` of a script.
+    /// What the workload repeats (a query, a whole transaction, one `event()` of a script) and
+    /// what ended well: `begun` = `events` + `failed` + `unfinished`.
     #[serde(default)]
     pub events: u64,
+    /// Events that began and were to begin inside the window.
+    #[serde(default)]
+    pub begun: u64,
+    /// Those that were broken off by a lost connection, or dropped by a script.
+    #[serde(default)]
+    pub failed: u64,
+    /// Those of `events` that ended after the window; all other figures have them too.
+    #[serde(default)]
+    pub drained: Drained,
     /// Statements that were answered, whatever their class; `qps` counts these.
     pub queries: u64,
     pub rows: u64,
@@ -110,8 +185,11 @@ pub struct Done {
     /// Absent under a closed loop.
     #[serde(default)]
     pub open: Option<OpenLoop>,
-    /// Requests that had no answer when the run was over, and how long the oldest had waited.
-    /// They are in no other figure.
+    /// Events of the window that had not ended when the run was over.
+    #[serde(default)]
+    pub unfinished: u32,
+    /// Requests that had no answer when the run was over, those of events of the warm-up too, and
+    /// how long the oldest had waited.
     #[serde(default)]
     pub unanswered: u32,
     #[serde(default)]
@@ -128,6 +206,16 @@ pub struct Done {
     pub least_served: u64,
     #[serde(default)]
     pub most_served: u64,
+    /// Of a run with arms; all other figures are then of all arms together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<ArmFigures>,
+}
+
+/// Events of the window that ended after it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drained {
+    pub events: u64,
+    pub latency_us: Percentiles,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -152,9 +240,15 @@ pub struct OpenLoop {
     /// From the intended to the true begin.
     pub lag_us: Percentiles,
     pub lag_hdr_ns: String,
-    /// Events that were due inside the window, in a second.
+    /// Events that were due inside the window, and in a second.
+    #[serde(default)]
+    pub due: u64,
     pub due_per_s: f64,
-    /// Events that were due and had not begun, when the window was opened and closed.
+    /// Those of them that had not begun when the window was closed: `due` = `begun` + `not_begun`.
+    #[serde(default)]
+    pub not_begun: u64,
+    /// Events that were due, in the warm-up too, and had not begun, when the window was opened
+    /// and closed.
     pub backlog_open: u64,
     pub backlog_close: u64,
     pub backlog_growth_per_s: f64,

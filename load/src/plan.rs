@@ -30,6 +30,40 @@ pub struct Plan {
     /// A process on this host (the server) whose counters are read at both edges of the window.
     #[serde(default)]
     pub watch: Option<Watch>,
+    /// What one run compares: it keeps connections to all arms open and hops between them, see
+    /// `load.slices`. Absent: one server throughout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<Arm>,
+}
+
+/// A server, or a state of one, that a run hops to and from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arm {
+    /// In outcomes and messages.
+    pub name: String,
+    /// Absent: the plan's server.
+    #[serde(default)]
+    pub server: Option<Server>,
+    /// Statements that are run on a connection of their own on entering the arm, each time,
+    /// while nothing is asked of it or of any other arm.
+    #[serde(default)]
+    pub enter: Vec<String>,
+    /// Its process, if it runs on this host. Absent: the plan's.
+    #[serde(default)]
+    pub watch: Option<Watch>,
+}
+
+/// How a run hops between its arms: in each round every arm has one slice, in random order.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Slices {
+    /// How long each arm is measured at a time.
+    pub slice_s: f64,
+    /// How long it is loaded before that; nothing of this is in any figure.
+    #[serde(default = "default_settle_s")]
+    pub settle_s: f64,
+    pub rounds: u32,
 }
 
 /// How to reach and enter the server.
@@ -122,7 +156,13 @@ pub struct Load {
     pub threads: Option<u32>,
     #[serde(default)]
     pub warmup_s: f64,
+    /// Length of the window. With arms it is left out: `slices` says how long they are measured.
+    #[serde(default)]
     pub measure_s: f64,
+    /// Needs `arms`, and they need it. `warmup_s` is then spent in each arm once, before the first
+    /// round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slices: Option<Slices>,
     /// Length of the intervals reported while the run lasts; 0: none.
     #[serde(default = "default_interval_s")]
     pub interval_s: f64,
@@ -134,9 +174,13 @@ pub struct Load {
     /// What is done about errors of the server.
     #[serde(default)]
     pub errors: Errors,
-    /// Events of the whole run, where they are limited: it then ends before its time.
+    /// Events of the whole run, if they are limited: it then ends before its time. They are
+    /// shared: the next one goes to whichever connection is free first.
     #[serde(default)]
     pub events: Option<u64>,
+    /// Events of each connection, if they are limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events_each: Option<u64>,
     /// When events begin.
     #[serde(default)]
     pub arrival: Arrival,
@@ -280,6 +324,9 @@ fn default_retry() -> Vec<u16> {
 }
 fn default_reconnect() -> bool {
     true
+}
+fn default_settle_s() -> f64 {
+    0.02
 }
 fn default_interval_s() -> f64 {
     1.0

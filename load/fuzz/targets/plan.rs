@@ -37,7 +37,7 @@ fn arrives_in_order(plan: &Plan) {
         return;
     };
     let curve = Curve::new(plan.load.warmup_s, stages);
-    let mut arrivals = Arrivals::new(curve, *process, plan.seed, 1, 3);
+    let mut arrivals = Arrivals::new(curve, *process, plan.seed);
     let mut last = 0;
     for _ in 0..50 {
         let Some(arrival) = arrivals.next_arrival() else {

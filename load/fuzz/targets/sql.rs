@@ -53,7 +53,11 @@ fn asked(text: &str, protocol: Protocol) -> Result<Vec<u8>, SqlError> {
     let mut all = Vec::new();
     walk(session.as_mut(), Call::Lost(0), &mut all);
     for cycle in 0..CYCLES {
-        walk(session.as_mut(), Call::Event { cycle }, &mut all);
+        walk(
+            session.as_mut(),
+            Call::Event { cycle, late_ns: 0 },
+            &mut all,
+        );
     }
     Ok(all)
 }

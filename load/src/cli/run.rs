@@ -3,17 +3,18 @@
 use super::sysbench::planned::{self, Planned};
 use super::tell::Teller;
 use super::{output, plan_file, script, script_threads};
-use crate::arrival::Curve;
-use crate::drive::clock::seconds_ns;
+use crate::arrival::{Curve, Dispenser, Schedule};
+use crate::drive::blocking::Target;
+use crate::drive::clock::{nanoseconds, seconds_ns};
 use crate::drive::pace::Pacing;
-use crate::drive::run::{EngineChoice, Job, run};
+use crate::drive::run::{ArmJob, Arms, EngineChoice, Job, run};
 use crate::drive::setup::{Codes, DRAIN_NS, ErrorPolicy, Setup};
 use crate::drive::socket::Address;
 use crate::drive::threads;
 use crate::drive::validate::validate;
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::{Failure, Outcome, Validated};
-use crate::plan::{Arrival, Engine, Errors, Load, Plan, Server, Workload as Spec};
+use crate::plan::{Arrival, Engine, Errors, Load, Plan, Server, Watch, Workload as Spec};
 use crate::wire::{Credentials, Options};
 use crate::workload::{self, Workload, native::Way};
 use std::fs::File;
@@ -21,6 +22,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Run one plan and write what it measured as JSON lines.
 #[derive(Debug, clap::Args)]
@@ -91,32 +93,31 @@ fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
 
 /// What the drive room is to do. Everything that can be refused without a server is.
 fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
-    let server = &plan.server;
-    let password = password_of(server)?;
     let load = &plan.load;
-    let address = address_of(server)?;
+    let (server, more_servers) = servers_of(plan)?;
     let workers = load
         .threads
         .unwrap_or_else(|| threads::for_connections(load.connections));
     Ok(Job {
         setup: Setup {
-            options: Options::from_plan(server).map_err(|error| format!("server: {error}"))?,
-            address,
-            more_addresses: Vec::new(),
-            credentials: Credentials {
-                user: server.user.clone(),
-                password,
-            },
+            setup_timeout_ns: nanoseconds(server.connect_timeout)
+                .max(seconds_ns(SETUP_TIMEOUT_S_MIN)),
+            server,
+            more_servers,
+            arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
             workload: workload_of(plan, script)?,
             seats: load.connections,
             workers: workers.min(load.connections),
             seed: plan.seed,
             errors: policy_of(&load.errors),
-            connect_timeout_ns: seconds_ns(server.connect_timeout_s),
-            setup_timeout_ns: seconds_ns(server.connect_timeout_s.max(SETUP_TIMEOUT_S_MIN)),
             drain_ns: DRAIN_NS,
-            events_max: load.events,
+            events_each: load.events_each,
             pacing: pacing_of(load),
+            dispenser: match script {
+                // Its threads may be asked for events elsewhere than on the loop.
+                Some(script) => Arc::clone(&script.run.dispenser),
+                None => Arc::new(dispenser_of(plan)),
+            },
             reconnect_every: load.reconnect_every,
             idle_seats: load.idle_connections,
             storm: load.storm,
@@ -130,8 +131,44 @@ fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
         },
         warmup_ns: seconds_ns(load.warmup_s),
         measure_ns: seconds_ns(load.measure_s),
-        interval_ns: seconds_ns(load.interval_s),
-        watch_pid: plan.watch.as_ref().map(|watch| watch.pid),
+        interval_ns: match plan.arms.is_empty() {
+            true => seconds_ns(load.interval_s),
+            false => 0,
+        },
+        watch_pid: pid_of(plan.watch.as_ref()),
+        arms: arms_of(plan),
+    })
+}
+
+fn pid_of(watch: Option<&Watch>) -> Option<u32> {
+    watch.map(|watch| watch.pid)
+}
+
+/// The plan's server, or those of its arms.
+fn servers_of(plan: &Plan) -> Result<(Target, Vec<Target>), String> {
+    let named = |(place, arm): (usize, &crate::plan::Arm)| {
+        let server = arm.server.as_ref().unwrap_or(&plan.server);
+        target_of(server).map_err(|words| format!("arms[{place}].{words}"))
+    };
+    let arms: Result<Vec<_>, _> = plan.arms.iter().enumerate().map(named).collect();
+    let mut targets = arms?.into_iter();
+    match targets.next() {
+        Some(first) => Ok((first, targets.collect())),
+        None => Ok((target_of(&plan.server)?, Vec::new())),
+    }
+}
+
+fn arms_of(plan: &Plan) -> Option<Arms> {
+    let slices = plan.load.slices.as_ref()?;
+    let arms = plan.arms.iter().map(|arm| ArmJob {
+        enter: arm.enter.clone(),
+        watch_pid: pid_of(arm.watch.as_ref().or(plan.watch.as_ref())),
+    });
+    Some(Arms {
+        arms: arms.collect(),
+        slice_ns: seconds_ns(slices.slice_s),
+        settle_ns: seconds_ns(slices.settle_s),
+        rounds: slices.rounds,
     })
 }
 
@@ -146,6 +183,19 @@ fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload
     let native = workload::from_plan(&plan.workload, way)
         .map_err(|error| format!("workload.text: {error}"))?;
     native.ok_or_else(|| "workload: a script was not read".to_owned())
+}
+
+/// Where a server is and who enters.
+pub(super) fn target_of(server: &Server) -> Result<Target, String> {
+    Ok(Target {
+        address: address_of(server)?,
+        credentials: Credentials {
+            user: server.user.clone(),
+            password: password_of(server)?,
+        },
+        options: Options::from_plan(server).map_err(|error| format!("server: {error}"))?,
+        connect_timeout: Duration::from_secs_f64(server.connect_timeout_s),
+    })
 }
 
 pub(super) fn password_of(server: &Server) -> Result<String, String> {
@@ -175,11 +225,21 @@ fn pacing_of(load: &Load) -> Pacing {
             think_ns: seconds_ns(*think_s),
             scatters: *think_scatters,
         },
-        Arrival::Open { process, stages } => Pacing::Open {
-            curve: Curve::new(load.warmup_s, stages),
-            process: *process,
-        },
+        Arrival::Open { .. } => Pacing::Open,
     }
+}
+
+/// The events that all connections share.
+pub(super) fn dispenser_of(plan: &Plan) -> Dispenser {
+    let schedule = match &plan.load.arrival {
+        Arrival::Closed { .. } => None,
+        Arrival::Open { process, stages } => Some(Schedule {
+            curve: Curve::new(plan.load.warmup_s, stages),
+            process: *process,
+            seed: plan.seed,
+        }),
+    };
+    Dispenser::new(schedule, plan.load.events)
 }
 
 fn policy_of(errors: &Errors) -> ErrorPolicy {
@@ -195,7 +255,7 @@ fn policy_of(errors: &Errors) -> ErrorPolicy {
 }
 
 fn measure(job: Job, log: Option<BufWriter<File>>, script: Option<Planned>) -> ExitCode {
-    let mut teller = Teller::new(Arc::clone(&job.setup.workload), log);
+    let mut teller = Teller::new(&job.setup, log);
     let measured = match script {
         None => run(job, &mut |progress| teller.tell(progress)),
         Some(script) => script::run(&script, job, &mut |progress| teller.tell(progress)),

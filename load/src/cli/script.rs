@@ -2,11 +2,9 @@
 
 use super::sysbench::planned::{self, Planned};
 use super::{output, plan_file, run, script_threads};
-use crate::drive::blocking::Target;
 use crate::drive::fill::make_database;
 use crate::drive::run::{Job, Measured, Progress, run as drive};
-use crate::drive::script::{self as host, Servers};
-use crate::drive::socket::Address;
+use crate::drive::script as host;
 use crate::drive::threads;
 use crate::lua::figures::Counter;
 use crate::lua::options::{Kind, normal_name};
@@ -124,7 +122,7 @@ fn kind_name(kind: Kind) -> &'static str {
 
 fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
     let (main, run) = (&script.main, &script.run);
-    if creates_database && let Err(failure) = make_database(&target_of(&script.servers)) {
+    if creates_database && let Err(failure) = make_database(&script.servers.targets().0) {
         return failed(failure);
     }
     let done = match main.command("prepare") {
@@ -150,20 +148,6 @@ fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
         Ok(true) => output::whole(r#"{"type":"prepared"}"#),
         Ok(false) => failed(script.failure()),
         Err(failure) => failed(failure),
-    }
-}
-
-fn target_of(servers: &Servers) -> Target {
-    Target {
-        // There is one: the plan names it.
-        address: servers
-            .addresses
-            .first()
-            .cloned()
-            .unwrap_or_else(|| Address::Unix("/".into())),
-        credentials: servers.credentials.clone(),
-        options: servers.options.clone(),
-        connect_timeout: servers.connect_timeout,
     }
 }
 

@@ -1,9 +1,13 @@
 //! A script that may wait where the host cannot see it, as the workload of a plan: one thread of
 //! the operating system for each of its own, and figures from what the threads count themselves.
 //!
-//! Rows, bytes and the times of single queries are not known here, and stay 0.
+//! Rows, bytes and the times of single queries are not known here, and stay 0. An event belongs to
+//! the window as elsewhere, if it was to begin inside it; the queries of events in progress at an
+//! edge count where they were answered.
 
 use super::sysbench::planned::Planned;
+use crate::arrival::DueCount;
+use crate::drive::clock;
 use crate::drive::counters::ProcessSnapshot;
 use crate::drive::pace::Pacing;
 use crate::drive::run::{Ended, Job, Measured, Progress, Queue};
@@ -29,6 +33,11 @@ struct Ledger {
     at: Instant,
     readings: Vec<Reading>,
     intervals: Vec<(Duration, Tally)>,
+    /// Events that have fallen due, if there is a schedule.
+    due: Option<DueCount>,
+    /// Those that were due, and those that had begun, at the begin of the window and at the end of
+    /// each interval.
+    behind: Vec<(u64, u64)>,
 }
 
 impl Ledger {
@@ -39,19 +48,73 @@ impl Ledger {
             at: Instant::now(),
             readings: read(run),
             intervals: Vec::new(),
+            due: run.dispenser.schedule().map(DueCount::new),
+            behind: Vec::new(),
         }
+    }
+
+    /// How far the events are behind their schedule.
+    fn look_behind(&mut self) {
+        let since_ns = clock::now_ns().saturating_sub(self.run.dispenser.begin_ns());
+        let due = self.due.as_mut().map_or(0, |due| due.before(since_ns));
+        self.behind.push((due, self.run.figures.begun()));
+    }
+
+    fn queue(&self) -> Queue {
+        let backlog = |(due, begun): &(u64, u64)| due.saturating_sub(*begun);
+        let (first, last) = (self.behind.first(), self.behind.last());
+        let due = |at: Option<&(u64, u64)>| at.map_or(0, |(due, _)| *due);
+        match self.due {
+            None => Queue::default(),
+            Some(_) => Queue {
+                due: due(last) - due(first),
+                opened: first.map_or(0, backlog),
+                closed: self.behind.iter().skip(1).map(backlog).collect(),
+                // Which event is the oldest is known to the threads alone.
+                oldest_wait_ns: 0,
+            },
+        }
+    }
+
+    /// Without a warm-up the window opened when the load began: threads may have begun already,
+    /// and everything they did counts.
+    fn open_since(&mut self, begun: Instant) -> Instant {
+        self.at = begun;
+        self.behind.push((0, 0));
+        begun
     }
 
     /// Forgets what was counted so far: the window opens at the moment returned.
     fn open(&mut self) -> Instant {
         self.cut(Instant::now());
         self.intervals.clear();
+        self.behind.clear();
         (self.readings, self.at) = self.run.open_window();
+        self.look_behind();
         self.at
     }
 
     /// Ends an interval.
     fn cut(&mut self, now: Instant) {
+        let tally = self.count();
+        self.look_behind();
+        let length = now.saturating_duration_since(self.at);
+        self.at = now;
+        match self.intervals.last_mut() {
+            // What is left when the last interval has just ended belongs to it.
+            Some((before, last)) if length * SLIVER < *before => {
+                *before += length;
+                last.merge(&tally);
+                let last = self.behind.pop();
+                self.behind.pop();
+                self.behind.extend(last);
+            }
+            _ => self.intervals.push((length, tally)),
+        }
+    }
+
+    /// What was counted since the last time.
+    fn count(&mut self) -> Tally {
         let (readings, times) = self.run.figures.cut();
         let mut sum = Reading::default();
         for (now, then) in readings.iter().zip(&self.readings) {
@@ -59,7 +122,8 @@ impl Ledger {
         }
         let mut tally = self.empty.clone();
         tally.events = sum.of(Counter::Events);
-        tally.response = times;
+        tally.response = times.response;
+        tally.open = times.open;
         tally.reconnects = sum.of(Counter::Reconnects);
         let kinds = [Counter::Read, Counter::Write, Counter::Other];
         for (class, counter) in tally.classes.iter_mut().zip(kinds) {
@@ -73,16 +137,8 @@ impl Ledger {
             .unwrap_or_else(PoisonError::into_inner);
         tally.errors = std::mem::take(&mut *errors);
         drop(errors);
-        let length = now.saturating_duration_since(self.at);
-        (self.at, self.readings) = (now, readings);
-        match self.intervals.last_mut() {
-            // What is left when the last interval has just ended belongs to it.
-            Some((before, last)) if length * SLIVER < *before => {
-                *before += length;
-                last.merge(&tally);
-            }
-            _ => self.intervals.push((length, tally)),
-        }
+        self.readings = readings;
+        tally
     }
 }
 
@@ -106,17 +162,21 @@ fn queries(reading: &Reading) -> u64 {
 pub fn refuse(job: &Job) -> Result<(), String> {
     let why = "needs a thread of the operating system for each of its own, and those";
     let setup = &job.setup;
-    let closed = Pacing::Closed {
-        think_ns: 0,
-        scatters: false,
-    };
-    if setup.pacing != closed {
+    let thinks = |pacing| matches!(pacing, Pacing::Closed { think_ns, .. } if think_ns > 0);
+    if thinks(setup.pacing) {
         return Err(format!(
-            "load.arrival: the script {why} begin an event when the one before has ended"
+            "load.arrival.think_s: the script {why} do not think"
         ));
     }
-    if setup.events_max.is_some() {
-        return Err(format!("load.events: the script {why} end by time alone"));
+    if setup.events_each.is_some() {
+        return Err(format!(
+            "load.events_each: the script {why} share load.events"
+        ));
+    }
+    if setup.has_arms() {
+        return Err(format!(
+            "load.slices: the script {why} cannot hop between arms"
+        ));
     }
     if setup.idle_seats > 0 || setup.answer_timeout_ns.is_some() {
         return Err(format!(
@@ -168,7 +228,10 @@ pub fn run(
         Stage::Measuring(since) => {
             due = since + Duration::from_nanos(job.measure_ns);
             edges[0] = look();
-            opened = locked().open();
+            opened = match job.warmup_ns {
+                0 => locked().open_since(since),
+                _ => locked().open(),
+            };
             first = locked().readings.clone();
             phase(tell, "measure", opened - begun);
             ticker = interval_ticker(&ledger, job.interval_ns, since);
@@ -188,7 +251,15 @@ pub fn run(
             phase(tell, "end", now - begun);
         }
     })?;
+    let mut drained = locked().count();
+    drained.queries = 0;
+    drained
+        .classes
+        .iter_mut()
+        .for_each(|class| class.queries = 0);
+    let queue = locked().queue();
     let mut tally = job.setup.tally();
+    tally.merge(&drained);
     let mut start_s = 0.0;
     for (index, (length, interval)) in locked().intervals.drain(..).enumerate() {
         tally.merge(&interval);
@@ -197,10 +268,11 @@ pub fn run(
             start_s,
             duration_s: length.as_secs_f64(),
             tally: &interval,
-            backlog: 0,
+            backlog: queue.closed.get(index).copied().unwrap_or(0),
         });
         start_s += length.as_secs_f64();
     }
+    tally.begun = tally.events + u64::from(ran.unfinished);
     let [opened, closed] = edges;
     let between = |before: Option<ProcessSnapshot>, after: Option<ProcessSnapshot>| {
         Some(before?.until(&after?))
@@ -210,6 +282,7 @@ pub fn run(
         ended,
         measured_ns: measured.as_nanos() as u64,
         tally,
+        drained,
         // Each thread has a core of its own at best: none can have used more than its share.
         busiest_worker_cpu_ns: (client.cpu_us * 1000.0) as u64 / u64::from(threads.max(1)),
         client,
@@ -219,10 +292,12 @@ pub fn run(
             .zip(&first)
             .map(|(last, first)| queries(&last.since(first)))
             .collect(),
+        unfinished: ran.unfinished,
         unanswered: ran.unfinished,
         longest_wait_ns: 0,
         setup_connects: Latency::new(),
-        queue: Queue::default(),
+        queue,
+        arms: Vec::new(),
     })
 }
 

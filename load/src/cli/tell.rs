@@ -2,9 +2,12 @@
 
 use super::output;
 use crate::drive::failure;
-use crate::drive::run::{Ended, Measured, Progress, Queue};
+use crate::drive::run::{ArmSum, Ended, Measured, Progress, Queue};
+use crate::drive::setup::Setup;
+use crate::drive::slices;
 use crate::outcome::{
-    ClassFigures, Done, ErrorCount, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase,
+    ArmFigures, ClassFigures, Done, Drained, ErrorCount, Hello, Interval, OUTCOME_VERSION,
+    OpenLoop, Outcome, Phase, Slice, Visit,
 };
 use crate::record::{HdrLog, OpenTally, Tally};
 use crate::workload::Workload;
@@ -15,6 +18,8 @@ use std::sync::Arc;
 /// Turns progress into lines.
 pub struct Teller {
     workload: Arc<dyn Workload>,
+    /// Names of the arms.
+    arms: Vec<String>,
     log: Log,
     /// Why a line or the log could not be written. The run goes on to its end without.
     broken: Option<io::Error>,
@@ -28,9 +33,10 @@ enum Log {
 }
 
 impl Teller {
-    pub fn new(workload: Arc<dyn Workload>, log: Option<BufWriter<File>>) -> Self {
+    pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
         Self {
-            workload,
+            workload: Arc::clone(&setup.workload),
+            arms: setup.arms.clone(),
             log: log.map_or(Log::None, Log::Waiting),
             broken: None,
         }
@@ -109,6 +115,64 @@ impl Teller {
                     backlog: tally.open.as_ref().map(|_| backlog),
                 }));
             }
+            Progress::Slice(slice) => {
+                self.log_interval(slice.start_s, slice.duration_s, &slice.tally);
+                let line = self.slice(slice);
+                self.write(&Outcome::Slice(Box::new(line)));
+            }
+        }
+    }
+
+    fn name_of(&self, arm: usize) -> String {
+        self.arms.get(arm).cloned().unwrap_or_default()
+    }
+
+    fn slice(&self, slice: &slices::Slice) -> Slice {
+        let tally = &slice.tally;
+        Slice {
+            index: slice.index,
+            arm: self.name_of(usize::from(slice.arm)),
+            arm_index: slice.arm,
+            round: slice.round,
+            position: slice.position,
+            start_s: slice.start_s,
+            duration_s: slice.duration_s,
+            begun: tally.begun,
+            events: tally.events,
+            drained: slice.drained,
+            failed: tally.failed,
+            not_begun: slice.not_begun,
+            queries: tally.queries,
+            rows: tally.rows,
+            bytes_sent: tally.bytes_sent,
+            bytes_received: tally.bytes_received,
+            qps: rate(tally.queries, slice.duration_s),
+            latency_us: tally.response.percentiles_us(),
+            latency_hdr_ns: tally.response.encode(),
+            errors: errors_of(tally),
+            client_cpu_us: slice.client_cpu_us,
+            watched_cpu_us: slice.watched_cpu_us.clone(),
+            visit: Visit {
+                duration_s: slice.visit.duration_s,
+                events: slice.visit.events,
+                client: slice.visit.client.clone(),
+                watched: slice.visit.watched.clone(),
+            },
+        }
+    }
+
+    fn arm(&self, place: usize, sum: &ArmSum) -> ArmFigures {
+        let tally = &sum.tally;
+        ArmFigures {
+            arm: self.name_of(place),
+            slices: sum.slices,
+            measured_s: sum.measured_s,
+            events: tally.events,
+            queries: tally.queries,
+            qps: rate(tally.queries, sum.measured_s),
+            latency_us: tally.response.percentiles_us(),
+            latency_hdr_ns: tally.response.encode(),
+            errors: errors_of(tally),
         }
     }
 
@@ -142,6 +206,12 @@ impl Teller {
             .to_owned(),
             measured_s,
             events: tally.events,
+            begun: tally.begun,
+            failed: tally.failed,
+            drained: Drained {
+                events: measured.drained.events,
+                latency_us: measured.drained.response.percentiles_us(),
+            },
             queries: tally.queries,
             rows: tally.rows,
             bytes_sent: tally.bytes_sent,
@@ -166,6 +236,7 @@ impl Teller {
                 .map(|c| c.percentiles_us())
                 .unwrap_or_default(),
             open: tally.open.as_ref().map(|open| open_loop(open, measured)),
+            unfinished: measured.unfinished,
             unanswered: measured.unanswered,
             longest_wait_s: measured.longest_wait_ns as f64 / 1e9,
             client: measured.client.clone(),
@@ -177,6 +248,12 @@ impl Teller {
             fairness: jain(&measured.queries_by_seat),
             least_served: served().min().unwrap_or_default(),
             most_served: served().max().unwrap_or_default(),
+            arms: measured
+                .arms
+                .iter()
+                .enumerate()
+                .map(|(place, sum)| self.arm(place, sum))
+                .collect(),
         }
     }
 
@@ -217,7 +294,6 @@ fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
     let queue = &measured.queue;
     let measured_s = measured.measured_ns as f64 / 1e9;
     let closed = queue.closed.last().copied().unwrap_or(queue.opened);
-    // What began is what the queue lost: due = begun + growth.
     let growth = closed as f64 - queue.opened as f64;
     let per_s = |count: f64| {
         if measured_s > 0.0 {
@@ -226,8 +302,10 @@ fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
             0.0
         }
     };
-    let due_per_s = per_s(measured.tally.events as f64 + growth);
+    let due_per_s = per_s(queue.due as f64);
     OpenLoop {
+        due: queue.due,
+        not_begun: queue.due.saturating_sub(measured.tally.begun),
         service_us: open.service.percentiles_us(),
         service_hdr_ns: open.service.encode(),
         lag_us: open.lag.percentiles_us(),
@@ -304,6 +382,7 @@ mod tests {
     #[test]
     fn a_growing_queue_is_overload_and_a_stall_is_not() {
         let queue = |closed: &[u64]| Queue {
+            due: 0,
             opened: 0,
             closed: closed.into(),
             oldest_wait_ns: 0,

@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use super::failure::{self, LOST, MALFORMED, client_error};
 use super::link::Heard;
-use super::seat::Stand;
+use super::seat::{Seat, Stand};
 use super::steps::Cue;
 use super::worker::{Phase, Worker};
 use crate::wire::WireError;
@@ -67,11 +67,18 @@ impl<E: Engine> Worker<E> {
             Class::ByAnswer => OTHER,
             Class::Uncounted => return,
         };
+        let Some(seat) = self.seats.get_mut(connection.seat) else {
+            return;
+        };
+        // A query belongs to its event, and that to the window it was to begin in.
+        if !seat.counts {
+            return;
+        }
+        seat.queries += 1;
         self.tally.queries += 1;
         self.tally.rows += summary.rows;
-        if let Some(seat) = self.seats.get_mut(connection.seat) {
-            seat.queries += 1;
-        }
+        self.tally.bytes_sent += connection.sent_bytes;
+        self.tally.bytes_received += connection.received_bytes;
         if let Some(tally) = self.tally.classes.get_mut(class) {
             tally.queries += 1;
             tally.rows += summary.rows;
@@ -107,12 +114,13 @@ impl<E: Engine> Worker<E> {
         };
         let Some(verdict) = verdict else {
             let failure = failure::of_statement(error, seat.session.statement());
-            return self.fail(failure);
+            return self.fail(self.setup.in_arm(connection.server, failure));
         };
-        let statement = || seat.session.statement();
-        self.tally
-            .errors
-            .record(error.code, error.sqlstate(), &error.message, statement);
+        if self.is_inside(seat) {
+            let statement = || seat.session.statement();
+            let errors = &mut self.tally.errors;
+            errors.record(error.code, error.sqlstate(), &error.message, statement);
+        }
         self.go_on(seat_index, Cue::Answer(token, verdict));
     }
 
@@ -129,11 +137,14 @@ impl<E: Engine> Worker<E> {
         seat.forget_back_off();
         seat.alarm += 1;
         seat.events_on_link = 0;
-        let connects = self.tally.connect.get_or_insert_default();
-        connects.record_ns(self.now_ns.saturating_sub(seat.attempt_ns));
-        if let Some(lost_ns) = seat.lost_ns.take() {
-            self.tally.reconnects += 1;
-            self.tally.outage_ns += self.now_ns.saturating_sub(lost_ns);
+        let lost_ns = seat.lost_ns.take();
+        if self.phase <= Phase::Measure {
+            let connects = self.tally.connect.get_or_insert_default();
+            connects.record_ns(self.now_ns.saturating_sub(seat.attempt_ns));
+            if let Some(lost_ns) = lost_ns {
+                self.tally.reconnects += 1;
+                self.tally.outage_ns += self.now_ns.saturating_sub(lost_ns);
+            }
         }
         self.go_on(seat_index, Cue::Connected(token));
     }
@@ -171,8 +182,8 @@ impl<E: Engine> Worker<E> {
         if self.phase == Phase::Setup || !matches!(error, WireError::Refused(_)) {
             // Before the load begins every connection must stand; and a server that breaks the
             // protocol, or a setting that cannot work, gets no better by trying again.
-            let failure = failure::of_wire(&self.setup.address, error);
-            return self.fail(failure);
+            let server = connection.server;
+            return self.fail_at(server, |address| failure::of_wire(address, error));
         }
         let WireError::Refused(refusal) = error else {
             return;
@@ -192,11 +203,14 @@ impl<E: Engine> Worker<E> {
             return;
         };
         let (seat_index, number) = (connection.seat, connection.number);
+        let server = connection.server;
         if self.judged {
             return self.tell_trouble(token, client_error(code, why));
         }
+        // An arm without all its connections would be measured under another load.
         if self.phase == Phase::Setup
             || (self.phase < Phase::Closed && !self.setup.errors.reconnect)
+            || (self.phase < Phase::Released && self.setup.has_arms())
         {
             let mut failure = failure::plain(format!("a connection was lost: {why}"));
             failure.code = Some(code);
@@ -208,7 +222,7 @@ impl<E: Engine> Worker<E> {
             failure.hint = failure::hint(code)
                 .or(failure::hint(LOST))
                 .map(str::to_owned);
-            return self.fail(failure);
+            return self.fail(self.setup.in_arm(server, failure));
         }
         self.count_error(token, code, sqlstate, why);
         self.hang_up(token);
@@ -243,14 +257,22 @@ impl<E: Engine> Worker<E> {
     /// Counts an error that is not the answer to a statement.
     #[cold]
     pub(super) fn count_error(&mut self, token: usize, code: u16, sqlstate: &str, message: &str) {
-        let seat = self
-            .links
-            .get(token)
-            .and_then(|connection| self.seats.get(connection.seat));
-        let statement = || {
-            seat.map(|seat| seat.session.statement())
-                .unwrap_or_default()
+        let connection = self.links.get(token);
+        let Some(seat) = connection.and_then(|c| self.seats.get(c.seat)) else {
+            return;
         };
-        self.tally.errors.record(code, sqlstate, message, statement);
+        if self.is_inside(seat) {
+            let statement = || seat.session.statement();
+            let errors = &mut self.tally.errors;
+            errors.record(code, sqlstate, message, statement);
+        }
+    }
+
+    /// Whether what happens to a seat belongs to the window: its event does, or it has none.
+    fn is_inside(&self, seat: &Seat) -> bool {
+        match seat.event {
+            Some(_) => seat.counts,
+            None => self.phase == Phase::Measure,
+        }
     }
 }

@@ -36,6 +36,11 @@ pub fn seconds_ns(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
+/// A span as whole nanoseconds; what is too long for them is as long as can be.
+pub fn nanoseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
 #[inline]
 fn read_ns(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec {

@@ -1,5 +1,6 @@
 //! How a worker connects its sessions, waits where the server has no place, and hangs up.
 
+use super::clock::nanoseconds;
 use super::engine::Engine;
 use super::failure::{self, CANNOT_CONNECT};
 use super::link::Link;
@@ -26,6 +27,10 @@ impl<E: Engine> Worker<E> {
     /// Connects the first link of the session that is not open, or a new one.
     pub(super) fn connect_next(&mut self, seat_index: usize, server: u16) -> Option<Cue> {
         let seat = self.seats.get_mut(seat_index)?;
+        let server = match self.setup.has_arms() {
+            true => seat.arm,
+            false => server,
+        };
         let closed = seat
             .tokens
             .iter()
@@ -76,22 +81,22 @@ impl<E: Engine> Worker<E> {
             return;
         };
         let seat_index = connection.seat;
-        let connected = self.setup.address_at(connection.server).connect();
+        let target = self.setup.server_at(connection.server);
+        let connected = target.address.connect();
         let (socket, connecting) = match connected {
             Ok(opened) => opened,
             Err(error) => return self.not_connected(token, &error),
         };
         if let Err(error) = self.engine.attach(token, socket, connecting) {
-            let address = self.setup.address_at(connection.server);
-            let failure = failure::of_connect(address, &error);
-            return self.fail(failure);
+            let server = connection.server;
+            return self.fail_at(server, |address| failure::of_connect(address, &error));
         }
         // The server speaks first, so the login may wait for it from now on.
-        let (credentials, options) = (&self.setup.credentials, &self.setup.options);
-        connection
-            .link
-            .log_in(Login::new(credentials.clone(), options.clone()));
-        let timeout_ns = self.setup.connect_timeout_ns;
+        connection.link.log_in(Login::new(
+            target.credentials.clone(),
+            target.options.clone(),
+        ));
+        let timeout_ns = nanoseconds(target.connect_timeout);
         if let Some(seat) = self.seats.get_mut(seat_index) {
             seat.stand = Stand::Connecting(token);
         }
@@ -111,13 +116,13 @@ impl<E: Engine> Worker<E> {
             return self.knock_again(token);
         }
         if self.judged {
-            let address = self.setup.address_at(connection.server);
+            let address = &self.setup.server_at(connection.server).address;
             let error = failure::not_connected(address, error);
             return self.tell_trouble(token, error);
         }
-        if self.phase == Phase::Setup {
-            let failure = failure::of_connect(&self.setup.address, error);
-            return self.fail(failure);
+        if self.phase == Phase::Setup || self.setup.has_arms() {
+            let server = connection.server;
+            return self.fail_at(server, |address| failure::of_connect(address, error));
         }
         self.count_error(token, CANNOT_CONNECT, "HY000", &error.to_string());
         self.connect_later(token);
@@ -153,7 +158,8 @@ impl<E: Engine> Worker<E> {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        if self.now_ns.saturating_sub(seat.attempt_ns) > self.setup.connect_timeout_ns {
+        let timeout = self.setup.server_at(connection.server).connect_timeout;
+        if self.now_ns.saturating_sub(seat.attempt_ns) > nanoseconds(timeout) {
             return self.not_connected(token, &io::ErrorKind::TimedOut.into());
         }
         seat.stand = Stand::KnockingAgain(token);

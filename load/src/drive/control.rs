@@ -6,7 +6,9 @@ use super::counters::ProcessSnapshot;
 use super::failure;
 use super::run::{Ended, Measured, Progress, Queue};
 use super::setup::{Command, Mailbox, Report, SessionFacts, Setup, Timeline};
-use crate::outcome::Failure;
+use super::slices::Inside;
+use crate::arrival::DueCount;
+use crate::outcome::{Failure, ProcessDelta};
 use crate::record::{Latency, Tally};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,37 +21,59 @@ const BEGIN_IN_NS: u64 = 2_000_000;
 /// that takes longer is stuck.
 const WORKER_GRACE_NS: u64 = 10_000_000_000;
 
+/// What had not ended when a run was over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
+    /// Events of the window.
+    pub(super) unfinished: u32,
+    /// Requests, and the longest wait for an answer.
+    pub(super) unanswered: u32,
+    pub(super) longest_wait_ns: u64,
+}
+
 /// One interval, as far as the workers have handed it over.
 struct OpenInterval {
-    tally: Tally,
+    /// Of the first who handed it over; the others' are added.
+    tally: Box<Tally>,
+    owner: u32,
     workers: u32,
-    backlog: u64,
-    oldest_wait_ns: u64,
+    begun: u64,
+    next_due_ns: Option<u64>,
 }
 
 pub(super) struct Controller<'a> {
-    setup: Arc<Setup>,
+    pub(super) setup: Arc<Setup>,
     mailboxes: Vec<Arc<Mailbox>>,
     reports: Receiver<Report>,
-    progress: &'a mut dyn FnMut(Progress<'_>),
+    pub(super) progress: &'a mut dyn FnMut(Progress<'_>),
     /// Intervals that not every worker has handed over.
     intervals: VecDeque<OpenInterval>,
-    /// Events behind at the window's begin, and at the end of each interval told.
-    backlog_opened: u64,
+    /// Events of the schedule that have fallen due, if there is a schedule.
+    due: Option<DueCount>,
+    /// Those that were due, and those that had begun, when the window was opened.
+    due_opened: u64,
+    begun_opened: u64,
+    workers_opened: u32,
+    /// Events that were due and had not begun at the end of each interval told.
     backlogs: Vec<u64>,
+    /// Events that were due, and those that had begun, at the end of the interval told last.
+    due_closed: u64,
+    begun_closed: u64,
     /// Of the oldest of those behind at the end.
     oldest_wait_ns: u64,
     setup_connects: Latency,
     /// Intervals that each worker has handed over.
     handed_over: Vec<u32>,
-    /// The sum of the window.
-    tally: Tally,
-    timeline: Timeline,
-    ended: Ended,
+    /// The sum of the window, and of what ended after it.
+    pub(super) tally: Tally,
+    pub(super) drained: Tally,
+    pub(super) timeline: Timeline,
+    pub(super) ended: Ended,
     workers_closed: u32,
+    workers_drained: u32,
     workers_idle: u32,
-    busiest_worker_cpu_ns: u64,
-    queries_by_seat: Vec<u64>,
+    pub(super) busiest_worker_cpu_ns: u64,
+    pub(super) queries_by_seat: Vec<u64>,
 }
 
 impl<'a> Controller<'a> {
@@ -65,12 +89,18 @@ impl<'a> Controller<'a> {
             reports,
             progress,
             intervals: VecDeque::new(),
-            backlog_opened: 0,
+            due: None,
+            due_opened: 0,
+            begun_opened: 0,
+            workers_opened: 0,
             backlogs: Vec::new(),
+            due_closed: 0,
+            begun_closed: 0,
             oldest_wait_ns: 0,
             setup_connects: Latency::new(),
             handed_over: vec![0; setup.workers as usize],
             tally: setup.tally(),
+            drained: setup.tally(),
             timeline: Timeline {
                 begin_ns: 0,
                 open_ns: u64::MAX,
@@ -79,6 +109,7 @@ impl<'a> Controller<'a> {
             },
             ended: Ended::Time,
             workers_closed: 0,
+            workers_drained: 0,
             workers_idle: 0,
             busiest_worker_cpu_ns: 0,
             queries_by_seat: Vec::new(),
@@ -95,15 +126,7 @@ impl<'a> Controller<'a> {
         watch_pid: Option<u32>,
     ) -> Result<Measured, Failure> {
         self.wait_for_setup(engine)?;
-        let begin_ns = clock::now_ns() + BEGIN_IN_NS;
-        self.timeline.begin_ns = begin_ns;
-        self.timeline.open_ns = begin_ns.saturating_add(warmup_ns);
-        self.timeline.close_ns = self.timeline.open_ns.saturating_add(measure_ns);
-        if self.ended == Ended::Signal {
-            self.timeline.open_ns = begin_ns;
-            self.timeline.close_ns = begin_ns;
-        }
-        self.tell(Command::Begin(self.timeline));
+        self.begin(0, BEGIN_IN_NS, warmup_ns, measure_ns);
         self.phase("warmup", self.timeline.begin_ns);
         self.listen_until(|controller| controller.timeline.open_ns)?;
         let ours = std::process::id();
@@ -119,31 +142,78 @@ impl<'a> Controller<'a> {
         );
         self.phase("end", self.timeline.close_ns);
         self.wait_for_close()?;
-        self.tell(Command::Release);
-        let (unanswered, longest_wait_ns) = self.wait_for_end()?;
+        let left = self.release()?;
         let delta = |before: Option<ProcessSnapshot>, after: Option<ProcessSnapshot>| {
             Some(before?.until(&after?))
         };
         Ok(Measured {
-            ended: self.ended,
-            measured_ns: self.timeline.close_ns - self.timeline.open_ns,
-            tally: std::mem::replace(&mut self.tally, self.setup.tally()),
             client: delta(opened.0, closed.0).unwrap_or_default(),
             server: delta(opened.1, closed.1),
-            busiest_worker_cpu_ns: self.busiest_worker_cpu_ns,
-            queries_by_seat: std::mem::take(&mut self.queries_by_seat),
-            unanswered,
-            longest_wait_ns,
-            setup_connects: std::mem::take(&mut self.setup_connects),
-            queue: Queue {
-                opened: self.backlog_opened,
-                closed: std::mem::take(&mut self.backlogs),
-                oldest_wait_ns: self.oldest_wait_ns,
-            },
+            measured_ns: self.timeline.close_ns - self.timeline.open_ns,
+            ..self.sum(left)
         })
     }
 
-    fn wait_for_setup(&mut self, engine: &'static str) -> Result<(), Failure> {
+    /// Lets the seats of an arm begin together in `begin_in_ns`.
+    pub(super) fn begin(&mut self, arm: u16, begin_in_ns: u64, warmup_ns: u64, measure_ns: u64) {
+        let begin_ns = clock::now_ns() + begin_in_ns;
+        let open_ns = begin_ns.saturating_add(warmup_ns);
+        self.timeline = Timeline {
+            begin_ns,
+            open_ns,
+            close_ns: open_ns.saturating_add(measure_ns),
+            ..self.timeline
+        };
+        if self.ended == Ended::Signal {
+            self.timeline.open_ns = begin_ns;
+            self.timeline.close_ns = begin_ns;
+        }
+        self.due = self.setup.dispenser.schedule().map(DueCount::new);
+        (self.due_opened, self.due_closed) = (0, 0);
+        (self.begun_opened, self.workers_opened) = (0, 0);
+        (self.workers_closed, self.workers_drained) = (0, 0);
+        self.backlogs.clear();
+        self.handed_over.fill(0);
+        self.setup.dispenser.begin(begin_ns);
+        self.tell(Command::Begin(self.timeline, arm));
+    }
+
+    /// Ends the sessions; returns what was left unanswered then.
+    pub(super) fn release(&mut self) -> Result<Left, Failure> {
+        self.tell(Command::Release);
+        self.wait_for_end()
+    }
+
+    /// What was measured in all, but for the counters of processes and the time it took.
+    pub(super) fn sum(&mut self, left: Left) -> Measured {
+        let drained = std::mem::replace(&mut self.drained, self.setup.tally());
+        let mut tally = std::mem::replace(&mut self.tally, self.setup.tally());
+        tally.merge(&drained);
+        Measured {
+            ended: self.ended,
+            measured_ns: 0,
+            tally,
+            drained,
+            client: ProcessDelta::default(),
+            server: None,
+            busiest_worker_cpu_ns: self.busiest_worker_cpu_ns,
+            queries_by_seat: std::mem::take(&mut self.queries_by_seat),
+            unfinished: left.unfinished,
+            unanswered: left.unanswered,
+            longest_wait_ns: left.longest_wait_ns,
+            setup_connects: std::mem::take(&mut self.setup_connects),
+            queue: Queue {
+                due: self.due_closed.saturating_sub(self.due_opened),
+                opened: self.due_opened.saturating_sub(self.begun_opened),
+                closed: std::mem::take(&mut self.backlogs),
+                oldest_wait_ns: self.oldest_wait_ns,
+            },
+            arms: Vec::new(),
+        }
+    }
+
+    /// Waits until all sessions have connected and prepared.
+    pub(super) fn wait_for_setup(&mut self, engine: &'static str) -> Result<(), Failure> {
         let mut session = SessionFacts::default();
         let mut ready = 0;
         while ready < self.setup.workers && self.ended != Ended::Signal {
@@ -170,7 +240,7 @@ impl<'a> Controller<'a> {
     }
 
     /// Takes reports until a moment of the timeline, which a report may bring nearer.
-    fn listen_until(&mut self, moment: impl Fn(&Self) -> u64) -> Result<(), Failure> {
+    pub(super) fn listen_until(&mut self, moment: impl Fn(&Self) -> u64) -> Result<(), Failure> {
         loop {
             let left_ns = moment(self).saturating_sub(clock::now_ns());
             if left_ns == 0 {
@@ -184,7 +254,7 @@ impl<'a> Controller<'a> {
         }
     }
 
-    fn wait_for_close(&mut self) -> Result<(), Failure> {
+    pub(super) fn wait_for_close(&mut self) -> Result<(), Failure> {
         // A script that computes keeps its worker until its event is over.
         let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
         while self.workers_closed < self.setup.workers {
@@ -194,23 +264,52 @@ impl<'a> Controller<'a> {
         Ok(())
     }
 
-    fn wait_for_end(&mut self) -> Result<(u32, u64), Failure> {
+    /// After the window of an arm: waits until every event has ended; false if some have not by
+    /// this time.
+    pub(super) fn wait_until_drained(&mut self, limit_ns: u64) -> Result<bool, Failure> {
+        while self.workers_drained < self.setup.workers {
+            let left_ns = limit_ns.saturating_sub(clock::now_ns());
+            match self.reports.recv_timeout(Duration::from_nanos(left_ns)) {
+                Ok(report) => self.take(report)?,
+                Err(RecvTimeoutError::Timeout) => return Ok(false),
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// What the window of an arm came to; the sums are empty again.
+    pub(super) fn take_visit(&mut self) -> (Inside, Tally) {
+        let drained = std::mem::replace(&mut self.drained, self.setup.tally());
+        let inside = Inside {
+            tally: std::mem::replace(&mut self.tally, self.setup.tally()),
+            due: self.due_closed.saturating_sub(self.due_opened),
+            begun: self.begun_closed,
+        };
+        (inside, drained)
+    }
+
+    fn wait_for_end(&mut self) -> Result<Left, Failure> {
         let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
-        let (mut ended, mut unanswered, mut longest_ns) = (0, 0, 0);
+        let (mut ended, mut left) = (0, Left::default());
         while ended < self.setup.workers {
             match self.next_before(limit_ns)? {
                 Report::Ended {
-                    unanswered: more,
+                    tally,
+                    unfinished,
+                    unanswered,
                     longest_wait_ns,
                 } => {
                     ended += 1;
-                    unanswered += more;
-                    longest_ns = longest_ns.max(longest_wait_ns);
+                    left.unfinished += unfinished;
+                    self.drained.merge(&tally);
+                    left.unanswered += unanswered;
+                    left.longest_wait_ns = left.longest_wait_ns.max(longest_wait_ns);
                 }
                 report => self.take(report)?,
             }
         }
-        Ok((unanswered, longest_ns))
+        Ok(left)
     }
 
     fn next_before(&mut self, limit_ns: u64) -> Result<Report, Failure> {
@@ -223,12 +322,28 @@ impl<'a> Controller<'a> {
             Report::Interval {
                 worker,
                 tally,
-                backlog,
-                oldest_wait_ns,
+                begun,
+                next_due_ns,
             } => {
-                self.take_interval(worker, &tally, backlog, oldest_wait_ns);
+                self.take_interval(worker, tally, begun, next_due_ns);
             }
-            Report::Opened { backlog } => self.backlog_opened += backlog,
+            Report::Opened {
+                worker,
+                before,
+                begun,
+            } => {
+                self.give_back(worker, before);
+                self.begun_opened += begun;
+                self.workers_opened += 1;
+                if self.workers_opened == self.setup.workers {
+                    self.due_opened = self.due_before(self.timeline.open_ns);
+                }
+            }
+            Report::Drained { worker, tally } => {
+                self.drained.merge(&tally);
+                self.give_back(worker, tally);
+                self.workers_drained += 1;
+            }
             Report::Closed {
                 cpu_ns,
                 queries_by_seat,
@@ -269,26 +384,35 @@ impl<'a> Controller<'a> {
     }
 
     /// Adds a worker's next interval to the others', and tells of those that are whole.
-    fn take_interval(&mut self, worker: u32, tally: &Tally, backlog: u64, oldest_wait_ns: u64) {
-        self.tally.merge(tally);
+    fn take_interval(
+        &mut self,
+        worker: u32,
+        tally: Box<Tally>,
+        begun: u64,
+        next_due_ns: Option<u64>,
+    ) {
+        self.tally.merge(&tally);
         let Some(handed_over) = self.handed_over.get_mut(worker as usize) else {
             return;
         };
         let place = (*handed_over - self.backlogs.len() as u32) as usize;
         *handed_over += 1;
-        if self.intervals.len() <= place {
-            self.intervals.push_back(OpenInterval {
-                tally: tally.empty_like(),
-                workers: 0,
-                backlog: 0,
-                oldest_wait_ns: 0,
-            });
-        }
-        if let Some(interval) = self.intervals.get_mut(place) {
-            interval.tally.merge(tally);
-            interval.workers += 1;
-            interval.backlog += backlog;
-            interval.oldest_wait_ns = interval.oldest_wait_ns.max(oldest_wait_ns);
+        match self.intervals.get_mut(place) {
+            Some(interval) => {
+                interval.tally.merge(&tally);
+                interval.workers += 1;
+                interval.begun += begun;
+                let earliest = [interval.next_due_ns, next_due_ns];
+                interval.next_due_ns = earliest.into_iter().flatten().min();
+                self.give_back(worker, tally);
+            }
+            None => self.intervals.push_back(OpenInterval {
+                tally,
+                owner: worker,
+                workers: 1,
+                begun,
+                next_due_ns,
+            }),
         }
         while self
             .intervals
@@ -299,7 +423,23 @@ impl<'a> Controller<'a> {
                 break;
             };
             self.tell_interval(&interval);
+            self.give_back(interval.owner, interval.tally);
         }
+    }
+
+    /// Returns a tally to its worker, empty: clearing it is no work for those who measure.
+    fn give_back(&self, worker: u32, mut tally: Box<Tally>) {
+        tally.clear();
+        if let Some(mailbox) = self.mailboxes.get(worker as usize) {
+            mailbox.put_tally(tally);
+        }
+    }
+
+    /// Events of the schedule that were due before this time; asked of times that go forward.
+    fn due_before(&mut self, at_ns: u64) -> u64 {
+        let offset_ns = at_ns.saturating_sub(self.timeline.begin_ns);
+        let due = self.due.as_mut();
+        due.map_or(0, |due| due.before(offset_ns))
     }
 
     fn tell_interval(&mut self, interval: &OpenInterval) {
@@ -310,16 +450,23 @@ impl<'a> Controller<'a> {
             index => timeline.interval_end_ns(index - 1),
         };
         let end_ns = timeline.interval_end_ns(index);
+        self.due_closed = self.due_before(end_ns);
+        let backlog = self.due_closed.saturating_sub(interval.begun);
         let seconds = |ns: u64| ns as f64 / 1e9;
-        (self.progress)(Progress::Interval {
-            index,
-            start_s: seconds(start_ns.saturating_sub(timeline.open_ns)),
-            duration_s: seconds(end_ns.saturating_sub(start_ns)),
-            tally: &interval.tally,
-            backlog: interval.backlog,
-        });
-        self.backlogs.push(interval.backlog);
-        self.oldest_wait_ns = interval.oldest_wait_ns;
+        if !self.setup.has_arms() {
+            (self.progress)(Progress::Interval {
+                index,
+                start_s: seconds(start_ns.saturating_sub(timeline.open_ns)),
+                duration_s: seconds(end_ns.saturating_sub(start_ns)),
+                tally: &interval.tally,
+                backlog,
+            });
+        }
+        self.begun_closed = interval.begun;
+        self.backlogs.push(backlog);
+        let nobodys = self.setup.dispenser.next_due_ns();
+        let oldest = [nobodys, interval.next_due_ns].into_iter().flatten().min();
+        self.oldest_wait_ns = end_ns.saturating_sub(oldest.unwrap_or(u64::MAX));
     }
 
     fn phase(&mut self, name: &'static str, at_ns: u64) {

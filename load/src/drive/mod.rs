@@ -22,6 +22,7 @@ pub mod script;
 pub mod seat;
 pub mod setup;
 pub mod signals;
+pub mod slices;
 pub mod socket;
 mod steps;
 pub mod threads;

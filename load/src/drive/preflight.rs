@@ -30,15 +30,20 @@ struct Room {
 /// # Errors
 /// Nobody answers, or the server is too small; the hint names the variable to raise.
 pub fn check(setup: &Setup) -> Result<(), Failure> {
-    let target = Target {
-        address: setup.address.clone(),
-        credentials: setup.credentials.clone(),
-        options: setup.options.clone(),
-        connect_timeout: Duration::from_nanos(setup.connect_timeout_ns),
-    };
-    let mut connection = Connection::open(&target)?;
+    for arm in 0..setup.copies() {
+        let server = setup.server_at(arm);
+        let here = |other: &u16| setup.server_at(*other).address == server.address;
+        let arms = (0..setup.copies()).filter(here).count() as u64;
+        check_server(server, setup, arms).map_err(|failure| setup.in_arm(arm, failure))?;
+    }
+    Ok(())
+}
+
+/// `arms`: how many of the run's arms this server serves.
+fn check_server(server: &Target, setup: &Setup, arms: u64) -> Result<(), Failure> {
+    let mut connection = Connection::open(server)?;
     match ask(&mut connection) {
-        Some(room) => compare(room, setup),
+        Some(room) => compare(room, setup, arms),
         None => Ok(()),
     }
 }
@@ -71,9 +76,9 @@ fn ask(connection: &mut Connection) -> Option<Room> {
     })
 }
 
-fn compare(room: Room, setup: &Setup) -> Result<(), Failure> {
-    let connections = u64::from(setup.seats) + u64::from(setup.idle_seats);
-    let statements = u64::from(setup.seats) * setup.workload.prepared_statements() as u64;
+fn compare(room: Room, setup: &Setup, arms: u64) -> Result<(), Failure> {
+    let connections = (u64::from(setup.seats) + u64::from(setup.idle_seats)) * arms;
+    let statements = u64::from(setup.seats) * arms * setup.workload.prepared_statements() as u64;
     fits(
         "connections",
         "max_connections",

@@ -7,6 +7,7 @@ use super::limits;
 use super::preflight;
 use super::setup::{Mailbox, Report, SessionFacts, Setup};
 use super::signals::Signals;
+use super::slices::Slice;
 use super::socket::Address;
 use super::threads;
 use super::worker::Worker;
@@ -26,6 +27,49 @@ pub struct Job {
     pub interval_ns: u64,
     /// The process whose counters are read at both edges of the window.
     pub watch_pid: Option<u32>,
+    /// Hops between the arms of the setup, in place of one window.
+    pub arms: Option<Arms>,
+}
+
+/// How a run hops between its arms.
+pub struct Arms {
+    /// In the order of the setup's names.
+    pub arms: Vec<ArmJob>,
+    pub slice_ns: u64,
+    /// Before each slice, under its load, in no figure.
+    pub settle_ns: u64,
+    /// In each round every arm has one slice.
+    pub rounds: u32,
+}
+
+/// What is done on entering an arm, and the process to watch.
+pub struct ArmJob {
+    pub enter: Vec<String>,
+    pub watch_pid: Option<u32>,
+}
+
+/// All slices of one arm.
+#[derive(Debug)]
+pub struct ArmSum {
+    pub slices: u32,
+    pub measured_s: f64,
+    pub tally: Tally,
+}
+
+impl ArmSum {
+    pub(super) fn new(empty: Tally) -> Self {
+        Self {
+            slices: 0,
+            measured_s: 0.0,
+            tally: empty,
+        }
+    }
+
+    pub(super) fn add(&mut self, slice: &Slice) {
+        self.slices += 1;
+        self.measured_s += slice.duration_s;
+        self.tally.merge(&slice.tally);
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +105,7 @@ pub enum Progress<'a> {
         /// Events of an open loop that were due at its end and had not begun.
         backlog: u64,
     },
+    Slice(&'a Slice),
 }
 
 /// The measured window.
@@ -68,23 +113,32 @@ pub enum Progress<'a> {
 pub struct Measured {
     pub ended: Ended,
     pub measured_ns: u64,
+    /// Of the events that were to begin inside the window, wherever they ended.
     pub tally: Tally,
+    /// Of those of them that ended after it.
+    pub drained: Tally,
     pub client: ProcessDelta,
     pub server: Option<ProcessDelta>,
     pub busiest_worker_cpu_ns: u64,
     /// Queries of each seat, in no order.
     pub queries_by_seat: Vec<u64>,
+    /// Events of the window that had not ended when the run was over.
+    pub unfinished: u32,
     /// Requests that were never answered, and how long the oldest had waited at the end.
     pub unanswered: u32,
     pub longest_wait_ns: u64,
     /// Of the connections that were opened before the load began.
     pub setup_connects: Latency,
     pub queue: Queue,
+    /// In the order of the arms; empty: the run had none.
+    pub arms: Vec<ArmSum>,
 }
 
 /// Events of an open loop that were due and had not begun.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
+    /// All events that were due inside the window.
+    pub due: u64,
     pub opened: u64,
     /// At the end of each interval; the last is the end of the window.
     pub closed: Vec<u64>,
@@ -104,12 +158,11 @@ pub enum Ended {
 /// # Errors
 /// Whatever keeps the run from giving figures.
 pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
-    limits::make_room_for(u64::from(job.setup.seats) + u64::from(job.setup.idle_seats)).map_err(
-        |error| Failure {
-            hint: Some("raise it (ulimit -n), or ask for fewer connections".to_owned()),
-            ..failure::plain(error.to_string())
-        },
-    )?;
+    let seats = u64::from(job.setup.seats) + u64::from(job.setup.idle_seats);
+    limits::make_room_for(seats * u64::from(job.setup.copies())).map_err(|error| Failure {
+        hint: Some("raise it (ulimit -n), or ask for fewer connections".to_owned()),
+        ..failure::plain(error.to_string())
+    })?;
     let engine = choose(job.engine, &job.setup)?;
     let (sender, reports) = mpsc::channel();
     let told = sender.clone();
@@ -129,7 +182,10 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
             .map_err(|error| failure::plain(format!("starting a worker: {error}")))?;
     }
     let mut controller = Controller::new(setup, mailboxes, reports, progress, job.interval_ns);
-    let measured = controller.control(engine, job.warmup_ns, job.measure_ns, job.watch_pid);
+    let measured = match &job.arms {
+        Some(arms) => controller.control_arms(engine, arms, job.warmup_ns),
+        None => controller.control(engine, job.warmup_ns, job.measure_ns, job.watch_pid),
+    };
     drop(signals);
     measured
 }
@@ -138,7 +194,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
 /// not where no worker has more than one, for there is nothing to gather.
 fn choose(choice: EngineChoice, setup: &Setup) -> Result<&'static str, Failure> {
     let sockets = setup.sockets_of(0);
-    let is_unix = matches!(setup.address, Address::Unix(_));
+    let is_unix = matches!(setup.server.address, Address::Unix(_));
     let uring = || Uring::new(sockets, Mailbox::new()?.bell()?);
     match choice {
         EngineChoice::Epoll => Ok(Epoll::NAME),

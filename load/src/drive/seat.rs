@@ -8,14 +8,19 @@ pub struct Seat {
     pub stand: Stand,
     /// Tokens of its links, by their number.
     pub tokens: Vec<usize>,
-    /// Its index in the run.
+    /// Its index in the run, the same in each arm.
     pub index: u32,
-    /// It holds a connection and asks nothing.
+    pub arm: u16,
+    /// It holds a connection and asks nothing, throughout.
     pub is_idle: bool,
-    /// Number of its next event, where it numbers its events itself.
+    /// It asks nothing at present: it is idle, or another arm is loaded.
+    pub rests: bool,
+    /// Number of its next event, if it numbers its events itself.
     pub cycle: u64,
     /// The event in progress.
     pub event: Option<u64>,
+    /// The event in progress was to begin inside the window: it and its queries count.
+    pub counts: bool,
     /// It waits among the free seats of a schedule.
     pub is_queued: bool,
     /// Events since its link was opened.
@@ -63,15 +68,18 @@ const BACKOFF_NS_MIN: u64 = 10_000_000;
 const BACKOFF_NS_MAX: u64 = 1_000_000_000;
 
 impl Seat {
-    pub fn new(session: Box<dyn Session>, index: u32) -> Self {
+    pub fn new(session: Box<dyn Session>, index: u32, arm: u16, is_idle: bool) -> Self {
         Self {
             session,
             stand: Stand::Unborn,
             tokens: Vec::new(),
             index,
-            is_idle: false,
+            arm,
+            is_idle,
+            rests: true,
             cycle: u64::from(index),
             event: None,
+            counts: false,
             is_queued: false,
             events_on_link: 0,
             intended_ns: 0,

@@ -1,11 +1,11 @@
 //! What every worker of a run is given, and what workers and controller say to one another.
 
 use super::bell::Bell;
+use super::blocking::Target;
 use super::pace::Pacing;
-use super::socket::Address;
+use crate::arrival::Dispenser;
 use crate::outcome::Failure;
 use crate::record::{Latency, Tally};
-use crate::wire::{Credentials, Options};
 use crate::workload::{Verdict, Workload};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,25 +13,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The run as all workers see it. Read only.
 pub struct Setup {
-    pub address: Address,
-    /// More servers, which a session may choose from: [`Self::address_at`].
-    pub more_addresses: Vec<Address>,
-    pub credentials: Credentials,
-    pub options: Options,
+    pub server: Target,
+    /// More servers: a session chooses by the place, see [`Self::server_at`]. In a run with arms
+    /// each arm has the server at its own place.
+    pub more_servers: Vec<Target>,
+    /// Names of the arms; empty: the run has no arms, and all its seats are loaded at once.
+    pub arms: Vec<String>,
     pub workload: Arc<dyn Workload>,
-    /// Seats of the run, and the workers they are spread over.
+    /// Seats that are loaded at the same time, and the workers they are spread over.
     pub seats: u32,
     pub workers: u32,
     pub seed: u64,
     pub errors: ErrorPolicy,
-    pub connect_timeout_ns: u64,
     /// For each answer before the load begins.
     pub setup_timeout_ns: u64,
     /// For what sessions have begun when the load is over.
     pub drain_ns: u64,
-    /// Events of the whole run, where they are limited.
-    pub events_max: Option<u64>,
+    /// Events of each seat, if they are limited.
+    pub events_each: Option<u64>,
     pub pacing: Pacing,
+    /// Has the events that all seats share: those of a schedule, or of a run that has so many.
+    pub dispenser: Arc<Dispenser>,
     /// Close and open each connection after so many events.
     pub reconnect_every: Option<u64>,
     /// Seats beside the others that ask nothing.
@@ -48,20 +50,41 @@ pub struct Setup {
 pub const DRAIN_NS: u64 = 1_000_000_000;
 
 impl Setup {
-    /// The server at a place of the run's list; the first one where there are not so many.
-    pub fn address_at(&self, place: u16) -> &Address {
+    /// The server at a place of the run's list; the first one if there are not so many.
+    pub fn server_at(&self, place: u16) -> &Target {
         let place = usize::from(place).checked_sub(1);
         place
-            .and_then(|place| self.more_addresses.get(place))
-            .unwrap_or(&self.address)
+            .and_then(|place| self.more_servers.get(place))
+            .unwrap_or(&self.server)
     }
 
-    /// The seats of one worker: as many as the others', give or take one.
+    /// Says in which arm a run failed, if it has arms.
+    pub fn in_arm(&self, place: u16, failure: Failure) -> Failure {
+        match self.arms.get(usize::from(place)) {
+            Some(name) => Failure {
+                message: format!("arm \"{name}\": {}", failure.message),
+                ..failure
+            },
+            None => failure,
+        }
+    }
+
+    /// How often each seat is there: once for each arm.
+    pub fn copies(&self) -> u16 {
+        self.arms.len().clamp(1, usize::from(u16::MAX)) as u16
+    }
+
+    /// Whether the run hops from arm to arm.
+    pub fn has_arms(&self) -> bool {
+        !self.arms.is_empty()
+    }
+
+    /// The seats of one worker in one arm: as many as the others', give or take one.
     pub fn seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
         (worker..self.seats).step_by(self.workers.max(1) as usize)
     }
 
-    /// The idle seats of one worker, numbered after all others.
+    /// The idle seats of one worker in one arm, numbered after all others.
     pub fn idle_seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
         let first = self.seats;
         (worker..self.idle_seats)
@@ -71,7 +94,8 @@ impl Setup {
 
     /// How many connections a worker opens, if each session has one.
     pub fn sockets_of(&self, worker: u32) -> usize {
-        self.seats_of(worker).count() + self.idle_seats_of(worker).count()
+        let seats = self.seats_of(worker).count() + self.idle_seats_of(worker).count();
+        seats * usize::from(self.copies())
     }
 
     /// An empty tally of this run.
@@ -80,7 +104,7 @@ impl Setup {
         Tally::new(
             classes,
             !self.workload.is_single_query(),
-            self.pacing.is_open(),
+            self.pacing == Pacing::Open,
         )
     }
 }
@@ -147,8 +171,8 @@ impl Timeline {
 /// What the controller tells a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// All seats are ready: go.
-    Begin(Timeline),
+    /// All seats are ready, and nothing is asked: load the seats of this arm.
+    Begin(Timeline, u16),
     /// Close the window at this time at the latest.
     CloseBy(u64),
     /// Both edges were measured: end the sessions, then the connections.
@@ -175,23 +199,36 @@ pub enum Report {
     Interval {
         worker: u32,
         tally: Box<Tally>,
-        backlog: u64,
-        oldest_wait_ns: u64,
+        /// Events of the schedule that have begun since the load did.
+        begun: u64,
+        /// When the first event was due that the worker has and has not begun.
+        next_due_ns: Option<u64>,
     },
-    /// The window is open, with so many events behind.
+    /// The window is open; what was recorded before, and so many events have begun, is no part
+    /// of it.
     Opened {
-        backlog: u64,
+        worker: u32,
+        before: Box<Tally>,
+        begun: u64,
     },
     /// The window is closed; every interval was sent before.
     Closed {
         cpu_ns: u64,
         queries_by_seat: Vec<u64>,
     },
+    /// After the window of an arm every event has ended; these are those that ended since.
+    Drained {
+        worker: u32,
+        tally: Box<Tally>,
+    },
     /// Every session of the worker has ended by itself.
     Idle,
-    /// The connections are closed. `unanswered` of them still waited for an answer, the longest
-    /// for so long.
+    /// The connections are closed. `tally` has what ended since the window was closed;
+    /// `unfinished` events of it did not. `unanswered` requests, those of earlier events too, had
+    /// no answer, and the longest of them waited so long.
     Ended {
+        tally: Box<Tally>,
+        unfinished: u32,
         unanswered: u32,
         longest_wait_ns: u64,
     },
@@ -200,10 +237,12 @@ pub enum Report {
     Signal,
 }
 
-/// Where the controller leaves commands for one worker. Only looked at when the bell rang, so
-/// the request loop shares nothing with anybody.
+/// Where the controller leaves commands for one worker, and empty tallies. Only looked at when
+/// the bell rang, or at the edge of an interval, so the request loop shares nothing with anybody.
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
+    /// The worker takes one when it hands over its own, so an interval allocates nothing.
+    tallies: Mutex<Vec<Box<Tally>>>,
     bell: Bell,
 }
 
@@ -211,6 +250,7 @@ impl Mailbox {
     pub fn new() -> io::Result<Self> {
         Ok(Self {
             commands: Mutex::new(Vec::new()),
+            tallies: Mutex::new(Vec::new()),
             bell: Bell::new()?,
         })
     }
@@ -230,6 +270,18 @@ impl Mailbox {
 
     pub fn take(&self) -> Vec<Command> {
         std::mem::take(&mut self.commands.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Leaves an empty tally.
+    pub fn put_tally(&self, tally: Box<Tally>) {
+        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.push(tally);
+    }
+
+    /// An empty tally; none if the controller has not returned one yet.
+    pub fn take_tally(&self) -> Option<Box<Tally>> {
+        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.pop()
     }
 }
 

@@ -46,7 +46,10 @@ impl<E: Engine> Worker<E> {
             let answer;
             let trouble;
             let call = match cue {
-                Cue::Event(cycle) => Call::Event { cycle },
+                Cue::Event(cycle) => Call::Event {
+                    cycle,
+                    late_ns: seat.begun_ns.saturating_sub(seat.intended_ns),
+                },
                 Cue::Answer(token, verdict) => {
                     let Some(Connection { link, .. }) = self.links.get(token) else {
                         return;
@@ -106,7 +109,7 @@ impl<E: Engine> Worker<E> {
                 self.next_event(seat_index)
             }
             Step::EventDropped => {
-                self.seats.get_mut(seat_index)?.event = None;
+                self.drop_event(seat_index);
                 self.next_event(seat_index)
             }
             Step::Ready => self.ready(seat_index),
@@ -162,7 +165,6 @@ impl<E: Engine> Worker<E> {
         }
         match connection.link.seal(&self.out, &mut self.spare) {
             Ok(bytes) => {
-                self.tally.bytes_sent += bytes.len() as u64;
                 connection.sent_bytes = bytes.len() as u64;
                 connection.received_bytes = 0;
                 if !has_answer || !connection.held_back.is_empty() {
@@ -181,8 +183,8 @@ impl<E: Engine> Worker<E> {
                 }
             }
             Err(error) => {
-                let failure = failure::of_wire(&self.setup.address, &error);
-                self.fail(failure);
+                let server = connection.server;
+                self.fail_at(server, |address| failure::of_wire(address, &error));
                 return None;
             }
         }
@@ -244,7 +246,11 @@ impl<E: Engine> Worker<E> {
             Stand::KnockingAgain(token) => self.open_socket(token),
             Stand::Asking if self.phase == Phase::Setup => {
                 let statement = seat.session.statement();
-                self.fail(failure::of_silence(&self.setup.address, statement));
+                let waits = |connection: &&Connection| {
+                    connection.seat == seat_index && connection.link.is_waiting()
+                };
+                let server = self.links.iter().find(waits).map_or(0, |c| c.server);
+                self.fail_at(server, |address| failure::of_silence(address, statement));
             }
             Stand::Connecting(token) => self.not_connected(token, &io::ErrorKind::TimedOut.into()),
             Stand::Unborn | Stand::Asking | Stand::Parked | Stand::Stopped => {}
@@ -261,8 +267,12 @@ impl<E: Engine> Worker<E> {
         }
         let born_in_setup = self.phase == Phase::Setup;
         seat.stand = Stand::Stopped;
-        seat.event = None;
-        for place in 0..seat.tokens.len() {
+        self.drop_event(seat_index);
+        let links = self
+            .seats
+            .get(seat_index)
+            .map_or(0, |seat| seat.tokens.len());
+        for place in 0..links {
             let token = self
                 .seats
                 .get(seat_index)
@@ -273,6 +283,9 @@ impl<E: Engine> Worker<E> {
         }
         if born_in_setup {
             self.count_ready(seat_index);
+        }
+        if self.phase == Phase::Closed {
+            self.look_whether_drained();
         }
         self.count_stopped();
     }

@@ -6,7 +6,7 @@
 //! end. Of statements of the user's own only the server knows the answer; those that read are
 //! asked again as text, and must be answered the same.
 
-use super::blocking::{Connection, Target, Whole, endless};
+use super::blocking::{Connection, Whole, endless};
 use super::failure;
 use super::setup::Setup;
 use crate::outcome::{Failure, Validated, WrongAnswer};
@@ -14,7 +14,6 @@ use crate::wire::Reply as Due;
 use crate::workload::model::{Expected, Row, TableCopy};
 use crate::workload::replay::{Meaning, Question, Replay};
 use crate::workload::{Answer, Call, Reply, Request, Seat, Session, Step, Verdict};
-use std::time::Duration;
 
 /// Rows of all tables together. Their copy takes about 400 bytes each.
 const ROWS_MAX: usize = 4_000_000;
@@ -34,15 +33,10 @@ pub fn validate(setup: &Setup, events: u64) -> Result<Validated, Failure> {
             "the events of this workload cannot be put a second time",
         ));
     };
-    let mut options = setup.options.clone();
+    let mut target = setup.server.clone();
     // Definitions that come with each answer are what rows are read by.
-    options.cache_metadata = false;
-    let mut connection = Connection::open(&Target {
-        address: setup.address.clone(),
-        credentials: setup.credentials.clone(),
-        options,
-        connect_timeout: Duration::from_nanos(setup.connect_timeout_ns),
-    })?;
+    target.options.cache_metadata = false;
+    let mut connection = Connection::open(&target)?;
     let copies = read_tables(&mut connection, replay.tables())?;
     let seat = Seat {
         index: 0,
@@ -108,7 +102,9 @@ impl Replayer<'_> {
         let mut questions = replay.questions(self.setup.seed, cycle).into_iter();
         self.found.events += 1;
         let mut out = Vec::new();
-        let mut step = self.session.next(Call::Event { cycle }, &mut out);
+        let mut step = self
+            .session
+            .next(Call::Event { cycle, late_ns: 0 }, &mut out);
         loop {
             let request = match step {
                 Step::Send(request) => request,

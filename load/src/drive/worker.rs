@@ -11,6 +11,7 @@ use super::link::Link;
 use super::pace::Pace;
 use super::seat::Seat;
 use super::setup::{Command, Mailbox, Report, Setup, Timeline};
+use super::socket::Address;
 use super::timers::Timers;
 use crate::outcome::Failure;
 use crate::record::Tally;
@@ -34,7 +35,13 @@ pub struct Worker<E> {
     pub(super) seats: Vec<Seat>,
     pub(super) timers: Timers,
     pub(super) pace: Pace,
-    pub(super) tally: Tally,
+    pub(super) tally: Box<Tally>,
+    /// Seats do not number their events: the dispenser does.
+    pub(super) shares_events: bool,
+    /// The numbers at which seats that number their events end.
+    pub(super) own_end: u64,
+    /// Events that have begun since the load did.
+    pub(super) begun: u64,
     /// The clock as it was last read.
     pub(super) now_ns: u64,
     pub(super) phase: Phase,
@@ -46,7 +53,9 @@ pub struct Worker<E> {
     pub(super) trouble: Option<ServerError>,
     reports: Sender<Report>,
     mailbox: Arc<Mailbox>,
-    timeline: Timeline,
+    pub(super) timeline: Timeline,
+    /// After the window: all seats before this one have ended their events.
+    drained: usize,
     /// When the next thing of the timeline is due.
     next_edge_ns: u64,
     interval: u32,
@@ -103,31 +112,44 @@ impl<E: Engine> Worker<E> {
         reports: Sender<Report>,
     ) -> Result<Self, Box<Failure>> {
         let mut seats = Vec::new();
-        for index in setup.seats_of(number) {
-            let seat = workload::Seat {
-                index,
-                count: setup.seats,
-                worker: number,
-                seed: setup.seed,
-            };
-            let session = setup.workload.session(seat).map_err(Box::new)?;
-            seats.push(Seat::new(session, index));
-        }
-        for index in setup.idle_seats_of(number) {
-            let mut seat = Seat::new(Box::new(Idle), index);
-            seat.is_idle = true;
-            seats.push(seat);
+        for arm in 0..setup.copies() {
+            for index in setup.seats_of(number) {
+                let seat = workload::Seat {
+                    index,
+                    count: setup.seats,
+                    worker: number,
+                    seed: setup.seed,
+                };
+                let session = setup.workload.session(seat).map_err(Box::new)?;
+                seats.push(Seat::new(session, index, arm, false));
+            }
+            let idle = setup.idle_seats_of(number);
+            seats.extend(idle.map(|index| Seat::new(Box::new(Idle), index, arm, true)));
         }
         let next_sweep_ns = if setup.answer_timeout_ns.is_some() {
             0
         } else {
             u64::MAX
         };
-        let (seed, workers) = (setup.seed, setup.workers);
-        let pace = Pace::new(&setup.pacing, seed, number, workers, setup.seats_of(number));
+        let pace = Pace::new(
+            setup.pacing,
+            setup.seed,
+            seats.iter().map(|seat| seat.index),
+        );
+        let own_end = setup
+            .events_each
+            .map_or(u64::MAX, |each| each.saturating_mul(u64::from(setup.seats)));
+        // One to record in, and two on their way there and back.
+        for _ in 0..2 {
+            mailbox.put_tally(Box::new(setup.tally()));
+        }
         Ok(Self {
             number,
-            tally: setup.tally(),
+            tally: Box::new(setup.tally()),
+            shares_events: setup.dispenser.is_limited(),
+            own_end,
+            begun: 0,
+            drained: 0,
             engine,
             links: Vec::new(),
             timers: Timers::default(),
@@ -218,7 +240,6 @@ impl<E: Engine> Worker<E> {
                 let Some(connection) = self.links.get_mut(token) else {
                     return;
                 };
-                self.tally.bytes_received += bytes.len() as u64;
                 connection.received_bytes += bytes.len() as u64;
                 self.out.clear();
                 let heard = connection.link.hear(bytes, &mut self.out, &mut self.spare);
@@ -252,45 +273,79 @@ impl<E: Engine> Worker<E> {
     }
 
     fn open_window(&mut self) {
-        self.tally.take();
+        // What was recorded before: connections, and errors of connecting.
+        let before = self.hand_over();
         self.seats.iter_mut().for_each(|seat| seat.queries = 0);
         self.cpu_opened_ns = clock::thread_cpu_ns();
         self.phase = Phase::Measure;
-        let (backlog, _) = self.backlog();
-        self.report(Report::Opened { backlog });
+        self.report(Report::Opened {
+            worker: self.number,
+            before,
+            begun: self.begun,
+        });
         self.next_edge_ns = self.timeline.interval_end_ns(0);
     }
 
     fn end_interval(&mut self) {
-        let tally = Box::new(self.tally.take());
-        let (backlog, oldest_wait_ns) = self.backlog();
+        let tally = self.hand_over();
         self.report(Report::Interval {
             worker: self.number,
             tally,
-            backlog,
-            oldest_wait_ns,
+            begun: self.begun,
+            next_due_ns: self.next_due_ns(),
         });
         if self.next_edge_ns >= self.timeline.close_ns {
             self.phase = Phase::Closed;
             self.next_edge_ns = u64::MAX;
+            let seats = self.seats.iter().filter(|seat| !seat.rests);
             self.report(Report::Closed {
                 cpu_ns: clock::thread_cpu_ns().saturating_sub(self.cpu_opened_ns),
-                queries_by_seat: self
-                    .seats
-                    .iter()
-                    .filter(|seat| !seat.is_idle)
-                    .map(|seat| seat.queries)
-                    .collect(),
+                queries_by_seat: seats.map(|seat| seat.queries).collect(),
             });
+            self.drained = 0;
+            self.look_whether_drained();
         } else {
             self.interval += 1;
             self.next_edge_ns = self.timeline.interval_end_ns(self.interval);
         }
     }
 
+    /// The tally so far; from here on another one is recorded in.
+    fn hand_over(&mut self) -> Box<Tally> {
+        let empty = self.mailbox.take_tally();
+        let empty = empty.unwrap_or_else(|| Box::new(self.tally.empty_like()));
+        std::mem::replace(&mut self.tally, empty)
+    }
+
+    /// After the window of an arm: says once that no event is left.
+    #[cold]
+    pub(super) fn look_whether_drained(&mut self) {
+        if !self.setup.has_arms() || self.drained > self.seats.len() {
+            return;
+        }
+        let in_event = |seat: &Seat| seat.event.is_some();
+        while self.seats.get(self.drained).is_some_and(|s| !in_event(s)) {
+            self.drained += 1;
+        }
+        if self.drained == self.seats.len() {
+            self.drained += 1;
+            let tally = self.hand_over();
+            self.report(Report::Drained {
+                worker: self.number,
+                tally,
+            });
+        }
+    }
+
     pub(super) fn report(&self, report: Report) {
         // The controller only goes away when the process does.
         let _ = self.reports.send(report);
+    }
+
+    /// The run has failed by the server at a place of the run's list.
+    pub(super) fn fail_at(&mut self, place: u16, failure: impl FnOnce(&Address) -> Failure) {
+        let failure = failure(&self.setup.server_at(place).address);
+        self.fail(self.setup.in_arm(place, failure));
     }
 
     /// The run has failed.
@@ -303,15 +358,20 @@ impl<E: Engine> Worker<E> {
         for command in self.mailbox.take() {
             self.now_ns = clock::now_ns();
             match command {
-                Command::Begin(timeline) => self.arm(timeline),
+                Command::Begin(timeline, arm) => self.arm(timeline, arm),
                 Command::CloseBy(at_ns) => self.close_by(at_ns),
                 Command::Release => self.release(),
             }
         }
     }
 
-    fn arm(&mut self, timeline: Timeline) {
+    fn arm(&mut self, timeline: Timeline, arm: u16) {
         self.timeline = timeline;
+        self.interval = 0;
+        self.begun = 0;
+        for seat in &mut self.seats {
+            seat.rests = seat.is_idle || seat.arm != arm;
+        }
         self.phase = Phase::Armed;
         self.next_edge_ns = timeline.begin_ns;
         self.cross_edges();
@@ -325,7 +385,7 @@ impl<E: Engine> Worker<E> {
             self.open_window();
         }
         if self.now_ns < self.timeline.close_ns {
-            self.begin_pace(self.timeline.begin_ns);
+            self.begin_pace();
         }
     }
 
@@ -355,7 +415,7 @@ impl<E: Engine> Worker<E> {
     pub(super) fn count_stopped(&mut self) {
         self.stopped += 1;
         // Those that ask nothing stay until all are released.
-        let idle = self.setup.idle_seats_of(self.number).count();
+        let idle = self.seats.iter().filter(|seat| seat.is_idle).count();
         if self.stopped + idle == self.seats.len() && self.phase < Phase::Closed {
             self.report(Report::Idle);
         }
@@ -370,6 +430,7 @@ impl<E: Engine> Worker<E> {
 
     /// Says goodbye where somebody listens, and tells who never answered.
     fn end(&mut self) {
+        let unfinished = self.seats.iter().filter(|seat| seat.counts).count() as u32;
         let mut unanswered = 0;
         let mut longest_wait_ns = 0;
         for token in 0..self.links.len() {
@@ -383,7 +444,10 @@ impl<E: Engine> Worker<E> {
             self.hang_up(token);
         }
         self.phase = Phase::Over;
+        let tally = self.hand_over();
         self.report(Report::Ended {
+            tally,
+            unfinished,
             unanswered,
             longest_wait_ns,
         });

@@ -41,7 +41,8 @@ pub struct Context {
 pub struct EventClock {
     /// When the event in turn was due; absent under a closed loop.
     pub due: Option<Instant>,
-    pub begun: Option<Instant>,
+    /// Of the event that runs: when it was due, and when it began.
+    pub begun: Option<(Instant, Instant)>,
     /// An event ended since the last turn, and is to be counted.
     pub counted: bool,
 }

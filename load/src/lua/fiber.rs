@@ -6,7 +6,6 @@
 //! `table.sort`, inside a coroutine of its own.
 
 use super::ground::{Answered, Connected, Ground, Turn, client_error};
-use super::pace::Pace;
 use super::run::Run;
 use super::thread::{self, Duty, End};
 use crate::outcome::Failure;
@@ -73,11 +72,10 @@ impl Fiber {
                 about: about_pointer,
                 lowest,
                 run: Arc::clone(&run),
-                pending: false,
+                offered: None,
                 over: false,
                 waited: Instant::now(),
                 asked_since: false,
-                pace: run.pace.clone(),
             };
             thread::live(&run, thread, lane, duty, Box::new(ground))
         });
@@ -148,14 +146,13 @@ struct FiberGround {
     /// The low end of the fiber's stack.
     lowest: usize,
     run: Arc<Run>,
-    /// An event was offered that no turn has taken yet.
-    pending: bool,
+    /// An event that no turn has taken yet, and for how long it was due.
+    offered: Option<Duration>,
     over: bool,
     /// When the fiber last let others go on without having to.
     waited: Instant,
     /// It has waited for something since the last turn.
     asked_since: bool,
-    pace: Pace,
 }
 
 impl FiberGround {
@@ -170,37 +167,31 @@ impl FiberGround {
         }
     }
 
+    /// Why the driver lets no more events begin: it was told of the end of the time before.
+    fn end(&self) -> Turn {
+        match self.run.stop.is_over() {
+            true => Turn::Over,
+            false => Turn::Done,
+        }
+    }
+
     fn out(&mut self) -> &mut Vec<u8> {
         // SAFETY: as in `wait`: it holds until the fiber waits.
         unsafe { &mut *self.wake.out }
     }
 
-    /// Waits for the driver's leave to begin an event.
-    fn wait_for_leave(&mut self, step: Step) -> bool {
+    /// Waits for the driver's leave to begin an event; for how long that was due.
+    fn wait_for_leave(&mut self, step: Step) -> Option<Duration> {
         let mut step = step;
         loop {
             match self.wait(step) {
-                Call::Event { .. } => return true,
+                Call::Event { late_ns, .. } => return Some(Duration::from_nanos(*late_ns)),
                 Call::Finish => {
                     self.over = true;
-                    return false;
+                    return None;
                 }
                 // Nothing else is due between events; if it comes, wait on.
                 _ => step = Step::Ready,
-            }
-        }
-    }
-
-    /// Waits until `due`; false where the run ends before.
-    fn wait_until(&mut self, due: Instant) -> bool {
-        loop {
-            let left = due.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return true;
-            }
-            if let Call::Finish = self.wait(Step::Sleep(left)) {
-                self.over = true;
-                return false;
             }
         }
     }
@@ -309,30 +300,27 @@ impl Ground for FiberGround {
 
     fn next_event(&mut self, counted: bool) -> Turn {
         if self.over {
-            return Turn::Over;
+            return self.end();
         }
         if !self.asked_since && self.waited.elapsed() > SLICE {
             // An event that asks nothing must not keep the others from theirs.
             if let Call::Finish = self.wait(Step::Sleep(Duration::ZERO)) {
                 self.over = true;
-                return Turn::Over;
+                return self.end();
             }
             self.waited = Instant::now();
         }
         self.asked_since = false;
-        if !std::mem::take(&mut self.pending) {
-            let step = match counted {
-                true => Step::EventEnd,
-                false => Step::EventDropped,
-            };
-            if !self.wait_for_leave(step) {
-                return Turn::Over;
-            }
-        }
-        match self.pace.next_due() {
-            None => Turn::Event(None),
-            Some(due) if self.wait_until(due) => Turn::Event(Some(due)),
-            Some(_) => Turn::Over,
+        let step = match counted {
+            true => Step::EventEnd,
+            false => Step::EventDropped,
+        };
+        let late = self.offered.take().or_else(|| self.wait_for_leave(step));
+        match late {
+            None => self.end(),
+            // Under a closed loop an event begins when the script begins it.
+            Some(_) if self.run.dispenser.schedule().is_none() => Turn::Event(None),
+            Some(late) => Turn::Event(Instant::now().checked_sub(late)),
         }
     }
 
@@ -342,7 +330,7 @@ impl Ground for FiberGround {
 
     fn ready(&mut self) {
         give_back_below(self.lowest);
-        self.pending = self.wait_for_leave(Step::Ready);
+        self.offered = self.wait_for_leave(Step::Ready);
     }
 }
 

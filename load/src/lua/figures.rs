@@ -4,7 +4,7 @@
 //! do: no locked instruction in the path of an event. A script may write another thread's
 //! counters; a lost increment is then its own affair, as it is under sysbench.
 
-use crate::record::Latency;
+use crate::record::{Latency, OpenTally};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +32,8 @@ pub struct ThreadFigures {
     time_ns_max: AtomicU64,
     /// One more than the shortest time, so that 0 can mean "none yet".
     time_ns_min: AtomicU64,
+    /// Events that have begun.
+    begun: AtomicU64,
     in_event: AtomicBool,
     running: AtomicBool,
     /// The time was over, and nothing else, when it ended.
@@ -60,6 +62,7 @@ impl ThreadFigures {
     /// An event has begun.
     #[inline]
     pub fn enter(&self) {
+        self.begun.store(self.begun.load(Relaxed) + 1, Relaxed);
         self.in_event.store(true, Relaxed);
     }
 
@@ -167,6 +170,30 @@ impl Reading {
     }
 }
 
+/// Times of events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Times {
+    pub response: Latency,
+    /// Under an open loop the two parts of it.
+    pub open: Option<Box<OpenTally>>,
+}
+
+impl Times {
+    fn new(open: bool) -> Self {
+        Self {
+            response: Latency::new(),
+            open: open.then(Box::default),
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.response.merge(&other.response);
+        if let (Some(ours), Some(theirs)) = (&mut self.open, &other.open) {
+            ours.merge(theirs);
+        }
+    }
+}
+
 /// The figures of all threads of a run, and the times of their events.
 #[derive(Debug)]
 pub struct Figures {
@@ -174,20 +201,25 @@ pub struct Figures {
     /// Where states that are no worker count: in no report.
     aside: ThreadFigures,
     /// Times of events, shared out over a few so that threads on different cores seldom meet.
-    recorders: Box<[Mutex<Latency>]>,
+    recorders: Box<[Mutex<Times>]>,
+    /// Events are due by a schedule.
+    open: bool,
 }
 
 /// Histograms are large; there are as many as cores commonly write at once.
 const RECORDERS_MAX: usize = 16;
 
 impl Figures {
-    pub fn new(threads: usize) -> Self {
+    pub fn new(threads: usize, open: bool) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let recorders = threads.min(cores).clamp(1, RECORDERS_MAX);
         Self {
             threads: (0..threads).map(|_| ThreadFigures::default()).collect(),
             aside: ThreadFigures::default(),
-            recorders: (0..recorders).map(|_| Mutex::default()).collect(),
+            recorders: (0..recorders)
+                .map(|_| Mutex::new(Times::new(open)))
+                .collect(),
+            open,
         }
     }
 
@@ -197,17 +229,28 @@ impl Figures {
         self.threads.get(thread as usize).unwrap_or(&self.aside)
     }
 
-    /// An event of a thread has ended after `time_ns`: it is counted where `counts` says so, which
-    /// is asked when nobody cuts. Threads of different lanes seldom wait for one another.
+    /// An event of a thread has ended. `times_ns`: since it was due, and how much of that was over
+    /// when it began. It is counted if `counts` says so, which is asked while nobody cuts. Threads
+    /// of different lanes seldom wait for one another.
     #[inline]
-    pub fn finish(&self, thread: u32, lane: usize, time_ns: u64, counts: impl FnOnce() -> bool) {
+    pub fn finish(
+        &self,
+        thread: u32,
+        lane: usize,
+        times_ns: (u64, u64),
+        counts: impl FnOnce() -> bool,
+    ) {
+        let (time_ns, lag_ns) = times_ns;
         let recorder = self.recorders.get(lane % self.recorders.len().max(1));
-        let mut latency = recorder.map(|recorder| locked(recorder));
+        let mut times = recorder.map(|recorder| locked(recorder));
         if !counts() {
             return self.of(thread).leave();
         }
-        if let Some(latency) = &mut latency {
-            latency.record_ns(time_ns);
+        if let Some(times) = &mut times {
+            times.response.record_ns(time_ns);
+            if let Some(open) = &mut times.open {
+                open.record_ns(time_ns, lag_ns);
+            }
         }
         self.of(thread).finish(time_ns);
     }
@@ -216,29 +259,30 @@ impl Figures {
     ///
     /// No event ends while this reads, so what is told of events is told of the same ones by
     /// counters and times.
-    pub fn cut(&self) -> (Vec<Reading>, Latency) {
+    pub fn cut(&self) -> (Vec<Reading>, Times) {
         self.cut_and(|| ())
     }
 
     /// As [`Figures::cut`], and does something more before any event can end.
-    pub fn cut_and(&self, also: impl FnOnce()) -> (Vec<Reading>, Latency) {
+    pub fn cut_and(&self, also: impl FnOnce()) -> (Vec<Reading>, Times) {
         // Made before, so that the threads are held up by nothing but the reading.
-        let mut taken: Vec<_> = self.recorders.iter().map(|_| Latency::new()).collect();
+        let empty = || Times::new(self.open);
+        let mut taken: Vec<_> = self.recorders.iter().map(|_| empty()).collect();
         let mut readings = Vec::with_capacity(self.threads.len());
         let mut held: Vec<_> = self.recorders.iter().map(|each| locked(each)).collect();
         readings.extend(self.threads.iter().map(|thread| thread.read()));
-        for (latency, taken) in held.iter_mut().zip(&mut taken) {
-            std::mem::swap(&mut **latency, taken);
+        for (times, taken) in held.iter_mut().zip(&mut taken) {
+            std::mem::swap(&mut **times, taken);
         }
         also();
         drop(held);
-        let mut sum = Latency::new();
+        let mut sum = empty();
         taken.iter().for_each(|taken| sum.merge(taken));
         (readings, sum)
     }
 
     /// As [`Figures::cut`]; new extremes begin.
-    pub fn cut_extremes(&self) -> (Vec<Reading>, Latency) {
+    pub fn cut_extremes(&self) -> (Vec<Reading>, Times) {
         self.cut_and(|| self.forget_extremes())
     }
 
@@ -263,6 +307,12 @@ impl Figures {
             .count()
     }
 
+    /// Events of all threads that have begun.
+    pub fn begun(&self) -> u64 {
+        let threads = self.threads.iter();
+        threads.map(|thread| thread.begun.load(Relaxed)).sum()
+    }
+
     pub fn in_event(&self) -> usize {
         self.threads
             .iter()
@@ -271,7 +321,7 @@ impl Figures {
     }
 }
 
-fn locked(recorder: &Mutex<Latency>) -> MutexGuard<'_, Latency> {
+fn locked(recorder: &Mutex<Times>) -> MutexGuard<'_, Times> {
     recorder.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -297,7 +347,7 @@ mod tests {
 
     #[test]
     fn who_runs_to_the_end_is_told_of_in_the_last_interval() {
-        let figures = Figures::new(3);
+        let figures = Figures::new(3, false);
         figures.threads.iter().for_each(|t| t.set_running(true));
         figures.of(0).set_running(false);
         figures.of(1).keep_running();
@@ -324,33 +374,34 @@ mod tests {
 
     #[test]
     fn a_cut_leaves_no_times() {
-        let figures = Figures::new(40);
+        let figures = Figures::new(40, true);
         for thread in 0..40 {
-            figures.finish(thread, thread as usize, 1000, || true);
+            figures.finish(thread, thread as usize, (1000, 100), || true);
         }
-        figures.finish(0, 0, 1000, || false);
+        figures.finish(0, 0, (1000, 100), || false);
         let (readings, times) = figures.cut();
-        assert_eq!((readings.len(), times.count()), (40, 40));
-        assert_eq!(figures.cut(), (readings, Latency::new()));
+        assert_eq!((readings.len(), times.response.count()), (40, 40));
+        assert_eq!(times.open.as_ref().map(|open| open.lag.count()), Some(40));
+        assert_eq!(figures.cut(), (readings, Times::new(true)));
     }
 
     #[test]
     fn a_cut_has_as_many_times_as_events_however_busy_the_threads_are() {
-        let figures = Figures::new(4);
+        let figures = Figures::new(4, false);
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let (figures, stop) = (&figures, &stop);
                 scope.spawn(move || {
                     while !stop.load(Relaxed) {
-                        figures.finish(thread, thread as usize, 1000, || true);
+                        figures.finish(thread, thread as usize, (1000, 100), || true);
                     }
                 });
             }
             let mut times = 0;
             for _ in 0..200 {
                 let (readings, since) = figures.cut();
-                times += since.count();
+                times += since.response.count();
                 let events = readings.iter().map(|thread| thread.of(Counter::Events));
                 assert_eq!(events.sum::<u64>(), times);
             }

@@ -95,7 +95,9 @@ pub struct Answered {
 pub enum Turn {
     /// An event, which was due at this time; absent under a closed loop.
     Event(Option<Instant>),
-    /// The run is over.
+    /// All events of the run have begun.
+    Done,
+    /// The time is over.
     Over,
 }
 

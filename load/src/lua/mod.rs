@@ -20,7 +20,6 @@ pub mod histogram;
 pub mod log;
 pub mod modules;
 pub mod options;
-pub mod pace;
 pub mod run;
 pub mod sql;
 mod stack;

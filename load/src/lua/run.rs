@@ -5,7 +5,7 @@ use super::database::Database;
 use super::figures::{Figures, Reading};
 use super::log::Log;
 use super::options::Options;
-use super::pace::Pace;
+use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::record::ErrorTally;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -79,10 +79,10 @@ pub struct Run {
     pub chunks: Chunks,
     pub figures: Figures,
     pub errors: Mutex<ErrorTally>,
-    pub events: EventLimit,
+    /// Has the events that the threads share, if they are limited or due by a schedule.
+    pub dispenser: Arc<Dispenser>,
     pub window: Window,
     pub stop: Stop,
-    pub pace: Pace,
     /// Names of functions that may block a thread without the host's knowledge.
     pub may_block: Mutex<Vec<String>>,
 }
@@ -107,7 +107,7 @@ impl Run {
             // Looked at once the counters are read: all that an event of the window asks is in it.
             opened = Instant::now();
             self.window.open(opened);
-            self.events.restart();
+            self.dispenser.restart_limit();
             self.figures.forget_extremes();
         });
         (readings, opened)
@@ -115,34 +115,6 @@ impl Run {
 
     pub fn options(&self) -> &Options {
         self.late.get().map_or(&self.known, |late| &late.options)
-    }
-}
-
-/// How many events may begin in all.
-#[derive(Debug, Default)]
-pub struct EventLimit {
-    /// 0: any number.
-    limit: u64,
-    begun: AtomicU64,
-}
-
-impl EventLimit {
-    pub fn new(limit: u64) -> Self {
-        Self {
-            limit,
-            begun: AtomicU64::new(0),
-        }
-    }
-
-    /// Takes the right to begin one event.
-    #[inline]
-    pub fn take(&self) -> bool {
-        self.limit == 0 || self.begun.fetch_add(1, Relaxed) < self.limit
-    }
-
-    /// Counts from here again: a warm-up is over.
-    pub fn restart(&self) {
-        self.begun.store(0, Relaxed);
     }
 }
 
@@ -254,15 +226,5 @@ mod tests {
         window.begin(before);
         window.begin(opened);
         assert_eq!(window.begun(), before);
-    }
-
-    #[test]
-    fn a_limit_of_events_is_kept_and_none_is_none() {
-        let limit = EventLimit::new(2);
-        assert!(limit.take() && limit.take() && !limit.take());
-        limit.restart();
-        assert!(limit.take());
-        let endless = EventLimit::new(0);
-        assert!((0..1000).all(|_| endless.take()));
     }
 }

@@ -47,6 +47,11 @@ impl Latency {
         debug_assert!(added.is_ok());
     }
 
+    /// Forgets all times and keeps the room for more.
+    pub fn clear(&mut self) {
+        self.histogram.reset();
+    }
+
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }

@@ -6,7 +6,12 @@ use super::{ErrorTally, Latency};
 /// whole transaction); a *query* is one request with its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
+    /// Events that began, whatever came of them.
+    pub begun: u64,
+    /// Events that ended well: all others failed, or have not ended.
     pub events: u64,
+    /// Events that ended otherwise: broken off, or dropped by a script.
+    pub failed: u64,
     pub queries: u64,
     pub rows: u64,
     pub bytes_sent: u64,
@@ -58,7 +63,9 @@ impl Tally {
             ..ClassTally::default()
         };
         Self {
+            begun: 0,
             events: 0,
+            failed: 0,
             queries: 0,
             rows: 0,
             bytes_sent: 0,
@@ -79,17 +86,52 @@ impl Tally {
         Self::new(self.classes.len(), per_class, self.open.is_some())
     }
 
-    /// Takes what was recorded and leaves an empty tally.
-    pub fn take(&mut self) -> Self {
-        let empty = self.empty_like();
-        std::mem::replace(self, empty)
+    /// Forgets what was recorded and keeps the room for more: nothing is allocated.
+    pub fn clear(&mut self) {
+        let Self {
+            begun,
+            events,
+            failed,
+            queries,
+            rows,
+            bytes_sent,
+            bytes_received,
+            reconnects,
+            outage_ns,
+            connect,
+            response,
+            open,
+            classes,
+            errors,
+        } = self;
+        let counts = [
+            begun,
+            events,
+            failed,
+            queries,
+            rows,
+            bytes_sent,
+            bytes_received,
+            reconnects,
+            outage_ns,
+        ];
+        counts.into_iter().for_each(|count| *count = 0);
+        *connect = None;
+        response.clear();
+        if let Some(open) = open {
+            open.clear();
+        }
+        classes.iter_mut().for_each(ClassTally::clear);
+        *errors = ErrorTally::default();
     }
 
     /// Adds another worker's, or another interval's, figures.
     pub fn merge(&mut self, other: &Self) {
         // Taken apart by name, so that a new figure cannot be forgotten here.
         let Self {
+            begun,
             events,
+            failed,
             queries,
             rows,
             bytes_sent,
@@ -102,7 +144,9 @@ impl Tally {
             classes,
             errors,
         } = other;
+        self.begun += begun;
         self.events += events;
+        self.failed += failed;
         self.queries += queries;
         self.rows += rows;
         self.bytes_sent += bytes_sent;
@@ -114,8 +158,7 @@ impl Tally {
         }
         self.response.merge(response);
         if let (Some(ours), Some(theirs)) = (&mut self.open, open) {
-            ours.service.merge(&theirs.service);
-            ours.lag.merge(&theirs.lag);
+            ours.merge(theirs);
         }
         for (ours, theirs) in self.classes.iter_mut().zip(classes) {
             ours.merge(theirs);
@@ -124,7 +167,38 @@ impl Tally {
     }
 }
 
+impl OpenTally {
+    /// Adds an event that lasted `response_ns` from its intended time, `lag_ns` of it before it
+    /// began.
+    #[inline]
+    pub fn record_ns(&mut self, response_ns: u64, lag_ns: u64) {
+        self.service.record_ns(response_ns.saturating_sub(lag_ns));
+        self.lag.record_ns(lag_ns);
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        self.service.merge(&other.service);
+        self.lag.merge(&other.lag);
+    }
+
+    pub fn clear(&mut self) {
+        self.service.clear();
+        self.lag.clear();
+    }
+}
+
 impl ClassTally {
+    fn clear(&mut self) {
+        let latency = self.latency.take();
+        *self = Self {
+            latency,
+            ..Self::default()
+        };
+        if let Some(latency) = &mut self.latency {
+            latency.clear();
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
         let Self {
             queries,
@@ -152,7 +226,9 @@ mod tests {
 
     fn filled() -> Tally {
         let mut tally = Tally::new(2, true, true);
+        tally.begun = 12;
         tally.events = 1;
+        tally.failed = 13;
         tally.queries = 2;
         tally.rows = 3;
         tally.bytes_sent = 4;
@@ -184,7 +260,8 @@ mod tests {
     fn merging_twice_doubles_every_figure() {
         let mut merged = filled();
         merged.merge(&filled());
-        assert_eq!((merged.events, merged.queries, merged.rows), (2, 4, 6));
+        assert_eq!((merged.begun, merged.events, merged.failed), (24, 2, 26));
+        assert_eq!((merged.queries, merged.rows), (4, 6));
         assert_eq!(
             (merged.bytes_sent, merged.bytes_received, merged.reconnects),
             (8, 10, 12)
@@ -197,9 +274,9 @@ mod tests {
     }
 
     #[test]
-    fn taking_leaves_an_empty_tally_of_the_same_kind() {
+    fn clearing_leaves_an_empty_tally_of_the_same_kind() {
         let mut tally = filled();
-        assert_eq!(tally.take(), filled());
+        tally.clear();
         assert_eq!(tally, filled().empty_like());
     }
 }

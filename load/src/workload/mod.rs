@@ -107,8 +107,9 @@ pub enum Call<'a> {
     /// The link is gone, with every prepared statement and transaction on it. The event in
     /// progress, if any, is begun again with the same cycle after [`Step::Ready`].
     Lost(Link),
-    /// Begin event number `cycle`. The same cycle of the same seed asks the same question.
-    Event { cycle: u64 },
+    /// Begin event number `cycle`, which was due `late_ns` ago. The same cycle of the same seed
+    /// asks the same question.
+    Event { cycle: u64, late_ns: u64 },
     /// For sessions that judge errors: what the last request or [`Step::Connect`] came to. The
     /// link is closed.
     Broken(&'a ServerError),

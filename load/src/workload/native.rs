@@ -375,7 +375,7 @@ fn uncounted(reply: Reply) -> Step {
 impl<K: Kind> Session for NativeSession<K> {
     fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
         match call {
-            Call::Event { cycle } => self.begin(cycle, out),
+            Call::Event { cycle, .. } => self.begin(cycle, out),
             Call::Answer(answer) => self.answered(answer, out),
             Call::Start => Step::Connect(SERVER),
             Call::Connected { agreed, .. } => self.connected(agreed, out),

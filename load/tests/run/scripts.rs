@@ -222,8 +222,35 @@ fn a_script_that_may_block_gets_threads_of_its_own() {
         .map(|line| line["queries"].as_u64().unwrap())
         .sum::<u64>();
     assert_eq!(of_intervals, queries);
-    plan["load"]["events"] = json!(5);
-    assert!(refusal(&plan).contains("load.events: the script needs a thread"));
+    plan["load"]["arrival"] = json!({"kind": "closed", "think_s": 1});
+    assert!(refusal(&plan).contains("load.arrival.think_s: the script needs a thread"));
+}
+
+#[test]
+fn threads_of_a_script_share_a_rate_and_a_limit_of_events() {
+    let folder = Folder::new("lua-threads-rate");
+    let server = FakeServer::start(&folder.0, Kind);
+    for os_threads in ["on", "off"] {
+        let mut plan = of(&folder, TWO_QUERIES, &server.socket);
+        plan["workload"]["options"] = json!({"os_threads": os_threads});
+        plan["load"]["measure_s"] = json!(60.0);
+        plan["load"]["warmup_s"] = json!(0);
+        plan["load"]["events"] = json!(25);
+        let limited = done(&run(&plan));
+        let counts = (&limited["events"], &limited["queries"], &limited["ended"]);
+        assert_eq!(counts, (&json!(25), &json!(50), &json!("events")));
+        let stages = json!([{"rate": 200}]);
+        plan["load"]["arrival"] = json!({"kind": "open", "process": "even", "stages": stages});
+        let paced = done(&run(&plan));
+        assert_eq!(
+            (&paced["events"], &paced["ended"], &paced["arrival"]),
+            (&json!(25), &json!("events"), &json!("open-loop"))
+        );
+        // 25 events at 200 a second: the last one is due after 120 ms.
+        assert!(paced["measured_s"].as_f64().unwrap() >= 0.119, "{paced}");
+        assert_eq!(paced["open"]["lag_us"]["count"], 25);
+        assert_eq!(paced["open"]["service_us"]["count"], 25);
+    }
 }
 
 fn script(plan: &Value, more: &[&str]) -> Output {

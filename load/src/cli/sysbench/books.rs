@@ -3,7 +3,9 @@
 //! Threads only ever add to their figures. Each kind of report keeps the readings of its last
 //! time and takes the difference, so reports of one kind never disturb those of another.
 
-use crate::lua::figures::{Counter, Reading};
+use crate::arrival::DueCount;
+use crate::drive::clock;
+use crate::lua::figures::{Counter, Reading, Times};
 use crate::lua::run::Run;
 use crate::record::Latency;
 use std::sync::Arc;
@@ -115,6 +117,8 @@ impl Page {
 #[derive(Debug)]
 pub struct Books {
     run: Arc<Run>,
+    /// Events that have fallen due under `--rate`.
+    due: Option<DueCount>,
     /// Where a warm-up ended.
     opened: Option<Instant>,
     interval: Page,
@@ -127,6 +131,7 @@ impl Books {
         let threads = run.figures.threads.len();
         let page = Page::new(threads);
         Self {
+            due: run.dispenser.schedule().map(DueCount::new),
             run,
             opened: None,
             interval: page.clone(),
@@ -191,17 +196,21 @@ impl Books {
     }
 
     /// What the threads have counted by now; the times since the last cut go on every page.
-    fn take(&mut self, (readings, times): (Vec<Reading>, Latency)) -> Vec<Reading> {
+    fn take(&mut self, (readings, times): (Vec<Reading>, Times)) -> Vec<Reading> {
         for page in [&mut self.interval, &mut self.checkpoint, &mut self.whole] {
-            page.latency.merge(&times);
+            page.latency.merge(&times.response);
         }
         readings
     }
 
-    fn with_present(&self, mut figures: Figures, now: Instant) -> Figures {
+    fn with_present(&mut self, mut figures: Figures, now: Instant) -> Figures {
         figures.threads_running = self.run.figures.running();
-        if self.run.pace.is_set() {
-            figures.queue_length = self.run.pace.waiting(now);
+        if let Some(due) = &mut self.due {
+            let ago = clock::nanoseconds(now.elapsed());
+            let now_ns = clock::now_ns().saturating_sub(ago);
+            let since_ns = now_ns.saturating_sub(self.run.dispenser.begin_ns());
+            let begun = self.run.figures.begun();
+            figures.queue_length = due.before(since_ns).saturating_sub(begun);
             figures.concurrency = self.run.figures.in_event();
         }
         figures

@@ -19,13 +19,14 @@ mod table;
 mod table_database;
 mod watch;
 
+use crate::arrival::{Curve, Dispenser, Schedule};
 use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log, write_stdout};
 use crate::lua::options::{BadValue, Declared, Options, normal_name, parse};
-use crate::lua::pace::Pace;
-use crate::lua::run::{Compat, EventLimit, Late, Run, Stop, Window};
+use crate::lua::run::{Compat, Late, Run, Stop, Window};
 use crate::lua::{ScriptError, State};
+use crate::plan::{Process, Stage};
 use arguments::{CommandLine, Given, Refused};
 use script::Found;
 use settings::Settings;
@@ -148,19 +149,35 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
             .collect(),
         command: line.command.clone(),
         script,
-        pace: Pace::new(settings.rate as f64, draws.seed),
+        dispenser: Arc::new(dispenser(&settings, draws.seed)),
         draws,
         database,
         log: Arc::clone(log),
         chunks: Chunks::default(),
-        figures: Figures::new(settings.threads as usize),
+        figures: Figures::new(settings.threads as usize, settings.rate > 0),
         errors: Mutex::default(),
-        events: EventLimit::new(settings.events),
         window: Window::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),
     });
     command::serve(&run, &settings, servers, &unknown)
+}
+
+/// What `--rate` and `--events` say.
+fn dispenser(settings: &Settings, seed: u64) -> Dispenser {
+    let schedule = (settings.rate > 0).then(|| Schedule {
+        curve: Curve::new(
+            0.0,
+            &[Stage {
+                rate: settings.rate as f64,
+                end_rate: None,
+                duration_s: 0.0,
+            }],
+        ),
+        process: Process::Poisson,
+        seed,
+    });
+    Dispenser::new(schedule, (settings.events > 0).then_some(settings.events))
 }
 
 /// `--test=NAME` is how a script was named in earlier days.

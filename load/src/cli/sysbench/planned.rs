@@ -5,21 +5,18 @@ use super::arguments::{CommandLine, Given, read_known};
 use super::settings::{self, OsThreads};
 use super::{servers, settle_options, table};
 use crate::cli::nearest::nearest_of;
-use crate::cli::run::{address_of, password_of};
+use crate::cli::run::{dispenser_of, target_of};
 use crate::drive::script::{BlockingGround, Servers};
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log};
 use crate::lua::options::{BadValue, Declared, Kind, normal_name, parse};
-use crate::lua::pace::Pace;
-use crate::lua::run::{Compat, EventLimit, Run, Script, Stop, Window};
+use crate::lua::run::{Compat, Run, Script, Stop, Window};
 use crate::lua::{State, thread};
 use crate::outcome::Failure;
-use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
-use crate::wire::{Credentials, Options as WireOptions};
+use crate::plan::{Arrival, Plan, Protocol, Script as Spec, ScriptValue};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 /// A script that was read and told its options. Nothing has reached a server yet.
 pub struct Planned {
@@ -90,10 +87,10 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
     draws.seed = plan.seed;
     let mut database =
         servers::database(&known).map_err(|words| format!("workload.options: {}", words.trim()))?;
-    database.password = password_of(&plan.server)?;
+    let servers = servers_of(plan)?;
+    database.password.clone_from(&servers.credentials.password);
     let os_threads = settings::os_threads(&known)
         .map_err(|words| format!("workload.options: {}", words.trim()))?;
-    let servers = servers_of(plan)?;
     let run = Arc::new(Run {
         compat,
         known,
@@ -104,15 +101,17 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
             .collect(),
         command: line.command.clone(),
         script,
-        pace: Pace::default(),
+        dispenser: Arc::new(dispenser_of(plan)),
         draws,
         database,
         // What is fatal becomes the failure of the run; the rest is not asked for.
         log: Arc::new(Log::new(Level::Warning as u8)),
         chunks: Chunks::default(),
-        figures: Figures::new(plan.load.connections as usize),
+        figures: Figures::new(
+            plan.load.connections as usize,
+            matches!(plan.load.arrival, Arrival::Open { .. }),
+        ),
         errors: Mutex::default(),
-        events: EventLimit::new(0),
         window: Window::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),
@@ -366,15 +365,12 @@ fn check_value(option: &Given, kind: Kind) -> Result<(), String> {
 }
 
 fn servers_of(plan: &Plan) -> Result<Servers, String> {
-    let server = &plan.server;
+    let target = target_of(&plan.server)?;
     Ok(Servers {
-        addresses: vec![address_of(server)?],
-        credentials: Credentials {
-            user: server.user.clone(),
-            password: password_of(server)?,
-        },
-        options: WireOptions::from_plan(server).map_err(|error| format!("server: {error}"))?,
-        connect_timeout: Duration::from_secs_f64(server.connect_timeout_s),
+        addresses: vec![target.address],
+        credentials: target.credentials,
+        options: target.options,
+        connect_timeout: target.connect_timeout,
     })
 }
 

@@ -1,15 +1,13 @@
 //! Threads of a script on the event loop: a thousand of them need no thousand threads.
 
 use super::{Job, Ran, Stage};
-use crate::drive::clock::seconds_ns;
+use crate::drive::clock::{nanoseconds, seconds_ns};
 use crate::drive::pace::Pacing;
 use crate::drive::run::{self, EngineChoice, Progress};
 use crate::drive::setup::{Codes, ErrorPolicy, Setup};
-use crate::drive::socket::Address;
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::Failure;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// Longest wait for one answer while threads begin.
 const SETUP_ANSWER_S: f64 = 3600.0;
@@ -22,10 +20,7 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
     let script = Arc::clone(&job.run);
     let warmup = job.warmup;
     let measured = run::run(driver_job(job), &mut |progress| match progress {
-        Progress::Ready { .. } => {
-            tell(Stage::Ready);
-            script.pace.begin(Instant::now());
-        }
+        Progress::Ready { .. } => tell(Stage::Ready),
         Progress::Phase {
             name: "measure",
             at,
@@ -35,7 +30,7 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
             script.stop.end();
             tell(Stage::Over);
         }
-        Progress::Phase { .. } | Progress::Interval { .. } => {}
+        Progress::Phase { .. } | Progress::Interval { .. } | Progress::Slice(_) => {}
     })?;
     debug_assert!(warmup.is_zero() || measured.measured_ns > 0);
     Ok(Ran {
@@ -44,19 +39,13 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
 }
 
 fn driver_job(job: Job) -> run::Job {
-    let servers = job.servers;
-    let mut addresses = servers.addresses.into_iter();
-    // A script may connect to nothing at all.
-    let address = addresses
-        .next()
-        .unwrap_or_else(|| Address::Unix("/".into()));
+    let (server, more_servers) = job.servers.targets();
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     run::Job {
         setup: Setup {
-            address,
-            more_addresses: addresses.collect(),
-            credentials: servers.credentials,
-            options: servers.options,
+            server,
+            more_servers,
+            arms: Vec::new(),
             workload: Arc::new(ScriptWorkload::new(Arc::clone(&job.run))),
             seats: job.threads,
             workers: cores.min(job.threads).max(1),
@@ -66,15 +55,17 @@ fn driver_job(job: Job) -> run::Job {
                 ignore: Codes::All,
                 reconnect: true,
             },
-            connect_timeout_ns: nanoseconds(servers.connect_timeout),
             setup_timeout_ns: seconds_ns(SETUP_ANSWER_S),
             drain_ns: nanoseconds(job.drain),
-            events_max: None,
-            // The script's threads share one schedule with those on threads of their own.
-            pacing: Pacing::Closed {
-                think_ns: 0,
-                scatters: false,
+            events_each: None,
+            pacing: match job.run.dispenser.schedule() {
+                Some(_) => Pacing::Open,
+                None => Pacing::Closed {
+                    think_ns: 0,
+                    scatters: false,
+                },
             },
+            dispenser: Arc::clone(&job.run.dispenser),
             reconnect_every: None,
             idle_seats: 0,
             storm: false,
@@ -87,9 +78,6 @@ fn driver_job(job: Job) -> run::Job {
         measure_ns: job.time.map_or(u64::MAX, nanoseconds),
         interval_ns: 0,
         watch_pid: None,
+        arms: None,
     }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,6 +2,8 @@
 
 use super::Servers;
 use super::gate::Gate;
+use crate::arrival::Next;
+use crate::drive::clock;
 use crate::drive::failure::{
     CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error, not_connected, words,
 };
@@ -218,6 +220,25 @@ impl BlockingGround {
     }
 }
 
+impl BlockingGround {
+    /// Waits until an event is due, or the run is over.
+    fn wait_until(&mut self, due_ns: u64) -> Turn {
+        loop {
+            let left_ns = due_ns.saturating_sub(clock::now_ns());
+            if left_ns == 0 {
+                return Turn::Event(Some(clock::instant_of(due_ns)));
+            }
+            if self.is_over() {
+                self.over = true;
+                return Turn::Over;
+            }
+            let until_end = self.deadline.map_or(LOOK_EVERY, left);
+            let wait = Duration::from_nanos(left_ns).min(until_end);
+            std::thread::sleep(wait.min(LOOK_EVERY));
+        }
+    }
+}
+
 fn lost(why: &str) -> ServerError {
     client_error(LOST, why)
 }
@@ -301,18 +322,17 @@ impl Ground for BlockingGround {
             self.over = true;
             return Turn::Over;
         }
-        let Some(due) = self.run.pace.next_due() else {
+        let dispenser = &self.run.dispenser;
+        let is_open = dispenser.schedule().is_some();
+        if !is_open && !dispenser.is_limited() {
             return Turn::Event(None);
-        };
-        while left(due) > Duration::ZERO {
-            if self.is_over() {
-                self.over = true;
-                return Turn::Over;
-            }
-            let until_end = self.deadline.map_or(LOOK_EVERY, left);
-            std::thread::sleep(left(due).min(until_end).min(LOOK_EVERY));
         }
-        Turn::Event(Some(due))
+        match dispenser.take(clock::now_ns()) {
+            Next::Done => Turn::Done,
+            Next::Event(_) if !is_open => Turn::Event(None),
+            Next::Event(due) => self.wait_until(due.at_ns),
+            Next::Nothing => self.wait_until(u64::MAX),
+        }
     }
 
     fn is_over(&self) -> bool {

@@ -12,6 +12,7 @@ pub use ground::BlockingGround;
 pub use os_threads::run_command;
 pub use ticker::Ticker;
 
+use super::blocking::Target;
 use super::socket::Address;
 use crate::lua::run::Run;
 use crate::outcome::Failure;
@@ -26,6 +27,24 @@ pub struct Servers {
     pub credentials: Credentials,
     pub options: Options,
     pub connect_timeout: Duration,
+}
+
+impl Servers {
+    /// The first, and the others.
+    pub fn targets(&self) -> (Target, Vec<Target>) {
+        let target = |address| Target {
+            address,
+            credentials: self.credentials.clone(),
+            options: self.options.clone(),
+            connect_timeout: self.connect_timeout,
+        };
+        let mut addresses = self.addresses.iter().cloned();
+        // A script may connect to nothing at all.
+        let first = addresses
+            .next()
+            .unwrap_or_else(|| Address::Unix("/".into()));
+        (target(first), addresses.map(target).collect())
+    }
 }
 
 /// A run of events.

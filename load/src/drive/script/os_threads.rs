@@ -3,6 +3,7 @@
 use super::gate::Gate;
 use super::ground::BlockingGround;
 use super::{Job, Ran, Servers, Stage};
+use crate::drive::clock;
 use crate::drive::failure;
 use crate::lua::fiber::NOT_READY;
 use crate::lua::run::Run;
@@ -22,7 +23,7 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
     }
     tell(Stage::Ready);
     let begun = Instant::now();
-    job.run.pace.begin(begun);
+    job.run.dispenser.begin(clock::now_ns());
     let opened = begun + job.warmup;
     let deadline = job.time.map(|time| opened + time);
     gate.open(deadline);

@@ -62,16 +62,16 @@ fn more(cx: &mut Context) -> bool {
     if cx.run.stop.has_failed() {
         return false;
     }
-    if !cx.run.events.take() {
-        cx.run
-            .log
-            .say(Level::Info, "Event limit exceeded, exiting...");
-        return false;
-    }
     match cx.ground.next_event(counted) {
         Turn::Event(due) => {
             cx.event.due = due;
             true
+        }
+        Turn::Done => {
+            cx.run
+                .log
+                .say(Level::Info, "Event limit exceeded, exiting...");
+            false
         }
         Turn::Over => {
             cx.figures().keep_running();
@@ -85,17 +85,20 @@ fn more(cx: &mut Context) -> bool {
 
 #[inline]
 fn start(cx: &mut Context) {
-    cx.event.begun = Some(cx.event.due.take().unwrap_or_else(Instant::now));
+    let now = Instant::now();
+    let due = cx.event.due.take().unwrap_or(now);
+    cx.event.begun = Some((due, now));
     cx.figures().enter();
 }
 
 /// Counts the event that was started, if one was.
 #[inline]
 fn stop(cx: &mut Context) {
-    if let Some(begun) = cx.event.begun.take() {
-        let time_ns = begun.elapsed().as_nanos() as u64;
-        let counts = || cx.run.window.counts(begun);
-        (cx.run.figures).finish(cx.thread, cx.lane, time_ns, counts);
+    if let Some((due, begun)) = cx.event.begun.take() {
+        let time_ns = due.elapsed().as_nanos() as u64;
+        let lag_ns = begun.saturating_duration_since(due).as_nanos() as u64;
+        let counts = || cx.run.window.counts(due);
+        (cx.run.figures).finish(cx.thread, cx.lane, (time_ns, lag_ns), counts);
         cx.event.counted = true;
     }
 }

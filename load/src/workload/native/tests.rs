@@ -76,7 +76,13 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
             Step::Ready
         ));
         out.clear();
-        let asked = request(session.next(Call::Event { cycle: 5 }, &mut out));
+        let asked = request(session.next(
+            Call::Event {
+                cycle: 5,
+                late_ns: 0,
+            },
+            &mut out,
+        ));
         assert!(asked.ends && asked.class == Class::Of(0));
         assert_eq!(out[4], 0x17);
         assert!(matches!(
@@ -90,7 +96,13 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
 fn a_retried_event_asks_the_same_again() {
     let mut session = session(Protocol::Text);
     let (mut first, mut again) = (Vec::new(), Vec::new());
-    session.next(Call::Event { cycle: 8 }, &mut first);
+    session.next(
+        Call::Event {
+            cycle: 8,
+            late_ns: 0,
+        },
+        &mut first,
+    );
     let error = ServerError {
         code: 1205,
         sqlstate: *b"HY000",

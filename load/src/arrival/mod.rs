@@ -1,8 +1,13 @@
 //! Intended start times of an open loop: when each event is due, whatever the server does.
 //!
-//! A [`Curve`] says how many events are due by a time; each worker walks along it with its own
-//! [`Arrivals`]. The times depend on the seed and on nothing that happens, so a queue of events
-//! that could not begin needs no memory: it is the stretch of the schedule that lies behind.
+//! A [`Curve`] says how many events are due by a time, and [`Arrivals`] walks along it. The times
+//! depend on the seed and on nothing that happens, so a queue of events that could not begin needs
+//! no memory: it is the part of the schedule between the last event that began and now. The
+//! [`Dispenser`] hands out the events of a run to whoever is free.
+
+mod dispenser;
+
+pub use dispenser::{Dispenser, Due, DueCount, Next, Schedule};
 
 use crate::plan::{Process, Stage};
 use crate::random::Stream;
@@ -104,7 +109,7 @@ impl Piece {
     }
 }
 
-/// The share of the schedule that one of several workers serves.
+/// The events of a schedule, one after the other.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     curve: Curve,
@@ -112,16 +117,12 @@ pub struct Arrivals {
     piece: usize,
     /// Where on the curve the last event lay.
     position: f64,
-    worker: u32,
-    workers: u32,
     taken: u64,
 }
 
 #[derive(Clone, Debug)]
 enum Spacing {
-    /// Every worker takes every so many-th event of one even row.
     Even,
-    /// Independent Poisson processes add up to one.
     Poisson(Stream),
 }
 
@@ -130,44 +131,40 @@ enum Spacing {
 pub struct Arrival {
     /// After the begin of the load.
     pub offset_ns: u64,
-    pub cycle: u64,
+    pub number: u64,
 }
 
-/// Keeps the streams of schedules apart from the other long streams of a seed.
-const STREAMS: u64 = 1 << 48;
+/// Keeps the stream of the schedule apart from the other long streams of a seed.
+const STREAM: u64 = 1 << 48;
 
 impl Arrivals {
-    pub fn new(curve: Curve, process: Process, seed: u64, worker: u32, workers: u32) -> Self {
+    pub fn new(curve: Curve, process: Process, seed: u64) -> Self {
         let spacing = match process {
             Process::Even => Spacing::Even,
-            Process::Poisson => Spacing::Poisson(Stream::new(seed, STREAMS + u64::from(worker))),
+            Process::Poisson => Spacing::Poisson(Stream::new(seed, STREAM)),
         };
         Self {
             curve,
             spacing,
             piece: 0,
             position: 0.0,
-            worker,
-            workers,
             taken: 0,
         }
     }
 
-    /// The next event; none where no more are due ever.
+    /// The next event; none if no more are due ever.
     pub fn next_arrival(&mut self) -> Option<Arrival> {
-        let cycle = self.taken * u64::from(self.workers) + u64::from(self.worker);
+        let number = self.taken;
         self.position = match &mut self.spacing {
-            Spacing::Even => cycle as f64,
-            Spacing::Poisson(stream) => {
-                self.position + stream.exponential() * f64::from(self.workers)
-            }
+            Spacing::Even => number as f64,
+            Spacing::Poisson(stream) => self.position + stream.exponential(),
         };
         let (at_s, piece) = self.curve.time_of(self.position, self.piece)?;
         self.piece = piece;
         self.taken += 1;
         Some(Arrival {
             offset_ns: (at_s * 1e9) as u64,
-            cycle,
+            number,
         })
     }
 }
@@ -186,54 +183,36 @@ mod tests {
         }
     }
 
-    fn times_s(stages: &[Stage], process: Process, workers: u32, count: usize) -> Vec<f64> {
-        let mut times: Vec<f64> = (0..workers)
-            .flat_map(|worker| {
-                let curve = Curve::new(0.0, stages);
-                let mut arrivals = Arrivals::new(curve, process, 5, worker, workers);
-                std::iter::from_fn(move || arrivals.next_arrival())
-                    .map(|arrival| arrival.offset_ns as f64 / 1e9)
-                    .take(count / workers as usize)
-                    .collect::<Vec<_>>()
-            })
-            .collect();
-        times.sort_by(f64::total_cmp);
-        times
+    fn times_s(stages: &[Stage], process: Process, count: usize) -> Vec<f64> {
+        let mut arrivals = Arrivals::new(Curve::new(0.0, stages), process, 5);
+        std::iter::from_fn(move || arrivals.next_arrival())
+            .map(|arrival| arrival.offset_ns as f64 / 1e9)
+            .take(count)
+            .collect()
     }
 
     #[test]
-    fn an_even_rate_is_even_on_any_number_of_workers() {
-        for workers in [1, 2, 4] {
-            let times = times_s(&[stage(1000.0, None, 1.0)], Process::Even, workers, 400);
-            for (number, time) in times.iter().enumerate() {
-                assert!(
-                    (time - number as f64 / 1000.0).abs() < 1e-8,
-                    "{number}: {time}"
-                );
-            }
+    fn an_even_rate_is_even() {
+        let times = times_s(&[stage(1000.0, None, 1.0)], Process::Even, 400);
+        for (number, time) in times.iter().enumerate() {
+            assert!(
+                (time - number as f64 / 1000.0).abs() < 1e-8,
+                "{number}: {time}"
+            );
         }
     }
 
     #[test]
     fn a_poisson_process_has_the_rate_and_the_scatter() {
-        for workers in [1, 3] {
-            let times = times_s(
-                &[stage(1000.0, None, 1.0)],
-                Process::Poisson,
-                workers,
-                60_000,
-            );
-            // The slowest worker's share ends the part where all of them are present.
-            let until = times.len() * 9 / 10;
-            let gaps: Vec<f64> = times[..until]
-                .windows(2)
-                .map(|pair| (pair[1] - pair[0]) * 1000.0)
-                .collect();
-            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-            let square = gaps.iter().map(|gap| gap * gap).sum::<f64>() / gaps.len() as f64;
-            assert!((mean - 1.0).abs() < 0.03, "{mean}");
-            assert!((square - 2.0).abs() < 0.12, "{square}");
-        }
+        let times = times_s(&[stage(1000.0, None, 1.0)], Process::Poisson, 60_000);
+        let gaps: Vec<f64> = times
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) * 1000.0)
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let square = gaps.iter().map(|gap| gap * gap).sum::<f64>() / gaps.len() as f64;
+        assert!((mean - 1.0).abs() < 0.03, "{mean}");
+        assert!((square - 2.0).abs() < 0.12, "{square}");
     }
 
     #[test]
@@ -243,7 +222,7 @@ mod tests {
             stage(0.0, None, 5.0),
             stage(50.0, None, 1.0),
         ];
-        let times = times_s(&stages, Process::Even, 1, 600);
+        let times = times_s(&stages, Process::Even, 600);
         let inside = |from: f64, to: f64| {
             times
                 .iter()
@@ -260,8 +239,8 @@ mod tests {
     #[test]
     fn a_rate_that_falls_to_nothing_ends() {
         let stages = [stage(100.0, Some(0.0), 2.0)];
-        assert_eq!(times_s(&stages, Process::Even, 1, 1000).len(), 101);
-        assert!(times_s(&[stage(0.0, None, 1.0)], Process::Poisson, 1, 10).is_empty());
+        assert_eq!(times_s(&stages, Process::Even, 1000).len(), 101);
+        assert!(times_s(&[stage(0.0, None, 1.0)], Process::Poisson, 10).is_empty());
     }
 
     #[test]

@@ -1,0 +1,365 @@
+//! Hands out the events of a run: the next one goes to whoever is free first.
+//!
+//! Under an open loop a connection that is free takes the next event of the schedule, which may
+//! be due later: the connection then waits for that time. As the events are handed out in the
+//! order in which they are due, and each to the connection that has been free for longest, this
+//! is one queue in front of all connections of all workers (first come, first served), without a
+//! queue that could overflow and without anybody who fills it.
+//!
+//! What is counted without a schedule is handed out here too: the events of a run that has so
+//! many in all, the statements of a list, the keys of a range. A closed loop without a limit does
+//! not come here.
+
+use super::{Arrivals, Curve};
+use crate::plan::Process;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// An event that somebody is to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Due {
+    /// When it is to begin, on the clock of the run.
+    pub at_ns: u64,
+    pub number: u64,
+}
+
+/// What comes next for somebody who is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This event, at its time.
+    Event(Due),
+    /// Nothing more is due, however long one waits.
+    Nothing,
+    /// All events of the run were handed out.
+    Done,
+}
+
+/// When the events of an open loop are due.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    pub curve: Curve,
+    pub process: Process,
+    pub seed: u64,
+}
+
+impl Schedule {
+    fn arrivals(&self) -> Arrivals {
+        Arrivals::new(self.curve.clone(), self.process, self.seed)
+    }
+}
+
+/// The events of a run that are shared by all who serve them.
+#[derive(Debug)]
+pub struct Dispenser {
+    schedule: Option<Schedule>,
+    queue: Mutex<Queue>,
+    /// The number that the next event without a schedule gets.
+    next: AtomicU64,
+    /// From this number on nothing is handed out.
+    end: AtomicU64,
+    limit: u64,
+}
+
+/// The events of a schedule that nobody has taken.
+#[derive(Debug, Default)]
+struct Queue {
+    arrivals: Option<Arrivals>,
+    begin_ns: u64,
+    /// When the next one is due, and its number.
+    next_ns: Option<u64>,
+    number: u64,
+    /// Events that were taken and given back.
+    returned: Vec<Due>,
+}
+
+impl Queue {
+    fn advance(&mut self) {
+        let arrival = self.arrivals.as_mut().and_then(Arrivals::next_arrival);
+        self.next_ns = arrival.map(|arrival| self.begin_ns.saturating_add(arrival.offset_ns));
+    }
+}
+
+impl Dispenser {
+    /// `limit`: how many events there are in all, if they are limited.
+    pub fn new(schedule: Option<Schedule>, limit: Option<u64>) -> Self {
+        let limit = limit.unwrap_or(u64::MAX);
+        Self {
+            schedule,
+            queue: Mutex::default(),
+            next: AtomicU64::new(0),
+            end: AtomicU64::new(limit),
+            limit,
+        }
+    }
+
+    /// Whether there are so many events in all.
+    pub fn is_limited(&self) -> bool {
+        self.limit < u64::MAX
+    }
+
+    /// When the schedule began, on the clock of the run.
+    pub fn begin_ns(&self) -> u64 {
+        self.queue().begin_ns
+    }
+
+    pub fn schedule(&self) -> Option<&Schedule> {
+        self.schedule.as_ref()
+    }
+
+    /// Begins the schedule at this time, from its start. Numbers go on, so a schedule that begins
+    /// again asks new questions.
+    pub fn begin(&self, begin_ns: u64) {
+        let Some(schedule) = &self.schedule else {
+            return;
+        };
+        let mut queue = self.queue();
+        queue.arrivals = Some(schedule.arrivals());
+        queue.begin_ns = begin_ns;
+        queue.returned.clear();
+        queue.advance();
+    }
+
+    /// The next event for somebody who is free at `now_ns`.
+    #[inline]
+    pub fn take(&self, now_ns: u64) -> Next {
+        if self.schedule.is_none() {
+            let range = self.take_range(1);
+            return match range.is_empty() {
+                true => Next::Done,
+                false => Next::Event(Due {
+                    at_ns: now_ns,
+                    number: range.start,
+                }),
+            };
+        }
+        let mut queue = self.queue();
+        if let Some(due) = queue.returned.pop() {
+            return Next::Event(due);
+        }
+        if queue.number >= self.end.load(Relaxed) {
+            return Next::Done;
+        }
+        let Some(at_ns) = queue.next_ns else {
+            return Next::Nothing;
+        };
+        let number = queue.number;
+        queue.number += 1;
+        queue.advance();
+        Next::Event(Due { at_ns, number })
+    }
+
+    /// The next `most` numbers, fewer at the end; empty once all were handed out. For what is
+    /// shared without a schedule.
+    #[inline]
+    pub fn take_range(&self, most: u64) -> Range<u64> {
+        let end = self.end.load(Relaxed);
+        // Looked at first, so that those who ask in vain for a long time do not wrap it round.
+        if self.next.load(Relaxed) >= end {
+            return end..end;
+        }
+        let start = self.next.fetch_add(most, Relaxed).min(end);
+        start..start.saturating_add(most).min(end)
+    }
+
+    /// Takes back an event that could not begin. Whoever asks next gets the earliest of these.
+    pub fn give_back(&self, due: Due) {
+        let mut queue = self.queue();
+        queue.returned.push(due);
+        // The earliest last, where it is taken from.
+        queue.returned.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// When the first event is due that nobody has.
+    pub fn next_due_ns(&self) -> Option<u64> {
+        let queue = self.queue();
+        let returned = queue.returned.last().map(|due| due.at_ns);
+        returned.or(queue.next_ns)
+    }
+
+    /// Counts the limit from here: a warm-up, whose events were beside it, is over.
+    pub fn restart_limit(&self) {
+        let taken = match self.schedule {
+            Some(_) => self.queue().number,
+            None => self.next.load(Relaxed).min(self.end.load(Relaxed)),
+        };
+        self.end.store(taken.saturating_add(self.limit), Relaxed);
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts the events of a schedule as they fall due, beside those who serve them: it shares
+/// nothing with them, so asking it holds nobody up.
+#[derive(Clone, Debug)]
+pub struct DueCount {
+    arrivals: Arrivals,
+    /// The first event that was not due when it was last asked.
+    next: Option<u64>,
+    count: u64,
+}
+
+impl DueCount {
+    pub fn new(schedule: &Schedule) -> Self {
+        let mut arrivals = schedule.arrivals();
+        let next = arrivals.next_arrival().map(|arrival| arrival.offset_ns);
+        Self {
+            arrivals,
+            next,
+            count: 0,
+        }
+    }
+
+    /// How many events are due before `offset_ns` after the begin of the load. Each is looked at
+    /// once, so the times asked for must not go back.
+    pub fn before(&mut self, offset_ns: u64) -> u64 {
+        while self.next.is_some_and(|due_ns| due_ns < offset_ns) {
+            self.count += 1;
+            let arrival = self.arrivals.next_arrival();
+            self.next = arrival.map(|arrival| arrival.offset_ns);
+        }
+        self.count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::plan::Stage;
+    use proptest::prelude::*;
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
+    fn schedule(rate: f64, process: Process) -> Schedule {
+        let stage = Stage {
+            rate,
+            end_rate: None,
+            duration_s: 0.0,
+        };
+        Schedule {
+            curve: Curve::new(0.0, &[stage]),
+            process,
+            seed: 5,
+        }
+    }
+
+    fn due(next: Next) -> Due {
+        match next {
+            Next::Event(due) => Some(due),
+            _ => None,
+        }
+        .unwrap()
+    }
+
+    #[test]
+    fn events_come_in_order_and_one_that_was_given_back_comes_first() {
+        let dispenser = Dispenser::new(Some(schedule(1000.0, Process::Even)), None);
+        assert_eq!(dispenser.take(0), Next::Nothing);
+        dispenser.begin(500);
+        assert_eq!(dispenser.next_due_ns(), Some(500));
+        let taken: Vec<Due> = (0..4).map(|_| due(dispenser.take(0))).collect();
+        let times: Vec<_> = taken.iter().map(|due| (due.number, due.at_ns)).collect();
+        assert_eq!(
+            times,
+            [(0, 500), (1, 1_000_500), (2, 2_000_500), (3, 3_000_500)]
+        );
+        dispenser.give_back(taken[3]);
+        dispenser.give_back(taken[1]);
+        assert_eq!(dispenser.next_due_ns(), Some(1_000_500));
+        assert_eq!(due(dispenser.take(0)).number, 1);
+        assert_eq!(due(dispenser.take(0)).number, 3);
+        assert_eq!(due(dispenser.take(0)).number, 4);
+    }
+
+    #[test]
+    fn a_schedule_that_begins_again_goes_on_with_its_numbers() {
+        let dispenser = Dispenser::new(Some(schedule(10.0, Process::Poisson)), None);
+        dispenser.begin(0);
+        let first: Vec<Due> = (0..3).map(|_| due(dispenser.take(0))).collect();
+        dispenser.begin(1_000);
+        let again = due(dispenser.take(0));
+        assert_eq!((again.number, again.at_ns), (3, first[0].at_ns + 1_000));
+    }
+
+    #[test]
+    fn a_limit_ends_what_is_handed_out_and_may_be_counted_anew() {
+        for schedule in [None, Some(schedule(1000.0, Process::Even))] {
+            let dispenser = Dispenser::new(schedule, Some(3));
+            dispenser.begin(0);
+            let numbers: Vec<u64> = (0..3).map(|_| due(dispenser.take(9)).number).collect();
+            assert_eq!(numbers, [0, 1, 2]);
+            assert_eq!(dispenser.take(9), Next::Done);
+            dispenser.restart_limit();
+            assert_eq!(due(dispenser.take(9)).number, 3);
+        }
+    }
+
+    #[test]
+    fn ranges_leave_no_hole_and_hand_out_nothing_twice() {
+        let dispenser = Dispenser::new(None, Some(100_003));
+        let mut ranges: Vec<Range<u64>> = std::thread::scope(|scope| {
+            let work = || {
+                let ranges = std::iter::repeat_with(|| dispenser.take_range(10));
+                ranges.take_while(|range| !range.is_empty()).collect()
+            };
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+            let taken = threads.into_iter().map(|thread| thread.join().unwrap());
+            taken.collect::<Vec<Vec<_>>>().concat()
+        });
+        ranges.sort_by_key(|range| range.start);
+        let mut end = 0;
+        for range in ranges {
+            assert_eq!(range.start, end);
+            end = range.end;
+        }
+        assert_eq!(end, 100_003);
+    }
+
+    #[test]
+    fn what_falls_due_is_counted_once() {
+        let mut count = DueCount::new(&schedule(1000.0, Process::Even));
+        assert_eq!(count.before(0), 0);
+        assert_eq!(count.before(1), 1);
+        assert_eq!(count.before(4_500_000), 5);
+        assert_eq!(count.before(4_500_000), 5);
+        let mut never = DueCount::new(&schedule(0.0, Process::Poisson));
+        assert_eq!(never.before(u64::MAX), 0);
+    }
+
+    proptest! {
+        /// Whoever is free takes the next event and waits for it: the waits are those of one
+        /// queue in front of so many servers.
+        #[test]
+        fn taking_when_free_is_one_queue(
+            servers in 1usize..9,
+            services in proptest::collection::vec(0u64..20_000_000, 1..200),
+        ) {
+            let dispenser = Dispenser::new(Some(schedule(1000.0, Process::Poisson)), None);
+            dispenser.begin(0);
+            let mut free: BinaryHeap<Reverse<u64>> = (0..servers).map(|_| Reverse(0)).collect();
+            let mut taken = Vec::new();
+            for service in &services {
+                let Reverse(since) = free.pop().unwrap();
+                let due = due(dispenser.take(since));
+                let start = due.at_ns.max(since);
+                taken.push(start - due.at_ns);
+                free.push(Reverse(start + service));
+            }
+            // The recursion of Kiefer and Wolfowitz: each arrival finds the work left before it.
+            let mut work = vec![0u64; servers];
+            let mut arrivals = schedule(1000.0, Process::Poisson).arrivals();
+            let mut last = 0;
+            for (service, wait) in services.iter().zip(taken) {
+                let at = arrivals.next_arrival().unwrap().offset_ns;
+                work.iter_mut().for_each(|left| *left = left.saturating_sub(at - last));
+                work.sort_unstable();
+                prop_assert_eq!(work[0], wait);
+                work[0] += service;
+                last = at;
+            }
+        }
+    }
+}
