@@ -215,7 +215,10 @@ pub struct Done {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drained {
     pub events: u64,
+    /// Those of all their queries that were answered after the window.
+    pub queries: u64,
     pub latency_us: Percentiles,
+    pub latency_hdr_ns: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -139,7 +139,7 @@ impl Teller {
             duration_s: slice.duration_s,
             begun: tally.begun,
             events: tally.events,
-            drained: slice.drained,
+            drained: slice.drained.events,
             failed: tally.failed,
             not_begun: slice.not_begun,
             queries: tally.queries,
@@ -193,7 +193,11 @@ impl Teller {
         }
     }
 
-    pub fn done(&self, measured: &Measured) -> Done {
+    pub fn done(&mut self, measured: &Measured) -> Done {
+        // What ended after the window is the last line of the log: its lines add up to the whole.
+        if measured.drained.events > 0 && measured.arms.is_empty() {
+            self.log_interval(measured.measured_ns as f64 / 1e9, 0.0, &measured.drained);
+        }
         let tally = &measured.tally;
         let measured_s = measured.measured_ns as f64 / 1e9;
         let served = || measured.queries_by_seat.iter().copied();
@@ -210,7 +214,9 @@ impl Teller {
             failed: tally.failed,
             drained: Drained {
                 events: measured.drained.events,
+                queries: measured.drained.queries,
                 latency_us: measured.drained.response.percentiles_us(),
+                latency_hdr_ns: measured.drained.response.encode(),
             },
             queries: tally.queries,
             rows: tally.rows,

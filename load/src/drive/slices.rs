@@ -35,8 +35,8 @@ pub struct Slice {
     pub duration_s: f64,
     /// Of the events that were to begin inside the slice, those that ended after it included.
     pub tally: Tally,
-    /// How many of them ended after it.
-    pub drained: u64,
+    /// Of those that ended after it.
+    pub drained: Tally,
     /// Under an open loop: events that were due inside and had not begun at its end.
     pub not_begun: Option<u64>,
     /// CPU time used inside the slice: ours, and that of each arm's watched process.
@@ -121,7 +121,7 @@ impl Controller<'_> {
                 if let Some(sum) = sums.get_mut(usize::from(arm)) {
                     sum.add(&slice);
                 }
-                drained.events += slice.drained;
+                drained.merge(&slice.drained);
                 (self.progress)(Progress::Slice(&slice));
             }
         }
@@ -193,7 +193,7 @@ impl Controller<'_> {
             position: place.position,
             start_s: seconds(timeline.open_ns.saturating_sub(begun_ns)),
             duration_s: seconds(timeline.close_ns - timeline.open_ns),
-            drained: drained.events,
+            drained,
             not_begun: schedule.map(|_| inside.due.saturating_sub(tally.begun)),
             tally,
             client_cpu_us: closed.client_ns.saturating_sub(opened.client_ns) as f64 / 1e3,

@@ -9,6 +9,8 @@ mod program;
 mod refusals;
 mod rubbish;
 mod scripts;
+mod slices;
+mod window;
 
 use fake::{FakeServer, Script};
 use program::{ENGINES, Folder, PROGRAM, begun, done, failure, fed, lines, of_events, plan, run};

@@ -1,0 +1,199 @@
+//! The request loop allocates nothing: ten times the events cost no allocation more.
+#![allow(clippy::unwrap_used)]
+
+use contend_load::arrival::{Curve, Dispenser, Schedule};
+use contend_load::drive::blocking::Target;
+use contend_load::drive::pace::Pacing;
+use contend_load::drive::run::{EngineChoice, Job, run};
+use contend_load::drive::setup::{Codes, ErrorPolicy, Setup};
+use contend_load::drive::socket::Address;
+use contend_load::plan::{Process, Protocol, Stage, Workload as Spec};
+use contend_load::wire::{Credentials, Options};
+use contend_load::workload::{self, native::Way};
+use serde_json::json;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+thread_local! {
+    /// The thread that starts runs and adds up their figures may allocate.
+    static IS_CONTROLLER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Allocations of all threads but the controller.
+static WORKERS: AtomicU64 = AtomicU64::new(0);
+
+struct Counting;
+
+fn count() {
+    if !IS_CONTROLLER.try_with(Cell::get).unwrap_or(false) {
+        WORKERS.fetch_add(1, Relaxed);
+    }
+}
+
+// SAFETY: all is left to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as the caller promises.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The null server, as a process of its own: its allocations are not ours.
+struct NullServer {
+    child: Child,
+    socket: std::path::PathBuf,
+}
+
+impl NullServer {
+    fn start() -> Self {
+        let name = format!("contend-allocations-{}.sock", std::process::id());
+        let socket = std::env::temp_dir().join(name);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_contend-load"))
+            .args(["null-server", "--socket"])
+            .arg(&socket)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        assert!(line.contains("listening"), "{line}");
+        Self { child, socket }
+    }
+}
+
+impl Drop for NullServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+fn job(server: &NullServer, engine: EngineChoice, spec: &Spec, open: bool, events: u64) -> Job {
+    let way = Way {
+        protocol: Protocol::Prepared,
+        ..Way::default()
+    };
+    let schedule = open.then(|| Schedule {
+        curve: Curve::new(
+            0.0,
+            &[Stage {
+                rate: 2000.0,
+                end_rate: None,
+                duration_s: 0.0,
+            }],
+        ),
+        process: Process::Poisson,
+        seed: 1,
+    });
+    Job {
+        setup: Setup {
+            server: Target {
+                address: Address::Unix(server.socket.clone()),
+                credentials: Credentials::default(),
+                options: Options {
+                    unix_socket: true,
+                    ..Options::default()
+                },
+                connect_timeout: Duration::from_secs(60),
+            },
+            more_servers: Vec::new(),
+            arms: Vec::new(),
+            workload: workload::from_plan(spec, way).unwrap().unwrap(),
+            seats: 4,
+            workers: 2,
+            seed: 1,
+            errors: ErrorPolicy {
+                retry: Vec::new(),
+                ignore: Codes::Only(Vec::new()),
+                reconnect: true,
+            },
+            setup_timeout_ns: 60_000_000_000,
+            drain_ns: 10_000_000_000,
+            events_each: None,
+            pacing: match open {
+                true => Pacing::Open,
+                false => Pacing::Closed {
+                    think_ns: 0,
+                    scatters: false,
+                },
+            },
+            dispenser: Arc::new(Dispenser::new(schedule, Some(events))),
+            reconnect_every: None,
+            idle_seats: 0,
+            storm: false,
+            answer_timeout_ns: None,
+            looks_first: false,
+        },
+        engine,
+        warmup_ns: 0,
+        measure_ns: u64::MAX,
+        interval_ns: 0,
+        watch_pid: None,
+        arms: None,
+    }
+}
+
+#[test]
+fn the_request_loop_allocates_nothing() {
+    IS_CONTROLLER.set(true);
+    let server = NullServer::start();
+    let specs = [
+        json!({"kind": "point_select", "rows": 1000}),
+        // Many statement classes.
+        json!({"kind": "read_write", "rows": 1000}),
+    ];
+    for spec in specs {
+        let spec: Spec = serde_json::from_value(spec).unwrap();
+        for engine in [EngineChoice::Epoll, EngineChoice::Auto] {
+            for open in [false, true] {
+                let allocations = |events: u64, interval_ns: u64| {
+                    let before = WORKERS.load(Relaxed);
+                    let mut job = job(&server, engine, &spec, open, events);
+                    job.interval_ns = interval_ns;
+                    let measured = run(job, &mut |_| ()).unwrap();
+                    assert_eq!(measured.tally.events, events);
+                    WORKERS.load(Relaxed) - before
+                };
+                let few = allocations(150, 0);
+                let many = allocations(1500, 0);
+                // Buffers that grow to the longest answer, and queues to the longest queue, may
+                // grow a few times more.
+                assert!(
+                    many <= few + 20,
+                    "{spec:?} {engine:?} {open}: {few} then {many}"
+                );
+                if open {
+                    // 75 intervals of two workers: the tallies are swapped, and what is left are
+                    // the blocks of the channel that they are handed over by.
+                    let told = allocations(1500, 10_000_000);
+                    assert!(told <= many + 60, "{spec:?} {engine:?}: {many} then {told}");
+                }
+            }
+        }
+    }
+}

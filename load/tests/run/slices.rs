@@ -1,0 +1,304 @@
+//! Runs that hop between arms.
+
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{ENGINES, Folder, done, failure, lines, plan, run};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::process::Output;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// What several servers saw together.
+#[derive(Default)]
+struct Seen {
+    /// Queries that were asked and not answered.
+    asked: AtomicI64,
+    /// Statements on entering, each with how many were.
+    entered: Mutex<Vec<(String, i64)>>,
+}
+
+struct Watched {
+    seen: Arc<Seen>,
+    pause: Duration,
+    /// Closes the connection of this query.
+    ends_at: u64,
+    number: AtomicU64,
+}
+
+impl Watched {
+    fn of(seen: &Arc<Seen>) -> Self {
+        Self {
+            seen: Arc::clone(seen),
+            pause: Duration::from_millis(1),
+            ends_at: u64::MAX,
+            number: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Script for Watched {
+    fn answer(&self, to: &mut UnixStream, command: u8, body: &[u8], _: usize) -> bool {
+        let text = String::from_utf8_lossy(body).into_owned();
+        if command == 0x03 && text.starts_with("SET ") {
+            let asked = self.seen.asked.load(SeqCst);
+            self.seen
+                .entered
+                .lock()
+                .unwrap()
+                .push((text.clone(), asked));
+            if text.contains("wrong") {
+                let error = fake::error(1, 1193, "HY000", "Unknown system variable");
+                return to.write_all(&error).is_ok();
+            }
+            return to.write_all(&fake::packet(1, fake::OK)).is_ok();
+        }
+        if command != 0x17 {
+            return to.write_all(&fake::right_answer(command)).is_ok();
+        }
+        self.seen.asked.fetch_add(1, SeqCst);
+        if self.number.fetch_add(1, SeqCst) >= self.ends_at {
+            return false;
+        }
+        std::thread::sleep(self.pause);
+        self.seen.asked.fetch_sub(1, SeqCst);
+        to.write_all(&fake::right_answer(command)).is_ok()
+    }
+}
+
+struct Two {
+    folders: [Folder; 2],
+    servers: [FakeServer; 2],
+}
+
+fn two(name: &str, scripts: [Watched; 2]) -> Two {
+    let folders = ["a", "b"].map(|arm| Folder::new(&format!("{name}-{arm}")));
+    let [a, b] = scripts;
+    let servers = [
+        FakeServer::start(&folders[0].0, a),
+        FakeServer::start(&folders[1].0, b),
+    ];
+    Two { folders, servers }
+}
+
+fn in_slices(two: &Two, engine: &str) -> Value {
+    let mut plan = plan(&two.servers[0].socket, engine);
+    let load = plan["load"].as_object_mut().unwrap();
+    load.remove("measure_s");
+    load.insert(
+        "slices".to_owned(),
+        json!({"slice_s": 0.04, "settle_s": 0.005, "rounds": 6}),
+    );
+    let pid = std::process::id();
+    plan["arms"] = json!([
+        {"name": "off", "enter": ["SET x = 0", "SET y = 0"], "watch": {"pid": pid}},
+        {
+            "name": "on",
+            "enter": ["SET x = 1"],
+            "server": {"socket": two.servers[1].socket, "connect_timeout_s": 60.0}
+        },
+    ]);
+    plan
+}
+
+fn slices(output: &Output) -> Vec<Value> {
+    let lines = lines(output);
+    let slices = lines.into_iter().filter(|line| line["type"] == "slice");
+    slices.collect()
+}
+
+#[test]
+fn each_arm_has_one_slice_a_round_and_nothing_is_asked_while_an_arm_is_entered() {
+    for engine in ENGINES {
+        let seen = Arc::new(Seen::default());
+        let two = two(
+            &format!("slices-{engine}"),
+            [Watched::of(&seen), Watched::of(&seen)],
+        );
+        let output = run(&in_slices(&two, engine));
+        let (done, slices) = (done(&output), slices(&output));
+        assert_eq!(slices.len(), 12);
+        for (index, slice) in slices.iter().enumerate() {
+            assert_eq!(slice["index"], index);
+            assert_eq!(slice["round"], index / 2);
+            assert_eq!(slice["position"], index % 2);
+            assert_eq!(slice["duration_s"], 0.04);
+            assert_eq!(slice["begun"], slice["events"]);
+            assert_eq!(slice["latency_us"]["count"], slice["events"]);
+            let (events, drained) = (slice["events"].as_u64(), slice["drained"].as_u64());
+            assert!(events > drained && drained <= Some(4), "{slice}");
+            // Settling is in the visit and in no other figure.
+            assert!(slice["visit"]["events"].as_u64() >= events, "{slice}");
+            assert!(slice["watched_cpu_us"][0].is_number(), "{slice}");
+            assert!(slice["visit"]["watched"][0]["voluntary_switches"].is_number());
+        }
+        for round in slices.chunks(2) {
+            let mut arms = [&round[0]["arm"], &round[1]["arm"]];
+            arms.sort_by_key(|arm| arm.to_string());
+            assert_eq!(arms, ["off", "on"]);
+        }
+        // Before the first round each arm warms up; all that was entered found nothing asked.
+        let entered = seen.entered.lock().unwrap();
+        assert_eq!(entered.len(), 7 * 3);
+        assert!(entered.iter().all(|(_, asked)| *asked == 0), "{entered:?}");
+        let sum = |key: &str| {
+            let counts = slices.iter().map(|slice| slice[key].as_u64().unwrap());
+            counts.sum::<u64>()
+        };
+        assert_eq!(done["events"], sum("events"));
+        assert_eq!(done["drained"]["events"], sum("drained"));
+        assert_eq!(done["arms"][0]["arm"], "off");
+        assert_eq!(done["arms"][1]["slices"], 6);
+        // The load, the look for room and the statements; nothing was connected anew.
+        assert!(two.servers.iter().all(|server| server.connections() == 6));
+    }
+}
+
+#[test]
+fn the_order_of_the_arms_is_the_seeds() {
+    let seen = Arc::new(Seen::default());
+    let two = two("slices-order", [Watched::of(&seen), Watched::of(&seen)]);
+    let order = |seed: u64| {
+        let mut plan = in_slices(&two, "auto");
+        plan["seed"] = json!(seed);
+        plan["load"]["slices"]["rounds"] = json!(12);
+        let slices = slices(&run(&plan));
+        let arms = slices
+            .iter()
+            .map(|slice| slice["arm_index"].as_u64().unwrap());
+        arms.collect::<Vec<u64>>()
+    };
+    assert_eq!(order(1), order(1));
+    assert_ne!(order(1), order(2));
+}
+
+#[test]
+fn an_open_loop_hops_too() {
+    let seen = Arc::new(Seen::default());
+    let two = two("slices-open", [Watched::of(&seen), Watched::of(&seen)]);
+    let mut plan = in_slices(&two, "auto");
+    plan["load"]["arrival"] =
+        json!({"kind": "open", "process": "even", "stages": [{"rate": 1000}]});
+    let output = run(&plan);
+    done(&output);
+    for slice in slices(&output) {
+        let due = slice["begun"].as_u64().unwrap() + slice["not_begun"].as_u64().unwrap();
+        assert_eq!(due, 40, "{slice}");
+        assert_eq!(slice["begun"], slice["events"]);
+    }
+}
+
+#[test]
+fn an_arm_that_cannot_be_reached_is_named() {
+    let seen = Arc::new(Seen::default());
+    let two = two("slices-nobody", [Watched::of(&seen), Watched::of(&seen)]);
+    let mut plan = in_slices(&two, "auto");
+    plan["arms"][1]["server"]["socket"] = json!(two.folders[1].0.join("nobody.sock"));
+    let failure = failure(&run(&plan));
+    let message = failure["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("arm \"on\": cannot connect to"),
+        "{message}"
+    );
+    assert!(message.contains("nobody.sock"), "{message}");
+}
+
+#[test]
+fn an_arm_that_dies_ends_the_run_with_what_was_measured() {
+    for engine in ENGINES {
+        let seen = Arc::new(Seen::default());
+        let mut dies = Watched::of(&seen);
+        // In its third slice or so: 4 connections ask some 40 queries each in one.
+        dies.ends_at = 300;
+        let two = two(&format!("slices-dies-{engine}"), [Watched::of(&seen), dies]);
+        let mut plan = in_slices(&two, engine);
+        plan["load"]["warmup_s"] = json!(0);
+        plan["load"]["slices"]["rounds"] = json!(1000);
+        let output = run(&plan);
+        assert!(!slices(&output).is_empty());
+        let message = failure(&output)["message"].as_str().unwrap().to_owned();
+        assert!(
+            message.starts_with("arm \"on\": a connection was lost"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_statement_that_fails_on_entering_is_told_with_its_arm() {
+    let seen = Arc::new(Seen::default());
+    let two = two("slices-enter", [Watched::of(&seen), Watched::of(&seen)]);
+    let mut plan = in_slices(&two, "auto");
+    plan["arms"][1]["enter"] = json!(["SET wrong = 1"]);
+    let failure = failure(&run(&plan));
+    assert!(
+        failure["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("arm \"on\": "),
+        "{failure}"
+    );
+    assert_eq!(failure["code"], 1193);
+    assert_eq!(failure["statement"], "SET wrong = 1");
+}
+
+#[test]
+fn a_slice_that_no_answer_fits_in_is_refused() {
+    let seen = Arc::new(Seen::default());
+    let mut slow = Watched::of(&seen);
+    slow.pause = Duration::from_millis(200);
+    let two = two("slices-slow", [slow, Watched::of(&seen)]);
+    let mut plan = in_slices(&two, "auto");
+    plan["load"]["slices"]["settle_s"] = json!(0);
+    let failure = failure(&run(&plan));
+    let message = failure["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("arm \"off\": no event ended inside slice"),
+        "{message}"
+    );
+    assert!(failure["hint"].as_str().unwrap().contains("slice_s"));
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_before_anything_is_asked() {
+    let seen = Arc::new(Seen::default());
+    let two = two("slices-refused", [Watched::of(&seen), Watched::of(&seen)]);
+    let refused = |change: &dyn Fn(&mut Value), words: &str| {
+        let mut plan = in_slices(&two, "auto");
+        change(&mut plan);
+        let output = run(&plan);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(words), "{said}");
+    };
+    refused(
+        &|p| p["load"]["slices"]["rounds"] = json!(0),
+        "load.slices.rounds: 0",
+    );
+    refused(
+        &|p| p["load"]["slices"]["settle_s"] = json!(0.05),
+        "load.slices: a slice of 0.04 s is shorter than the 0.05 s",
+    );
+    refused(&|p| p["load"]["measure_s"] = json!(1), "load.measure_s: ");
+    refused(&|p| p["load"]["events"] = json!(10), "load.events: ");
+    refused(&|p| p["arms"] = json!([]), "load.slices: ");
+    refused(&|p| p["arms"][1]["name"] = json!("off"), "arms[1].name: ");
+    refused(&|p| p["arms"][0]["enter"] = json!([" "]), "arms[0].enter: ");
+    refused(&|p| p["arms"][1]["server"] = json!({}), "arms[1].server: ");
+    refused(
+        &|p| {
+            p["load"].as_object_mut().unwrap().remove("slices");
+            p["load"]["measure_s"] = json!(1);
+        },
+        "arms: a run hops between them as load.slices says",
+    );
+    refused(
+        &|p| {
+            let stages = json!([{"rate": 10, "duration_s": 1}, {"rate": 20}]);
+            p["load"]["arrival"] = json!({"kind": "open", "stages": stages});
+        },
+        "load.arrival.stages: ",
+    );
+    assert!(two.servers.iter().all(|server| server.connections() == 0));
+}

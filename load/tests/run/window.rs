@@ -1,0 +1,137 @@
+//! Every event that was begun, or due, is in the outcome exactly once, whatever stalls it.
+
+use crate::fake::{self, FakeServer, Script};
+use crate::program::{ENGINES, Folder, done, plan, run};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+
+/// Stands still, hangs up or falls silent, by a seed.
+struct Moody {
+    seed: u64,
+    asked: AtomicU64,
+    answered: Arc<AtomicU64>,
+}
+
+impl Script for Moody {
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
+        if command != 0x17 {
+            return to.write_all(&fake::right_answer(command)).is_ok();
+        }
+        let number = self.asked.fetch_add(1, SeqCst);
+        let mood = (number ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let pause_ms = match mood % 64 {
+            0 => return false,
+            1 => 3_600_000,
+            2..8 => mood / 64 % 200,
+            8..24 => mood / 64 % 20,
+            _ => 0,
+        };
+        std::thread::sleep(Duration::from_millis(pause_ms));
+        self.answered.fetch_add(1, SeqCst);
+        to.write_all(&fake::right_answer(command)).is_ok()
+    }
+}
+
+fn count(of: &Value) -> u64 {
+    of.as_u64().unwrap_or_else(|| panic!("{of} is no count"))
+}
+
+#[test]
+fn the_sum_holds_over_stalls_at_every_edge() {
+    let arrivals = [
+        json!({"kind": "closed"}),
+        json!({"kind": "closed", "think_s": 0.003, "think_scatters": true}),
+        json!({"kind": "open", "stages": [{"rate": 400}]}),
+        json!({"kind": "open", "stages": [{"rate": 4000}]}),
+    ];
+    let (mut drained, mut unfinished, mut not_begun) = (0, 0, 0);
+    for seed in 0..12 {
+        let engine = ENGINES[seed as usize % 2];
+        let folder = Folder::new(&format!("window-{seed}"));
+        let answered = Arc::new(AtomicU64::new(0));
+        let server = FakeServer::start(
+            &folder.0,
+            Moody {
+                seed,
+                asked: AtomicU64::new(0),
+                answered: Arc::clone(&answered),
+            },
+        );
+        let mut plan = plan(&server.socket, engine);
+        plan["seed"] = json!(seed);
+        plan["load"]["connections"] = json!(8);
+        plan["load"]["threads"] = json!(1 + seed % 3);
+        plan["load"]["warmup_s"] = json!(0.1);
+        plan["load"]["arrival"] = arrivals[seed as usize % 4].clone();
+        let done = done(&run(&plan));
+        let ended = count(&done["events"]) + count(&done["failed"]);
+        assert_eq!(
+            count(&done["begun"]),
+            ended + count(&done["unfinished"]),
+            "{done}"
+        );
+        assert_eq!(done["latency_us"]["count"], done["events"]);
+        assert_eq!(done["queries"], done["events"]);
+        assert_eq!(
+            done["drained"]["latency_us"]["count"],
+            done["drained"]["events"]
+        );
+        // Those of the warm-up were answered too.
+        assert!(count(&done["queries"]) <= answered.load(SeqCst), "{done}");
+        drained += count(&done["drained"]["events"]);
+        unfinished += count(&done["unfinished"]);
+        if let Some(open) = done["open"].as_object() {
+            let begun = count(&done["begun"]);
+            assert_eq!(
+                count(&open["due"]),
+                begun + count(&open["not_begun"]),
+                "{done}"
+            );
+            assert_eq!(open["lag_us"]["count"], done["events"]);
+            not_begun += count(&open["not_begun"]);
+        }
+    }
+    // Each way to end was seen.
+    assert!(
+        drained > 0 && unfinished > 0 && not_begun > 0,
+        "{drained} {unfinished} {not_begun}"
+    );
+}
+
+/// Answers after so long.
+struct Slow(Duration);
+
+impl Script for Slow {
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
+        if command == 0x17 {
+            std::thread::sleep(self.0);
+        }
+        to.write_all(&fake::right_answer(command)).is_ok()
+    }
+}
+
+#[test]
+fn an_event_belongs_to_the_window_its_intended_start_lies_in() {
+    for engine in ENGINES {
+        let folder = Folder::new(&format!("belongs-{engine}"));
+        // The first event of each connection is of the warm-up; the second begins inside the
+        // window and ends after it.
+        let server = FakeServer::start(&folder.0, Slow(Duration::from_millis(300)));
+        let mut plan = plan(&server.socket, engine);
+        plan["load"]["warmup_s"] = json!(0.2);
+        plan["load"]["measure_s"] = json!(0.25);
+        let done = done(&run(&plan));
+        assert_eq!(
+            (&done["begun"], &done["events"]),
+            (&json!(4), &json!(4)),
+            "{done}"
+        );
+        assert_eq!(done["drained"]["events"], 4);
+        assert!(done["latency_us"]["min"].as_f64().unwrap() >= 300_000.0);
+        assert_eq!(done["unanswered"], 0);
+    }
+}
