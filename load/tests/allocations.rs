@@ -187,11 +187,15 @@ fn the_request_loop_allocates_nothing() {
                     many <= few + 20,
                     "{spec:?} {engine:?} {open}: {few} then {many}"
                 );
-                if open {
-                    // 75 intervals of two workers: the tallies are swapped, and what is left are
-                    // the blocks of the channel that they are handed over by.
-                    let told = allocations(1500, 10_000_000);
-                    assert!(told <= many + 60, "{spec:?} {engine:?}: {many} then {told}");
+                if open && matches!(spec, Spec::PointSelect(_)) {
+                    // Some 15 intervals of two workers, whose tallies have three histograms: they
+                    // are swapped. What is left are the blocks of the channel that they are
+                    // handed over by.
+                    let told = allocations(1500, 50_000_000);
+                    assert!(
+                        told <= many + 30,
+                        "{spec:?} {engine:?} in intervals: {many} then {told}"
+                    );
                 }
             }
         }
