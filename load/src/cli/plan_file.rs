@@ -1,22 +1,16 @@
 //! Reads a plan and refuses what cannot be meant, with one line that says what to do.
 
+mod load;
+
 use super::nearest::nearest_of;
-use crate::plan::{
-    Arrival, Distribution, Load, PLAN_VERSION, Plan, Protocol, Server, Slices, Stage, Workload,
-};
+use crate::plan::{Distribution, PLAN_VERSION, Plan, Protocol, Server, Workload};
 use serde::Deserialize;
 use std::io::Read;
 
 /// No plan is longer; a file that is was named by mistake.
 const PLAN_BYTES_MAX: u64 = 64 << 20;
-const CONNECTIONS_MAX: u32 = 1_000_000;
-const THREADS_MAX: u32 = 1024;
-const ARMS_MAX: u64 = 64;
 /// A year: a longer time is a unit mistaken for another.
 const TIME_S_MAX: f64 = 366.0 * 86_400.0;
-/// Events a second that no host can send.
-const RATE_MAX: f64 = 1e9;
-const INTERVAL_S_MIN: f64 = 0.01;
 /// The protocol counts parameters with two bytes.
 const PARAMETERS_MAX: u32 = 65_535;
 const TABLES_MAX: u32 = 1_000_000;
@@ -57,8 +51,8 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     let plan: Plan = serde_json::from_str(text).map_err(|error| in_words(&error))?;
     check_server(&plan.server)?;
     check_workload(&plan.workload)?;
-    check_load(&plan.load)?;
-    check_arms(&plan)?;
+    load::check(&plan.load)?;
+    load::check_arms(&plan)?;
     if matches!(plan.workload, Workload::Lua(_)) && plan.load.reconnect_every.is_some() {
         return Err(
             "load.reconnect_every: a script opens and closes its own connections".to_owned(),
@@ -88,155 +82,6 @@ fn check_server(server: &Server) -> Result<(), String> {
         return Err("server.port: 0 is no port to connect to".to_owned());
     }
     time("server.connect_timeout_s", server.connect_timeout_s, 0.001)
-}
-
-fn check_load(load: &Load) -> Result<(), String> {
-    range("load.connections", load.connections, 1, CONNECTIONS_MAX)?;
-    if let Some(threads) = load.threads {
-        range("load.threads", threads, 1, THREADS_MAX)?;
-    }
-    time("load.warmup_s", load.warmup_s, 0.0)?;
-    match &load.slices {
-        None => time("load.measure_s", load.measure_s, 0.001)?,
-        Some(slices) => check_slices(slices)?,
-    }
-    if load.interval_s != 0.0 {
-        time("load.interval_s", load.interval_s, INTERVAL_S_MIN)?;
-    }
-    range(
-        "load.idle_connections",
-        load.idle_connections,
-        0,
-        CONNECTIONS_MAX,
-    )?;
-    range(
-        "load.reconnect_every",
-        load.reconnect_every.unwrap_or(1),
-        1,
-        u64::MAX,
-    )?;
-    range("load.events", load.events.unwrap_or(1), 1, u64::MAX)?;
-    range(
-        "load.events_each",
-        load.events_each.unwrap_or(1),
-        1,
-        u64::MAX,
-    )?;
-    if load.events.is_some() && load.events_each.is_some() {
-        return Err(
-            "load: events are limited in all (events) or for each connection (events_each), not \
-             both"
-                .to_owned(),
-        );
-    }
-    if load.events_each.is_some() && matches!(load.arrival, Arrival::Open { .. }) {
-        return Err(
-            "load.events_each: under an open loop an event goes to whichever connection is free; \
-             limit them in all with load.events"
-                .to_owned(),
-        );
-    }
-    if let Some(timeout_s) = load.answer_timeout_s {
-        time("load.answer_timeout_s", timeout_s, 0.001)?;
-    }
-    check_arrival(&load.arrival)
-}
-
-fn check_slices(slices: &Slices) -> Result<(), String> {
-    time("load.slices.slice_s", slices.slice_s, 0.001)?;
-    time("load.slices.settle_s", slices.settle_s, 0.0)?;
-    if slices.slice_s < slices.settle_s {
-        return Err(format!(
-            "load.slices: a slice of {} s is shorter than the {} s in which it settles: most of \
-             the time would be thrown away. Make slice_s longer, or settle_s shorter",
-            slices.slice_s, slices.settle_s
-        ));
-    }
-    range("load.slices.rounds", slices.rounds, 1, u32::MAX)
-}
-
-fn check_arms(plan: &Plan) -> Result<(), String> {
-    let load = &plan.load;
-    if load.slices.is_none() {
-        return match plan.arms.is_empty() {
-            true => Ok(()),
-            false => Err("arms: a run hops between them as load.slices says; add it".to_owned()),
-        };
-    }
-    range("arms: their number", plan.arms.len() as u64, 1, ARMS_MAX)
-        .map_err(|words| format!("load.slices: {words}; name the arms to hop between"))?;
-    for (place, arm) in plan.arms.iter().enumerate() {
-        let path = format!("arms[{place}]");
-        if arm.name.is_empty() {
-            return Err(format!("{path}.name: it is empty"));
-        }
-        if plan
-            .arms
-            .iter()
-            .take(place)
-            .any(|other| other.name == arm.name)
-        {
-            return Err(format!(
-                "{path}.name: there is an arm \"{}\" before",
-                arm.name
-            ));
-        }
-        if let Some(server) = &arm.server {
-            check_server(server).map_err(|words| format!("{path}.{words}"))?;
-        }
-        if arm
-            .enter
-            .iter()
-            .any(|statement| statement.trim().is_empty())
-        {
-            return Err(format!("{path}.enter: a statement is empty"));
-        }
-    }
-    let refuse = |what: &str, why: &str| Err(format!("{what}: {why}"));
-    if load.measure_s != 0.0 {
-        return refuse(
-            "load.measure_s",
-            "load.slices says how long arms are measured; leave it out",
-        );
-    }
-    if load.events.is_some() || load.events_each.is_some() {
-        return refuse("load.events", "slices end by time; leave it out");
-    }
-    match &load.arrival {
-        Arrival::Open { stages, .. } if stages.len() > 1 || stages.iter().any(has_ramp) => refuse(
-            "load.arrival.stages",
-            "every slice begins the schedule anew, so it has one rate and no duration_s",
-        ),
-        _ => Ok(()),
-    }
-}
-
-fn has_ramp(stage: &Stage) -> bool {
-    stage.end_rate.is_some() || stage.duration_s > 0.0
-}
-
-fn check_arrival(arrival: &Arrival) -> Result<(), String> {
-    let stages = match arrival {
-        Arrival::Closed { think_s, .. } => return time("load.arrival.think_s", *think_s, 0.0),
-        Arrival::Open { stages, .. } => stages,
-    };
-    if stages.is_empty() {
-        return Err("load.arrival.stages: name at least one, such as {\"rate\": 1000}".to_owned());
-    }
-    for (place, stage) in stages.iter().enumerate() {
-        let path = |key: &str| format!("load.arrival.stages[{place}].{key}");
-        for (key, rate) in [("rate", Some(stage.rate)), ("end_rate", stage.end_rate)] {
-            range(&path(key), rate.unwrap_or(0.0), 0.0, RATE_MAX)?;
-        }
-        time(&path("duration_s"), stage.duration_s, 0.0)?;
-    }
-    if stages
-        .iter()
-        .all(|stage| stage.rate == 0.0 && stage.end_rate.unwrap_or(0.0) == 0.0)
-    {
-        return Err("load.arrival.stages: every rate is 0, so nothing would happen".to_owned());
-    }
-    Ok(())
 }
 
 fn check_workload(workload: &Workload) -> Result<(), String> {

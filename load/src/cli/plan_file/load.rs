@@ -1,0 +1,160 @@
+//! Refuses what a plan cannot mean by its `load` and its arms.
+
+use super::{check_server, range, time};
+use crate::plan::{Arrival, Load, Plan, Slices, Stage};
+
+const CONNECTIONS_MAX: u32 = 1_000_000;
+const THREADS_MAX: u32 = 1024;
+const ARMS_MAX: u64 = 64;
+/// Events a second that no host can send.
+const RATE_MAX: f64 = 1e9;
+const INTERVAL_S_MIN: f64 = 0.01;
+
+pub(super) fn check(load: &Load) -> Result<(), String> {
+    range("load.connections", load.connections, 1, CONNECTIONS_MAX)?;
+    if let Some(threads) = load.threads {
+        range("load.threads", threads, 1, THREADS_MAX)?;
+    }
+    time("load.warmup_s", load.warmup_s, 0.0)?;
+    match &load.slices {
+        None => time("load.measure_s", load.measure_s, 0.001)?,
+        Some(slices) => check_slices(slices)?,
+    }
+    if load.interval_s != 0.0 {
+        time("load.interval_s", load.interval_s, INTERVAL_S_MIN)?;
+    }
+    range(
+        "load.idle_connections",
+        load.idle_connections,
+        0,
+        CONNECTIONS_MAX,
+    )?;
+    range(
+        "load.reconnect_every",
+        load.reconnect_every.unwrap_or(1),
+        1,
+        u64::MAX,
+    )?;
+    range("load.events", load.events.unwrap_or(1), 1, u64::MAX)?;
+    range(
+        "load.events_each",
+        load.events_each.unwrap_or(1),
+        1,
+        u64::MAX,
+    )?;
+    if load.events.is_some() && load.events_each.is_some() {
+        return Err(
+            "load: events are limited in all (events) or for each connection (events_each), not \
+             both"
+                .to_owned(),
+        );
+    }
+    if load.events_each.is_some() && matches!(load.arrival, Arrival::Open { .. }) {
+        return Err(
+            "load.events_each: under an open loop an event goes to whichever connection is free; \
+             limit them in all with load.events"
+                .to_owned(),
+        );
+    }
+    if let Some(timeout_s) = load.answer_timeout_s {
+        time("load.answer_timeout_s", timeout_s, 0.001)?;
+    }
+    check_arrival(&load.arrival)
+}
+
+fn check_slices(slices: &Slices) -> Result<(), String> {
+    time("load.slices.slice_s", slices.slice_s, 0.001)?;
+    time("load.slices.settle_s", slices.settle_s, 0.0)?;
+    if slices.slice_s < slices.settle_s {
+        return Err(format!(
+            "load.slices: a slice of {} s is shorter than the {} s in which it settles: most of \
+             the time would be thrown away. Make slice_s longer, or settle_s shorter",
+            slices.slice_s, slices.settle_s
+        ));
+    }
+    range("load.slices.rounds", slices.rounds, 1, u32::MAX)
+}
+
+pub(super) fn check_arms(plan: &Plan) -> Result<(), String> {
+    let load = &plan.load;
+    if load.slices.is_none() {
+        return match plan.arms.is_empty() {
+            true => Ok(()),
+            false => Err("arms: a run hops between them as load.slices says; add it".to_owned()),
+        };
+    }
+    range("arms: their number", plan.arms.len() as u64, 1, ARMS_MAX)
+        .map_err(|words| format!("load.slices: {words}; name the arms to hop between"))?;
+    for (place, arm) in plan.arms.iter().enumerate() {
+        let path = format!("arms[{place}]");
+        if arm.name.is_empty() {
+            return Err(format!("{path}.name: it is empty"));
+        }
+        if plan
+            .arms
+            .iter()
+            .take(place)
+            .any(|other| other.name == arm.name)
+        {
+            return Err(format!(
+                "{path}.name: there is an arm \"{}\" before",
+                arm.name
+            ));
+        }
+        if let Some(server) = &arm.server {
+            check_server(server).map_err(|words| format!("{path}.{words}"))?;
+        }
+        if arm
+            .enter
+            .iter()
+            .any(|statement| statement.trim().is_empty())
+        {
+            return Err(format!("{path}.enter: a statement is empty"));
+        }
+    }
+    let refuse = |what: &str, why: &str| Err(format!("{what}: {why}"));
+    if load.measure_s != 0.0 {
+        return refuse(
+            "load.measure_s",
+            "load.slices says how long arms are measured; leave it out",
+        );
+    }
+    if load.events.is_some() || load.events_each.is_some() {
+        return refuse("load.events", "slices end by time; leave it out");
+    }
+    match &load.arrival {
+        Arrival::Open { stages, .. } if stages.len() > 1 || stages.iter().any(has_ramp) => refuse(
+            "load.arrival.stages",
+            "every slice begins the schedule anew, so it has one rate and no duration_s",
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn has_ramp(stage: &Stage) -> bool {
+    stage.end_rate.is_some() || stage.duration_s > 0.0
+}
+
+fn check_arrival(arrival: &Arrival) -> Result<(), String> {
+    let stages = match arrival {
+        Arrival::Closed { think_s, .. } => return time("load.arrival.think_s", *think_s, 0.0),
+        Arrival::Open { stages, .. } => stages,
+    };
+    if stages.is_empty() {
+        return Err("load.arrival.stages: name at least one, such as {\"rate\": 1000}".to_owned());
+    }
+    for (place, stage) in stages.iter().enumerate() {
+        let path = |key: &str| format!("load.arrival.stages[{place}].{key}");
+        for (key, rate) in [("rate", Some(stage.rate)), ("end_rate", stage.end_rate)] {
+            range(&path(key), rate.unwrap_or(0.0), 0.0, RATE_MAX)?;
+        }
+        time(&path("duration_s"), stage.duration_s, 0.0)?;
+    }
+    if stages
+        .iter()
+        .all(|stage| stage.rate == 0.0 && stage.end_rate.unwrap_or(0.0) == 0.0)
+    {
+        return Err("load.arrival.stages: every rate is 0, so nothing would happen".to_owned());
+    }
+    Ok(())
+}
