@@ -14,7 +14,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -51,12 +51,24 @@ class PrivateServer:
         binary: the program.
         folder: the server's own; new, empty, or made by contend.
         log_dir: where `server.log` is written; the folder itself where it is None.
+        wrap: a program with its arguments that becomes the server: `("setarch", "-R")`.
+        environment: variables that the server gets beside the few it gets anyway.
     """
 
-    def __init__(self, binary: ServerBinary, folder: Path, log_dir: Path | None = None) -> None:
+    def __init__(
+        self,
+        binary: ServerBinary,
+        folder: Path,
+        log_dir: Path | None = None,
+        *,
+        wrap: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.binary = binary
         self.folder = ServerFolder(folder)
         self.log_path = (self.folder.root if log_dir is None else log_dir.absolute()) / LOG_NAME
+        self.wrap = tuple(wrap)
+        self.environment = dict(environment or {})
         self.options: dict[str, Value] = {}
         self.port: int | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -292,7 +304,11 @@ class PrivateServer:
             self._open_log()
             with self.log_path.open("ab") as log:
                 self._process = spawn(
-                    [*command, *arguments], cwd=self.folder.data, log=log, keep_open=locks
+                    [*self.wrap, *command, *arguments],
+                    cwd=self.folder.data,
+                    log=log,
+                    keep_open=locks,
+                    more_environment=self.environment,
                 )
         except BaseException:
             self._forget()

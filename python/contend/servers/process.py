@@ -11,7 +11,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +26,7 @@ def spawn(
     log: IO[bytes],
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     keep_open: Sequence[int] = (),
+    more_environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a program that gets SIGKILL when this process ends.
 
@@ -38,9 +39,11 @@ def spawn(
         log: where its output and errors go.
         stdin: what it reads.
         keep_open: descriptors it inherits.
+        more_environment: variables beside the few it gets anyway.
     """
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     environment["LC_ALL"] = "C"
+    environment.update(more_environment or {})
     command = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *argv]
     return _spawner().run(
         lambda: subprocess.Popen(
