@@ -42,6 +42,7 @@ CASES = {
 
 QUERIES = (1_000, 11_000)
 LISTED = 24
+INTERVAL_S = 0.1
 
 
 def main() -> int:
@@ -57,6 +58,8 @@ def main() -> int:
     for case in [arguments.case] if arguments.case else CASES:
         figures[case] = round(instructions_a_query(program, case))
         print(f"{case}: {figures[case]} instructions a query\n{hot_functions(program, case)}\n")
+    interval = instructions_an_interval(program, "point_select prepared")
+    print(f"the end of an interval: {interval:.0f} instructions")
     if arguments.record:
         kept = json.loads(RECORD.read_text())["instructions"] if RECORD.exists() else {}
         record = {"made_by": made_by(program), "instructions": kept | figures}
@@ -84,6 +87,15 @@ def instructions_a_query(program: Path, case: str) -> float:
     with null_server(program) as folder:
         counts = [total(profile(program, case, folder, queries)) for queries in QUERIES]
     return (counts[1] - counts[0]) / (many - few)
+
+
+def instructions_an_interval(program: Path, case: str) -> float:
+    """What the end of one interval costs the worker, in instructions outside the kernel."""
+    with null_server(program) as folder:
+        path, none = measured(program, case, folder, QUERIES[1])
+        without = total(path)
+        path, ended = measured(program, case, folder, QUERIES[1], interval_s=INTERVAL_S)
+        return (total(path) - without) / (ended - none)
 
 
 def hot_functions(program: Path, case: str) -> str:
@@ -125,6 +137,13 @@ def null_server(program: Path) -> Iterator[Path]:
 
 def profile(program: Path, case: str, folder: Path, queries: int) -> Path:
     """Run so many queries of a case. Returns the profile of the worker thread."""
+    return measured(program, case, folder, queries)[0]
+
+
+def measured(
+    program: Path, case: str, folder: Path, queries: int, *, interval_s: float = 0
+) -> tuple[Path, int]:
+    """Run so many queries of a case. Returns the worker's profile, and how many intervals ended."""
     workload, protocol = CASES[case]
     plan: dict[str, Any] = {
         "version": 1,
@@ -132,8 +151,8 @@ def profile(program: Path, case: str, folder: Path, queries: int) -> Path:
         "server": {"socket": str(folder / "null.sock")},
         "workload": workload,
         # The limit of time is never reached; valgrind knows no io_uring.
-        "load": {"connections": 1, "threads": 1, "measure_s": 3600, "interval_s": 0,
-                 "events": queries, "protocol": protocol, "engine": "epoll"},
+        "load": {"connections": 1, "threads": 1, "measure_s": 3600, "interval_s": interval_s,
+                 "events_each": queries, "protocol": protocol, "engine": "epoll"},
     }  # fmt: skip
     out = folder / "callgrind.out"
     ran = subprocess.run(
@@ -146,12 +165,14 @@ def profile(program: Path, case: str, folder: Path, queries: int) -> Path:
         text=True,
         check=False,
     )
-    last = json.loads((ran.stdout.splitlines() or ["{}"])[-1])
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    last = lines[-1] if lines else {}
     # The first thread is the controller; of the others the worker is the busiest.
     threads = [path for path in folder.glob(f"{out.name}-*") if not path.name.endswith("-01")]
     if not threads or last.get("queries") != queries:
         raise RuntimeError(f"callgrind counted nothing:\n{ran.stdout[-1000:]}{ran.stderr[-2000:]}")
-    return max(threads, key=total)
+    intervals = sum(line["type"] == "interval" for line in lines)
+    return max(threads, key=total), intervals
 
 
 if __name__ == "__main__":

@@ -50,3 +50,15 @@ def test_request_path_costs_what_the_record_says(case: str, load_program: Path) 
         f"{case}: {found} instructions a query, the record says {recorded}; "
         "run `python bench/instructions.py --record` to keep what was won"
     )
+
+
+@pytest.mark.timeout(600)
+def test_the_end_of_an_interval_costs_the_worker_less_than_a_query(load_program: Path) -> None:
+    # At 10,000 queries a second of one worker and intervals of 0.1 s that is below 0.1 %.
+    program("valgrind")
+    if load_program.parent.name == "debug":
+        missing(f"{load_program} is not built for release")
+    case = "point_select prepared"
+    found = round(load_bench().instructions_an_interval(load_program, case))
+    print(f"the end of an interval: {found} instructions", file=sys.stderr)
+    assert found <= RECORD["instructions"][case]

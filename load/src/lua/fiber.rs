@@ -146,8 +146,8 @@ struct FiberGround {
     /// The low end of the fiber's stack.
     lowest: usize,
     run: Arc<Run>,
-    /// An event that no turn has taken yet, and for how long it was due.
-    offered: Option<Duration>,
+    /// An event that no turn has taken yet: for how many ns it was due.
+    offered: Option<u64>,
     over: bool,
     /// When the fiber last let others go on without having to.
     waited: Instant,
@@ -180,12 +180,12 @@ impl FiberGround {
         unsafe { &mut *self.wake.out }
     }
 
-    /// Waits for the driver's leave to begin an event; for how long that was due.
-    fn wait_for_leave(&mut self, step: Step) -> Option<Duration> {
+    /// Waits for the driver's leave to begin an event; for how many ns that was due.
+    fn wait_for_leave(&mut self, step: Step) -> Option<u64> {
         let mut step = step;
         loop {
             match self.wait(step) {
-                Call::Event { late_ns, .. } => return Some(Duration::from_nanos(*late_ns)),
+                Call::Event { late_ns, .. } => return Some(*late_ns),
                 Call::Finish => {
                     self.over = true;
                     return None;
@@ -315,12 +315,15 @@ impl Ground for FiberGround {
             true => Step::EventEnd,
             false => Step::EventDropped,
         };
-        let late = self.offered.take().or_else(|| self.wait_for_leave(step));
-        match late {
+        let late_ns = self.offered.take().or_else(|| self.wait_for_leave(step));
+        match late_ns {
             None => self.end(),
             // Under a closed loop an event begins when the script begins it.
             Some(_) if self.run.dispenser.schedule().is_none() => Turn::Event(None),
-            Some(late) => Turn::Event(Instant::now().checked_sub(late)),
+            Some(late_ns) => {
+                let late = Duration::from_nanos(late_ns);
+                Turn::Event(Instant::now().checked_sub(late))
+            }
         }
     }
 
