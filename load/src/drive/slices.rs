@@ -102,19 +102,27 @@ impl Controller<'_> {
         let mut stream = Stream::new(self.setup.seed, ORDER_STREAM);
         let begun_ns = clock::now_ns();
         let (mut index, mut measured_ns) = (0, 0);
+        let mut left: Option<Counters> = None;
         'rounds: for round in 0..arms.rounds {
             shuffle(&mut order, &mut stream);
             for (position, &arm) in order.iter().enumerate() {
-                enter(arms, &mut controls, arm).map_err(|f| self.setup.in_arm(arm, f))?;
+                let ran = enter(arms, &mut controls, arm);
+                let ran = ran.map_err(|failure| self.setup.in_arm(arm, failure))?;
+                // Reading them takes a moment: once is enough if nothing happened since.
+                let entered = match left.take() {
+                    Some(counters) if !ran => counters,
+                    _ => Counters::read(arms),
+                };
                 let place = Place {
                     index,
                     arm,
                     round,
                     position: position as u16,
                 };
-                let Some(slice) = self.slice(place, arms, begun_ns)? else {
+                let Some((slice, after)) = self.slice(place, arms, begun_ns, entered)? else {
                     break 'rounds;
                 };
+                left = Some(after);
                 index += 1;
                 measured_ns += arms.slice_ns;
                 total.merge(&slice.tally);
@@ -159,8 +167,8 @@ impl Controller<'_> {
         place: Place,
         arms: &Arms,
         begun_ns: u64,
-    ) -> Result<Option<Slice>, Failure> {
-        let entered = Counters::read(arms);
+        entered: Counters,
+    ) -> Result<Option<(Slice, Counters)>, Failure> {
         self.begin(place.arm, BEGIN_IN_NS, arms.settle_ns, arms.slice_ns);
         self.listen_until(|controller| controller.timeline.open_ns)?;
         let opened = Cpu::read(arms);
@@ -186,7 +194,7 @@ impl Controller<'_> {
         let mut tally = inside.tally;
         tally.merge(&drained);
         let schedule = self.setup.dispenser.schedule();
-        Ok(Some(Slice {
+        let slice = Slice {
             index: place.index,
             arm: place.arm,
             round: place.round,
@@ -204,7 +212,8 @@ impl Controller<'_> {
                 client: left.client_since(&entered),
                 watched: left.watched_since(&entered),
             },
-        }))
+        };
+        Ok(Some((slice, left)))
     }
 
     /// Waits until the window of an arm is closed and everything was answered. Returns what
@@ -238,11 +247,11 @@ pub(super) struct Inside {
     pub(super) begun: u64,
 }
 
-/// Runs the statements of an arm.
-fn enter(arms: &Arms, controls: &mut [Option<Connection>], arm: u16) -> Result<(), Failure> {
+/// Runs the statements of an arm; false if it has none.
+fn enter(arms: &Arms, controls: &mut [Option<Connection>], arm: u16) -> Result<bool, Failure> {
     let place = usize::from(arm);
     let (Some(arm), Some(Some(control))) = (arms.arms.get(place), controls.get_mut(place)) else {
-        return Ok(());
+        return Ok(false);
     };
     for statement in &arm.enter {
         let mut patience = |waited| match waited < PATIENCE {
@@ -257,7 +266,7 @@ fn enter(arms: &Arms, controls: &mut [Option<Connection>], arm: u16) -> Result<(
         };
         control.run(statement, &mut patience)?;
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Each order is equally likely.
