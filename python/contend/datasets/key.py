@@ -52,8 +52,7 @@ def key_inputs(
         "k": data.k,
         "table_options": data.table_options,
         "layout": layout_options(options),
-        # Left out where there is one table without a number: datasets of before keep their names.
-        **({} if data.tables is None else {"tables": data.tables}),
+        "tables": data.tables,
     }
 
 

@@ -61,7 +61,7 @@ def with_requests(factor: float) -> Callable[[RunRecord], RunRecord]:
     ],
 )
 def test_the_depth_is_that_of_real_tables(rows: int, levels: int) -> None:
-    """Seen on MariaDB 10.11 and MySQL 9.7; a test of the filled table holds two of them."""
+    """The edges were seen on MariaDB 10.11; a test of the lab holds two of them to a server."""
     assert levels_of(rows) == levels
 
 

@@ -1,4 +1,4 @@
-"""Why 32 locks behave like four: a page lives in one segment, and every lookup visits the root.
+"""Why 32 locks behave like a few: a page lives in one segment, and every lookup visits the root.
 
 From information_schema.KEY_CACHES before and after each run come the visits of each segment. The
 share of the most visited one sets a ceiling on what the segments can gain: if only its lock
