@@ -70,7 +70,8 @@ def main() -> int:
     publish(
         "gain",
         "Gain of 32 key cache segments, by contend-load and by sysbench",
-        [f"server: {version}, MyISAM, {arguments.rows:,} rows, Unix socket",
+        [f"server: {version}, Unix socket",
+         f"the study's table: MyISAM, {arguments.rows:,} rows, no column NULL, MAX_ROWS=50000000",
          version_of("sysbench") + ", by bench/random_points.lua: the keys of the whole table",
          "ratios with 95 % intervals, paired by round"],
         markdown_table(head, rows),

@@ -81,7 +81,7 @@ def fill(server: PrivateServer, *, engine: str, rows: int, table: str = TABLE) -
         [
             *(str(find_program()), "fill", f"--socket={server.socket}", "--user=root"),
             *(f"--database={DATABASE}", f"--table={table}", f"--engine={engine}"),
-            *(f"--rows={rows}", "--seed=1"),
+            *("--schema=sbtest", f"--rows={rows}", "--seed=1"),
         ],
         check=True,
         stdout=subprocess.DEVNULL,
@@ -90,7 +90,8 @@ def fill(server: PrivateServer, *, engine: str, rows: int, table: str = TABLE) -
 
 @contextlib.contextmanager
 def key_cache_server(*, rows: int) -> Iterator[BenchServer]:
-    """The study's server and table: MyISAM, the index in the key cache."""
+    """The study's server and table: MyISAM, no column NULL, MAX_ROWS=50000000, the index in the
+    key cache."""
     with private_server(STUDY_OPTIONS) as server:
         fill(server, engine="MyISAM", rows=rows)
         yield BenchServer(server, server.variables()["version"], rows)

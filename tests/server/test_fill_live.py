@@ -102,6 +102,56 @@ def test_what_was_sent_is_what_is_there(
     assert left == []
 
 
+STUDY_COLUMNS = [
+    ("id", "int unsigned", "NO", None, "auto_increment"),
+    ("k", "int unsigned", "NO", "0", ""),
+    ("c", "char(120)", "NO", "", ""),
+    ("pad", "char(60)", "NO", "", ""),
+]
+
+
+def test_the_study_s_table_is_the_study_s(server: PrivateServer, fill: Fill) -> None:
+    query(server, "DROP DATABASE IF EXISTS sbtest")
+    # 11,811 rows are the most that a key with 4 bytes of row pointer holds in two levels; with 6
+    # bytes, or with one more for a k that may be NULL, it has three.
+    run = fill(server, "--engine", "MyISAM", rows=11_811)
+    assert run.returncode == 0, run.stderr
+    columns = [
+        (name, kind.replace("int(10)", "int"), null, text and text.strip("'"), extra)
+        for name, kind, null, text, extra in query(
+            server,
+            "SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, EXTRA"
+            " FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'sbtest'"
+            " ORDER BY ORDINAL_POSITION",
+        )
+    ]
+    assert columns == STUDY_COLUMNS
+    created = str(query(server, "SHOW CREATE TABLE sbtest.sbtest")[0][1])
+    assert "PRIMARY KEY (`id`),\n  KEY `k` (`k`)\n) ENGINE=MyISAM" in created
+    assert "DEFAULT CHARSET=latin1" in created
+    assert created.endswith("MAX_ROWS=50000000")
+    row_bytes, bytes_max = query(
+        server,
+        "SELECT AVG_ROW_LENGTH, MAX_DATA_LENGTH FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = 'sbtest'",
+    )[0]
+    assert row_bytes == 189
+    # As many rows as 4 bytes can point to.
+    assert bytes_max // row_bytes == 2**32 - 1
+    assert key_requests_of_a_point(server) == pytest.approx(6, abs=0.2)
+
+
+def key_requests_of_a_point(server: PrivateServer) -> float:
+    """Pages asked of the key cache for each of 100 points, two a query."""
+    counter = "SHOW GLOBAL STATUS LIKE 'Key_read_requests'"
+    points = "SELECT id, k, c, pad FROM sbtest.sbtest WHERE k IN ({}, {})"
+    query(server, points.format(1, 2))
+    before = int(query(server, counter)[0][1])
+    for first in range(100, 10_100, 200):
+        assert len(query(server, points.format(first, first + 77))) == 2
+    return (int(query(server, counter)[0][1]) - before) / 100
+
+
 def test_the_sysbench_schema_is_sysbench_s_own(
     mariadb: PrivateServer, fill: Fill, sysbench: str
 ) -> None:

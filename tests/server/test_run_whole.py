@@ -42,6 +42,16 @@ def test_each_run_has_what_explains_it(lab: Lab) -> None:
     assert all(lab.answered().values())
 
 
+def test_a_point_asks_the_key_cache_as_often_as_the_depth_of_the_table_says(lab: Lab) -> None:
+    """One row more, and the key has a third level."""
+    lab.edit('"load.connections" = [1, 4]', '"data.rows" = [11_811, 11_812]')
+    expected = {11_811: 6, 11_812: 9}
+    for cell in as_json(lab.run("--json"))["cells"]:
+        requests = expected[cell["factors"]["data.rows"]]
+        assert cell["expected"] == {"key_requests_per_point": requests}
+        assert cell["key_requests_per_point"] == pytest.approx(requests, abs=0.1)
+
+
 def test_json_alone_is_on_standard_output(lab: Lab) -> None:
     document = as_json(lab.run("--json"))
     assert document["experiment"]

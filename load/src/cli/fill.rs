@@ -48,7 +48,8 @@ pub struct Arguments {
     /// Tables that are filled at the same time.
     #[arg(long, value_name = "N", default_value_t = 1)]
     sessions: u32,
-    /// sbtest: the study's table; sbtest-1.0: as sysbench 1.0 makes it.
+    /// sbtest: the study's table, as sysbench 0.5 made it (no column NULL, latin1, for MyISAM
+    /// MAX_ROWS=50000000); sbtest-1.0: as sysbench 1.0 makes it.
     #[arg(long, value_enum, default_value_t = SchemaName::Sbtest)]
     schema: SchemaName,
     /// MyISAM, Aria, InnoDB, RocksDB, or another that the server has.

@@ -6,7 +6,9 @@ use crate::random::Stream;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schema {
     /// Of the segmented key cache study, made with sysbench 0.5. One byte a character, as then:
-    /// a row of MyISAM has 189 bytes whatever the server's default character set is.
+    /// a row of MyISAM has 189 bytes whatever the server's default character set is. No column
+    /// is NULL, because MyISAM searches a page of a nullable key one entry after another instead
+    /// of by halves.
     Sbtest,
     /// As sysbench 1.0 makes it for its OLTP scripts, in the database's character set.
     Sbtest10(Sbtest10),
@@ -31,6 +33,11 @@ impl Default for Sbtest10 {
         }
     }
 }
+
+/// What the study told sysbench 0.5 by `--myisam-max-rows`. From it MyISAM takes the width of the
+/// row pointers in its keys: 4 bytes instead of 6, so a smaller index that may be a level less
+/// deep. Tables of fixed rows still hold all that an id can number.
+const MYISAM_MAX_ROWS: &str = "MAX_ROWS=50000000";
 
 impl Schema {
     /// The largest number that its columns hold.
@@ -170,11 +177,8 @@ impl Table {
             self.columns().join(",\n"),
             self.engine.name()
         );
-        let charset = match self.schema {
-            Schema::Sbtest if !self.names_charset() => "CHARSET=latin1",
-            _ => "",
-        };
-        for option in [charset, self.options.as_str()].iter().chain(more) {
+        let own = self.own_options();
+        for option in own.iter().chain([&self.options.as_str()]).chain(more) {
             if !option.is_empty() {
                 statement.push(' ');
                 statement.push_str(option);
@@ -183,19 +187,30 @@ impl Table {
         statement
     }
 
-    fn names_charset(&self) -> bool {
-        ["CHARSET", "CHARACTER SET", "COLLATE"]
-            .iter()
-            .any(|word| self.options_name(word))
+    /// The table options of the schema itself, but those that were asked for otherwise.
+    fn own_options(&self) -> Vec<&'static str> {
+        let mut own = Vec::new();
+        if self.schema != Schema::Sbtest {
+            return own;
+        }
+        let names = |words: &[&str]| words.iter().any(|word| self.options_name(word));
+        if !names(&["CHARSET", "CHARACTER SET", "COLLATE"]) {
+            own.push("CHARSET=latin1");
+        }
+        if self.engine == Engine::MyIsam && !names(&["MAX_ROWS"]) {
+            own.push(MYISAM_MAX_ROWS);
+        }
+        own
     }
 
     fn columns(&self) -> Vec<String> {
         let Schema::Sbtest10(variant) = self.schema else {
             return [
-                "  id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY",
-                "  k INT UNSIGNED DEFAULT 0",
-                "  c CHAR(120)",
-                "  pad CHAR(60)",
+                "  id INT UNSIGNED NOT NULL AUTO_INCREMENT",
+                "  k INT UNSIGNED NOT NULL DEFAULT '0'",
+                "  c CHAR(120) NOT NULL DEFAULT ''",
+                "  pad CHAR(60) NOT NULL DEFAULT ''",
+                "  PRIMARY KEY (id)",
                 "  KEY k (k)",
             ]
             .map(str::to_owned)
@@ -264,11 +279,22 @@ mod tests {
     #[test]
     fn the_study_s_table() {
         assert_eq!(
-            table("sbtest", Schema::Sbtest, " MAX_ROWS=5 ").create(&[]),
-            "CREATE TABLE `sbtest` (\n  id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,\n  \
-             k INT UNSIGNED DEFAULT 0,\n  c CHAR(120),\n  pad CHAR(60),\n  KEY k (k)\n) \
-             ENGINE=MyISAM CHARSET=latin1 MAX_ROWS=5"
+            table("sbtest", Schema::Sbtest, " CHECKSUM=1 ").create(&["X=1"]),
+            "CREATE TABLE `sbtest` (\n  id INT UNSIGNED NOT NULL AUTO_INCREMENT,\n  \
+             k INT UNSIGNED NOT NULL DEFAULT '0',\n  c CHAR(120) NOT NULL DEFAULT '',\n  \
+             pad CHAR(60) NOT NULL DEFAULT '',\n  PRIMARY KEY (id),\n  KEY k (k)\n) \
+             ENGINE=MyISAM CHARSET=latin1 MAX_ROWS=50000000 CHECKSUM=1 X=1"
         );
+    }
+
+    #[test]
+    fn other_engines_and_other_wishes_keep_their_own_number_of_rows() {
+        let wished = table("t", Schema::Sbtest, "max_rows=5").create(&[]);
+        assert!(wished.ends_with("ENGINE=MyISAM CHARSET=latin1 max_rows=5"));
+        for engine in [Engine::Aria, Engine::InnoDb, Engine::RocksDb] {
+            let other = Table::new("t", Schema::Sbtest, engine, "").unwrap();
+            assert!(!other.create(&[]).contains("MAX_ROWS"));
+        }
     }
 
     #[test]

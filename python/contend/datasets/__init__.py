@@ -19,10 +19,11 @@ from contend.datasets.errors import (
     UnknownDataset,
 )
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
-from contend.datasets.key import dataset_key, key_inputs, layout_options
+from contend.datasets.key import CONTENT_VERSION, dataset_key, key_inputs, layout_options
 from contend.datasets.workspace import workspace
 
 __all__ = [
+    "CONTENT_VERSION",
     "Dataset",
     "DatasetInUse",
     "DatasetSource",

@@ -11,16 +11,17 @@ from typing import Any
 
 from contend import host
 from contend.calibration import Calibration
+from contend.datasets import CONTENT_VERSION
 from contend.design import planned_load_s, planned_runs
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.calibrated import Calibrate
-from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer
+from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Listener, Notice
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
 from contend.lab.stage import Stage
 from contend.lab.walk import walk
 from contend.load import Load
-from contend.spec import Experiment, cell_spec, from_dict, to_dict
+from contend.spec import SCRIPT_SCHEMA, DataSpec, Experiment, cell_spec, from_dict, to_dict
 from contend.store import RunFolder
 
 Identities = Mapping[str, Mapping[str, Any]]
@@ -81,6 +82,7 @@ def resume(
     Raises:
         ChangedExperiment: the folder is for another experiment, or its file was edited since.
         OtherServer: the server is of another version than the one before.
+        OtherTables: the tables would be made otherwise than those before.
     """
     with RunFolder.open(path, write=True) as folder:
         stored = from_dict(folder.meta().experiment)
@@ -90,8 +92,24 @@ def resume(
             listen(Notice(f"{path} is complete already: nothing is left to run"))
             return
         require_same_scripts(folder.meta().facts)
+        require_same_tables(path, folder.meta().facts, stored.base.data)
         folder.add_session(_facts(means, stored))
         _conduct(stored, folder, means, listen)
+
+
+def require_same_tables(path: Path, facts: Mapping[str, Any], data: DataSpec) -> None:
+    """Refuse to go on with tables that are made otherwise than when the run began.
+
+    Raises:
+        OtherTables: the figures of the two could not be compared.
+    """
+    if data.schema == SCRIPT_SCHEMA or facts.get("content_version", 1) == CONTENT_VERSION:
+        return
+    raise OtherTables(
+        f"{path} was begun with other tables than this contend makes: their columns, options or "
+        "rows have changed since",
+        hint="What was measured can still be shown; start a new run for the rest.",
+    )
 
 
 def stored_experiment(path: Path) -> Experiment:
@@ -188,6 +206,10 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
 
 def _facts(means: Means, experiment: Experiment) -> dict[str, Any]:
     servers = {kind: dict(one) for kind, one in means.servers.items()}
-    facts = {**host.facts(folder=means.data_folder), "servers": servers}
+    facts = {
+        **host.facts(folder=means.data_folder),
+        "servers": servers,
+        "content_version": CONTENT_VERSION,
+    }
     scripts = script_facts(experiment)
     return {**facts, "scripts": scripts} if scripts else facts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from contend.report.key_depth import REQUESTS
 from contend.report.model import CellComparison, CellFigures, Report
 from contend.stats import Estimate, finite
 
@@ -14,6 +15,7 @@ _COSTS = (
     "client_ceiling_share",
     "switches_per_query",
     "read_bytes_per_query",
+    REQUESTS,
     "key_misses_per_query",
 )
 
@@ -84,6 +86,7 @@ def _cell(cell: CellFigures) -> dict[str, Any]:
         "intervals": {
             key: [finite(estimate.low), finite(estimate.high)] for key, estimate in figures.items()
         },
+        "expected": dict(cell.expected),
         "warnings": list(cell.warnings),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from contend.report.key_depth import REQUESTS, expected_of
 from contend.report.metrics import METRICS, Metric
 from contend.report.model import CellFigures
 from contend.report.study import Study
@@ -26,7 +27,14 @@ def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:
         if values:
             figures[metric.key] = _estimate(metric, values, merged, confidence)
     warnings = sorted({str(w.get("code", "")) for run in runs for w in run.warnings})
-    return CellFigures(dict(cell), len(runs), figures, tuple(code for code in warnings if code))
+    requests = expected_of(study, runs)
+    return CellFigures(
+        dict(cell),
+        len(runs),
+        figures,
+        {} if requests is None else {REQUESTS: requests},
+        tuple(code for code in warnings if code),
+    )
 
 
 def _estimate(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from contend.report.key_depth import REQUESTS, requests_per_point
 from contend.store import RunRecord
 
 PERCENTILES = ("p50", "p95", "p99")
@@ -133,6 +134,7 @@ METRICS: tuple[Metric, ...] = (
         "B",
         _per_query(_process("server", "read_bytes")),
     ),
+    Metric(REQUESTS, "Key cache requests per point", "", requests_per_point),
     Metric("key_misses_per_query", "Key cache misses per query", "", _key_misses),
     Metric("cpus_busy", "CPUs busy, server and client together", "", _cpus),
     Metric("error_share", "Share of queries that ended in an error", "", _errors),

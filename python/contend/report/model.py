@@ -48,11 +48,13 @@ class CellComparison:
 
 @dataclass(frozen=True, slots=True)
 class CellFigures:
-    """What was measured in one cell. Keys of `figures` are those of metrics.METRICS."""
+    """What was measured in one cell. Keys of `figures` are those of metrics.METRICS; `expected`
+    has what some of them should be, where that is known."""
 
     cell: Mapping[str, Level]
     runs: int
     figures: Mapping[str, Estimate]
+    expected: Mapping[str, float]
     warnings: tuple[str, ...]
 
 

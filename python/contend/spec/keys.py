@@ -38,7 +38,8 @@ DATA = (
         "schema",
         Choice(("sbtest", "script")),
         "sbtest",
-        "which tables are made: sbtest, or those of the script's own prepare",
+        "which tables are made: sbtest (as sysbench 0.5 made it: no column NULL, latin1, for "
+        "MyISAM MAX_ROWS=50000000), or those of the script's own prepare",
     ),
     Key(
         "engine",

@@ -11,14 +11,21 @@ from typing import Any
 import pytest
 from lab_fakes import EXPERIMENT, FakeStage, experiment
 
-from contend.datasets import DiskFull, LoadingDeclined
+from contend.datasets import CONTENT_VERSION, DiskFull, LoadingDeclined
 from contend.errors import ContendError, RequestError
-from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer
+from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Event, Notice, RunBegan
-from contend.lab.session import Means, begin, resume, stored_experiment, stored_servers
+from contend.lab.session import (
+    Means,
+    begin,
+    require_same_tables,
+    resume,
+    stored_experiment,
+    stored_servers,
+)
 from contend.load import FakeLoad
 from contend.load.fake import done_of
-from contend.spec import CellSpec, Experiment
+from contend.spec import CellSpec, DataSpec, Experiment
 from contend.store import FolderLocked, RunFolder
 
 SERVERS = {"mariadb": {"kind": "mariadb", "version": "10.11.19", "source": "path"}}
@@ -132,9 +139,26 @@ class TestRefused:
         with pytest.raises(OtherServer, match=r"begun with mariadb 10\.11\.19.* 11\.8\.1"):
             bench.resume(version="11.8.1")
 
+    def test_tables_that_this_contend_makes_otherwise(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("contend.lab.session.CONTENT_VERSION", 10_000)
+        with pytest.raises(OtherTables, match="was begun with other tables"):
+            bench.resume()
+        assert bench.runs() == [1]
+
     def test_a_folder_another_lab_works_in(self, bench: Bench) -> None:
         with RunFolder.open(bench.path, write=True), pytest.raises(FolderLocked):
             bench.resume()
+
+
+def test_folders_from_before_the_version_was_written_have_the_first_tables() -> None:
+    """In the facts of a run folder, which then has another table than is made now."""
+    begun = {"servers": SERVERS}
+    with pytest.raises(OtherTables):
+        require_same_tables(Path("run"), begun, DataSpec())
+    require_same_tables(Path("run"), begun, DataSpec(schema="script"))
+    require_same_tables(Path("run"), {"content_version": CONTENT_VERSION}, DataSpec())
 
 
 def test_a_request_that_cannot_be_met_leaves_no_folder(bench: Bench) -> None:

@@ -30,7 +30,7 @@ def test_the_hottest_share_and_its_ceiling(study_report: Report) -> None:
     assert cause is not None
     assert "26.07 % ±" in cause.lead or "26.1 % ±" in cause.lead
     assert "+28" in cause.lead
-    (table,) = cause.tables
+    table, _requests = cause.tables
     assert len(table.rows) == 6
     assert table.rows[0][:2] == ("10 points", "32")
     assert any("26, 17, 13, 12, 10, 8 %" in text for text in cause.paragraphs)
@@ -67,7 +67,7 @@ def test_uneven_visits_count_as_they_are(tmp_path: Path) -> None:
     best = max(report.comparisons, key=lambda one: one.comparison.ratio)
     assert row[4] == gain_text(best.comparison) and row[4].startswith("+46")
     assert row[5] == "8 connections"
-    assert "The most visited segments have 60, 25, 15, 0 % of the visits." in cause.paragraphs[1]
+    assert "The most visited segments have 60, 25, 15, 0 % of the visits." in cause.paragraphs[2]
     assert cause.refutation.startswith("A gain certainly above +67 % would refute this")
 
 

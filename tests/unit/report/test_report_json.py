@@ -43,6 +43,8 @@ CELL = {
         "server_cpu_us_per_query",
         "client_cpu_us_per_query",
         "switches_per_query",
+        "key_requests_per_point",
+        "expected",
         "warnings",
     ],
     "properties": {
@@ -58,6 +60,8 @@ CELL = {
         "server_cpu_us_per_query": NUMBER,
         "client_cpu_us_per_query": NUMBER,
         "switches_per_query": NUMBER,
+        "key_requests_per_point": NUMBER,
+        "expected": {"type": "object", "additionalProperties": {"type": "number"}},
         "intervals": {
             "type": "object",
             "additionalProperties": {
@@ -93,6 +97,9 @@ def test_a_complete_run_fits_the_schema(study_report: Report) -> None:
     check(document)
     assert document["experiment"] == "segmented-key-cache"
     assert len(document["comparisons"]) == 42 and len(document["cells"]) == 63
+    for cell in document["cells"]:
+        assert cell["key_requests_per_point"] == pytest.approx(9.045, abs=0.005)
+        assert cell["expected"] == {"key_requests_per_point": 9}
 
 
 @pytest.mark.parametrize("runs", [0, 1, 2, 9])

@@ -1,4 +1,4 @@
-"""Why 32 locks behave like four: a page lives in one segment, and every lookup visits the root.
+"""Why 32 locks behave like a few: a page lives in one segment, and every lookup visits the root.
 
 From information_schema.KEY_CACHES before and after each run come the visits of each segment. The
 share of the most visited one sets a ceiling on what the segments can gain: if only its lock
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contend.report.causes.base import Explanation
+from contend.report.causes.key_requests import requests_paragraph, requests_tables
 from contend.report.charts.shares import shares_chart
 from contend.report.labels import level_phrase
 from contend.report.model import Cause, CellComparison, Chart, Layout, Panel, TextTable
@@ -66,13 +67,19 @@ class SegmentedKeyCache(Explanation):
         visits = _visits(study, layout, panels)
         if not visits:
             return None
+        texts = (
+            _MECHANISM,
+            requests_paragraph(study),
+            _ceiling_paragraph(visits),
+            _warmth(panels),
+        )
         hottest = max(visits, key=lambda one: one.hottest.mean)
         first = visits[0]
         return Cause(
             title="Why: every lookup visits the root page, and that lives in one segment",
             lead=_lead(first),
-            paragraphs=(_MECHANISM, _ceiling_paragraph(visits), _warmth(panels)),
-            tables=(_table(visits),),
+            paragraphs=tuple(text for text in texts if text),
+            tables=(_table(visits), *requests_tables(study, layout, panels)),
             charts=tuple(_chart(one) for one in visits if one.level == first.level),
             refutation=_REFUTATION.format(ceiling=f"+{hottest.ceiling_percent:.0f} %"),
         )

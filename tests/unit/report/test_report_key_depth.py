@@ -1,0 +1,175 @@
+"""Key cache requests of a point: as counted, as expected of the study's table, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run
+
+from contend.report import Report, as_json, build
+from contend.report.key_depth import depth_of, levels_of
+from contend.report.study import study_of
+from contend.store import RunFolder, RunRecord
+
+
+def report_of(
+    path: Path,
+    *sets: str,
+    change: Callable[[RunRecord], RunRecord] | None = None,
+    facts: dict[str, Any] | None = None,
+) -> Report:
+    small = (f"{CONNECTIONS}=[1, 8]", f"{POINTS}=[10]", f"{SEGMENTS}=[0, 32]")
+    given = [one.partition("=")[0] for one in sets]
+    kept = [one for one in small if one.partition("=")[0] not in given]
+    write_run(path, study(sets=(*kept, *sets)), change=change, facts=facts)
+    with RunFolder.open(path) as folder:
+        return build(folder)
+
+
+def sentence_of(report: Report) -> str:
+    assert report.cause is not None
+    return next((text for text in report.cause.paragraphs if text.startswith("A point")), "")
+
+
+def with_requests(factor: float) -> Callable[[RunRecord], RunRecord]:
+    """So many requests more than were counted."""
+
+    def change(record: RunRecord) -> RunRecord:
+        status = dict(record.probes["status"])
+        status["Key_read_requests"] = round(status["Key_read_requests"] * factor)
+        return replace(record, probes={**record.probes, "status": status})
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("rows", "levels"),
+    [
+        (1, 1),
+        (127, 1),
+        (128, 2),
+        (11_811, 2),
+        (11_812, 3),
+        (1_000_000, 3),
+        (1_086_739, 3),
+        (1_086_740, 4),
+        (20_000_000, 4),
+    ],
+)
+def test_the_depth_is_that_of_real_tables(rows: int, levels: int) -> None:
+    """The edges were seen on MariaDB 10.11; a test of the lab holds two of them to a server."""
+    assert levels_of(rows) == levels
+
+
+def test_what_is_expected_stands_beside_what_was_counted(study_report: Report) -> None:
+    said = sentence_of(study_report)
+    assert said.startswith("A point makes 9.045")
+    assert "(n = 504 runs), and 9 are expected" in said
+    assert "1M rows has 3 levels" in said
+    assert study_report.cause is not None
+    table = study_report.cause.tables[1]
+    assert table.columns == ("table", "off", "32", "64", "expected")
+    assert [row[0] for row in table.rows] == ["10 points", "50 points", "100 points"]
+    assert all(cell.startswith("9.04") for row in table.rows for cell in row[1:4])
+    assert {row[4] for row in table.rows} == {"9"}
+    metric = study_report.panels[0].metric("key_requests_per_point")
+    assert metric is not None and metric.title == "Key cache requests per point"
+
+
+def test_a_deeper_table_is_expected_to_ask_more(tmp_path: Path) -> None:
+    report = report_of(tmp_path / "run", "data.rows=20_000_000", change=with_requests(4 / 3))
+    assert "and 12 are expected" in sentence_of(report)
+    assert "20M rows has 4 levels" in sentence_of(report)
+    assert {tuple(cell.expected.items()) for cell in report.cells} == {
+        (("key_requests_per_point", 12.0),)
+    }
+
+
+def test_another_number_of_requests_is_said_to_be_wrong(tmp_path: Path) -> None:
+    """12 at 1M rows: row pointers of 6 bytes, as without MAX_ROWS."""
+    said = sentence_of(report_of(tmp_path / "run", change=with_requests(4 / 3)))
+    assert said.startswith("A point makes 12.0")
+    assert "but 9 are expected of the study's table" in said
+    assert "another table, or another plan of the server" in said
+
+
+def test_sizes_that_differ_are_told_apart(tmp_path: Path) -> None:
+    def deeper(record: RunRecord) -> RunRecord:
+        return with_requests(4 / 3)(record) if record.cell["data.rows"] > 10**6 else record
+
+    report = report_of(tmp_path / "run", "data.rows=[1_000_000, 20_000_000]", change=deeper)
+    said = sentence_of(report)
+    assert "(n = 32 runs), and 9 are expected" in said
+    assert "(n = 32 runs), and 12 are expected" in said
+    assert report.cause is not None
+    assert [row[-1] for row in report.cause.tables[1].rows] == ["9", "12"]
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [
+        pytest.param(("data.table_options=CHECKSUM=1",), id="table-options"),
+        pytest.param(("data.engine=Aria",), id="engine"),
+    ],
+)
+def test_of_other_tables_nothing_is_expected(tmp_path: Path, sets: tuple[str, ...]) -> None:
+    report = report_of(tmp_path / "run", *sets)
+    assert "How many to expect is only known" in sentence_of(report)
+    assert all(cell["expected"] == {} for cell in as_json(report)["cells"])
+
+
+@pytest.mark.parametrize("facts", [{}, {"content_version": 1}])
+def test_of_tables_that_were_made_before_nothing_is_expected(
+    tmp_path: Path, facts: dict[str, Any]
+) -> None:
+    old = {key: value for key, value in FACTS.items() if key != "content_version"} | facts
+    assert "How many to expect is only known" in sentence_of(report_of(tmp_path / "run", facts=old))
+
+
+@pytest.mark.parametrize("variable", ["eq_range_index_dive_limit", "myisam_block_size"])
+def test_other_plans_and_pages_of_the_server_have_no_expectation(
+    tmp_path: Path, variable: str
+) -> None:
+    def otherwise(record: RunRecord) -> RunRecord:
+        differ = {variable: {"value": "8192", "default": "1024"}}
+        return replace(record, probes={**record.probes, "variables_that_differ": differ})
+
+    report = report_of(tmp_path / "run", change=otherwise)
+    assert "How many to expect is only known" in sentence_of(report)
+
+
+def test_many_points_a_query_are_not_estimated_one_by_one(study_path: Path) -> None:
+    with RunFolder.open(study_path) as folder:
+        whole = study_of(folder)
+    record = whole.measured[0]
+    known = [
+        depth_of(whole, replace(record, cell={**record.cell, POINTS: points})) is not None
+        for points in (199, 200)
+    ]
+    assert known == [True, False]
+
+
+def test_other_statements_have_no_points(tmp_path: Path) -> None:
+    def other(record: RunRecord) -> RunRecord:
+        return replace(record, plan={**record.plan, "workload": {"kind": "read_only"}})
+
+    report = report_of(tmp_path / "run", change=other)
+    assert sentence_of(report) == ""
+    assert report.cause is not None and len(report.cause.tables) == 1
+    cells = as_json(report)["cells"]
+    assert all(cell["key_requests_per_point"] is None for cell in cells)
+    assert all(cell["expected"] == {} for cell in cells)
+
+
+@pytest.mark.parametrize("counter", ["Key_read_requests", "Handler_read_key"])
+@pytest.mark.parametrize("count", [None, 0])
+def test_what_was_not_counted_is_no_number(tmp_path: Path, counter: str, count: int | None) -> None:
+    def uncounted(record: RunRecord) -> RunRecord:
+        status = {**record.probes["status"], counter: count}
+        return replace(record, probes={**record.probes, "status": status})
+
+    assert sentence_of(report_of(tmp_path / "run", change=uncounted)) == ""
