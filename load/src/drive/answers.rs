@@ -171,7 +171,7 @@ impl<E: Engine> Worker<E> {
         if self.phase == Phase::Setup || !matches!(error, WireError::Refused(_)) {
             // Before the load begins every connection must stand; and a server that breaks the
             // protocol, or a setting that cannot work, gets no better by trying again.
-            let failure = failure::of_wire(&self.setup.address, error);
+            let failure = failure::of_wire(self.address_of(token), error);
             return self.fail(failure);
         }
         let WireError::Refused(refusal) = error else {
@@ -198,7 +198,10 @@ impl<E: Engine> Worker<E> {
         if self.phase == Phase::Setup
             || (self.phase < Phase::Closed && !self.setup.errors.reconnect)
         {
-            let mut failure = failure::plain(format!("a connection was lost: {why}"));
+            let mut failure = failure::plain(format!(
+                "a connection to {} was lost: {why}",
+                self.address_of(token)
+            ));
             failure.code = Some(code);
             failure.sqlstate = Some(sqlstate.to_owned());
             failure.statement = self

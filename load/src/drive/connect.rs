@@ -4,6 +4,7 @@ use super::engine::Engine;
 use super::failure::{self, CANNOT_CONNECT};
 use super::link::Link;
 use super::seat::Stand;
+use super::socket::Address;
 use super::steps::Cue;
 use super::worker::{Connection, Phase, Worker};
 use crate::wire::{Login, ServerError};
@@ -14,6 +15,12 @@ use std::io;
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
 impl<E: Engine> Worker<E> {
+    /// Where a link leads.
+    pub(super) fn address_of(&self, token: usize) -> &Address {
+        let server = self.links.get(token).map_or(0, |link| link.server);
+        self.setup.address_at(server)
+    }
+
     /// Closes the link of a seat between two events, to open it again.
     pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Cue> {
         let seat = self.seats.get_mut(seat_index)?;
@@ -111,12 +118,11 @@ impl<E: Engine> Worker<E> {
             return self.knock_again(token);
         }
         if self.judged {
-            let address = self.setup.address_at(connection.server);
-            let error = failure::not_connected(address, error);
+            let error = failure::not_connected(self.address_of(token), error);
             return self.tell_trouble(token, error);
         }
         if self.phase == Phase::Setup {
-            let failure = failure::of_connect(&self.setup.address, error);
+            let failure = failure::of_connect(self.address_of(token), error);
             return self.fail(failure);
         }
         self.count_error(token, CANNOT_CONNECT, "HY000", &error.to_string());

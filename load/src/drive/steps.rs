@@ -181,7 +181,7 @@ impl<E: Engine> Worker<E> {
                 }
             }
             Err(error) => {
-                let failure = failure::of_wire(&self.setup.address, &error);
+                let failure = failure::of_wire(self.address_of(token), &error);
                 self.fail(failure);
                 return None;
             }
@@ -243,8 +243,14 @@ impl<E: Engine> Worker<E> {
             Stand::BackingOff(token) => self.connect(token),
             Stand::KnockingAgain(token) => self.open_socket(token),
             Stand::Asking if self.phase == Phase::Setup => {
-                let statement = seat.session.statement();
-                self.fail(failure::of_silence(&self.setup.address, statement));
+                let waits = |token: &&usize| {
+                    self.links
+                        .get(**token)
+                        .is_some_and(|connection| connection.link.is_waiting())
+                };
+                let token = seat.tokens.iter().find(waits).copied().unwrap_or(0);
+                let failure = failure::of_silence(self.address_of(token), seat.session.statement());
+                self.fail(failure);
             }
             Stand::Connecting(token) => self.not_connected(token, &io::ErrorKind::TimedOut.into()),
             Stand::Unborn | Stand::Asking | Stand::Parked | Stand::Stopped => {}

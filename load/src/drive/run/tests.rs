@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 use super::*;
+use crate::drive::null_server::testing::NullServer;
 use crate::drive::pace::Pacing;
 use crate::drive::setup::{Codes, ErrorPolicy};
+use crate::serve::ServiceTime;
+use crate::wire::command;
 use crate::wire::{Credentials, Options};
-use crate::workload::{self, Call, Session, Step, Workload};
+use crate::workload::{self, Call, Class, Reply, Request, Session, Step, Workload};
+use std::io::Write as _;
+use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -72,6 +77,38 @@ impl Session for Panicking {
     }
 }
 
+/// Sessions that ask the second server of the run.
+struct AsksSecond;
+
+impl Workload for AsksSecond {
+    fn classes(&self) -> &[String] {
+        &[]
+    }
+
+    fn session(&self, _seat: workload::Seat) -> Result<Box<dyn Session>, Failure> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Session for AsksSecond {
+    fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
+        let Call::Connected { link, .. } = call else {
+            return Step::Connect(1);
+        };
+        command::query(out, b"SELECT 1");
+        Step::Send(Request {
+            link,
+            class: Class::Uncounted,
+            reply: Reply::Counts,
+            ends: false,
+        })
+    }
+
+    fn statement(&self) -> String {
+        "SELECT 1".to_owned()
+    }
+}
+
 fn job(workload: Arc<dyn Workload>) -> Job {
     Job {
         setup: Setup {
@@ -89,7 +126,7 @@ fn job(workload: Arc<dyn Workload>) -> Job {
                 reconnect: true,
             },
             connect_timeout_ns: SECOND_NS,
-            setup_timeout_ns: SECOND_NS / 10,
+            setup_timeout_ns: SECOND_NS / 2,
             drain_ns: SECOND_NS / 10,
             events_max: None,
             pacing: Pacing::Closed {
@@ -122,9 +159,57 @@ fn a_panic_ends_the_run_with_a_failure_whenever_it_comes() {
     for when in [When::Made, When::Started, When::Asked, When::Finished] {
         let failure = ended(job(Arc::new(Panics(when)))).unwrap_err();
         assert!(
-            failure.message.starts_with("worker 1 panicked: as the test wants"),
+            failure
+                .message
+                .starts_with("worker 1 panicked: as the test wants"),
             "{when:?}: {failure:?}"
         );
         assert!(failure.hint.is_some());
     }
+}
+
+/// What a run says whose second server is at `second`.
+fn failure_of_second(second: &Address) -> Failure {
+    let mut job = job(Arc::new(AsksSecond));
+    job.setup.options.unix_socket = true;
+    job.setup.more_addresses = vec![second.clone()];
+    ended(job).unwrap_err()
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_whichever_it_is() {
+    let failure = failure_of_second(&Address::Unix("/nonexistent/second".into()));
+    let words = "cannot connect to socket /nonexistent/second";
+    assert!(failure.message.starts_with(words), "{failure:?}");
+}
+
+#[test]
+fn a_server_that_refuses_is_named_whichever_it_is() {
+    let name = format!("contend-refuses-{}", std::process::id());
+    let socket = std::env::temp_dir().join(name);
+    let _ = std::fs::remove_file(&socket);
+    let listener = UnixListener::bind(&socket).unwrap();
+    // The thread ends with the test's process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let words = b"\x17\0\0\0\xff\x10\x04Too many connections";
+            let _ = stream.unwrap().write_all(words);
+        }
+    });
+    let address = Address::Unix(socket.clone());
+    let failure = failure_of_second(&address);
+    let _ = std::fs::remove_file(socket);
+    let words = format!("the server at {address} refused the connection");
+    assert!(failure.message.starts_with(&words), "{failure:?}");
+    assert_eq!(failure.code, Some(1040));
+}
+
+#[test]
+fn a_server_that_is_silent_is_named_whichever_it_is() {
+    let hour = 3_600 * SECOND_NS;
+    let server = NullServer::start(ServiceTime::Fixed { ns: hour }, None);
+    let address = server.target().address;
+    let failure = failure_of_second(&address);
+    let words = format!("the server at {address} does not answer");
+    assert_eq!(failure.message, words);
 }

@@ -8,6 +8,7 @@ use crate::lua::fiber::NOT_READY;
 use crate::lua::run::Run;
 use crate::lua::thread::{self, Duty, End};
 use crate::outcome::Failure;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -63,8 +64,8 @@ fn start(
         let (run, servers, gate) = (Arc::clone(run), Arc::clone(&servers), Arc::clone(&gate));
         let body = move || {
             let ground = BlockingGround::new(Arc::clone(&run), servers, Some(Arc::clone(&gate)));
-            let end = thread::live(&run, number, number as usize, duty, Box::new(ground));
-            gate.leave(end == End::NotReady);
+            let live = || thread::live(&run, number, number as usize, duty, Box::new(ground));
+            live_and_leave(&run, number, &gate, live);
         };
         std::thread::Builder::new()
             .name(format!("script-{number}"))
@@ -72,4 +73,56 @@ fn start(
             .map_err(|error| failure::plain(format!("starting a thread: {error}")))?;
     }
     Ok(gate)
+}
+
+/// Lives a thread's life and leaves by the gate, whatever it comes to: the others wait there.
+fn live_and_leave(run: &Run, number: u32, gate: &Gate, live: impl FnOnce() -> End) {
+    let failed = match catch_unwind(AssertUnwindSafe(live)) {
+        Ok(end) => end == End::NotReady,
+        Err(panic) => {
+            let who = format!("thread {number} of the script");
+            run.log.fatal(&failure::of_panic(&who, &*panic).message);
+            run.stop.fail();
+            true
+        }
+    };
+    gate.leave(failed);
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic)]
+    use super::*;
+    use crate::lua::testing::run_of;
+
+    fn panics() -> End {
+        panic!("as the test wants")
+    }
+
+    #[test]
+    fn a_panic_ends_the_run_whenever_it_comes() {
+        let run = run_of("", 2);
+        let gate = Arc::new(Gate::default());
+        std::thread::scope(|scope| {
+            scope.spawn(|| live_and_leave(&run, 1, &gate, panics));
+            assert!(!gate.wait_until_ready(2));
+        });
+        assert!(run.stop.has_failed());
+        let said = run.log.fatal_messages();
+        assert_eq!(said, ["thread 1 of the script panicked: as the test wants"]);
+
+        let (run, gate) = (run_of("", 1), Gate::default());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                live_and_leave(&run, 0, &gate, || {
+                    gate.pass();
+                    panics()
+                });
+            });
+            assert!(gate.wait_until_ready(1));
+            gate.open(None);
+            assert_eq!(gate.wait_until_ended(1, None), 0);
+        });
+        assert!(run.stop.has_failed());
+    }
 }
