@@ -38,21 +38,25 @@ impl<E: Engine> Worker<E> {
             .iter()
             .copied()
             .find(|token| self.links.get(*token).is_none_or(|c| c.link.is_closed()));
-        let token = closed.unwrap_or_else(|| {
-            let number = seat.tokens.len();
-            seat.tokens.push(self.links.len());
-            self.links.push(Connection {
-                link: Link::default(),
-                seat: seat_index,
-                number: number as workload::Link,
-                server,
-                sent_ns: 0,
-                sent_bytes: 0,
-                received_bytes: 0,
-                held_back: Vec::new(),
-            });
-            self.links.len() - 1
-        });
+        let number = workload::Link::try_from(seat.tokens.len());
+        let token = match (closed, number) {
+            (Some(token), _) => token,
+            (None, Ok(number)) => {
+                seat.tokens.push(self.links.len());
+                self.links.push(Connection {
+                    link: Link::default(),
+                    seat: seat_index,
+                    number,
+                    server,
+                    sent_ns: 0,
+                    sent_bytes: 0,
+                    received_bytes: 0,
+                    held_back: Vec::new(),
+                });
+                self.links.len() - 1
+            }
+            (None, Err(_)) => return self.refuse_link(),
+        };
         if let Some(connection) = self.links.get_mut(token) {
             connection.server = server;
         }
@@ -64,6 +68,18 @@ impl<E: Engine> Worker<E> {
         } else {
             self.connect(token);
         }
+        None
+    }
+
+    /// A session has all the links that it can have numbers for.
+    #[cold]
+    fn refuse_link(&mut self) -> Option<Cue> {
+        let error = failure::too_many_links();
+        if self.judged {
+            self.trouble = Some(error);
+            return Some(Cue::Broken);
+        }
+        self.fail(failure::plain(error.message));
         None
     }
 

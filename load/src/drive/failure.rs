@@ -3,6 +3,7 @@
 use super::socket::Address;
 use crate::outcome::Failure;
 use crate::wire::{ServerError, WireError};
+use crate::workload::LINKS_MAX;
 use std::any::Any;
 use std::io;
 
@@ -30,6 +31,12 @@ pub fn not_connected(address: &Address, error: &io::Error) -> ServerError {
         _ => CANNOT_CONNECT,
     };
     client_error(code, &words(error))
+}
+
+/// A session asks for one connection more than its links have numbers for.
+pub fn too_many_links() -> ServerError {
+    let words = format!("a thread has at most {LINKS_MAX} connections");
+    client_error(CANNOT_CONNECT, &words)
 }
 
 /// What the system says, without the number that Rust adds.

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 use super::*;
+use crate::drive::link::Link;
 use crate::drive::null_server::testing::NullServer;
 use crate::drive::pace::Pacing;
 use crate::drive::setup::{Codes, ErrorPolicy};
+use crate::drive::steps::Cue;
+use crate::drive::worker::Connection;
 use crate::serve::ServiceTime;
-use crate::wire::command;
-use crate::wire::{Credentials, Options};
+use crate::wire::{Credentials, Login, Options, command};
 use crate::workload::{self, Call, Class, Reply, Request, Session, Step, Workload};
 use std::io::Write as _;
 use std::os::unix::net::UnixListener;
@@ -145,6 +147,40 @@ fn job(workload: Arc<dyn Workload>) -> Job {
         interval_ns: 0,
         watch_pid: None,
     }
+}
+
+#[test]
+fn a_session_has_as_many_links_as_there_are_numbers() {
+    let job = job(Arc::new(AsksSecond));
+    let mailbox = Arc::new(Mailbox::new().unwrap());
+    let engine = Epoll::new(1, mailbox.bell().unwrap()).unwrap();
+    let (sender, reports) = mpsc::channel();
+    let mut worker = Worker::new(0, Arc::new(job.setup), engine, mailbox, sender).unwrap();
+    let open = |number| {
+        let mut link = Link::default();
+        link.log_in(Login::new(Credentials::default(), Options::default()));
+        Connection {
+            link,
+            seat: 0,
+            number,
+            server: 0,
+            sent_ns: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+            held_back: Vec::new(),
+        }
+    };
+    worker.links = (0..=workload::Link::MAX).map(open).collect();
+    worker.seats[0].tokens = (0..worker.links.len()).collect();
+    worker.judged = true;
+    assert!(matches!(worker.connect_next(0, 0), Some(Cue::Broken)));
+    let words = "a thread has at most 65536 connections";
+    assert_eq!(worker.trouble.take().unwrap().message, words);
+    assert_eq!(worker.links.len(), workload::LINKS_MAX);
+    worker.judged = false;
+    assert!(worker.connect_next(0, 0).is_none());
+    let told = reports.recv().unwrap();
+    assert!(matches!(told, Report::Failed(failure) if failure.message == words));
 }
 
 /// What a run comes to that must end.
