@@ -333,3 +333,28 @@ end
         assert!(done["queries"].as_u64().unwrap() > 0, "{done}");
     }
 }
+
+#[test]
+fn the_busiest_of_the_threads_is_told_and_not_their_mean() {
+    let folder = Folder::new("lua-busiest");
+    let server = FakeServer::start(&folder.0, Kind);
+    let text = r#"
+function event(thread)
+  if thread > 0 then
+    return ffi.C.usleep(20000)
+  end
+  for _ = 1, 100000 do
+    sysbench.rand.uniform(1, 10)
+  end
+end
+"#;
+    let mut plan = of(&folder, text, &server.socket);
+    plan["workload"]["options"] = json!({"os_threads": "on"});
+    plan["load"]["measure_s"] = json!(1.0);
+    let done = done(&run(&plan));
+    let number = |value: &Value| value.as_f64().unwrap();
+    let all = number(&done["client"]["cpu_us"]) / 1e6 / number(&done["measured_s"]);
+    let busiest = number(&done["client_busiest_thread_share"]);
+    // One of four computes, the others sleep.
+    assert!(busiest > 0.7 * all && busiest <= 1.05 * all, "{done}");
+}

@@ -1,5 +1,6 @@
 //! Threads of a script on threads of the operating system, as sysbench runs all of them.
 
+use super::cpu::CpuClocks;
 use super::gate::Gate;
 use super::ground::BlockingGround;
 use super::{Job, Ran, Servers, Stage};
@@ -17,7 +18,8 @@ use std::time::Instant;
 /// # Errors
 /// A thread could not begin.
 pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
-    let gate = start(&job.run, &job.servers, job.threads, Duty::Events)?;
+    let cpu = Arc::new(CpuClocks::new(job.threads));
+    let gate = start(&job.run, &job.servers, job.threads, Duty::Events, &cpu)?;
     if !gate.wait_until_ready(job.threads) {
         return Err(failure::plain(NOT_READY));
     }
@@ -31,13 +33,18 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
         gate.wait_until_ended(job.threads, Some(opened));
     }
     tell(Stage::Measuring(opened));
+    let opened_ns = cpu.read_ns();
     let mut unfinished = gate.wait_until_ended(job.threads, deadline);
+    let busiest_cpu_ns = cpu.busiest_since_ns(&opened_ns);
     job.run.stop.end();
     tell(Stage::Over);
     if unfinished > 0 {
         unfinished = gate.wait_until_ended(job.threads, Some(Instant::now() + job.drain));
     }
-    Ok(Ran { unfinished })
+    Ok(Ran {
+        unfinished,
+        busiest_cpu_ns,
+    })
 }
 
 /// Runs the run's command on all of `threads`; true where all did it.
@@ -45,7 +52,8 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
 /// # Errors
 /// The threads cannot be had.
 pub fn run_command(run: &Arc<Run>, servers: &Servers, threads: u32) -> Result<bool, Failure> {
-    let gate = start(run, servers, threads, Duty::Command)?;
+    let cpu = Arc::new(CpuClocks::new(threads));
+    let gate = start(run, servers, threads, Duty::Command, &cpu)?;
     let ready = gate.wait_until_ready(threads);
     gate.open(None);
     gate.wait_until_ended(threads, None);
@@ -57,15 +65,20 @@ fn start(
     servers: &Servers,
     threads: u32,
     duty: Duty,
+    cpu: &Arc<CpuClocks>,
 ) -> Result<Arc<Gate>, Failure> {
     let gate = Arc::new(Gate::default());
     let servers = Arc::new(servers.clone());
     for number in 0..threads {
         let (run, servers, gate) = (Arc::clone(run), Arc::clone(&servers), Arc::clone(&gate));
+        let cpu = Arc::clone(cpu);
         let body = move || {
+            cpu.begin(number);
             let ground = BlockingGround::new(Arc::clone(&run), servers, Some(Arc::clone(&gate)));
             let live = || thread::live(&run, number, number as usize, duty, Box::new(ground));
-            live_and_leave(&run, number, &gate, live);
+            let failed = has_failed(&run, number, live);
+            cpu.end(number);
+            gate.leave(failed);
         };
         std::thread::Builder::new()
             .name(format!("script-{number}"))
@@ -75,18 +88,17 @@ fn start(
     Ok(gate)
 }
 
-/// Lives a thread's life and leaves by the gate, whatever it comes to: the others wait there.
-fn live_and_leave(run: &Run, number: u32, gate: &Gate, live: impl FnOnce() -> End) {
-    let failed = match catch_unwind(AssertUnwindSafe(live)) {
-        Ok(end) => end == End::NotReady,
-        Err(panic) => {
-            let who = format!("thread {number} of the script");
-            run.log.fatal(&failure::of_panic(&who, &*panic).message);
-            run.stop.fail();
-            true
-        }
+/// Lives a thread's life; true where it never got ready, or panicked. The others wait at the gate,
+/// so it must leave whatever its life comes to.
+fn has_failed(run: &Run, number: u32, live: impl FnOnce() -> End) -> bool {
+    let panic = match catch_unwind(AssertUnwindSafe(live)) {
+        Ok(end) => return end == End::NotReady,
+        Err(panic) => panic,
     };
-    gate.leave(failed);
+    let who = format!("thread {number} of the script");
+    run.log.fatal(&failure::of_panic(&who, &*panic).message);
+    run.stop.fail();
+    true
 }
 
 #[cfg(test)]
@@ -100,29 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_the_run_whenever_it_comes() {
-        let run = run_of("", 2);
-        let gate = Arc::new(Gate::default());
-        std::thread::scope(|scope| {
-            scope.spawn(|| live_and_leave(&run, 1, &gate, panics));
-            assert!(!gate.wait_until_ready(2));
-        });
+    fn a_panic_is_said_and_ends_the_run() {
+        let run = run_of("", 1);
+        assert!(!has_failed(&run, 0, || End::Done));
+        assert!(has_failed(&run, 0, || End::NotReady));
+        assert!(!run.stop.has_failed());
+        assert!(has_failed(&run, 0, || panic!("as the test wants")));
         assert!(run.stop.has_failed());
         let said = run.log.fatal_messages();
-        assert_eq!(said, ["thread 1 of the script panicked: as the test wants"]);
-
-        let (run, gate) = (run_of("", 1), Gate::default());
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                live_and_leave(&run, 0, &gate, || {
-                    gate.pass();
-                    panics()
-                });
-            });
-            assert!(gate.wait_until_ready(1));
-            gate.open(None);
-            assert_eq!(gate.wait_until_ended(1, None), 0);
-        });
-        assert!(run.stop.has_failed());
+        assert_eq!(said, ["thread 0 of the script panicked: as the test wants"]);
     }
 }
