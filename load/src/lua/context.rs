@@ -34,6 +34,14 @@ pub struct Context {
     pub event: EventClock,
     /// Lua's reference to the NULL result.
     pub null_result: c_int,
+    pub param_meta: KeptTable,
+}
+
+/// A table of Lua that is kept for good.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptTable {
+    pub reference: c_int,
+    pub address: *const c_void,
 }
 
 /// Where the thread stands between `event_start` and `event_stop`.
@@ -63,6 +71,10 @@ impl Context {
             driver: Fixed::default(),
             event: EventClock::default(),
             null_result: 0,
+            param_meta: KeptTable {
+                reference: 0,
+                address: std::ptr::null(),
+            },
         }
     }
 

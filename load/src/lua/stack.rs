@@ -98,6 +98,12 @@ impl Stack {
         }
     }
 
+    /// Where the table, function or thread at `index` lies: what tells it from all others.
+    #[inline]
+    pub fn pointer(self, index: c_int) -> *const c_void {
+        unsafe { sys::lua_topointer(self.lua, index) }
+    }
+
     pub fn push_nil(self) {
         unsafe { sys::lua_pushnil(self.lua) }
     }

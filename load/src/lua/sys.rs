@@ -83,5 +83,6 @@ unsafe extern "C-unwind" {
     pub fn lua_rawseti(L: *mut lua_State, index: c_int, key: c_int);
     pub fn luaL_ref(L: *mut lua_State, table: c_int) -> c_int;
     pub fn luaL_unref(L: *mut lua_State, table: c_int, reference: c_int);
+    pub fn lua_getmetatable(L: *mut lua_State, index: c_int) -> c_int;
     pub fn lua_setmetatable(L: *mut lua_State, index: c_int) -> c_int;
 }

@@ -107,10 +107,6 @@ mod tests {
     use super::*;
     use crate::lua::testing::run_of;
 
-    fn panics() -> End {
-        panic!("as the test wants")
-    }
-
     #[test]
     fn a_panic_is_said_and_ends_the_run() {
         let run = run_of("", 1);

@@ -1,12 +1,14 @@
 //! Parameters of prepared statements.
 
 use super::{Entry, Pushed, enter};
+use crate::lua::context::Context;
 use crate::lua::sql::{Kind, Param, ParamKind, RawBind, Statement};
 use crate::lua::stack::Stack;
 use crate::lua::sys::{self, lua_State};
 use std::ffi::c_int;
 
 pub const FUNCTIONS: &[Entry] = &[
+    (c"keep_param_meta", keep_meta),
     (c"param_new", new),
     (c"param_set", set),
     (c"param_set_rand_str", set_rand_str),
@@ -17,10 +19,22 @@ pub const FUNCTIONS: &[Entry] = &[
 /// More parameters than a statement can have.
 const PARAMS_MAX: i64 = 65_535;
 
-/// `param_new(type, max_length, metatable)`; nil for a type that no parameter has.
+/// `keep_param_meta(metatable)`: what parameters are known by from now on.
+unsafe extern "C-unwind" fn keep_meta(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    stack.push_function(collect);
+    stack.set_field(c"__gc");
+    cx.param_meta.address = stack.pointer(1);
+    // Kept for good: no other table may get its address.
+    cx.param_meta.reference = stack.keep();
+    0
+}
+
+/// `param_new(type, max_length)`; nil for a type that no parameter has.
 unsafe extern "C-unwind" fn new(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, _) = unsafe { enter(lua) };
+    let (stack, cx) = unsafe { enter(lua) };
     let Some(kind) = ParamKind::from_number(stack.integer(1)) else {
         stack.push_nil();
         return 1;
@@ -32,43 +46,48 @@ unsafe extern "C-unwind" fn new(lua: *mut lua_State) -> Pushed {
     unsafe {
         let block: *mut Param = sys::lua_newuserdata(lua, size_of::<Param>()).cast();
         block.write(Param::new(kind, length_max));
-        sys::lua_pushvalue(lua, 3);
-        stack.push_function(collect);
-        stack.set_field(c"__gc");
+        stack.push_kept(cx.param_meta.reference);
         sys::lua_setmetatable(lua, -2);
     }
     1
 }
 
+/// The finaliser. What is left is a parameter that owns nothing: a script may call this as well.
 unsafe extern "C-unwind" fn collect(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua collects what `new` made, once.
+    // SAFETY: Lua calls with its state, and nobody else refers to the parameter.
     unsafe {
-        if let Some(param) = param(Stack::new(lua), 1) {
-            std::ptr::drop_in_place(param);
+        let (stack, cx) = enter(lua);
+        if let Some(param) = param(stack, cx, 1) {
+            *param = Param::new(ParamKind::Integer, 0);
         }
     }
     0
 }
 
-/// The parameter at `index`, if it is one.
+/// The parameter at `index`, if it is one: user data of C modules may be of any size, but has not
+/// our metatable.
 #[inline]
-fn param(stack: Stack, index: c_int) -> Option<*mut Param> {
+fn param(stack: Stack, cx: &Context, index: c_int) -> Option<*mut Param> {
     if stack.kind(index) != sys::LUA_TUSERDATA {
         return None;
     }
-    // SAFETY: the value is user data. No other user data of a script has this size: files are
-    // smaller, and C modules do not see the metatable that leads here.
+    // SAFETY: the value is user data; of its metatable, where it has one, only the address is
+    // looked at before it is popped again.
     unsafe {
-        (sys::lua_objlen(stack.raw(), index) == size_of::<Param>())
-            .then(|| sys::lua_touserdata(stack.raw(), index).cast())
+        if sys::lua_getmetatable(stack.raw(), index) == 0 {
+            return None;
+        }
+        let is_ours = stack.pointer(-1) == cx.param_meta.address;
+        stack.pop(1);
+        is_ours.then(|| sys::lua_touserdata(stack.raw(), index).cast())
     }
 }
 
 /// `param:set(value)`; true, or nil where the value is of a wrong type.
 unsafe extern "C-unwind" fn set(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; the parameter is alive while it is on the stack.
-    let (stack, _) = unsafe { enter(lua) };
-    let Some(param) = param(stack, 1) else {
+    let (stack, cx) = unsafe { enter(lua) };
+    let Some(param) = param(stack, cx, 1) else {
         return refuse(stack, "set");
     };
     // SAFETY: as above, and nobody else refers to it during the call.
@@ -120,7 +139,7 @@ fn integer_of_cdata(stack: Stack, index: c_int) -> Option<i64> {
 unsafe extern "C-unwind" fn set_rand_str(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
-    let (Some(param), Some(format)) = (param(stack, 1), stack.bytes(2)) else {
+    let (Some(param), Some(format)) = (param(stack, cx, 1), stack.bytes(2)) else {
         return refuse(stack, "set_rand_str");
     };
     // SAFETY: the parameter is alive while it is on the stack.
@@ -131,10 +150,10 @@ unsafe extern "C-unwind" fn set_rand_str(lua: *mut lua_State) -> Pushed {
 /// `statement:bind_param(p1, …)`; 0, or 1 where something is no parameter.
 unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, _) = unsafe { enter(lua) };
+    let (stack, cx) = unsafe { enter(lua) };
     let count = stack.top();
     let params: Option<Vec<*const Param>> = (2..=count)
-        .map(|index| param(stack, index).map(<*mut Param>::cast_const))
+        .map(|index| param(stack, cx, index).map(<*mut Param>::cast_const))
         .collect();
     let (Some(statement), Some(params)) = (stack.handle::<Statement>(1, Kind::Statement), params)
     else {
@@ -175,4 +194,57 @@ unsafe extern "C-unwind" fn bind_raw(lua: *mut lua_State) -> Pushed {
     unsafe { (*statement).bind_raw(std::slice::from_raw_parts(array, count).to_vec()) };
     stack.push_number(0.0);
     1
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::lua::testing::{run_of, state_of};
+
+    const SCRIPT: &str = r#"
+local statement = sysbench.sql.driver():connect():prepare("SELECT ?")
+local param = statement:bind_create(sysbench.sql.type.INT)
+
+function takes_its_own()
+  param:set(5)
+  assert(statement:bind_param(param) == 0)
+  statement:execute()
+end
+
+function refuses_others()
+  for _, other in ipairs({ foreign, io.stdout, newproxy(true), 5, {} }) do
+    assert(not pcall(param.set, other, 5))
+    assert(not pcall(param.set_rand_str, other, "@@"))
+    assert(statement:bind_param(other) == 1)
+    getmetatable(param).__gc(other)
+  end
+end
+
+function collects_twice()
+  getmetatable(param).__gc(param)
+  param:set(7)
+  param = nil
+  collectgarbage()
+end
+"#;
+
+    #[test]
+    fn user_data_of_others_is_no_parameter_whatever_its_size() {
+        let run = run_of(SCRIPT, 1);
+        let state = state_of(&run);
+        // As a module in C makes it.
+        // SAFETY: the state is alive, and the block as large as what is written.
+        unsafe {
+            let lua = state.stack().raw();
+            let bytes = size_of::<Param>();
+            sys::lua_newuserdata(lua, bytes)
+                .cast::<u8>()
+                .write_bytes(0x55, bytes);
+        }
+        state.stack().set_global("foreign");
+        for function in ["takes_its_own", "refuses_others", "collects_twice"] {
+            state.call(function, &[]).unwrap();
+        }
+    }
 }
