@@ -66,7 +66,6 @@ unsafe extern "C-unwind" {
     pub fn lua_tolstring(L: *mut lua_State, index: c_int, length: *mut usize) -> *const c_char;
     pub fn lua_topointer(L: *mut lua_State, index: c_int) -> *const c_void;
     pub fn lua_touserdata(L: *mut lua_State, index: c_int) -> *mut c_void;
-    pub fn lua_objlen(L: *mut lua_State, index: c_int) -> usize;
 
     pub fn lua_pushnil(L: *mut lua_State);
     pub fn lua_pushnumber(L: *mut lua_State, number: f64);

@@ -1,6 +1,5 @@
 //! The life of one thread of a script, wherever it runs.
 
-use super::api;
 use super::context::Context;
 use super::ground::Ground;
 use super::log::Level;
@@ -79,7 +78,7 @@ pub fn begin(state: &State, run: &Run) -> Result<(), ScriptError> {
 
 /// Shows the options to a script whose body was run.
 pub fn show_options(state: &State, run: &Run) {
-    api::set_options(state.stack(), run);
+    state.show_options();
     if run.late.get().is_some_and(|late| late.exports_options) {
         state.export_options();
     }
@@ -125,10 +124,7 @@ fn live_by_command(state: &mut State, run: &Run) -> End {
 /// # Errors
 /// What the command raised.
 pub fn call_command(state: &State, run: &Run) -> Result<(), ScriptError> {
-    let stack = state.stack();
-    state.push_cmdline(c"call_command");
-    stack.push_bytes(run.command.as_deref().unwrap_or_default().as_bytes());
-    state.call_pushed(1)
+    state.call_command(run.command.as_deref().unwrap_or_default())
 }
 
 fn wait_for_others(context: &mut Context) {

@@ -22,12 +22,10 @@ const PARAMS_MAX: i64 = 65_535;
 /// `keep_param_meta(metatable)`: what parameters are known by from now on.
 unsafe extern "C-unwind" fn keep_meta(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     stack.push_function(collect);
     stack.set_field(c"__gc");
-    cx.param_meta.address = stack.pointer(1);
-    // Kept for good: no other table may get its address.
-    cx.param_meta.reference = stack.keep();
+    cx.param_meta = stack.keep_table();
     0
 }
 
@@ -56,39 +54,26 @@ unsafe extern "C-unwind" fn new(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn collect(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state, and nobody else refers to the parameter.
     unsafe {
-        let (stack, cx) = enter(lua);
-        if let Some(param) = param(stack, cx, 1) {
+        let (mut stack, cx) = enter(lua);
+        if let Some(param) = param(&mut stack, cx, 1) {
             *param = Param::new(ParamKind::Integer, 0);
         }
     }
     0
 }
 
-/// The parameter at `index`, if it is one: user data of C modules may be of any size, but has not
-/// our metatable.
+/// The parameter at `index`, if it is one.
 #[inline]
-fn param(stack: Stack, cx: &Context, index: c_int) -> Option<*mut Param> {
-    if stack.kind(index) != sys::LUA_TUSERDATA {
-        return None;
-    }
-    // SAFETY: the value is user data; of its metatable, where it has one, only the address is
-    // looked at before it is popped again.
-    unsafe {
-        if sys::lua_getmetatable(stack.raw(), index) == 0 {
-            return None;
-        }
-        let is_ours = stack.pointer(-1) == cx.param_meta.address;
-        stack.pop(1);
-        is_ours.then(|| sys::lua_touserdata(stack.raw(), index).cast())
-    }
+fn param(stack: &mut Stack<'_>, cx: &Context, index: c_int) -> Option<*mut Param> {
+    stack.user_data(index, &cx.param_meta)
 }
 
 /// `param:set(value)`; true, or nil where the value is of a wrong type.
 unsafe extern "C-unwind" fn set(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; the parameter is alive while it is on the stack.
-    let (stack, cx) = unsafe { enter(lua) };
-    let Some(param) = param(stack, cx, 1) else {
-        return refuse(stack, "set");
+    let (mut stack, cx) = unsafe { enter(lua) };
+    let Some(param) = param(&mut stack, cx, 1) else {
+        return refuse(&mut stack, "set");
     };
     // SAFETY: as above, and nobody else refers to it during the call.
     let param = unsafe { &mut *param };
@@ -101,23 +86,23 @@ unsafe extern "C-unwind" fn set(lua: *mut lua_State) -> Pushed {
             param.set_text(stack.bytes(2).unwrap_or_default());
         }
         (sys::LUA_TCDATA, ParamKind::Integer | ParamKind::Double) => {
-            match integer_of_cdata(stack, 2) {
+            match integer_of_cdata(&mut stack, 2) {
                 Some(number) => param.set_integer(number),
-                None => return refuse(stack, "set"),
+                None => return refuse(&mut stack, "set"),
             }
         }
-        _ => return refuse(stack, "set"),
+        _ => return refuse(&mut stack, "set"),
     }
     0
 }
 
 /// Refuses a wrong argument. No Rust value waits to be dropped here.
-fn refuse(stack: Stack, function: &str) -> Pushed {
+fn refuse(stack: &mut Stack<'_>, function: &str) -> Pushed {
     super::wrong(stack, function, "a parameter and a value of its type")
 }
 
 /// A 64-bit integer of the FFI. Lua's own words for it are the only safe way to read its type.
-fn integer_of_cdata(stack: Stack, index: c_int) -> Option<i64> {
+fn integer_of_cdata(stack: &mut Stack<'_>, index: c_int) -> Option<i64> {
     stack.push_global(c"tostring");
     // SAFETY: the function and a copy of the value are on top of the stack.
     let failed = unsafe {
@@ -138,9 +123,9 @@ fn integer_of_cdata(stack: Stack, index: c_int) -> Option<i64> {
 /// `param:set_rand_str(format)`.
 unsafe extern "C-unwind" fn set_rand_str(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
-    let (Some(param), Some(format)) = (param(stack, cx, 1), stack.bytes(2)) else {
-        return refuse(stack, "set_rand_str");
+    let (mut stack, cx) = unsafe { enter(lua) };
+    let (Some(param), Some(format)) = (param(&mut stack, cx, 1), stack.bytes(2)) else {
+        return refuse(&mut stack, "set_rand_str");
     };
     // SAFETY: the parameter is alive while it is on the stack.
     unsafe { (*param).fill_text(|text| cx.stream.fill_template(format, text)) };
@@ -150,10 +135,10 @@ unsafe extern "C-unwind" fn set_rand_str(lua: *mut lua_State) -> Pushed {
 /// `statement:bind_param(p1, …)`; 0, or 1 where something is no parameter.
 unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     let count = stack.top();
     let params: Option<Vec<*const Param>> = (2..=count)
-        .map(|index| param(stack, cx, index).map(<*mut Param>::cast_const))
+        .map(|index| param(&mut stack, cx, index).map(<*mut Param>::cast_const))
         .collect();
     let (Some(statement), Some(params)) = (stack.handle::<Statement>(1, Kind::Statement), params)
     else {
@@ -236,13 +221,11 @@ end
         // As a module in C makes it.
         // SAFETY: the state is alive, and the block as large as what is written.
         unsafe {
-            let lua = state.stack().raw();
             let bytes = size_of::<Param>();
-            sys::lua_newuserdata(lua, bytes)
-                .cast::<u8>()
-                .write_bytes(0x55, bytes);
+            let block: *mut u8 = sys::lua_newuserdata(state.raw(), bytes).cast();
+            block.write_bytes(0x55, bytes);
+            Stack::new(state.raw()).set_global("foreign");
         }
-        state.stack().set_global("foreign");
         for function in ["takes_its_own", "refuses_others", "collects_twice"] {
             state.call(function, &[]).unwrap();
         }
