@@ -77,7 +77,11 @@ mod tests {
         let script = "
             local histogram = sysbench.histogram.new(10, 1, 100)
             histogram:update(5)
-            function refuses_others() histogram.update(foreign, 50) end
+            function refuses_others()
+              histogram.update(foreign, 50)
+              debug.setmetatable(foreign, {})
+              histogram.update(foreign, 50)
+            end
         ";
         let run = run_of(script, 1);
         let mut state = state_of(&run);

@@ -198,7 +198,8 @@ function takes_its_own()
 end
 
 function refuses_others()
-  for _, other in ipairs({ foreign, io.stdout, newproxy(true), 5, {} }) do
+  debug.setmetatable(typed, {})
+  for _, other in ipairs({ foreign, typed, io.stdout, newproxy(true), 5, {} }) do
     assert(not pcall(param.set, other, 5))
     assert(not pcall(param.set_rand_str, other, "@@"))
     assert(statement:bind_param(other) == 1)
@@ -221,10 +222,12 @@ end
         // As a module in C makes it.
         // SAFETY: the state is alive, and the block as large as what is written.
         unsafe {
-            let bytes = size_of::<Param>();
-            let block: *mut u8 = sys::lua_newuserdata(state.raw(), bytes).cast();
-            block.write_bytes(0x55, bytes);
-            Stack::new(state.raw()).set_global("foreign");
+            for name in ["foreign", "typed"] {
+                let bytes = size_of::<Param>();
+                let block: *mut u8 = sys::lua_newuserdata(state.raw(), bytes).cast();
+                block.write_bytes(0x55, bytes);
+                Stack::new(state.raw()).set_global(name);
+            }
         }
         for function in ["takes_its_own", "refuses_others", "collects_twice"] {
             state.call(function, &[]).unwrap();
