@@ -128,16 +128,14 @@ impl Stack<'_> {
     /// of any size, but has not one of ours.
     #[inline]
     pub fn user_data<T>(&mut self, index: c_int, meta: &KeptTable) -> Option<*mut T> {
-        if self.kind(index) != sys::LUA_TUSERDATA {
-            return None;
-        }
         unsafe {
-            if sys::lua_getmetatable(self.lua, index) == 0 {
+            let block = sys::lua_touserdata(self.lua, index);
+            if block.is_null() || sys::lua_getmetatable(self.lua, index) == 0 {
                 return None;
             }
             let found = sys::lua_topointer(self.lua, -1);
             self.pop(1);
-            (found == meta.address).then(|| sys::lua_touserdata(self.lua, index).cast())
+            (found == meta.address).then(|| block.cast())
         }
     }
 

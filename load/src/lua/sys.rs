@@ -33,7 +33,6 @@ pub const LUA_TNUMBER: c_int = 3;
 pub const LUA_TSTRING: c_int = 4;
 pub const LUA_TTABLE: c_int = 5;
 pub const LUA_TFUNCTION: c_int = 6;
-pub const LUA_TUSERDATA: c_int = 7;
 /// LuaJIT's own: a value of the FFI.
 pub const LUA_TCDATA: c_int = 10;
 
