@@ -3,12 +3,13 @@
 local host = ...
 
 local methods = { update = host.histogram_update, print = host.histogram_print }
-local meta = {
+
+host.keep_histogram_meta({
   __index = methods,
   __tostring = function()
     return "<sb_histogram>"
   end,
-}
+})
 
 sysbench.histogram = {}
 
@@ -16,5 +17,5 @@ function sysbench.histogram.new(size, lowest, highest)
   host.check(size, "number", 1, "new")
   host.check(lowest, "number", 2, "new")
   host.check(highest, "number", 3, "new")
-  return host.histogram_new(size, lowest, highest, meta)
+  return host.histogram_new(size, lowest, highest)
 end

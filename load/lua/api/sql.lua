@@ -200,15 +200,15 @@ function statement:execute()
   return execute(self) or raise(self.connection, "<prepared statement>", 3)
 end
 
-local param_meta = {
+host.keep_param_meta({
   __index = { set = host.param_set, set_rand_str = host.param_set_rand_str },
   __tostring = function()
     return "<sql_param>"
   end,
-}
+})
 
 function statement:bind_create(kind, max_length)
-  local param = host.param_new(kind, max_length or 0, param_meta)
+  local param = host.param_new(kind, max_length or 0)
   if not param then
     error(("Unsupported argument type: %s"):format(tostring(kind)), 2)
   end

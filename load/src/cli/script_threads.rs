@@ -283,8 +283,7 @@ pub fn run(
         measured_ns: measured.as_nanos() as u64,
         tally,
         drained,
-        // Each thread has a core of its own at best: none can have used more than its share.
-        busiest_worker_cpu_ns: (client.cpu_us * 1000.0) as u64 / u64::from(threads.max(1)),
+        busiest_worker_cpu_ns: ran.busiest_cpu_ns,
         client,
         server: between(opened.1, closed.1),
         queries_by_seat: last

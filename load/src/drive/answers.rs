@@ -182,8 +182,7 @@ impl<E: Engine> Worker<E> {
         if self.phase == Phase::Setup || !matches!(error, WireError::Refused(_)) {
             // Before the load begins every connection must stand; and a server that breaks the
             // protocol, or a setting that cannot work, gets no better by trying again.
-            let server = connection.server;
-            return self.fail_at(server, |address| failure::of_wire(address, error));
+            return self.fail_at(token, |address| failure::of_wire(address, error));
         }
         let WireError::Refused(refusal) = error else {
             return;
@@ -212,7 +211,10 @@ impl<E: Engine> Worker<E> {
             || (self.phase < Phase::Closed && !self.setup.errors.reconnect)
             || (self.phase < Phase::Released && self.setup.has_arms())
         {
-            let mut failure = failure::plain(format!("a connection was lost: {why}"));
+            let mut failure = failure::plain(format!(
+                "a connection to {} was lost: {why}",
+                self.address_of(token)
+            ));
             failure.code = Some(code);
             failure.sqlstate = Some(sqlstate.to_owned());
             failure.statement = self

@@ -5,6 +5,7 @@ use super::engine::Engine;
 use super::failure::{self, CANNOT_CONNECT};
 use super::link::Link;
 use super::seat::Stand;
+use super::socket::Address;
 use super::steps::Cue;
 use super::worker::{Connection, Phase, Worker};
 use crate::wire::{Login, ServerError};
@@ -15,6 +16,12 @@ use std::io;
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
 impl<E: Engine> Worker<E> {
+    /// Where a link leads.
+    pub(super) fn address_of(&self, token: usize) -> &Address {
+        let server = self.links.get(token).map_or(0, |link| link.server);
+        &self.setup.server_at(server).address
+    }
+
     /// Closes the link of a seat between two events, to open it again.
     pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Cue> {
         let seat = self.seats.get_mut(seat_index)?;
@@ -36,21 +43,25 @@ impl<E: Engine> Worker<E> {
             .iter()
             .copied()
             .find(|token| self.links.get(*token).is_none_or(|c| c.link.is_closed()));
-        let token = closed.unwrap_or_else(|| {
-            let number = seat.tokens.len();
-            seat.tokens.push(self.links.len());
-            self.links.push(Connection {
-                link: Link::default(),
-                seat: seat_index,
-                number: number as workload::Link,
-                server,
-                sent_ns: 0,
-                sent_bytes: 0,
-                received_bytes: 0,
-                held_back: Vec::new(),
-            });
-            self.links.len() - 1
-        });
+        let number = workload::Link::try_from(seat.tokens.len());
+        let token = match (closed, number) {
+            (Some(token), _) => token,
+            (None, Ok(number)) => {
+                seat.tokens.push(self.links.len());
+                self.links.push(Connection {
+                    link: Link::default(),
+                    seat: seat_index,
+                    number,
+                    server,
+                    sent_ns: 0,
+                    sent_bytes: 0,
+                    received_bytes: 0,
+                    held_back: Vec::new(),
+                });
+                self.links.len() - 1
+            }
+            (None, Err(_)) => return self.refuse_link(),
+        };
         if let Some(connection) = self.links.get_mut(token) {
             connection.server = server;
         }
@@ -62,6 +73,18 @@ impl<E: Engine> Worker<E> {
         } else {
             self.connect(token);
         }
+        None
+    }
+
+    /// A session has all the links that it can have numbers for.
+    #[cold]
+    fn refuse_link(&mut self) -> Option<Cue> {
+        let error = failure::too_many_links();
+        if self.judged {
+            self.trouble = Some(error);
+            return Some(Cue::Broken);
+        }
+        self.fail(failure::plain(error.message));
         None
     }
 
@@ -88,8 +111,7 @@ impl<E: Engine> Worker<E> {
             Err(error) => return self.not_connected(token, &error),
         };
         if let Err(error) = self.engine.attach(token, socket, connecting) {
-            let server = connection.server;
-            return self.fail_at(server, |address| failure::of_connect(address, &error));
+            return self.fail_at(token, |address| failure::of_connect(address, &error));
         }
         // The server speaks first, so the login may wait for it from now on.
         connection.link.log_in(Login::new(
@@ -116,13 +138,11 @@ impl<E: Engine> Worker<E> {
             return self.knock_again(token);
         }
         if self.judged {
-            let address = &self.setup.server_at(connection.server).address;
-            let error = failure::not_connected(address, error);
+            let error = failure::not_connected(self.address_of(token), error);
             return self.tell_trouble(token, error);
         }
         if self.phase == Phase::Setup || self.setup.has_arms() {
-            let server = connection.server;
-            return self.fail_at(server, |address| failure::of_connect(address, error));
+            return self.fail_at(token, |address| failure::of_connect(address, error));
         }
         self.count_error(token, CANNOT_CONNECT, "HY000", &error.to_string());
         self.connect_later(token);

@@ -3,6 +3,8 @@
 use super::socket::Address;
 use crate::outcome::Failure;
 use crate::wire::{ServerError, WireError};
+use crate::workload::LINKS_MAX;
+use std::any::Any;
 use std::io;
 
 /// Codes of the client library for connections that could not be made or were lost, which
@@ -29,6 +31,12 @@ pub fn not_connected(address: &Address, error: &io::Error) -> ServerError {
         _ => CANNOT_CONNECT,
     };
     client_error(code, &words(error))
+}
+
+/// A session asks for one connection more than its links have numbers for.
+pub fn too_many_links() -> ServerError {
+    let words = format!("a thread has at most {LINKS_MAX} connections");
+    client_error(CANNOT_CONNECT, &words)
 }
 
 /// What the system says, without the number that Rust adds.
@@ -103,6 +111,19 @@ pub fn of_silence(address: &Address, statement: String) -> Failure {
         hint: Some("see what the server is busy with: SHOW PROCESSLIST".to_owned()),
         statement: Some(statement),
         ..plain(format!("the server at {address} does not answer"))
+    }
+}
+
+/// A thread of ours panicked: `who` names it. Where it happened stands on standard error.
+pub fn of_panic(who: &str, panic: &(dyn Any + Send)) -> Failure {
+    let words = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let words = words.unwrap_or("without a word");
+    Failure {
+        hint: Some("this is a fault of contend-load: please report it with the plan".to_owned()),
+        ..plain(format!("{who} panicked: {words}"))
     }
 }
 

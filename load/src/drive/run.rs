@@ -13,6 +13,7 @@ use super::threads;
 use super::worker::Worker;
 use crate::outcome::{Failure, ProcessDelta};
 use crate::record::{Latency, Tally};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::time::{Instant, SystemTime};
@@ -226,7 +227,13 @@ fn spawn(
                 Alone::NAME => work::<Alone>,
                 _ => work::<Epoll>,
             };
-            work(number, setup, mailbox, reports);
+            let told = reports.clone();
+            let lives = || work(number, setup, mailbox, reports);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(lives)) {
+                let failure = failure::of_panic(&format!("worker {number}"), &*panic);
+                // The controller only goes away when the process does.
+                drop(told.send(Report::Failed(Box::new(failure))));
+            }
         })?;
     Ok(())
 }
@@ -248,3 +255,6 @@ fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, report
         Err(failure) => drop(reports.send(Report::Failed(failure))),
     }
 }
+
+#[cfg(test)]
+mod tests;

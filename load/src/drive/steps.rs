@@ -183,8 +183,7 @@ impl<E: Engine> Worker<E> {
                 }
             }
             Err(error) => {
-                let server = connection.server;
-                self.fail_at(server, |address| failure::of_wire(address, &error));
+                self.fail_at(token, |address| failure::of_wire(address, &error));
                 return None;
             }
         }
@@ -246,11 +245,12 @@ impl<E: Engine> Worker<E> {
             Stand::KnockingAgain(token) => self.open_socket(token),
             Stand::Asking if self.phase == Phase::Setup => {
                 let statement = seat.session.statement();
-                let waits = |connection: &&Connection| {
-                    connection.seat == seat_index && connection.link.is_waiting()
+                let waits = |token: &&usize| {
+                    let connection = self.links.get(**token);
+                    connection.is_some_and(|connection| connection.link.is_waiting())
                 };
-                let server = self.links.iter().find(waits).map_or(0, |c| c.server);
-                self.fail_at(server, |address| failure::of_silence(address, statement));
+                let token = seat.tokens.iter().find(waits).copied().unwrap_or(0);
+                self.fail_at(token, |address| failure::of_silence(address, statement));
             }
             Stand::Connecting(token) => self.not_connected(token, &io::ErrorKind::TimedOut.into()),
             Stand::Unborn | Stand::Asking | Stand::Parked | Stand::Stopped => {}

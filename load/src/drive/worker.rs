@@ -342,9 +342,10 @@ impl<E: Engine> Worker<E> {
         let _ = self.reports.send(report);
     }
 
-    /// The run has failed by the server at a place of the run's list.
-    pub(super) fn fail_at(&mut self, place: u16, failure: impl FnOnce(&Address) -> Failure) {
-        let failure = failure(&self.setup.server_at(place).address);
+    /// The run has failed by the server of a connection.
+    pub(super) fn fail_at(&mut self, token: usize, failure: impl FnOnce(&Address) -> Failure) {
+        let failure = failure(self.address_of(token));
+        let place = self.links.get(token).map_or(0, |link| link.server);
         self.fail(self.setup.in_arm(place, failure));
     }
 

@@ -8,6 +8,7 @@ use super::heap::Heap;
 use super::histogram::Histogram;
 use super::run::Run;
 use super::sql::{Connection, DriverFace, Session};
+use super::stack::KeptTable;
 use super::sys::{self, lua_State};
 use crate::random::Stream;
 use std::ffi::{c_int, c_void};
@@ -34,6 +35,9 @@ pub struct Context {
     pub event: EventClock,
     /// Lua's reference to the NULL result.
     pub null_result: c_int,
+    /// What parameters of statements, and histograms, are known by.
+    pub param_meta: KeptTable,
+    pub histogram_meta: KeptTable,
 }
 
 /// Where the thread stands between `event_start` and `event_stop`.
@@ -64,6 +68,8 @@ impl Context {
             driver: Fixed::default(),
             event: EventClock::default(),
             null_result: 0,
+            param_meta: KeptTable::default(),
+            histogram_meta: KeptTable::default(),
         }
     }
 

@@ -4,9 +4,13 @@
 //! between the worker runs other sessions. Leaving the whole native stack, and not only a Lua
 //! coroutine, is what lets a script wait anywhere: inside `string.gsub`, inside a comparison of
 //! `table.sort`, inside a coroutine of its own.
+//!
+//! The setup of a thread goes deeper than its events. It returns when it is done: the stack is
+//! then empty, its memory is given back, and the rest of the thread's life begins on it anew.
 
 use super::ground::{Answered, Connected, Ground, Turn, client_error};
 use super::run::Run;
+use super::state::State;
 use super::thread::{self, Duty, End};
 use crate::outcome::Failure;
 use crate::wire::ServerError;
@@ -19,8 +23,6 @@ use std::time::{Duration, Instant};
 /// Room of a native stack. Only what is touched becomes memory: some twelve kilobytes. LuaJIT's
 /// compiler, its library and the C library's printing fit well.
 const STACK_BYTES: usize = 512 * 1024;
-/// More than the rest of this frame and that of a call of the C library.
-const FRAMES_BYTES: usize = 1024;
 /// A thread that never waits lets the others go on after this long.
 const SLICE: Duration = Duration::from_micros(200);
 
@@ -31,14 +33,30 @@ struct Wake {
     out: *mut Vec<u8>,
 }
 
-type Body = Coroutine<Wake, Step, End>;
+type Body = Coroutine<Wake, Step, Left>;
+
+/// What was left when the last frame of a stack returned.
+enum Left {
+    /// A thread that is set up. The rest of its life begins on the stack, which is empty.
+    SetUp(State),
+    Ended(End),
+}
 
 /// One thread of a script as a session of the driver.
 pub struct Fiber {
-    body: Body,
+    life: Life,
+    /// None once the thread has ended.
+    body: Option<Body>,
+}
+
+/// Whose life it is.
+struct Life {
+    run: Arc<Run>,
+    thread: u32,
+    lane: usize,
+    duty: Duty,
     /// The statement that the fiber asks at present, as an example beside its error.
     about: Box<About>,
-    end: Option<End>,
 }
 
 /// Text that lives on the fiber's stack while the fiber waits.
@@ -59,67 +77,109 @@ impl Fiber {
             sqlstate: None,
             statement: None,
         })?;
-        let mut about = Box::new(About {
-            text: std::ptr::null(),
-            length: 0,
-        });
-        let about_pointer = &raw mut *about;
-        let lowest = stack.limit().get();
-        let body = Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
-            let ground = FiberGround {
-                yielder: std::ptr::from_ref(yielder),
-                wake,
-                about: about_pointer,
-                lowest,
-                run: Arc::clone(&run),
-                offered: None,
-                over: false,
-                waited: Instant::now(),
-                asked_since: false,
-            };
-            thread::live(&run, thread, lane, duty, Box::new(ground))
-        });
-        Ok(Self {
-            body,
-            about,
-            end: None,
+        let life = Life {
+            run,
+            thread,
+            lane,
+            duty,
+            about: Box::new(About {
+                text: std::ptr::null(),
+                length: 0,
+            }),
+        };
+        Ok(Self::on(stack, life))
+    }
+
+    fn on(stack: DefaultStack, mut life: Life) -> Self {
+        let body = Some(life.set_up(stack));
+        Self { life, body }
+    }
+
+    /// The last frame has returned.
+    #[cold]
+    fn returned(&mut self, left: Left, wake: Wake) -> Step {
+        let stack = self.body.take().map(Coroutine::into_stack);
+        match (left, stack) {
+            (Left::SetUp(state), Some(mut stack)) => {
+                give_back(&mut stack);
+                let body = self.body.insert(self.life.go_on(stack, state));
+                match body.resume(wake) {
+                    CoroutineResult::Yield(step) => step,
+                    CoroutineResult::Return(left) => self.returned(left, wake),
+                }
+            }
+            (Left::Ended(End::NotReady), _) => Step::Fail(Box::new(Failure {
+                message: NOT_READY.to_owned(),
+                hint: None,
+                code: None,
+                sqlstate: None,
+                statement: None,
+            })),
+            _ => Step::Stop,
+        }
+    }
+}
+
+impl Life {
+    /// The setup, which goes deeper than events do: it runs the body of the script.
+    fn set_up(&mut self, stack: DefaultStack) -> Body {
+        let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
+        let (thread, lane, duty) = (self.thread, self.lane, self.duty);
+        Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
+            let ground = FiberGround::new(yielder, wake, about, &run, false);
+            match thread::set_up(&run, thread, lane, duty, Box::new(ground)) {
+                Some(state) => Left::SetUp(state),
+                None => Left::Ended(End::NotReady),
+            }
         })
+    }
+
+    /// All that comes behind the setup.
+    fn go_on(&mut self, stack: DefaultStack, mut state: State) -> Body {
+        let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
+        let (thread, duty) = (self.thread, self.duty);
+        Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
+            let over = state.context().ground.is_over();
+            let ground = FiberGround::new(yielder, wake, about, &run, over);
+            state.context().ground = Box::new(ground);
+            Left::Ended(thread::go_on(state, &run, thread, duty))
+        })
+    }
+}
+
+/// Gives back the memory of a stack on which nothing lives.
+fn give_back(stack: &mut DefaultStack) {
+    let (lowest, base) = (stack.limit().get(), stack.base().get());
+    // SAFETY: the mapping is the stack's own, and it reads as zeroes when it is touched again.
+    // Where it is refused all stays.
+    unsafe {
+        let lowest = std::ptr::with_exposed_provenance_mut(lowest);
+        libc::madvise(lowest, base - lowest.addr(), libc::MADV_DONTNEED);
     }
 }
 
 impl Session for Fiber {
     fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
-        if self.end.is_some() {
+        let Some(body) = &mut self.body else {
             return Step::Stop;
-        }
+        };
         let wake = Wake {
             call: (&raw const call).cast(),
             out,
         };
-        match self.body.resume(wake) {
+        match body.resume(wake) {
             CoroutineResult::Yield(step) => step,
-            CoroutineResult::Return(end) => {
-                self.end = Some(end);
-                match end {
-                    End::NotReady => Step::Fail(Box::new(Failure {
-                        message: NOT_READY.to_owned(),
-                        hint: None,
-                        code: None,
-                        sqlstate: None,
-                        statement: None,
-                    })),
-                    End::Done | End::Failed => Step::Stop,
-                }
-            }
+            CoroutineResult::Return(left) => self.returned(left, wake),
         }
     }
 
     fn statement(&self) -> String {
-        if self.about.text.is_null() {
+        let about = &self.life.about;
+        if about.text.is_null() {
             return String::new();
         }
         // SAFETY: it is set while the fiber waits, and points to what the fiber keeps meanwhile.
-        let text = unsafe { std::slice::from_raw_parts(self.about.text, self.about.length) };
+        let text = unsafe { std::slice::from_raw_parts(about.text, about.length) };
         String::from_utf8_lossy(text).into_owned()
     }
 }
@@ -129,11 +189,13 @@ pub const NOT_READY: &str = "Thread initialization failed!";
 
 impl Drop for Fiber {
     fn drop(&mut self) {
-        if !self.body.done() {
+        if let Some(body) = &mut self.body
+            && !body.done()
+        {
             // The run was cut off while the script waits. Its frames are C's and Lua's: they
             // must not be unwound, so what they hold is left to the end of the process.
             // SAFETY: nothing refers to the stack but the fiber itself.
-            unsafe { self.body.force_reset() };
+            unsafe { body.force_reset() };
         }
     }
 }
@@ -143,8 +205,6 @@ struct FiberGround {
     yielder: *const Yielder<Wake, Step>,
     wake: Wake,
     about: *mut About,
-    /// The low end of the fiber's stack.
-    lowest: usize,
     run: Arc<Run>,
     /// An event that no turn has taken yet: for how many ns it was due.
     offered: Option<u64>,
@@ -156,6 +216,25 @@ struct FiberGround {
 }
 
 impl FiberGround {
+    fn new(
+        yielder: &Yielder<Wake, Step>,
+        wake: Wake,
+        about: *mut About,
+        run: &Arc<Run>,
+        over: bool,
+    ) -> Self {
+        Self {
+            yielder: std::ptr::from_ref(yielder),
+            wake,
+            about,
+            run: Arc::clone(run),
+            offered: None,
+            over,
+            waited: Instant::now(),
+            asked_since: false,
+        }
+    }
+
     /// Leaves the stack until the driver has carried out `step`; returns why it calls.
     #[inline]
     fn wait(&mut self, step: Step) -> &Call<'static> {
@@ -194,24 +273,6 @@ impl FiberGround {
                 _ => step = Step::Ready,
             }
         }
-    }
-}
-
-/// Gives back the pages of the stack in use that the setup needed and its frames have left: the
-/// body of a script goes deeper than its events do.
-fn give_back_below(lowest: usize) {
-    let here = 0u8;
-    // SAFETY: asks for a number, and answers -1 where it does not know it.
-    let Ok(page_bytes) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) else {
-        return;
-    };
-    let page = page_bytes - 1;
-    let below = (&raw const here).addr() - FRAMES_BYTES;
-    let (from, to) = ((lowest + page) & !page, below & !page);
-    if from < to {
-        // SAFETY: the stack grows down, so what lies so far below `here` belongs to no frame; it
-        // reads as zeroes when it is touched again. Where it is refused all stays.
-        unsafe { libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_DONTNEED) };
     }
 }
 
@@ -332,37 +393,75 @@ impl Ground for FiberGround {
     }
 
     fn ready(&mut self) {
-        give_back_below(self.lowest);
         self.offered = self.wait_for_leave(Step::Ready);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::lua::testing::run_of;
 
-    /// Leaves a mark far down the stack; returns where.
-    #[inline(never)]
-    fn leave_a_mark() -> usize {
-        let mut deep = [0u8; 64 * 1024];
-        std::hint::black_box(&mut deep).fill(7);
-        deep.as_ptr().addr()
+    /// How many pages of these addresses are memory.
+    fn resident(lowest: usize, base: usize) -> usize {
+        // SAFETY: asks for a number.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap();
+        let mut pages = vec![0u8; (base - lowest) / page];
+        // SAFETY: the addresses are those of a mapping, and there is a byte for each of its pages.
+        let asked = unsafe {
+            let lowest = std::ptr::with_exposed_provenance_mut(lowest);
+            libc::mincore(lowest, base - lowest.addr(), pages.as_mut_ptr())
+        };
+        assert_eq!(asked, 0);
+        pages.iter().filter(|page| **page & 1 == 1).count()
     }
 
+    /// Its body goes deep down the native stack, and says when it is there.
+    const DEEP: &str = "
+        local depth = 0
+        local function deeper()
+          depth = depth + 1
+          if depth < 30 then
+            ('x'):gsub('x', deeper)
+          else
+            ffi.C.usleep(1)
+          end
+        end
+        deeper()
+        function event() end
+    ";
+
     #[test]
-    fn what_frames_have_left_is_given_back_and_those_that_stand_keep_theirs() {
-        let found = DefaultStack::new(STACK_BYTES).map(|stack| {
-            let lowest = stack.limit().get();
-            let mut body = Coroutine::<(), (), u8>::with_stack(stack, move |_, ()| {
-                let standing = std::hint::black_box([5u8; 512]);
-                let mark = leave_a_mark();
-                give_back_below(lowest);
-                assert_eq!(standing, [5; 512]);
-                // SAFETY: the stack is mapped and stays so; a byte may hold anything.
-                unsafe { (mark as *const u8).read_volatile() }
-            });
-            matches!(body.resume(()), CoroutineResult::Return(0))
-        });
-        assert_eq!(found.ok(), Some(true));
+    fn what_the_setup_took_of_the_stack_is_given_back() {
+        let stack = DefaultStack::new(STACK_BYTES).unwrap();
+        let (lowest, base) = (stack.limit().get(), stack.base().get());
+        let life = Life {
+            run: run_of(DEEP, 1),
+            thread: 0,
+            lane: 0,
+            duty: Duty::Events,
+            about: Box::new(About {
+                text: std::ptr::null(),
+                length: 0,
+            }),
+        };
+        let mut fiber = Fiber::on(stack, life);
+        let mut out = Vec::new();
+        let mut step = fiber.next(Call::Start, &mut out);
+        let deepest = resident(lowest, base);
+        while let Step::Sleep(_) = step {
+            step = fiber.next(Call::Woken, &mut out);
+        }
+        assert!(matches!(step, Step::Ready), "{step:?}");
+        let left = resident(lowest, base);
+        assert!(deepest > 8 && left <= 2, "{deepest} pages, {left} left");
+        // An event is offered, ended by the script's loop, and the next one asked for.
+        for cycle in 0..3 {
+            step = fiber.next(Call::Event { cycle, late_ns: 0 }, &mut out);
+            assert!(matches!(step, Step::EventEnd), "{step:?}");
+        }
+        step = fiber.next(Call::Finish, &mut out);
+        assert!(matches!(step, Step::Stop), "{step:?}");
     }
 }

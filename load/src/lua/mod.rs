@@ -25,6 +25,8 @@ pub mod sql;
 mod stack;
 mod state;
 mod sys;
+#[cfg(test)]
+pub mod testing;
 pub mod thread;
 pub mod workload;
 

@@ -15,7 +15,7 @@ use std::path::Path;
 const SYSBENCH_FOLDER: &str = "/usr/share/sysbench";
 
 /// Sets `package.path` and `package.cpath`, and puts our search in the place of Lua's own.
-pub fn install(stack: Stack) {
+pub fn install(stack: &mut Stack<'_>) {
     stack.push_global(c"package");
     stack.push_bytes(path_of("LUA_PATH", &source_places()).as_bytes());
     stack.set_field(c"path");
@@ -79,7 +79,7 @@ fn find(name: &str, places: &str) -> Result<(String, Vec<u8>, bool), String> {
 /// The loader: pushes the module's function, or where it was sought.
 unsafe extern "C-unwind" fn search(lua: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with its state; only the context's shared part is used.
-    let (stack, run) = unsafe { (Stack::new(lua), Context::of(lua).run.clone()) };
+    let (mut stack, run) = unsafe { (Stack::new(lua), Context::of(lua).run.clone()) };
     let name = stack.text(1).unwrap_or_default();
     stack.push_global(c"package");
     stack.push_field(-1, c"path");

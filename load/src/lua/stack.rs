@@ -6,73 +6,99 @@
 use super::sql::Kind;
 use super::sys::{self, lua_CFunction, lua_State};
 use std::ffi::{CStr, CString, c_int, c_void};
+use std::marker::PhantomData;
 
 /// The stack of a state, as one function call sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Stack {
+///
+/// What takes values off the stack, or may run a script, wants it exclusively: a text that was
+/// borrowed from it lies where Lua's collector would free it as soon as nothing refers to it.
+#[derive(Debug)]
+pub struct Stack<'a> {
     lua: *mut lua_State,
+    state: PhantomData<&'a mut lua_State>,
 }
 
-impl Stack {
+/// A table that Lua never collects, so that no other one gets its address.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptTable {
+    pub reference: c_int,
+    address: *const c_void,
+}
+
+impl Default for KeptTable {
+    fn default() -> Self {
+        Self {
+            reference: 0,
+            address: std::ptr::null(),
+        }
+    }
+}
+
+impl Stack<'_> {
     /// # Safety
-    /// `lua` is a live state, and stays so while this is used.
+    /// `lua` is a live state, and stays so while this is used. Where there are two stacks of one
+    /// state, no text of the one is used once the other has taken values off.
     pub unsafe fn new(lua: *mut lua_State) -> Self {
-        Self { lua }
+        Self {
+            lua,
+            state: PhantomData,
+        }
     }
 
-    pub fn raw(self) -> *mut lua_State {
+    pub fn raw(&self) -> *mut lua_State {
         self.lua
     }
 
-    pub fn kind(self, index: c_int) -> c_int {
+    pub fn kind(&self, index: c_int) -> c_int {
         // SAFETY: here as in all that follow, the state is alive by the promise of `new`, and
         // the functions called accept any index that is acceptable in Lua's terms.
         unsafe { sys::lua_type(self.lua, index) }
     }
 
-    pub fn is_nil(self, index: c_int) -> bool {
+    pub fn is_nil(&self, index: c_int) -> bool {
         self.kind(index) <= sys::LUA_TNIL
     }
 
-    pub fn top(self) -> c_int {
+    pub fn top(&self) -> c_int {
         unsafe { sys::lua_gettop(self.lua) }
     }
 
-    pub fn pop(self, count: c_int) {
+    pub fn pop(&mut self, count: c_int) {
         unsafe { sys::lua_settop(self.lua, -count - 1) }
     }
 
     #[inline]
-    pub fn number(self, index: c_int) -> f64 {
+    pub fn number(&self, index: c_int) -> f64 {
         unsafe { sys::lua_tonumber(self.lua, index) }
     }
 
-    pub fn integer(self, index: c_int) -> i64 {
+    pub fn integer(&self, index: c_int) -> i64 {
         unsafe { sys::lua_tointeger(self.lua, index) as i64 }
     }
 
-    pub fn flag(self, index: c_int) -> bool {
+    pub fn flag(&self, index: c_int) -> bool {
         unsafe { sys::lua_toboolean(self.lua, index) != 0 }
     }
 
-    /// The text at `index`, which must stay on the stack while it is used; none for what is
-    /// neither text nor a number.
-    pub fn bytes<'a>(self, index: c_int) -> Option<&'a [u8]> {
+    /// The text at `index`; none for what is neither text nor a number.
+    pub fn bytes(&self, index: c_int) -> Option<&[u8]> {
         let mut length = 0;
+        // SAFETY: Lua keeps the text as long as it is on the stack, off which nothing is taken
+        // while this is borrowed.
         unsafe {
             let bytes = sys::lua_tolstring(self.lua, index, &raw mut length);
             (!bytes.is_null()).then(|| std::slice::from_raw_parts(bytes.cast(), length))
         }
     }
 
-    pub fn text(self, index: c_int) -> Option<String> {
+    pub fn text(&self, index: c_int) -> Option<String> {
         self.bytes(index)
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// The handle at `index`: a pointer of the FFI to a head that says it is of `kind`.
     #[inline]
-    pub fn handle<T>(self, index: c_int, kind: Kind) -> Option<*mut T> {
+    pub fn handle<T>(&self, index: c_int, kind: Kind) -> Option<*mut T> {
         if self.kind(index) != sys::LUA_TCDATA {
             return None;
         }
@@ -85,7 +111,7 @@ impl Stack {
     }
 
     /// The address that a pointer of the FFI, or light user data, holds.
-    pub fn address(self, index: c_int) -> *mut c_void {
+    pub fn address(&self, index: c_int) -> *mut c_void {
         unsafe {
             match self.kind(index) {
                 sys::LUA_TCDATA => {
@@ -98,78 +124,110 @@ impl Stack {
         }
     }
 
-    pub fn push_nil(self) {
+    /// The block of the user data at `index` that has this metatable: what C modules make may be
+    /// of any size, but has not one of ours.
+    #[inline]
+    pub fn user_data<T>(&mut self, index: c_int, meta: &KeptTable) -> Option<*mut T> {
+        unsafe {
+            let block = sys::lua_touserdata(self.lua, index);
+            if block.is_null() || sys::lua_getmetatable(self.lua, index) == 0 {
+                return None;
+            }
+            let found = sys::lua_topointer(self.lua, -1);
+            self.pop(1);
+            (found == meta.address).then(|| block.cast())
+        }
+    }
+
+    pub fn push_nil(&self) {
         unsafe { sys::lua_pushnil(self.lua) }
     }
 
     #[inline]
-    pub fn push_number(self, number: f64) {
+    pub fn push_number(&self, number: f64) {
         unsafe { sys::lua_pushnumber(self.lua, number) }
     }
 
     #[inline]
-    pub fn push_flag(self, flag: bool) {
+    pub fn push_flag(&self, flag: bool) {
         unsafe { sys::lua_pushboolean(self.lua, flag.into()) }
     }
 
-    pub fn push_bytes(self, bytes: &[u8]) {
+    pub fn push_bytes(&self, bytes: &[u8]) {
         unsafe { sys::lua_pushlstring(self.lua, bytes.as_ptr().cast(), bytes.len()) }
     }
 
-    pub fn push_address(self, address: *mut c_void) {
+    pub fn push_address(&self, address: *mut c_void) {
         unsafe { sys::lua_pushlightuserdata(self.lua, address) }
     }
 
-    pub fn push_function(self, function: lua_CFunction) {
+    pub fn push_function(&self, function: lua_CFunction) {
         unsafe { sys::lua_pushcclosure(self.lua, function, 0) }
     }
 
-    pub fn push_table(self, array: usize, hash: usize) {
+    pub fn push_table(&self, array: usize, hash: usize) {
         unsafe { sys::lua_createtable(self.lua, array as c_int, hash as c_int) }
     }
 
     /// Pushes the value that [`Self::keep`] gave this reference for.
     #[inline]
-    pub fn push_kept(self, reference: c_int) {
+    pub fn push_kept(&self, reference: c_int) {
         unsafe { sys::lua_rawgeti(self.lua, sys::LUA_REGISTRYINDEX, reference) }
     }
 
     /// Takes the value on top of the stack and keeps it alive.
-    pub fn keep(self) -> c_int {
+    pub fn keep(&mut self) -> c_int {
         unsafe { sys::luaL_ref(self.lua, sys::LUA_REGISTRYINDEX) }
     }
 
-    pub fn release(self, reference: c_int) {
+    /// Takes the table on top of the stack and keeps it for good.
+    pub fn keep_table(&mut self) -> KeptTable {
+        let address = unsafe { sys::lua_topointer(self.lua, -1) };
+        KeptTable {
+            reference: self.keep(),
+            address,
+        }
+    }
+
+    pub fn release(&mut self, reference: c_int) {
         unsafe { sys::luaL_unref(self.lua, sys::LUA_REGISTRYINDEX, reference) }
     }
 
     /// Sets a field of the table below the value on top, and takes that value.
-    pub fn set_field(self, name: &CStr) {
+    pub fn set_field(&mut self, name: &CStr) {
         unsafe { sys::lua_setfield(self.lua, -2, name.as_ptr()) }
     }
 
     /// As [`Self::set_field`], by a name that is no constant.
-    pub fn set_named(self, name: &str) {
+    pub fn set_named(&mut self, name: &str) {
         let name = CString::new(name).unwrap_or_default();
         self.set_field(&name);
     }
 
     /// Sets a place of the list below the value on top, and takes that value.
-    pub fn set_place(self, place: usize) {
+    pub fn set_place(&mut self, place: usize) {
         unsafe { sys::lua_rawseti(self.lua, -2, place as c_int) }
     }
 
     /// Pushes a field of the table at `index`.
-    pub fn push_field(self, index: c_int, name: &CStr) {
+    pub fn push_field(&mut self, index: c_int, name: &CStr) {
         unsafe { sys::lua_getfield(self.lua, index, name.as_ptr()) }
     }
 
-    pub fn push_global(self, name: &CStr) {
+    /// A field of the table on top, as text.
+    pub fn text_of_field(&mut self, name: &CStr) -> Option<String> {
+        self.push_field(-1, name);
+        let text = self.text(-1);
+        self.pop(1);
+        text
+    }
+
+    pub fn push_global(&mut self, name: &CStr) {
         self.push_field(sys::LUA_GLOBALSINDEX, name);
     }
 
     /// Takes the value on top and makes it a global.
-    pub fn set_global(self, name: &str) {
+    pub fn set_global(&mut self, name: &str) {
         let name = CString::new(name).unwrap_or_default();
         unsafe { sys::lua_setfield(self.lua, sys::LUA_GLOBALSINDEX, name.as_ptr()) }
     }

@@ -69,9 +69,9 @@ impl State {
             sys::lua_gc(self.lua.as_ptr(), sys::LUA_GCSTOP, 0);
             sys::luaL_openlibs(self.lua.as_ptr());
         }
-        let stack = self.stack();
+        let mut stack = self.stack();
         let run = self.run();
-        api::push_host(stack, &run);
+        api::push_host(&mut stack, &run);
         let host = stack.top();
         for (name, source) in chunks::API {
             self.push_chunk(&run.chunks, &chunks::chunk_name_of(name), source.as_bytes())?;
@@ -80,7 +80,7 @@ impl State {
             self.call_pushed(1)?;
         }
         stack.pop(1);
-        modules::install(stack);
+        modules::install(&mut stack);
         self.collect();
         Ok(())
     }
@@ -107,6 +107,11 @@ impl State {
         }
     }
 
+    /// Gives the script `sysbench.opt`.
+    pub fn show_options(&self) {
+        api::set_options(&mut self.stack(), &self.run());
+    }
+
     /// Gives scripts that declare no options every option as a global, as old scripts expect.
     /// Functions keep their names: `help` is an option too.
     pub fn export_options(&self) {
@@ -115,7 +120,7 @@ impl State {
             if self.has_function(name) {
                 continue;
             }
-            api::push_value(self.stack(), value);
+            api::push_value(&mut self.stack(), value);
             self.stack().set_global(name);
         }
     }
@@ -125,7 +130,7 @@ impl State {
     /// # Errors
     /// What the function raised.
     pub fn call(&self, name: &str, arguments: &[u32]) -> Result<Called, ScriptError> {
-        let stack = self.stack();
+        let mut stack = self.stack();
         let name = CString::new(name).unwrap_or_default();
         stack.push_global(&name);
         if stack.kind(-1) != sys::LUA_TFUNCTION {
@@ -141,7 +146,7 @@ impl State {
 
     /// True where the script has a global function of this name.
     pub fn has_function(&self, name: &str) -> bool {
-        let stack = self.stack();
+        let mut stack = self.stack();
         stack.push_global(&CString::new(name).unwrap_or_default());
         let is_function = stack.kind(-1) == sys::LUA_TFUNCTION;
         stack.pop(1);
@@ -152,7 +157,7 @@ impl State {
     ///
     /// # Errors
     /// What the function raised.
-    pub fn call_pushed(&self, arguments: c_int) -> Result<(), ScriptError> {
+    fn call_pushed(&self, arguments: c_int) -> Result<(), ScriptError> {
         self.call_for(arguments, 0)
     }
 
@@ -160,7 +165,7 @@ impl State {
     ///
     /// # Errors
     /// What the function raised.
-    pub fn call_for(&self, arguments: c_int, results: c_int) -> Result<(), ScriptError> {
+    fn call_for(&self, arguments: c_int, results: c_int) -> Result<(), ScriptError> {
         // SAFETY: function and arguments are on the stack. No reference to the context is held
         // here, so the functions of the interface may make theirs.
         let failed = unsafe { sys::lua_pcall(self.lua.as_ptr(), arguments, results, 0) } != 0;
@@ -176,7 +181,7 @@ impl State {
     /// # Errors
     /// What is wrong with its table.
     pub fn declared_options(&self) -> Result<Option<Vec<Declared>>, ScriptError> {
-        let stack = self.stack();
+        let mut stack = self.stack();
         self.push_cmdline(c"read_cmdline_options");
         self.call_for(0, 1)?;
         if stack.kind(-1) != sys::LUA_TTABLE {
@@ -190,19 +195,15 @@ impl State {
             if stack.is_nil(-1) {
                 break;
             }
-            let text = |name| {
-                stack.push_field(-1, name);
-                let text = stack.text(-1);
-                stack.pop(1);
-                text
-            };
-            let (name, help, default) = (text(c"name"), text(c"help"), text(c"default"));
+            let name = stack.text_of_field(c"name").unwrap_or_default();
+            let help = stack.text_of_field(c"help").unwrap_or_default();
+            let default = stack.text_of_field(c"default");
             stack.push_field(-1, c"kind");
             let kind = Kind::from_number(stack.integer(-1));
             stack.pop(2);
             declared.push(Declared {
-                name: name.unwrap_or_default(),
-                help: help.unwrap_or_default(),
+                name,
+                help,
                 default,
                 kind: kind.unwrap_or(Kind::Str),
             });
@@ -237,6 +238,16 @@ impl State {
         })
     }
 
+    /// Calls a command that the script declares.
+    ///
+    /// # Errors
+    /// What the command raised.
+    pub fn call_command(&self, name: &str) -> Result<(), ScriptError> {
+        self.push_cmdline(c"call_command");
+        self.stack().push_bytes(name.as_bytes());
+        self.call_pushed(1)
+    }
+
     fn pop_flag(&self) -> bool {
         let flag = self.stack().flag(-1);
         self.stack().pop(1);
@@ -244,12 +255,12 @@ impl State {
     }
 
     /// Pushes a function of `sysbench.cmdline`.
-    pub fn push_cmdline(&self, function: &CStr) {
+    fn push_cmdline(&self, function: &CStr) {
         self.push_of_sysbench(c"cmdline", function);
     }
 
     fn push_of_sysbench(&self, table: &CStr, name: &CStr) {
-        let stack = self.stack();
+        let mut stack = self.stack();
         stack.push_global(c"sysbench");
         stack.push_field(-1, table);
         stack.push_field(-1, name);
@@ -271,7 +282,7 @@ impl State {
     /// # Errors
     /// What the hook raised.
     pub fn call_hook(&self, hook: &CStr, numbers: &[(&CStr, f64)]) -> Result<(), ScriptError> {
-        let stack = self.stack();
+        let mut stack = self.stack();
         self.push_of_sysbench(c"hooks", hook);
         stack.push_table(0, numbers.len());
         for (name, number) in numbers {
@@ -290,7 +301,7 @@ impl State {
     }
 
     fn pop_error(&self) -> ScriptError {
-        let stack = self.stack();
+        let mut stack = self.stack();
         let message = match stack.kind(-1) {
             sys::LUA_TSTRING | sys::LUA_TNUMBER => stack.text(-1),
             sys::LUA_TTABLE => self.sql_error(),
@@ -302,23 +313,23 @@ impl State {
 
     /// An error that would begin an event again was raised where there is none.
     fn sql_error(&self) -> Option<String> {
-        let stack = self.stack();
-        let text = |name| {
-            stack.push_field(-1, name);
-            let text = stack.text(-1);
-            stack.pop(1);
-            text
-        };
-        let (errno, state) = (text(c"sql_errno")?, text(c"sql_state")?);
-        let message = text(c"sql_errmsg").unwrap_or_default();
+        let mut stack = self.stack();
+        let errno = stack.text_of_field(c"sql_errno")?;
+        let state = stack.text_of_field(c"sql_state")?;
+        let message = stack.text_of_field(c"sql_errmsg").unwrap_or_default();
         Some(format!(
             "SQL error, errno = {errno}, state = '{state}': {message}"
         ))
     }
 
-    pub fn stack(&self) -> Stack {
-        // SAFETY: the state lives as long as this does, and a stack is only used during calls.
+    fn stack(&self) -> Stack<'_> {
+        // SAFETY: the state outlives what it lends, and no function here keeps a text of it.
         unsafe { Stack::new(self.lua.as_ptr()) }
+    }
+
+    #[cfg(test)]
+    pub fn raw(&self) -> *mut lua_State {
+        self.lua.as_ptr()
     }
 
     pub fn run(&self) -> Arc<Run> {

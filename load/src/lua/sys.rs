@@ -33,7 +33,6 @@ pub const LUA_TNUMBER: c_int = 3;
 pub const LUA_TSTRING: c_int = 4;
 pub const LUA_TTABLE: c_int = 5;
 pub const LUA_TFUNCTION: c_int = 6;
-pub const LUA_TUSERDATA: c_int = 7;
 /// LuaJIT's own: a value of the FFI.
 pub const LUA_TCDATA: c_int = 10;
 
@@ -66,7 +65,6 @@ unsafe extern "C-unwind" {
     pub fn lua_tolstring(L: *mut lua_State, index: c_int, length: *mut usize) -> *const c_char;
     pub fn lua_topointer(L: *mut lua_State, index: c_int) -> *const c_void;
     pub fn lua_touserdata(L: *mut lua_State, index: c_int) -> *mut c_void;
-    pub fn lua_objlen(L: *mut lua_State, index: c_int) -> usize;
 
     pub fn lua_pushnil(L: *mut lua_State);
     pub fn lua_pushnumber(L: *mut lua_State, number: f64);
@@ -83,5 +81,6 @@ unsafe extern "C-unwind" {
     pub fn lua_rawseti(L: *mut lua_State, index: c_int, key: c_int);
     pub fn luaL_ref(L: *mut lua_State, table: c_int) -> c_int;
     pub fn luaL_unref(L: *mut lua_State, table: c_int, reference: c_int);
+    pub fn lua_getmetatable(L: *mut lua_State, index: c_int) -> c_int;
     pub fn lua_setmetatable(L: *mut lua_State, index: c_int) -> c_int;
 }

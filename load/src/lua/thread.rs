@@ -1,7 +1,5 @@
 //! The life of one thread of a script, wherever it runs.
 
-use super::api;
-use super::context::Context;
 use super::ground::Ground;
 use super::log::Level;
 use super::run::Run;
@@ -30,38 +28,60 @@ pub enum End {
 
 /// Lives a thread's life: to be called where it may wait.
 pub fn live(run: &Arc<Run>, thread: u32, lane: usize, duty: Duty, ground: Box<dyn Ground>) -> End {
-    run.log
-        .say(Level::Debug, &format!("Worker thread (#{thread}) started"));
-    let end = live_quietly(run, thread, lane, duty, ground);
-    if end == End::NotReady {
-        let words = format!("Worker thread (#{thread}) failed to initialize!");
-        run.log.say(Level::Debug, &words);
+    match set_up(run, thread, lane, duty, ground) {
+        Some(state) => go_on(state, run, thread, duty),
+        None => End::NotReady,
     }
-    end
 }
 
-fn live_quietly(
+/// Begins a thread's life, up to where it waits for the others; none where it failed, which was
+/// said.
+pub fn set_up(
     run: &Arc<Run>,
     thread: u32,
     lane: usize,
     duty: Duty,
     ground: Box<dyn Ground>,
-) -> End {
-    let mut state = match State::new(Arc::clone(run), thread, ground) {
-        Ok(state) => state,
-        Err(error) => {
-            run.log.fatal(&error.0);
-            return End::NotReady;
-        }
-    };
-    state.context().lane = lane;
-    if let Err(error) = begin(&state, run) {
-        run.log.fatal(&error.0);
-        return End::NotReady;
+) -> Option<State> {
+    run.log
+        .say(Level::Debug, &format!("Worker thread (#{thread}) started"));
+    let state = set_up_quietly(run, thread, lane, duty, ground);
+    if state.is_none() {
+        let words = format!("Worker thread (#{thread}) failed to initialize!");
+        run.log.say(Level::Debug, &words);
     }
+    state
+}
+
+fn set_up_quietly(
+    run: &Arc<Run>,
+    thread: u32,
+    lane: usize,
+    duty: Duty,
+    ground: Box<dyn Ground>,
+) -> Option<State> {
+    let said = |error: ScriptError| run.log.fatal(&error.0);
+    let mut state = State::new(Arc::clone(run), thread, ground)
+        .map_err(said)
+        .ok()?;
+    state.context().lane = lane;
+    begin(&state, run).map_err(said).ok()?;
+    if duty == Duty::Events {
+        let said = |error| say_failed(run, "thread_init", &error);
+        state.call("thread_init", &[thread]).map_err(said).ok()?;
+        run.figures.of(thread).set_running(true);
+        let words = format!("Worker thread (#{thread}) initialized");
+        run.log.say(Level::Debug, &words);
+    }
+    Some(state)
+}
+
+/// Waits for the others, and lives the rest of a thread's life.
+pub fn go_on(mut state: State, run: &Run, thread: u32, duty: Duty) -> End {
+    state.context().ground.ready();
     let end = match duty {
-        Duty::Events => live_by_events(&mut state, run, thread),
-        Duty::Command => live_by_command(&mut state, run),
+        Duty::Events => live_by_events(&state, run, thread),
+        Duty::Command => live_by_command(&state, run),
     };
     run.figures.of(thread).set_running(false);
     end
@@ -79,23 +99,13 @@ pub fn begin(state: &State, run: &Run) -> Result<(), ScriptError> {
 
 /// Shows the options to a script whose body was run.
 pub fn show_options(state: &State, run: &Run) {
-    api::set_options(state.stack(), run);
+    state.show_options();
     if run.late.get().is_some_and(|late| late.exports_options) {
         state.export_options();
     }
 }
 
-fn live_by_events(state: &mut State, run: &Run, thread: u32) -> End {
-    if let Err(error) = state.call("thread_init", &[thread]) {
-        say_failed(run, "thread_init", &error);
-        return End::NotReady;
-    }
-    run.figures.of(thread).set_running(true);
-    run.log.say(
-        Level::Debug,
-        &format!("Worker thread (#{thread}) initialized"),
-    );
-    wait_for_others(state.context());
+fn live_by_events(state: &State, run: &Run, thread: u32) -> End {
     run.window.begin(Instant::now());
     let ran = state.call("thread_run", &[thread]);
     run.window.end(Instant::now());
@@ -110,8 +120,7 @@ fn live_by_events(state: &mut State, run: &Run, thread: u32) -> End {
     End::Done
 }
 
-fn live_by_command(state: &mut State, run: &Run) -> End {
-    wait_for_others(state.context());
+fn live_by_command(state: &State, run: &Run) -> End {
     if let Err(error) = call_command(state, run) {
         say_failed(run, "sysbench.cmdline.call_command", &error);
         run.stop.fail();
@@ -125,14 +134,7 @@ fn live_by_command(state: &mut State, run: &Run) -> End {
 /// # Errors
 /// What the command raised.
 pub fn call_command(state: &State, run: &Run) -> Result<(), ScriptError> {
-    let stack = state.stack();
-    state.push_cmdline(c"call_command");
-    stack.push_bytes(run.command.as_deref().unwrap_or_default().as_bytes());
-    state.call_pushed(1)
-}
-
-fn wait_for_others(context: &mut Context) {
-    context.ground.ready();
+    state.call_command(run.command.as_deref().unwrap_or_default())
 }
 
 /// Says that a function of the script failed, in the words that logs of sysbench have.

@@ -121,8 +121,10 @@ pub enum Call<'a> {
     Finish,
 }
 
-/// Number of a connection within its session.
-pub type Link = u8;
+/// Number of a connection within its session, which so has at most [`LINKS_MAX`] of them.
+pub type Link = u16;
+
+pub const LINKS_MAX: usize = Link::MAX as usize + 1;
 
 /// What the driver shall do next.
 #[derive(Debug)]

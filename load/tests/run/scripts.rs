@@ -5,10 +5,13 @@ use crate::program::{
     ENGINES, Folder, PROGRAM, done, failure, fed, lines, of_events, plan, run, until_it_ends,
 };
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::thread::ThreadId;
 
 /// Answers everything right.
 struct Kind;
@@ -313,4 +316,72 @@ function event() end
         &["--prepare"],
     );
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// Answers every query with the first one that was asked on the same connection.
+#[derive(Default)]
+struct KnowsItself(Mutex<HashMap<ThreadId, String>>);
+
+impl Script for KnowsItself {
+    fn answer(&self, to: &mut UnixStream, _: u8, body: &[u8], _: usize) -> bool {
+        let asked = String::from_utf8_lossy(body).into_owned();
+        let mut known = self.0.lock().unwrap();
+        let first = known.entry(std::thread::current().id()).or_insert(asked);
+        to.write_all(&fake::table(&[&[first.as_str()]])).is_ok()
+    }
+}
+
+#[test]
+fn each_of_many_connections_of_a_thread_gets_its_own_answers() {
+    let text = r#"
+local many, connections = 300, {}
+function thread_init()
+  for place = 1, many do
+    connections[place] = sysbench.sql.driver():connect()
+    connections[place]:query("SELECT " .. place)
+  end
+end
+function event()
+  for place = 1, many do
+    local said = connections[place]:query_row("SELECT 'who'")
+    if said ~= "SELECT " .. place then
+      error(("connection %d answers for another: %s"):format(place, said))
+    end
+  end
+end
+"#;
+    for os_threads in ["off", "on"] {
+        let folder = Folder::new(&format!("lua-many-{os_threads}"));
+        let server = FakeServer::start(&folder.0, KnowsItself::default());
+        let mut plan = of(&folder, text, &server.socket);
+        plan["workload"]["options"] = json!({"os_threads": os_threads});
+        plan["load"]["connections"] = json!(1);
+        let done = done(&run(&plan));
+        assert!(done["queries"].as_u64().unwrap() > 0, "{done}");
+    }
+}
+
+#[test]
+fn the_busiest_of_the_threads_is_told_and_not_their_mean() {
+    let folder = Folder::new("lua-busiest");
+    let server = FakeServer::start(&folder.0, Kind);
+    let text = r#"
+function event(thread)
+  if thread > 0 then
+    return ffi.C.usleep(20000)
+  end
+  for _ = 1, 100000 do
+    sysbench.rand.uniform(1, 10)
+  end
+end
+"#;
+    let mut plan = of(&folder, text, &server.socket);
+    plan["workload"]["options"] = json!({"os_threads": "on"});
+    plan["load"]["measure_s"] = json!(1.0);
+    let done = done(&run(&plan));
+    let number = |value: &Value| value.as_f64().unwrap();
+    let all = number(&done["client"]["cpu_us"]) / 1e6 / number(&done["measured_s"]);
+    let busiest = number(&done["client_busiest_thread_share"]);
+    // One of four computes, the others sleep.
+    assert!(busiest > 0.7 * all && busiest <= 1.05 * all, "{done}");
 }

@@ -255,7 +255,8 @@ fn read_declared(
     options: &mut Options,
 ) -> Result<(), Halt> {
     for option in declared {
-        let Ok(value) = parse(option.kind, Some(option.default.as_deref().unwrap_or(""))) else {
+        // Without a default it is as if it was given without a value: a switch is on.
+        let Ok(value) = parse(option.kind, option.default.as_deref()) else {
             let words = format!(
                 "option '{}': its default is no value of its type",
                 option.name

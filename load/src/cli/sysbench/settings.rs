@@ -1,7 +1,7 @@
 //! What the options mean: checked values for the parts of a run.
 
 use super::arguments::{CommandLine, Wrong};
-use crate::lua::options::{Options, Value};
+use crate::lua::options::{Options, Value, normal_name};
 use crate::lua::run::{Compat, Draws};
 use crate::plan::Distribution;
 use crate::random::Shape;
@@ -48,7 +48,7 @@ pub enum OsThreads {
 const CHECKPOINTS_MAX: usize = 256;
 const THREADS_MAX: i64 = 65_536;
 const INTERVAL_S_MIN: f64 = 0.01;
-const DRAIN_S: i64 = 10;
+const DRAIN: Duration = Duration::from_secs(10);
 const VERBOSITY_MAX: i64 = 5;
 
 impl Settings {
@@ -72,27 +72,20 @@ impl Settings {
         }
         let rate = options.int("rate");
         let rate = u64::try_from(rate).map_err(|_| format!("Invalid value for --rate: {rate}."))?;
-        let seconds = |name: &str| Duration::from_secs(options.int(name).max(0) as u64);
-        let time = Some(seconds("time")).filter(|time| !time.is_zero());
-        // A negative time is over before it begins, as it is for sysbench.
-        let time = if options.int("time") < 0 {
-            Some(Duration::ZERO)
-        } else {
-            time
-        };
-        let drain = match options.get("drain_time") {
-            Some(_) => options.int("drain_time"),
-            None => DRAIN_S,
+        let time = match options.int("time") {
+            0 => None,
+            // A negative time is over before it begins, as it is for sysbench.
+            time => Some(Duration::from_secs(time.max(0) as u64)),
         };
         Ok(Self {
             threads: threads as u32,
             events: options.int("events").max(0) as u64,
             time,
-            warmup: seconds("warmup_time"),
+            warmup: seconds(options, "warmup-time")?,
             forced_shutdown: forced_shutdown(options.text("forced_shutdown"), time)?,
             init_timeout: match compat {
                 Compat::V1_0 => Duration::from_secs(30),
-                Compat::V1_1 => seconds("thread_init_timeout"),
+                Compat::V1_1 => seconds(options, "thread-init-timeout")?,
             },
             rate,
             interval: interval(options.double("report_interval"))?,
@@ -103,12 +96,23 @@ impl Settings {
             debug: options.flag("debug"),
             validate: options.flag("validate"),
             seed_given: options.int("rand_seed") as u64,
-            drain: Duration::from_secs(drain.max(0) as u64),
+            drain: match options.get("drain_time") {
+                Some(_) => seconds(options, "drain-time")?,
+                None => DRAIN,
+            },
             os_threads: os_threads(options)?,
             json: path_of(options, "json"),
             hdr_log: path_of(options, "hdr_log"),
         })
     }
+}
+
+/// A time that is not negative.
+fn seconds(options: &Options, name: &str) -> Result<Duration, Wrong> {
+    let seconds = options.int(&normal_name(name));
+    let whole = u64::try_from(seconds);
+    let whole = whole.map_err(|_| format!("Invalid value for --{name}: {seconds}."))?;
+    Ok(Duration::from_secs(whole))
 }
 
 /// True where nothing ends the events but the script, or a signal.
@@ -326,6 +330,12 @@ mod tests {
             ),
         ] {
             assert_eq!(settings(&[words]).unwrap_err(), message);
+        }
+        for name in ["--warmup-time", "--thread-init-timeout", "--drain-time"] {
+            let line = CommandLine::parse(&[format!("{name}=-1")]).unwrap();
+            let options = read_known(&line, Compat::V1_1).unwrap().0;
+            let message = format!("Invalid value for {name}: -1.");
+            assert_eq!(Settings::new(&options, Compat::V1_1).unwrap_err(), message);
         }
         assert!(settings(&["--percentile=0", "--histogram"]).is_err());
         assert!(draws(&options(&["--rand-type=foo"]), Compat::V1_0).is_err());

@@ -35,6 +35,7 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
     debug_assert!(warmup.is_zero() || measured.measured_ns > 0);
     Ok(Ran {
         unfinished: measured.unanswered,
+        busiest_cpu_ns: measured.busiest_worker_cpu_ns,
     })
 }
 

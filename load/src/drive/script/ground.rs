@@ -5,7 +5,7 @@ use super::gate::Gate;
 use crate::arrival::Next;
 use crate::drive::clock;
 use crate::drive::failure::{
-    CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error, not_connected, words,
+    CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error, not_connected, too_many_links, words,
 };
 use crate::drive::link::{Heard, Link};
 use crate::drive::socket::send;
@@ -61,24 +61,22 @@ impl BlockingGround {
     }
 
     fn open(&mut self, endpoint: usize) -> Result<(workload::Link, Capabilities), ServerError> {
-        let cannot = |why: &str| client_error(CANNOT_CONNECT, why);
+        let (place, number) = self.free_place().ok_or_else(too_many_links)?;
         let addresses = &self.servers.addresses;
         let address = addresses.get(endpoint).or_else(|| addresses.first());
-        let address = address.ok_or_else(|| cannot("no server is named"))?;
+        let address = address.ok_or_else(|| client_error(CANNOT_CONNECT, "no server is named"))?;
         let limit = Instant::now() + self.servers.connect_timeout;
         let socket = address
             .connect_by(limit)
             .map_err(|error| not_connected(address, &error))?;
-        let place = self.free_place();
         let login = Login::new(
             self.servers.credentials.clone(),
             self.servers.options.clone(),
         );
-        let Some(connection) = self.connections.get_mut(place) else {
-            return Err(cannot("too many connections of one thread"));
-        };
-        connection.socket = Some(File::from(socket));
-        connection.link.log_in(login);
+        if let Some(connection) = self.connections.get_mut(place) {
+            connection.socket = Some(File::from(socket));
+            connection.link.log_in(login);
+        }
         loop {
             match self.hear(place, Some(limit)) {
                 Ok(Heard::Opened) => break,
@@ -94,26 +92,24 @@ impl BlockingGround {
             .get(place)
             .and_then(|connection| connection.link.agreed());
         let capabilities = agreed.map(|agreed| agreed.capabilities);
-        Ok((
-            place as workload::Link,
-            capabilities.unwrap_or(Capabilities::NONE),
-        ))
+        Ok((number, capabilities.unwrap_or(Capabilities::NONE)))
     }
 
-    fn free_place(&mut self) -> usize {
+    /// A place without a socket, and its number; none where there are no more numbers.
+    fn free_place(&mut self) -> Option<(usize, workload::Link)> {
         let free = self
             .connections
             .iter()
             .position(|connection| connection.socket.is_none());
-        free.unwrap_or_else(|| {
-            if self.connections.len() <= usize::from(workload::Link::MAX) {
-                self.connections.push(Connection {
-                    socket: None,
-                    link: Link::default(),
-                });
-            }
-            self.connections.len() - 1
-        })
+        let place = free.unwrap_or(self.connections.len());
+        let number = workload::Link::try_from(place).ok()?;
+        if free.is_none() {
+            self.connections.push(Connection {
+                socket: None,
+                link: Link::default(),
+            });
+        }
+        Some((place, number))
     }
 
     /// Reads once and takes in what came, sending what must be sent at once.
@@ -349,5 +345,41 @@ impl Ground for BlockingGround {
 
     fn fill(&mut self, endpoint: usize, order: &TableRows) -> Option<Result<(), String>> {
         Some(super::fill::fill(&self.servers, endpoint, order))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::drive::socket::Address;
+    use crate::lua::testing::run_of;
+    use crate::wire::{Credentials, Options};
+    use std::os::fd::FromRawFd as _;
+
+    #[test]
+    fn a_thread_has_as_many_connections_as_links_have_numbers() {
+        let servers = Servers {
+            addresses: vec![Address::Unix("/nonexistent".into())],
+            credentials: Credentials::default(),
+            options: Options::default(),
+            connect_timeout: Duration::ZERO,
+        };
+        let mut ground = BlockingGround::new(run_of("", 1), Arc::new(servers), None);
+        let file = File::open("/dev/null").unwrap();
+        let taken = || Connection {
+            // SAFETY: the file is open, and the ground is never dropped, so none closes it.
+            socket: Some(unsafe { File::from_raw_fd(file.as_raw_fd()) }),
+            link: Link::default(),
+        };
+        let many = workload::LINKS_MAX - 1;
+        ground.connections.extend((0..many).map(|_| taken()));
+        assert_eq!(ground.free_place(), Some((65_535, 65_535)));
+        ground.connections[many] = taken();
+        let error = ground.connect(0).unwrap_err();
+        assert_eq!(error.message, "a thread has at most 65536 connections");
+        std::mem::forget(std::mem::take(&mut ground.connections[7].socket));
+        assert_eq!(ground.free_place(), Some((7, 7)));
+        std::mem::forget(ground);
     }
 }

@@ -1,6 +1,7 @@
 //! Runs the threads of a script: on the event loop, or on threads of the operating system where
 //! the script waits in ways that the host cannot see.
 
+mod cpu;
 mod fibers;
 mod fill;
 mod gate;
@@ -77,6 +78,8 @@ pub enum Stage {
 pub struct Ran {
     /// Threads that had not ended when the drain was over.
     pub unfinished: u32,
+    /// CPU that the busiest thread used between the end of the warm-up and that of the time.
+    pub busiest_cpu_ns: u64,
 }
 
 /// Runs a job until every thread has ended, or cannot.

@@ -21,7 +21,7 @@ use std::ffi::{CStr, c_int};
 type Entry = (&'static CStr, lua_CFunction);
 
 /// Pushes the table that each file of the interface is called with.
-pub fn push_host(stack: Stack, run: &Run) {
+pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
     let all = [
         events::FUNCTIONS,
         rand::FUNCTIONS,
@@ -80,7 +80,7 @@ const THREADS_MANY: usize = 32;
 const HOT_LOOP: u32 = 32_000;
 
 /// Makes `sysbench.opt`: every option with its value.
-pub fn set_options(stack: Stack, run: &Run) {
+pub fn set_options(stack: &mut Stack<'_>, run: &Run) {
     stack.push_global(c"sysbench");
     stack.push_table(0, 64);
     for (name, value) in run.options().iter() {
@@ -92,7 +92,7 @@ pub fn set_options(stack: Stack, run: &Run) {
 }
 
 /// Pushes an option's value, as scripts see it.
-pub fn push_value(stack: Stack, value: &Value) {
+pub fn push_value(stack: &mut Stack<'_>, value: &Value) {
     match value {
         Value::Bool(flag) => stack.push_flag(*flag),
         Value::Int(number) => stack.push_number(*number as f64),
@@ -114,7 +114,7 @@ pub fn push_value(stack: Stack, value: &Value) {
 /// `lua` is what Lua called the function with. The context is borrowed until the function
 /// returns, so it must not call into Lua while it uses it.
 #[inline]
-unsafe fn enter<'a>(lua: *mut lua_State) -> (Stack, &'a mut Context) {
+unsafe fn enter<'a>(lua: *mut lua_State) -> (Stack<'a>, &'a mut Context) {
     // SAFETY: as the caller promises.
     unsafe { (Stack::new(lua), Context::of(lua)) }
 }
@@ -123,7 +123,7 @@ unsafe fn enter<'a>(lua: *mut lua_State) -> (Stack, &'a mut Context) {
 ///
 /// It unwinds through here and through the function that called: neither may hold anything that
 /// is to be dropped.
-fn wrong(stack: Stack, function: &str, wanted: &str) -> Pushed {
+fn wrong(stack: &mut Stack<'_>, function: &str, wanted: &str) -> Pushed {
     let words = format!("bad argument to '{function}' ({wanted} expected)");
     stack.push_global(c"error");
     stack.push_bytes(words.as_bytes());

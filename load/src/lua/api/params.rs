@@ -1,12 +1,14 @@
 //! Parameters of prepared statements.
 
 use super::{Entry, Pushed, enter};
+use crate::lua::context::Context;
 use crate::lua::sql::{Kind, Param, ParamKind, RawBind, Statement};
 use crate::lua::stack::Stack;
 use crate::lua::sys::{self, lua_State};
 use std::ffi::c_int;
 
 pub const FUNCTIONS: &[Entry] = &[
+    (c"keep_param_meta", keep_meta),
     (c"param_new", new),
     (c"param_set", set),
     (c"param_set_rand_str", set_rand_str),
@@ -17,10 +19,20 @@ pub const FUNCTIONS: &[Entry] = &[
 /// More parameters than a statement can have.
 const PARAMS_MAX: i64 = 65_535;
 
-/// `param_new(type, max_length, metatable)`; nil for a type that no parameter has.
+/// `keep_param_meta(metatable)`: what parameters are known by from now on.
+unsafe extern "C-unwind" fn keep_meta(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (mut stack, cx) = unsafe { enter(lua) };
+    stack.push_function(collect);
+    stack.set_field(c"__gc");
+    cx.param_meta = stack.keep_table();
+    0
+}
+
+/// `param_new(type, max_length)`; nil for a type that no parameter has.
 unsafe extern "C-unwind" fn new(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, _) = unsafe { enter(lua) };
+    let (stack, cx) = unsafe { enter(lua) };
     let Some(kind) = ParamKind::from_number(stack.integer(1)) else {
         stack.push_nil();
         return 1;
@@ -32,19 +44,19 @@ unsafe extern "C-unwind" fn new(lua: *mut lua_State) -> Pushed {
     unsafe {
         let block: *mut Param = sys::lua_newuserdata(lua, size_of::<Param>()).cast();
         block.write(Param::new(kind, length_max));
-        sys::lua_pushvalue(lua, 3);
-        stack.push_function(collect);
-        stack.set_field(c"__gc");
+        stack.push_kept(cx.param_meta.reference);
         sys::lua_setmetatable(lua, -2);
     }
     1
 }
 
+/// The finaliser. What is left is a parameter that owns nothing: a script may call this as well.
 unsafe extern "C-unwind" fn collect(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua collects what `new` made, once.
+    // SAFETY: Lua calls with its state, and nobody else refers to the parameter.
     unsafe {
-        if let Some(param) = param(Stack::new(lua), 1) {
-            std::ptr::drop_in_place(param);
+        let (mut stack, cx) = enter(lua);
+        if let Some(param) = param(&mut stack, cx, 1) {
+            *param = Param::new(ParamKind::Integer, 0);
         }
     }
     0
@@ -52,24 +64,16 @@ unsafe extern "C-unwind" fn collect(lua: *mut lua_State) -> Pushed {
 
 /// The parameter at `index`, if it is one.
 #[inline]
-fn param(stack: Stack, index: c_int) -> Option<*mut Param> {
-    if stack.kind(index) != sys::LUA_TUSERDATA {
-        return None;
-    }
-    // SAFETY: the value is user data. No other user data of a script has this size: files are
-    // smaller, and C modules do not see the metatable that leads here.
-    unsafe {
-        (sys::lua_objlen(stack.raw(), index) == size_of::<Param>())
-            .then(|| sys::lua_touserdata(stack.raw(), index).cast())
-    }
+fn param(stack: &mut Stack<'_>, cx: &Context, index: c_int) -> Option<*mut Param> {
+    stack.user_data(index, &cx.param_meta)
 }
 
 /// `param:set(value)`; true, or nil where the value is of a wrong type.
 unsafe extern "C-unwind" fn set(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; the parameter is alive while it is on the stack.
-    let (stack, _) = unsafe { enter(lua) };
-    let Some(param) = param(stack, 1) else {
-        return refuse(stack, "set");
+    let (mut stack, cx) = unsafe { enter(lua) };
+    let Some(param) = param(&mut stack, cx, 1) else {
+        return refuse(&mut stack, "set");
     };
     // SAFETY: as above, and nobody else refers to it during the call.
     let param = unsafe { &mut *param };
@@ -82,23 +86,23 @@ unsafe extern "C-unwind" fn set(lua: *mut lua_State) -> Pushed {
             param.set_text(stack.bytes(2).unwrap_or_default());
         }
         (sys::LUA_TCDATA, ParamKind::Integer | ParamKind::Double) => {
-            match integer_of_cdata(stack, 2) {
+            match integer_of_cdata(&mut stack, 2) {
                 Some(number) => param.set_integer(number),
-                None => return refuse(stack, "set"),
+                None => return refuse(&mut stack, "set"),
             }
         }
-        _ => return refuse(stack, "set"),
+        _ => return refuse(&mut stack, "set"),
     }
     0
 }
 
 /// Refuses a wrong argument. No Rust value waits to be dropped here.
-fn refuse(stack: Stack, function: &str) -> Pushed {
+fn refuse(stack: &mut Stack<'_>, function: &str) -> Pushed {
     super::wrong(stack, function, "a parameter and a value of its type")
 }
 
 /// A 64-bit integer of the FFI. Lua's own words for it are the only safe way to read its type.
-fn integer_of_cdata(stack: Stack, index: c_int) -> Option<i64> {
+fn integer_of_cdata(stack: &mut Stack<'_>, index: c_int) -> Option<i64> {
     stack.push_global(c"tostring");
     // SAFETY: the function and a copy of the value are on top of the stack.
     let failed = unsafe {
@@ -119,9 +123,9 @@ fn integer_of_cdata(stack: Stack, index: c_int) -> Option<i64> {
 /// `param:set_rand_str(format)`.
 unsafe extern "C-unwind" fn set_rand_str(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
-    let (Some(param), Some(format)) = (param(stack, 1), stack.bytes(2)) else {
-        return refuse(stack, "set_rand_str");
+    let (mut stack, cx) = unsafe { enter(lua) };
+    let (Some(param), Some(format)) = (param(&mut stack, cx, 1), stack.bytes(2)) else {
+        return refuse(&mut stack, "set_rand_str");
     };
     // SAFETY: the parameter is alive while it is on the stack.
     unsafe { (*param).fill_text(|text| cx.stream.fill_template(format, text)) };
@@ -131,10 +135,10 @@ unsafe extern "C-unwind" fn set_rand_str(lua: *mut lua_State) -> Pushed {
 /// `statement:bind_param(p1, …)`; 0, or 1 where something is no parameter.
 unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, _) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     let count = stack.top();
     let params: Option<Vec<*const Param>> = (2..=count)
-        .map(|index| param(stack, index).map(<*mut Param>::cast_const))
+        .map(|index| param(&mut stack, cx, index).map(<*mut Param>::cast_const))
         .collect();
     let (Some(statement), Some(params)) = (stack.handle::<Statement>(1, Kind::Statement), params)
     else {
@@ -175,4 +179,58 @@ unsafe extern "C-unwind" fn bind_raw(lua: *mut lua_State) -> Pushed {
     unsafe { (*statement).bind_raw(std::slice::from_raw_parts(array, count).to_vec()) };
     stack.push_number(0.0);
     1
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::lua::testing::{run_of, state_of};
+
+    const SCRIPT: &str = r#"
+local statement = sysbench.sql.driver():connect():prepare("SELECT ?")
+local param = statement:bind_create(sysbench.sql.type.INT)
+
+function takes_its_own()
+  param:set(5)
+  assert(statement:bind_param(param) == 0)
+  statement:execute()
+end
+
+function refuses_others()
+  debug.setmetatable(typed, {})
+  for _, other in ipairs({ foreign, typed, io.stdout, newproxy(true), 5, {} }) do
+    assert(not pcall(param.set, other, 5))
+    assert(not pcall(param.set_rand_str, other, "@@"))
+    assert(statement:bind_param(other) == 1)
+    getmetatable(param).__gc(other)
+  end
+end
+
+function collects_twice()
+  getmetatable(param).__gc(param)
+  param:set(7)
+  param = nil
+  collectgarbage()
+end
+"#;
+
+    #[test]
+    fn user_data_of_others_is_no_parameter_whatever_its_size() {
+        let run = run_of(SCRIPT, 1);
+        let state = state_of(&run);
+        // As a module in C makes it.
+        // SAFETY: the state is alive, and the block as large as what is written.
+        unsafe {
+            for name in ["foreign", "typed"] {
+                let bytes = size_of::<Param>();
+                let block: *mut u8 = sys::lua_newuserdata(state.raw(), bytes).cast();
+                block.write_bytes(0x55, bytes);
+                Stack::new(state.raw()).set_global(name);
+            }
+        }
+        for function in ["takes_its_own", "refuses_others", "collects_twice"] {
+            state.call(function, &[]).unwrap();
+        }
+    }
 }

@@ -32,7 +32,7 @@ macro_rules! draws {
             let (stack, cx) = unsafe { enter(lua) };
             let shape: fn(&Context) -> Shape = $shape;
             let shape = shape(cx);
-            let number = shape.draw(&mut cx.stream, bound(stack, 1), bound(stack, 2));
+            let number = shape.draw(&mut cx.stream, bound(&stack, 1), bound(&stack, 2));
             stack.push_number(number as f64);
             1
         }
@@ -51,7 +51,7 @@ draws! {
 /// A bound of a range. Fractions are cut off; a negative number is what it is in 32 bits
 /// without a sign, as under sysbench. Unlike there, ids beyond 2^32 keep their value.
 #[inline]
-fn bound(stack: Stack, index: i32) -> u64 {
+fn bound(stack: &Stack<'_>, index: i32) -> u64 {
     let number = stack.number(index);
     if number < 0.0 {
         u64::from(number as i64 as u32)
@@ -114,7 +114,7 @@ unsafe extern "C-unwind" fn varstring(lua: *mut lua_State) -> Pushed {
     let (stack, cx) = unsafe { enter(lua) };
     let length = cx
         .stream
-        .uniform(bound(stack, 1), bound(stack, 2))
+        .uniform(bound(&stack, 1), bound(&stack, 2))
         .min(VARSTRING_MAX);
     let (first, last) = (*VARSTRING_BYTES.start(), *VARSTRING_BYTES.end());
     let mut text = std::mem::take(&mut cx.text);

@@ -17,7 +17,7 @@ pub const FUNCTIONS: &[Entry] = &[
 ];
 
 /// The connection whose result is at the first argument.
-fn connection_of_result(stack: Stack, cx: &mut Context) -> Option<&mut Connection> {
+fn connection_of_result<'a>(stack: &Stack<'_>, cx: &'a mut Context) -> Option<&'a mut Connection> {
     let result = stack.handle::<ResultFace>(1, Kind::Result)?;
     let owner = cx
         .connections
@@ -29,8 +29,8 @@ fn connection_of_result(stack: Stack, cx: &mut Context) -> Option<&mut Connectio
 /// `result:fetch_row()`: the values of the next row as a list, NULLs left out; nil at the end.
 unsafe extern "C-unwind" fn fetch_row(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
-    let has_rows = connection_of_result(stack, cx).map(|connection| connection.has_rows());
+    let (mut stack, cx) = unsafe { enter(lua) };
+    let has_rows = connection_of_result(&stack, cx).map(|connection| connection.has_rows());
     if has_rows == Some(false) {
         // Values of prepared statements are not kept; sysbench does not give them either.
         cx.run.log.say(
@@ -38,7 +38,7 @@ unsafe extern "C-unwind" fn fetch_row(lua: *mut lua_State) -> Pushed {
             "attempt to fetch row from an empty result set",
         );
     }
-    let (Some(true), Some(connection)) = (has_rows, connection_of_result(stack, cx)) else {
+    let (Some(true), Some(connection)) = (has_rows, connection_of_result(&stack, cx)) else {
         stack.push_nil();
         return 1;
     };
@@ -62,7 +62,7 @@ unsafe extern "C-unwind" fn fetch_row(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn fetch_values(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
-    let Some(connection) = connection_of_result(stack, cx) else {
+    let Some(connection) = connection_of_result(&stack, cx) else {
         stack.push_nil();
         return 1;
     };
@@ -93,7 +93,7 @@ unsafe extern "C-unwind" fn fetch_values(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn fetch_raw_row(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
-    let more = connection_of_result(stack, cx).is_some_and(Connection::next_raw_row);
+    let more = connection_of_result(&stack, cx).is_some_and(Connection::next_raw_row);
     stack.push_flag(more);
     1
 }
@@ -101,7 +101,7 @@ unsafe extern "C-unwind" fn fetch_raw_row(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn free_result(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
-    if let Some(connection) = connection_of_result(stack, cx) {
+    if let Some(connection) = connection_of_result(&stack, cx) {
         connection.free_result();
     }
     stack.push_flag(true);

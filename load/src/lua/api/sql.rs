@@ -84,7 +84,7 @@ unsafe extern "C-unwind" fn result_of(lua: *mut lua_State) -> Pushed {
 /// `keep_null(handle)`: what a query without a result set answers.
 unsafe extern "C-unwind" fn keep_null(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     cx.null_result = stack.keep();
     0
 }
@@ -92,7 +92,7 @@ unsafe extern "C-unwind" fn keep_null(lua: *mut lua_State) -> Pushed {
 /// `keep_result(connection, handle)`: what a query with a result set answers.
 unsafe extern "C-unwind" fn keep_result(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
-    let (stack, _) = unsafe { enter(lua) };
+    let (mut stack, _) = unsafe { enter(lua) };
     if let Some(connection) = stack.handle::<Connection>(1, Kind::Connection) {
         let reference = stack.keep();
         unsafe { (*connection).result_reference = reference };
@@ -125,10 +125,10 @@ unsafe extern "C-unwind" fn reconnect(lua: *mut lua_State) -> Pushed {
 /// where it failed.
 unsafe extern "C-unwind" fn query(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
-    let (stack, cx) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     let connection = stack.handle::<Connection>(1, Kind::Connection);
     let (Some(connection), Some(sql)) = (connection, stack.bytes(2)) else {
-        return super::wrong(stack, "query", "a connection and the text of a query");
+        return super::wrong(&mut stack, "query", "a connection and the text of a query");
     };
     let connection = unsafe { &mut *connection };
     match connection.query(&mut cx.session(), sql) {
@@ -142,10 +142,14 @@ unsafe extern "C-unwind" fn query(lua: *mut lua_State) -> Pushed {
 /// `prepare(connection, text)`: the address of a statement, nil where it failed.
 unsafe extern "C-unwind" fn prepare(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
-    let (stack, cx) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     let connection = stack.handle::<Connection>(1, Kind::Connection);
     let (Some(connection), Some(sql)) = (connection, stack.bytes(2)) else {
-        return super::wrong(stack, "prepare", "a connection and the text of a statement");
+        return super::wrong(
+            &mut stack,
+            "prepare",
+            "a connection and the text of a statement",
+        );
     };
     match unsafe { (*connection).prepare(&mut cx.session(), sql) } {
         Ok(statement) => stack.push_address(statement.cast()),
@@ -158,9 +162,9 @@ unsafe extern "C-unwind" fn prepare(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn execute(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a statement, which lives
     // as long as its connection, and that as long as the state. What is bound is anchored.
-    let (stack, cx) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     let Some(statement) = stack.handle::<Statement>(1, Kind::Statement) else {
-        return super::wrong(stack, "execute", "a statement");
+        return super::wrong(&mut stack, "execute", "a statement");
     };
     let (connection, executed) = unsafe {
         let statement = &mut *statement;
@@ -179,7 +183,7 @@ unsafe extern "C-unwind" fn execute(lua: *mut lua_State) -> Pushed {
 /// `statement:close()`: 0.
 unsafe extern "C-unwind" fn close_statement(lua: *mut lua_State) -> Pushed {
     // SAFETY: as in `execute`.
-    let (stack, cx) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     if let Some(statement) = stack.handle::<Statement>(1, Kind::Statement) {
         unsafe {
             let statement = &mut *statement;
@@ -195,11 +199,11 @@ unsafe extern "C-unwind" fn close_statement(lua: *mut lua_State) -> Pushed {
 /// `bulk_insert_init(connection, head)`: whether it can begin.
 unsafe extern "C-unwind" fn bulk_insert_init(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
-    let (stack, _) = unsafe { enter(lua) };
+    let (mut stack, _) = unsafe { enter(lua) };
     let connection = stack.handle::<Connection>(1, Kind::Connection);
     let (Some(connection), Some(head)) = (connection, stack.bytes(2)) else {
         return super::wrong(
-            stack,
+            &mut stack,
             "bulk_insert_init",
             "a connection and the head of an INSERT",
         );
@@ -212,11 +216,11 @@ unsafe extern "C-unwind" fn bulk_insert_init(lua: *mut lua_State) -> Pushed {
 /// `bulk_insert_next(connection, row)`: false where rows had to be sent and that failed.
 unsafe extern "C-unwind" fn bulk_insert_next(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
-    let (stack, cx) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     let connection = stack.handle::<Connection>(1, Kind::Connection);
     let (Some(connection), Some(row)) = (connection, stack.bytes(2)) else {
         return super::wrong(
-            stack,
+            &mut stack,
             "bulk_insert_next",
             "a connection and the text of a row",
         );
@@ -228,9 +232,9 @@ unsafe extern "C-unwind" fn bulk_insert_next(lua: *mut lua_State) -> Pushed {
 
 unsafe extern "C-unwind" fn bulk_insert_done(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
-    let (stack, cx) = unsafe { enter(lua) };
+    let (mut stack, cx) = unsafe { enter(lua) };
     let Some(connection) = stack.handle::<Connection>(1, Kind::Connection) else {
-        return super::wrong(stack, "bulk_insert_done", "a connection");
+        return super::wrong(&mut stack, "bulk_insert_done", "a connection");
     };
     let connection = unsafe { &mut *connection };
     let sent = connection.flush_bulk(&mut cx.session());

@@ -1,0 +1,264 @@
+//! How a run ends whose sessions break, or whose servers cannot be had.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+use super::*;
+use crate::arrival::Dispenser;
+use crate::drive::blocking::Target;
+use crate::drive::link::Link;
+use crate::drive::null_server::testing::NullServer;
+use crate::drive::pace::Pacing;
+use crate::drive::setup::{Codes, ErrorPolicy};
+use crate::drive::steps::Cue;
+use crate::drive::worker::Connection;
+use crate::serve::ServiceTime;
+use crate::wire::{Credentials, Login, Options, command};
+use crate::workload::{self, Call, Class, Reply, Request, Session, Step, Workload};
+use std::io::Write as _;
+use std::os::unix::net::UnixListener;
+use std::time::Duration;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Longer than any of these runs takes, on a machine that stands still now and then.
+const STUCK: Duration = Duration::from_secs(20);
+
+/// When a session panics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Made,
+    Started,
+    Asked,
+    Finished,
+}
+
+/// Sessions that need no server. The second one panics.
+struct Panics(When);
+
+struct Panicking {
+    when: Option<When>,
+}
+
+impl Panicking {
+    fn panic_if(&self, now: When) {
+        assert!(self.when != Some(now), "as the test wants");
+    }
+}
+
+impl Workload for Panics {
+    fn classes(&self) -> &[String] {
+        &[]
+    }
+
+    fn session(&self, seat: workload::Seat) -> Result<Box<dyn Session>, Failure> {
+        let session = Panicking {
+            when: (seat.index == 1).then_some(self.0),
+        };
+        session.panic_if(When::Made);
+        Ok(Box::new(session))
+    }
+}
+
+impl Session for Panicking {
+    fn next(&mut self, call: Call<'_>, _out: &mut Vec<u8>) -> Step {
+        match call {
+            Call::Start => {
+                self.panic_if(When::Started);
+                Step::Ready
+            }
+            Call::Finish => {
+                self.panic_if(When::Finished);
+                Step::Stop
+            }
+            Call::Woken => Step::EventEnd,
+            _ => {
+                self.panic_if(When::Asked);
+                Step::Sleep(Duration::from_millis(1))
+            }
+        }
+    }
+
+    fn statement(&self) -> String {
+        String::new()
+    }
+}
+
+/// Sessions that ask the second server of the run.
+struct AsksSecond;
+
+impl Workload for AsksSecond {
+    fn classes(&self) -> &[String] {
+        &[]
+    }
+
+    fn session(&self, _seat: workload::Seat) -> Result<Box<dyn Session>, Failure> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Session for AsksSecond {
+    fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
+        let Call::Connected { link, .. } = call else {
+            return Step::Connect(1);
+        };
+        command::query(out, b"SELECT 1");
+        Step::Send(Request {
+            link,
+            class: Class::Uncounted,
+            reply: Reply::Counts,
+            ends: false,
+        })
+    }
+
+    fn statement(&self) -> String {
+        "SELECT 1".to_owned()
+    }
+}
+
+fn target(address: Address) -> Target {
+    Target {
+        address,
+        credentials: Credentials::default(),
+        options: Options {
+            unix_socket: true,
+            ..Options::default()
+        },
+        connect_timeout: Duration::from_secs(1),
+    }
+}
+
+fn job(workload: Arc<dyn Workload>) -> Job {
+    Job {
+        setup: Setup {
+            server: target(Address::Unix("/nonexistent/first".into())),
+            more_servers: Vec::new(),
+            arms: Vec::new(),
+            workload,
+            seats: 2,
+            workers: 2,
+            seed: 1,
+            errors: ErrorPolicy {
+                retry: Vec::new(),
+                ignore: Codes::All,
+                reconnect: true,
+            },
+            setup_timeout_ns: SECOND_NS / 2,
+            drain_ns: SECOND_NS / 10,
+            events_each: None,
+            pacing: Pacing::Closed {
+                think_ns: 0,
+                scatters: false,
+            },
+            dispenser: Arc::new(Dispenser::new(None, None)),
+            reconnect_every: None,
+            idle_seats: 0,
+            storm: false,
+            answer_timeout_ns: None,
+            looks_first: false,
+        },
+        engine: EngineChoice::Epoll,
+        warmup_ns: SECOND_NS / 100,
+        measure_ns: SECOND_NS / 10,
+        interval_ns: 0,
+        watch_pid: None,
+        arms: None,
+    }
+}
+
+#[test]
+fn a_session_has_as_many_links_as_there_are_numbers() {
+    let job = job(Arc::new(AsksSecond));
+    let mailbox = Arc::new(Mailbox::new().unwrap());
+    let engine = Epoll::new(1, mailbox.bell().unwrap()).unwrap();
+    let (sender, reports) = mpsc::channel();
+    let mut worker = Worker::new(0, Arc::new(job.setup), engine, mailbox, sender).unwrap();
+    let open = |number| {
+        let mut link = Link::default();
+        link.log_in(Login::new(Credentials::default(), Options::default()));
+        Connection {
+            link,
+            seat: 0,
+            number,
+            server: 0,
+            sent_ns: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+            held_back: Vec::new(),
+        }
+    };
+    worker.links = (0..=workload::Link::MAX).map(open).collect();
+    worker.seats[0].tokens = (0..worker.links.len()).collect();
+    worker.judged = true;
+    assert!(matches!(worker.connect_next(0, 0), Some(Cue::Broken)));
+    let words = "a thread has at most 65536 connections";
+    assert_eq!(worker.trouble.take().unwrap().message, words);
+    assert_eq!(worker.links.len(), workload::LINKS_MAX);
+    worker.judged = false;
+    assert!(worker.connect_next(0, 0).is_none());
+    let told = reports.recv().unwrap();
+    assert!(matches!(told, Report::Failed(failure) if failure.message == words));
+}
+
+/// What a run comes to that must end.
+fn ended(job: Job) -> Result<Measured, Failure> {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || tell.send(run(job, &mut |_| ())));
+    told.recv_timeout(STUCK).expect("the run does not end")
+}
+
+#[test]
+fn a_panic_ends_the_run_with_a_failure_whenever_it_comes() {
+    for when in [When::Made, When::Started, When::Asked, When::Finished] {
+        let failure = ended(job(Arc::new(Panics(when)))).unwrap_err();
+        assert!(
+            failure
+                .message
+                .starts_with("worker 1 panicked: as the test wants"),
+            "{when:?}: {failure:?}"
+        );
+        assert!(failure.hint.is_some());
+    }
+}
+
+/// What a run says whose second server is at `second`.
+fn failure_of_second(second: &Address) -> Failure {
+    let mut job = job(Arc::new(AsksSecond));
+    job.setup.more_servers = vec![target(second.clone())];
+    ended(job).unwrap_err()
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_whichever_it_is() {
+    let failure = failure_of_second(&Address::Unix("/nonexistent/second".into()));
+    let words = "cannot connect to socket /nonexistent/second";
+    assert!(failure.message.starts_with(words), "{failure:?}");
+}
+
+#[test]
+fn a_server_that_refuses_is_named_whichever_it_is() {
+    let name = format!("contend-refuses-{}", std::process::id());
+    let socket = std::env::temp_dir().join(name);
+    let _ = std::fs::remove_file(&socket);
+    let listener = UnixListener::bind(&socket).unwrap();
+    // The thread ends with the test's process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let words = b"\x17\0\0\0\xff\x10\x04Too many connections";
+            let _ = stream.unwrap().write_all(words);
+        }
+    });
+    let address = Address::Unix(socket.clone());
+    let failure = failure_of_second(&address);
+    let _ = std::fs::remove_file(socket);
+    let words = format!("the server at {address} refused the connection");
+    assert!(failure.message.starts_with(&words), "{failure:?}");
+    assert_eq!(failure.code, Some(1040));
+}
+
+#[test]
+fn a_server_that_is_silent_is_named_whichever_it_is() {
+    let hour = 3_600 * SECOND_NS;
+    let server = NullServer::start(ServiceTime::Fixed { ns: hour }, None);
+    let address = server.target().address;
+    let failure = failure_of_second(&address);
+    let words = format!("the server at {address} does not answer");
+    assert_eq!(failure.message, words);
+}

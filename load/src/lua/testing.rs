@@ -1,0 +1,96 @@
+//! Runs and states without a server, for unit tests of whoever has to do with scripts.
+
+#![allow(clippy::unwrap_used)]
+use super::chunks::Chunks;
+use super::database::{DRIVER, Database};
+use super::figures::Figures;
+use super::ground::{Answered, Connected, Ground, Turn, client_error};
+use super::log::{Level, Log};
+use super::options::Options;
+use super::run::{Compat, Draws, Run, Script, Stop, Window};
+use super::state::State;
+use crate::arrival::Dispenser;
+use crate::random::Shape;
+use crate::wire::ServerError;
+use crate::workload::{Link, Reply};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+/// A run of a script by so many threads.
+pub fn run_of(source: &str, threads: usize) -> Arc<Run> {
+    Arc::new(Run {
+        compat: Compat::V1_0,
+        known: Options::default(),
+        late: OnceLock::new(),
+        arguments: Vec::new(),
+        command: None,
+        script: Script {
+            name: Some("test".to_owned()),
+            chunk_name: "=test".to_owned(),
+            source: source.as_bytes().to_vec(),
+            bundled: false,
+        },
+        draws: Draws {
+            seed: 1,
+            default: Shape::Uniform,
+            gaussian: Shape::Uniform,
+            special: Shape::Uniform,
+            pareto: Shape::Uniform,
+            zipfian: Shape::Uniform,
+        },
+        database: Database {
+            driver: DRIVER.to_owned(),
+            dry_run: true,
+            ..Database::default()
+        },
+        log: Arc::new(Log::new(Level::Fatal as u8)),
+        chunks: Chunks::default(),
+        figures: Figures::new(threads, false),
+        errors: Mutex::default(),
+        window: Window::default(),
+        stop: Stop::default(),
+        dispenser: Arc::new(Dispenser::new(None, None)),
+        may_block: Mutex::default(),
+    })
+}
+
+/// The first state of a run, whose script has been run.
+pub fn state_of(run: &Arc<Run>) -> State {
+    let state = State::new(Arc::clone(run), 0, Box::new(Nowhere)).unwrap();
+    state.run_script().unwrap();
+    state
+}
+
+/// Ground from which no server is reached.
+pub struct Nowhere;
+
+impl Ground for Nowhere {
+    fn connect(&mut self, _endpoint: usize) -> Result<Connected, ServerError> {
+        Err(client_error(client_error::CANNOT_CONNECT_SOCKET, "nowhere"))
+    }
+
+    fn disconnect(&mut self, _link: Link) {}
+
+    fn exchange(
+        &mut self,
+        _link: Link,
+        _reply: Reply,
+        _about: &[u8],
+        _write: &mut dyn FnMut(&mut Vec<u8>),
+        _bytes: &mut Vec<u8>,
+    ) -> Result<Answered, ServerError> {
+        Err(client_error(client_error::SERVER_GONE, "nowhere"))
+    }
+
+    fn sleep(&mut self, _span: Duration) {}
+
+    fn next_event(&mut self, _counted: bool) -> Turn {
+        Turn::Over
+    }
+
+    fn is_over(&self) -> bool {
+        true
+    }
+
+    fn ready(&mut self) {}
+}
