@@ -32,12 +32,10 @@ function names.sb_rnd()
 end
 
 function names.sb_rand_uniq(low, high)
-  local number = sysbench.rand.unique()
-  if low == nil then
-    return number
+  if low == nil or high == nil then
+    return host.rand_unique()
   end
-  low, high = tonumber(low), tonumber(high)
-  return low + number % (high - low + 1)
+  return host.rand_unique_in(tonumber(low), tonumber(high))
 end
 
 local db = {

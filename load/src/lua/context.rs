@@ -27,7 +27,7 @@ pub struct Context {
     /// Where texts are made, so that making one allocates nothing.
     pub text: Vec<u8>,
     /// How many unique numbers this thread has drawn.
-    pub unique_drawn: u32,
+    pub unique_drawn: u64,
     pub ground: Box<dyn Ground>,
     pub connections: Vec<Fixed<Connection>>,
     pub histograms: Vec<Histogram>,

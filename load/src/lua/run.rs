@@ -50,6 +50,14 @@ pub struct Script {
     pub bundled: bool,
 }
 
+impl Script {
+    /// As messages name it: without its folder.
+    pub fn short_name(&self) -> &str {
+        let name = self.name.as_deref().unwrap_or("-");
+        name.rsplit('/').next().unwrap_or(name)
+    }
+}
+
 /// Numbers of scripts: which shapes they have and where they begin.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws {

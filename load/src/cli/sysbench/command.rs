@@ -61,7 +61,7 @@ fn common(
     command: &str,
     declared: Option<&[Declared]>,
 ) -> Result<u8, Halt> {
-    let name = run.script.name.as_deref().unwrap_or("-");
+    let name = run.script.short_name();
     match thread::call_if_there(main, run, command) {
         Err(_) => Err(Halt::Said),
         Ok(Called::Done) => Ok(EXIT_DONE),

@@ -24,7 +24,7 @@ pub fn serve(
     servers: Servers,
 ) -> Result<u8, Halt> {
     if !main.has_function("event") {
-        let name = run.script.name.as_deref().unwrap_or("-");
+        let name = run.script.short_name();
         return Err(Halt::Fatal(format!(
             "cannot find the event() function in {name}"
         )));

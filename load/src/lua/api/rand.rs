@@ -15,6 +15,7 @@ pub const FUNCTIONS: &[Entry] = &[
     (c"rand_pareto", pareto),
     (c"rand_zipfian", zipfian),
     (c"rand_unique", unique),
+    (c"rand_unique_in", unique_in),
     (c"rand_uniform_double", uniform_double),
     (c"rand_string", string),
     (c"rand_varstring", varstring),
@@ -61,28 +62,54 @@ fn bound(stack: &Stack<'_>, index: i32) -> u64 {
 }
 
 /// A number that no thread of the run draws twice, in 32 bits.
-///
-/// Each thread walks its own residue class, then the numbers are scattered by a permutation: so
-/// a seed gives each thread the same numbers again, whichever thread is quicker.
 unsafe extern "C-unwind" fn unique(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
-    let threads = cx.run.figures.threads.len().max(1) as u32;
-    let place = cx
-        .unique_drawn
-        .wrapping_mul(threads)
-        .wrapping_add(cx.thread % threads);
-    cx.unique_drawn = cx.unique_drawn.wrapping_add(1);
-    stack.push_number(scatter(place.wrapping_add(cx.run.draws.seed as u32)).into());
+    let number = scatter(next_place(cx), u32::BITS);
+    stack.push_number(number as f64);
     1
 }
 
-/// A permutation of the 32-bit numbers: each step can be undone.
-fn scatter(number: u32) -> u32 {
-    let mut word = number;
-    word = (word ^ (word >> 16)).wrapping_mul(0x7feb_352d);
-    word = (word ^ (word >> 15)).wrapping_mul(0x846c_a68b);
-    word ^ (word >> 16)
+/// `rand_unique_in(low, high)`: the same of a range. None comes twice before a thread has drawn its
+/// share of the range.
+unsafe extern "C-unwind" fn unique_in(lua: *mut lua_State) -> Pushed {
+    // SAFETY: Lua calls with its state.
+    let (stack, cx) = unsafe { enter(lua) };
+    let (low, high) = (bound(&stack, 1), bound(&stack, 2));
+    let count = high.saturating_sub(low).saturating_add(1);
+    let number = low + scatter_below(next_place(cx) % count, count);
+    stack.push_number(number as f64);
+    1
+}
+
+/// The next number of the thread's own residue class, before it is scattered: so a seed gives each
+/// thread the same numbers again, whichever thread is quicker.
+fn next_place(cx: &mut Context) -> u64 {
+    let threads = cx.run.figures.threads.len().max(1) as u64;
+    let place = cx.unique_drawn * threads + u64::from(cx.thread) % threads;
+    cx.unique_drawn += 1;
+    place.wrapping_add(cx.run.draws.seed & u64::from(u32::MAX))
+}
+
+/// A permutation of the numbers below `count`: that of the next power of two, taken again until it
+/// leads below `count`, which on average it does within two steps.
+fn scatter_below(number: u64, count: u64) -> u64 {
+    let bits = u64::BITS - (count - 1).leading_zeros();
+    let mut number = scatter(number, bits);
+    while number >= count {
+        number = scatter(number, bits);
+    }
+    number
+}
+
+/// A permutation of the numbers of so many bits: each step can be undone.
+fn scatter(number: u64, bits: u32) -> u64 {
+    let mask = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
+    let (half, less) = ((bits / 2).max(1), (bits / 2).saturating_sub(1).max(1));
+    let mut word = number & mask;
+    word = (word ^ (word >> half)).wrapping_mul(0x7feb_352d) & mask;
+    word = (word ^ (word >> less)).wrapping_mul(0x846c_a68b) & mask;
+    word ^ (word >> half)
 }
 
 unsafe extern "C-unwind" fn uniform_double(lua: *mut lua_State) -> Pushed {
@@ -141,12 +168,68 @@ unsafe extern "C" fn next_uint64(context: *mut c_void) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::lua::State;
+    use crate::lua::testing::{Nowhere, run_of, state_of};
     use std::collections::HashSet;
+    use std::sync::Arc;
 
     #[test]
     fn scattered_numbers_do_not_meet() {
-        let numbers: HashSet<u32> = (0..100_000).map(scatter).collect();
-        assert_eq!(numbers.len(), 100_000);
+        for bits in 0..=16 {
+            let numbers: HashSet<u64> = (0..1 << bits).map(|n| scatter(n, bits)).collect();
+            assert!(numbers.len() == 1 << bits && numbers.iter().all(|n| n >> bits == 0));
+        }
+        for bits in [32, 53, 64] {
+            let numbers: HashSet<u64> = (0..100_000).map(|n| scatter(n, bits)).collect();
+            assert_eq!(numbers.len(), 100_000);
+        }
+        for count in [1, 2, 3, 5, 1000, 4097] {
+            let numbers: HashSet<u64> = (0..count).map(|n| scatter_below(n, count)).collect();
+            assert!(numbers.len() as u64 == count && numbers.iter().all(|n| *n < count));
+        }
+        assert!(scatter_below(u64::MAX - 1, u64::MAX) < u64::MAX);
+    }
+
+    #[test]
+    fn unique_numbers_of_a_range_come_once() {
+        let script = "
+            function draws(count, low, high)
+              for _ = 1, count do
+                local number = sb_rand_uniq(low, high)
+                assert(number >= low and number <= high and number % 1 == 0)
+                assert(not drawn[number], number)
+                drawn[number] = true
+              end
+            end
+            function draws_much() drawn = {} draws(300000, 1, 1000000000) end
+            function draws_all() drawn = {} draws(700, 4294967000, 4294967699) end
+            function draws_one() drawn = {} draws(1, 7, 7) end
+            function draws_of_none() drawn = {} draws(1, 7, 7) assert(sb_rand_uniq(9, 3) == 9) end
+        ";
+        let state = state_of(&run_of(script, 1));
+        for function in ["draws_much", "draws_all", "draws_one", "draws_of_none"] {
+            state.call(function, &[]).unwrap();
+        }
+    }
+
+    #[test]
+    fn threads_share_the_unique_numbers_of_a_range() {
+        let run = run_of("function event() number = sb_rand_uniq(1, 1000) end", 4);
+        let mut drawn = HashSet::new();
+        for thread in 0..4 {
+            let mut state = State::new(Arc::clone(&run), thread, Box::new(Nowhere)).unwrap();
+            state.run_script().unwrap();
+            for _ in 0..250 {
+                state.call("event", &[]).unwrap();
+                // SAFETY: the state is alive, and nothing else uses its stack.
+                let mut stack = unsafe { Stack::new(state.raw()) };
+                stack.push_global(c"number");
+                assert!(drawn.insert(stack.integer(-1)));
+                stack.pop(1);
+            }
+        }
+        assert_eq!(drawn.len(), 1000);
     }
 }
