@@ -10,7 +10,7 @@ const PLAN_BYTES_MAX: u64 = 64 << 20;
 const CONNECTIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1024;
 /// A year: a longer time is a unit mistaken for another.
-const TIME_S_MAX: f64 = 366.0 * 86_400.0;
+pub const TIME_S_MAX: f64 = 366.0 * 86_400.0;
 /// Events a second that no host can send.
 const RATE_MAX: f64 = 1e9;
 const INTERVAL_S_MIN: f64 = 0.01;
