@@ -10,7 +10,7 @@ const TIME_US_MAX: f64 = 3.6e9;
 pub struct ServiceArguments {
     /// Let each answer of the null server take so long.
     #[arg(long, value_name = "MICROSECONDS", value_parser = time_us)]
-    pub service_us: Option<f64>,
+    service_us: Option<f64>,
     /// How that time is spread: always the same, or exponential with this mean.
     #[arg(long, value_enum, requires = "service_us")]
     service: Option<Spread>,

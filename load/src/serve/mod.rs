@@ -17,7 +17,7 @@ pub use number::Asked;
 pub use pace::{Pace, ServiceTime, Stalls};
 pub use reply::{Cell, Column, Reply};
 pub use session::{Heard, Session};
-pub use station::Station;
+pub use station::{Granted, Station};
 
 /// What a server has to say to statements. One for each worker, so nothing in it is shared.
 pub trait Answer {

@@ -5,7 +5,7 @@
 //! are only so many servers, and what they cannot serve at once waits: [`Station`].
 
 use super::number::Asked;
-use super::station::Station;
+use super::station::{Granted, Station};
 use crate::random::Stream;
 
 /// The part of an event's stream that its service is drawn from. It is far from the parts that
@@ -90,14 +90,20 @@ impl Pace {
         self.service == ServiceTime::None && self.stalls.is_none() && self.station.is_none()
     }
 
-    /// When the answer to a request that came at `now_ns` leaves. What the request `asked` is only
-    /// looked at where it matters.
-    pub fn leaves_ns(&mut self, now_ns: u64, asked: impl FnOnce() -> Asked) -> u64 {
+    /// When the answer to a request that came at `now_ns` leaves, if the last answer on the same
+    /// connection was due at `last_ns`. What the request `asked` is only looked at where it
+    /// matters.
+    pub fn leaves_ns(&mut self, now_ns: u64, last_ns: u64, asked: impl FnOnce() -> Asked) -> u64 {
         if let Some(station) = &mut self.station {
-            return station.leaves_ns(now_ns, asked());
+            return station.leaves_ns(now_ns, last_ns, asked());
         }
         let service_ns = self.service.drawn(&mut self.stream);
         self.after_stall(now_ns.saturating_add(service_ns))
+    }
+
+    /// The turnarounds that were granted; none without a station.
+    pub fn granted(&self) -> Option<Granted> {
+        self.station.as_ref().map(Station::granted)
     }
 
     /// The end of the stall that a time falls into, or the time.
@@ -132,19 +138,19 @@ mod tests {
     #[test]
     fn fixed_time_is_added_and_a_stall_holds_back() {
         let mut pace = Pace::new(ServiceTime::Fixed { ns: 50 }, Some(STALLS), 10_000, 1, 0);
-        assert_eq!(pace.leaves_ns(10_000, nothing), 10_050);
-        assert_eq!(pace.leaves_ns(10_949, nothing), 10_999);
-        assert_eq!(pace.leaves_ns(10_950, nothing), 11_200);
-        assert_eq!(pace.leaves_ns(11_149, nothing), 11_200);
-        assert_eq!(pace.leaves_ns(11_150, nothing), 11_200);
-        assert_eq!(pace.leaves_ns(11_151, nothing), 11_201);
-        assert_eq!(pace.leaves_ns(12_000, nothing), 12_200);
+        assert_eq!(pace.leaves_ns(10_000, 0, nothing), 10_050);
+        assert_eq!(pace.leaves_ns(10_949, 0, nothing), 10_999);
+        assert_eq!(pace.leaves_ns(10_950, 0, nothing), 11_200);
+        assert_eq!(pace.leaves_ns(11_149, 0, nothing), 11_200);
+        assert_eq!(pace.leaves_ns(11_150, 0, nothing), 11_200);
+        assert_eq!(pace.leaves_ns(11_151, 0, nothing), 11_201);
+        assert_eq!(pace.leaves_ns(12_000, 0, nothing), 12_200);
     }
 
     #[test]
     fn random_time_has_the_mean_asked_for() {
         let mut pace = Pace::new(ServiceTime::Random { mean_ns: 1_000 }, None, 0, 1, 0);
-        let sum: u64 = (0..100_000).map(|_| pace.leaves_ns(0, nothing)).sum();
+        let sum: u64 = (0..100_000).map(|_| pace.leaves_ns(0, 0, nothing)).sum();
         assert!((98_000_000..=102_000_000).contains(&sum), "{sum}");
     }
 
@@ -167,9 +173,9 @@ mod tests {
         let fixed = ServiceTime::Fixed { ns: 50 };
         let mut pace = Pace::of_station(Station::new(1, fixed, 1, 0));
         assert!(!pace.is_none());
-        assert_eq!(pace.leaves_ns(0, nothing), 50);
-        assert_eq!(pace.leaves_ns(0, nothing), 100);
-        assert_eq!(pace.leaves_ns(0, || Asked::Settings), 0);
+        assert_eq!(pace.leaves_ns(0, 0, nothing), 50);
+        assert_eq!(pace.leaves_ns(0, 0, nothing), 100);
+        assert_eq!(pace.leaves_ns(0, 0, || Asked::Settings), 0);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod program;
 mod refusals;
 mod rubbish;
 mod scripts;
+mod station;
 
 use fake::{FakeServer, Script};
 use program::{ENGINES, Folder, PROGRAM, begun, done, failure, fed, lines, of_events, plan, run};

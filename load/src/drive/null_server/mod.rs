@@ -17,7 +17,7 @@ use super::limits;
 use super::wait::any_ready;
 use crate::outcome::Failure;
 use crate::record::Latency;
-use crate::serve::{Canned, Pace, ServiceTime, Stalls, Station};
+use crate::serve::{Canned, Granted, Pace, ServiceTime, Stalls, Station};
 use door::Doors;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -59,6 +59,8 @@ pub struct Served {
     pub queries: u64,
     /// How late answers left; none where no answer had to wait for its time.
     pub late: Option<Latency>,
+    /// Of a station: the turnarounds that it granted.
+    pub granted: Option<Granted>,
 }
 
 impl Service {
@@ -135,6 +137,8 @@ pub fn serve(
         // A worker that panicked has no counts to give.
         let counted = thread.join().unwrap_or_default();
         served.queries += counted.queries;
+        // A station has one thread.
+        served.granted = counted.granted;
         if let Some(late) = counted.late {
             served.late.get_or_insert_default().merge(&late);
         }

@@ -5,7 +5,7 @@ use crate::drive::clock::{self, now_ns};
 use crate::drive::engine::{Engine, Event};
 use crate::drive::timers::Timers;
 use crate::record::Latency;
-use crate::serve::{Answer, Heard, Pace, Session};
+use crate::serve::{Answer, Granted, Heard, Pace, Session};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -56,6 +56,8 @@ struct Client<S> {
     tail: Vec<u8>,
     /// Answers that wait, each with its time; in order.
     held: VecDeque<(u64, Vec<u8>)>,
+    /// When the last answer that had to wait was due, or is.
+    last_ns: u64,
 }
 
 pub struct Worker<E, A: Answer> {
@@ -75,6 +77,7 @@ pub struct Counted {
     pub queries: u64,
     /// How late answers left, of those that had to wait for their time.
     pub late: Option<Latency>,
+    pub granted: Option<Granted>,
 }
 
 impl<E: Engine + Send, A: Answer> Worker<E, A> {
@@ -131,6 +134,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
             }
             self.send_due(&mut engine);
         }
+        self.counted.granted = self.pace.granted();
         self.counted
     }
 
@@ -146,6 +150,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
                 session: Session::greet(number, &mut greeting),
                 tail: Vec::new(),
                 held: VecDeque::new(),
+                last_ns: 0,
             };
             if engine.attach(token, socket, false).is_err() {
                 self.free.push(token);
@@ -251,10 +256,11 @@ impl<S> Client<S> {
                     answered += 1;
                     if !pace.is_none() {
                         let answer = out.split_off(start);
-                        // Never before an answer to what was asked earlier.
-                        let earliest_ns = self.held.back().map_or(0, |(at_ns, _)| *at_ns);
                         let asked = || self.session.asked(request, answers);
-                        let at_ns = pace.leaves_ns(now_ns(), asked).max(earliest_ns);
+                        let at_ns = pace.leaves_ns(now_ns(), self.last_ns, asked);
+                        // Never before an answer to what was asked earlier.
+                        let at_ns = at_ns.max(self.last_ns);
+                        self.last_ns = at_ns;
                         self.held.push_back((at_ns, answer));
                         timers.set(at_ns, token, 0);
                     }
