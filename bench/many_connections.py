@@ -12,13 +12,11 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from null_servers import NullServer
 from peers import PeakMemory
 from rounds import markdown_table, publish
 
@@ -26,22 +24,6 @@ from contend.load import find_program
 
 RESIDENT_MB_MAX = 100
 START_S_MAX = 5.0
-
-
-@contextmanager
-def null_server(folder: Path) -> Iterator[Path]:
-    """A null server; gives its socket."""
-    socket = folder / "null.sock"
-    with subprocess.Popen(
-        [find_program(), "null-server", "--socket", socket], stdout=subprocess.PIPE
-    ) as server:
-        try:
-            assert server.stdout is not None
-            if not server.stdout.readline():
-                raise SystemExit("the null server did not start")
-            yield socket
-        finally:
-            server.terminate()
 
 
 def drive(socket: Path, connections: int, seconds: float) -> dict[str, Any]:
@@ -91,11 +73,10 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
     runs = []
-    with tempfile.TemporaryDirectory(prefix="contend-bench-") as folder:
-        for _ in range(arguments.runs):
-            with null_server(Path(folder)) as socket:
-                runs.append(drive(socket, arguments.connections, arguments.seconds))
-            print(row(runs[-1]), file=sys.stderr, flush=True)
+    for _ in range(arguments.runs):
+        with NullServer() as server:
+            runs.append(drive(server.socket, arguments.connections, arguments.seconds))
+        print(row(runs[-1]), file=sys.stderr, flush=True)
     head = [
         f"resident, MB (at most {RESIDENT_MB_MAX})",
         f"start-up, s (at most {START_S_MAX:g})",

@@ -9,19 +9,15 @@ is the client alone. `prepare` fills tables of a private MariaDB server.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from lab import DATABASE, private_server
+from null_servers import NullServer
 from peers import PeerFailed, spent, version_of
 from rounds import alternate, markdown_table, publish, ratio
 
@@ -52,22 +48,6 @@ def run(command: Sequence[str]) -> Cost:
     return Cost(time.monotonic() - began, cpu_s, rss_kb / 1024)
 
 
-@contextlib.contextmanager
-def null_server() -> Iterator[list[str]]:
-    """The options that lead to a server that answers at once and does nothing."""
-    with tempfile.TemporaryDirectory(prefix="contend-bench-") as folder:
-        socket = Path(folder) / "null.sock"
-        command = [str(find_program()), "null-server", f"--socket={socket}"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-            assert server.stdout is not None
-            listening = json.loads(server.stdout.readline())
-            assert listening["type"] == "listening"
-            try:
-                yield [f"--mysql-socket={socket}", "--mysql-user=root", "--mysql-db=contend"]
-            finally:
-                server.terminate()
-
-
 def compared(
     programs: Programs, way: Callable[[Program], Cost], rounds: int
 ) -> tuple[list[Cost], list[Cost]]:
@@ -86,7 +66,8 @@ def row(
 
 def threads_rows(programs: Programs, threads: int, seconds: int, rounds: int) -> list[list[str]]:
     """Start, and memory under load."""
-    with null_server() as where:
+    with NullServer() as server:
+        where = [f"--mysql-socket={server.socket}", "--mysql-user=root", "--mysql-db=contend"]
         common = ["oltp_point_select", *where, f"--threads={threads}", "--table-size=1000000"]
         # An event for each thread, so that the run ends as soon as all have begun.
         start = [*common, f"--events={threads}", "--time=0", "run"]

@@ -4,6 +4,7 @@
 //! output, words for people to standard error. A subcommand is one file and one line in
 //! [`Command`].
 
+mod arrivals;
 mod fill;
 mod nearest;
 mod null_server;
@@ -13,6 +14,7 @@ mod run;
 mod schema;
 mod script;
 mod script_threads;
+mod service_time;
 mod sysbench;
 mod tell;
 
@@ -34,6 +36,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Arrivals(arrivals::Arguments),
     Fill(Box<fill::Arguments>),
     NullServer(null_server::Arguments),
     Run(run::Arguments),
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     match arguments.command {
+        Command::Arrivals(arguments) => arrivals::main(&arguments),
         Command::Fill(arguments) => fill::main(&arguments),
         Command::NullServer(arguments) => null_server::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),

@@ -1,12 +1,13 @@
 //! `contend-load null-server`: answers without a database behind them, to measure the client.
 
+use super::service_time::{self, us_ns};
 use super::{output, run};
 use crate::drive::clock::seconds_ns;
-use crate::drive::null_server::{Listening, Served, Service, serve};
+use crate::drive::null_server::{Listening, Served, Servers, Service, serve};
 use crate::drive::signals::Signals;
 use crate::drive::threads;
 use crate::serve::{ServiceTime, Stalls};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,28 +27,37 @@ pub struct Arguments {
     /// Worker threads; otherwise one for every second CPU, as the client has the others.
     #[arg(long, value_name = "N")]
     threads: Option<u32>,
-    /// Let each answer take so long.
-    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0.0)]
-    service_us: f64,
-    /// How the time of an answer is spread: always the same, or exponential.
-    #[arg(long, value_enum, default_value_t = Spread::Fixed)]
-    service: Spread,
+    #[command(flatten)]
+    time: service_time::ServiceArguments,
+    /// Serve at most so many queries at a time, in the order of receipt; the rest queue. What a
+    /// query takes is then drawn from the seed and the query's number: the first value of its
+    /// statement if that is a whole number, else how many came before it.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=SERVERS_MAX),
+        requires = "service_us",
+        conflicts_with_all = ["threads", "stall_every_s"]
+    )]
+    servers: Option<u32>,
+    /// Serve a query as if it had come when the last answer on its connection was due, if it
+    /// comes at most so much later: the way to the client and back then costs no speed.
+    #[arg(
+        long,
+        value_name = "MICROSECONDS",
+        value_parser = service_time::time_us,
+        requires = "servers"
+    )]
+    turnaround_us: Option<f64>,
     /// Let all answers stand still every so often.
     #[arg(long, value_name = "SECONDS", requires = "stall_ms")]
     stall_every_s: Option<f64>,
     /// Let them stand still for so long.
     #[arg(long, value_name = "MILLISECONDS", requires = "stall_every_s")]
     stall_ms: Option<f64>,
-    /// Seed of random times.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Spread {
-    Fixed,
-    Random,
-}
+const SERVERS_MAX: i64 = 1_000_000;
 
 pub fn main(arguments: &Arguments) -> ExitCode {
     let service = match service_of(arguments) {
@@ -66,12 +76,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     let served = serve(&service, &mut listening, &stop);
     drop(signals);
     match served {
-        Ok(Served {
-            connections,
-            queries,
-        }) => output::whole(
-            &json!({"type": "served", "connections": connections, "queries": queries}).to_string(),
-        ),
+        Ok(served) => output::whole(&in_json(&served).to_string()),
         Err(failure) => {
             eprintln!("contend-load: {}", run::in_words(&failure));
             ExitCode::FAILURE
@@ -90,10 +95,26 @@ fn listening(listening: &Listening) {
     let _ = output::line(&line.to_string());
 }
 
+fn in_json(served: &Served) -> Value {
+    let mut line = json!({
+        "type": "served",
+        "connections": served.connections,
+        "queries": served.queries,
+    });
+    if let Some(late) = &served.late {
+        let late = late.percentiles_us();
+        line["late_us"] = json!({"mean": late.mean, "p99": late.p99, "max": late.max});
+    }
+    if let Some(granted) = &served.granted {
+        let mean_us = granted.sum_ns as f64 / granted.queries.max(1) as f64 / 1e3;
+        line["turnarounds"] = json!({"queries": granted.queries, "mean_us": mean_us});
+    }
+    line
+}
+
 fn service_of(arguments: &Arguments) -> Result<Service, String> {
     let is_time = |time: f64| (0.0..1e9).contains(&time);
     let times = [
-        ("--service-us", Some(arguments.service_us)),
         ("--stall-every-s", arguments.stall_every_s),
         ("--stall-ms", arguments.stall_ms),
     ];
@@ -102,24 +123,24 @@ fn service_of(arguments: &Arguments) -> Result<Service, String> {
             return Err(format!("{name}: give a time, 0 or more"));
         }
     }
-    let service_ns = seconds_ns(arguments.service_us / 1e6);
+    if arguments.servers.is_some() && arguments.time.time() == ServiceTime::None {
+        return Err("--service-us: with --servers it is more than 0".to_owned());
+    }
     let stalls = arguments.stall_every_s.zip(arguments.stall_ms);
     Ok(Service {
         socket: arguments.socket.clone(),
         port: arguments.port,
         threads: arguments.threads.unwrap_or_else(threads::half_of_host),
-        time: match arguments.service {
-            _ if service_ns == 0 => ServiceTime::None,
-            Spread::Fixed => ServiceTime::Fixed { ns: service_ns },
-            Spread::Random => ServiceTime::Random {
-                mean_ns: service_ns,
-            },
-        },
+        time: arguments.time.time(),
         stalls: stalls.map(|(every_s, length_ms)| Stalls {
             every_ns: seconds_ns(every_s),
             length_ns: seconds_ns(length_ms / 1e3),
         }),
-        seed: arguments.seed,
+        seed: arguments.time.seed,
+        servers: arguments.servers.map(|count| Servers {
+            count,
+            turnaround_ns: us_ns(arguments.turnaround_us),
+        }),
     })
 }
 
@@ -148,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn times_become_nanoseconds() {
+    fn stalls_and_times_become_nanoseconds() {
         let words = "--port 0 --service-us 1.5 --stall-every-s 10 --stall-ms 200 --threads 3";
         let service = service_of(&parse(words).unwrap()).unwrap();
         assert_eq!(service.time, ServiceTime::Fixed { ns: 1_500 });
@@ -157,10 +178,34 @@ mod tests {
             (stalls.every_ns, stalls.length_ns),
             (10_000_000_000, 200_000_000)
         );
-        assert_eq!(service.threads, 3);
-        assert!(service_of(&parse("--port 0 --service-us=-1").unwrap()).is_err());
-        let random = parse("--port 0 --service random --service-us 2").unwrap();
-        let mean = ServiceTime::Random { mean_ns: 2_000 };
-        assert_eq!(service_of(&random).unwrap().time, mean);
+        assert_eq!((service.threads, service.servers), (3, None));
+        let negative = "--port 0 --stall-every-s 1 --stall-ms=-1";
+        assert!(service_of(&parse(negative).unwrap()).is_err());
+    }
+
+    #[test]
+    fn servers_need_a_service_time_and_their_own_thread() {
+        let words = "--port 0 --servers 8 --service-us 1000 --turnaround-us 90";
+        let service = service_of(&parse(words).unwrap()).unwrap();
+        let servers = Servers {
+            count: 8,
+            turnaround_ns: 90_000,
+        };
+        assert_eq!(service.servers, Some(servers));
+        let timeless = parse("--port 0 --servers 8 --service-us 0").unwrap();
+        assert!(service_of(&timeless).is_err());
+        for words in [
+            "--servers 0 --service-us 1",
+            "--servers -1 --service-us 1",
+            "--servers 1000001 --service-us 1",
+            "--servers 8",
+            "--servers 8 --service exponential",
+            "--servers 8 --service-us 1 --threads 2",
+            "--servers 8 --service-us 1 --stall-every-s 1 --stall-ms 1",
+            "--turnaround-us 5 --service-us 9",
+            "--servers 8 --service-us 1 --turnaround-us=-1",
+        ] {
+            assert!(parse(&format!("--port 0 {words}")).is_err(), "{words}");
+        }
     }
 }

@@ -50,6 +50,11 @@ pub fn whole(text: &str) -> ExitCode {
     }
 }
 
+/// Writes something long to standard output, as it comes.
+pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    write(&mut io::stdout().lock())
+}
+
 /// Standard output does not take what we say.
 pub fn failed(error: &io::Error) -> ExitCode {
     if error.kind() != io::ErrorKind::BrokenPipe {

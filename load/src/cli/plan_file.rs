@@ -10,7 +10,7 @@ use std::io::Read;
 /// No plan is longer; a file that is was named by mistake.
 const PLAN_BYTES_MAX: u64 = 64 << 20;
 /// A year: a longer time is a unit mistaken for another.
-const TIME_S_MAX: f64 = 366.0 * 86_400.0;
+pub const TIME_S_MAX: f64 = 366.0 * 86_400.0;
 /// The protocol counts parameters with two bytes.
 const PARAMETERS_MAX: u32 = 65_535;
 const TABLES_MAX: u32 = 1_000_000;

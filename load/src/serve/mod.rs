@@ -5,15 +5,19 @@
 //! null server's answers are [`Canned`]; a server that reads tables would be another.
 
 mod canned;
+mod number;
 mod pace;
 mod reply;
 mod session;
+mod station;
 mod text;
 
 pub use canned::Canned;
+pub use number::Asked;
 pub use pace::{Pace, ServiceTime, Stalls};
 pub use reply::{Cell, Column, Reply};
 pub use session::{Heard, Session};
+pub use station::{Granted, Station};
 
 /// What a server has to say to statements. One for each worker, so nothing in it is shared.
 pub trait Answer {

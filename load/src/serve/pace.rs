@@ -1,9 +1,16 @@
 //! How long a server without work takes: the truth that a measurement is compared with.
 //!
 //! A service time is added to each answer, and all answers may stand still now and then, as when a
-//! server stops. Both are known exactly, so what a client reports of them can be checked.
+//! server stops. Both are known exactly, so what a client reports of them can be checked. Or there
+//! are only so many servers, and what they cannot serve at once waits: [`Station`].
 
+use super::number::Asked;
+use super::station::{Granted, Station};
 use crate::random::Stream;
+
+/// The part of an event's stream that its service is drawn from. It is far from the parts that
+/// the event's own values come from, should the load and the server have the same seed.
+const SERVICE_PART: u64 = u64::MAX;
 
 /// How long each answer takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +24,22 @@ pub enum ServiceTime {
     Random {
         mean_ns: u64,
     },
+}
+
+impl ServiceTime {
+    /// The time of an event: always the same for a seed and a number, so that anybody can know it.
+    pub fn of_event(self, seed: u64, number: u64) -> u64 {
+        self.drawn(&mut Stream::for_cycle(seed, number).part(SERVICE_PART))
+    }
+
+    fn drawn(self, stream: &mut Stream) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Fixed { ns } => ns,
+            // A cast from floating point saturates.
+            Self::Random { mean_ns } => (stream.exponential() * mean_ns as f64) as u64,
+        }
+    }
 }
 
 /// All answers stand still for `length_ns`, every `every_ns`, the first time after that long.
@@ -33,6 +56,7 @@ pub struct Pace {
     stalls: Option<Stalls>,
     begun_ns: u64,
     stream: Stream,
+    station: Option<Station>,
 }
 
 impl Pace {
@@ -49,23 +73,37 @@ impl Pace {
             stalls: stalls.filter(|stalls| stalls.every_ns > 0 && stalls.length_ns > 0),
             begun_ns,
             stream: Stream::new(seed, index),
+            station: None,
+        }
+    }
+
+    /// Answers leave as the servers of a station get them done.
+    pub fn of_station(station: Station) -> Self {
+        Self {
+            station: Some(station),
+            ..Self::new(ServiceTime::None, None, 0, 0, 0)
         }
     }
 
     /// Nothing is ever held back, so nobody needs to look at the clock.
     pub fn is_none(&self) -> bool {
-        self.service == ServiceTime::None && self.stalls.is_none()
+        self.service == ServiceTime::None && self.stalls.is_none() && self.station.is_none()
     }
 
-    /// When the answer to a request that came at `now_ns` leaves.
-    pub fn leaves_ns(&mut self, now_ns: u64) -> u64 {
-        let service_ns = match self.service {
-            ServiceTime::None => 0,
-            ServiceTime::Fixed { ns } => ns,
-            // A cast from floating point saturates.
-            ServiceTime::Random { mean_ns } => (self.stream.exponential() * mean_ns as f64) as u64,
-        };
+    /// When the answer to a request that came at `now_ns` leaves, if the last answer on the same
+    /// connection was due at `last_ns`. What the request `asked` is only looked at where it
+    /// matters.
+    pub fn leaves_ns(&mut self, now_ns: u64, last_ns: u64, asked: impl FnOnce() -> Asked) -> u64 {
+        if let Some(station) = &mut self.station {
+            return station.leaves_ns(now_ns, last_ns, asked());
+        }
+        let service_ns = self.service.drawn(&mut self.stream);
         self.after_stall(now_ns.saturating_add(service_ns))
+    }
+
+    /// The turnarounds that were granted; none without a station.
+    pub fn granted(&self) -> Option<Granted> {
+        self.station.as_ref().map(Station::granted)
     }
 
     /// The end of the stall that a time falls into, or the time.
@@ -93,23 +131,51 @@ mod tests {
         length_ns: 200,
     };
 
+    fn nothing() -> Asked {
+        Asked::Event(None)
+    }
+
     #[test]
     fn fixed_time_is_added_and_a_stall_holds_back() {
         let mut pace = Pace::new(ServiceTime::Fixed { ns: 50 }, Some(STALLS), 10_000, 1, 0);
-        assert_eq!(pace.leaves_ns(10_000), 10_050);
-        assert_eq!(pace.leaves_ns(10_949), 10_999);
-        assert_eq!(pace.leaves_ns(10_950), 11_200);
-        assert_eq!(pace.leaves_ns(11_149), 11_200);
-        assert_eq!(pace.leaves_ns(11_150), 11_200);
-        assert_eq!(pace.leaves_ns(11_151), 11_201);
-        assert_eq!(pace.leaves_ns(12_000), 12_200);
+        assert_eq!(pace.leaves_ns(10_000, 0, nothing), 10_050);
+        assert_eq!(pace.leaves_ns(10_949, 0, nothing), 10_999);
+        assert_eq!(pace.leaves_ns(10_950, 0, nothing), 11_200);
+        assert_eq!(pace.leaves_ns(11_149, 0, nothing), 11_200);
+        assert_eq!(pace.leaves_ns(11_150, 0, nothing), 11_200);
+        assert_eq!(pace.leaves_ns(11_151, 0, nothing), 11_201);
+        assert_eq!(pace.leaves_ns(12_000, 0, nothing), 12_200);
     }
 
     #[test]
     fn random_time_has_the_mean_asked_for() {
         let mut pace = Pace::new(ServiceTime::Random { mean_ns: 1_000 }, None, 0, 1, 0);
-        let sum: u64 = (0..100_000).map(|_| pace.leaves_ns(0)).sum();
+        let sum: u64 = (0..100_000).map(|_| pace.leaves_ns(0, 0, nothing)).sum();
         assert!((98_000_000..=102_000_000).contains(&sum), "{sum}");
+    }
+
+    #[test]
+    fn an_event_of_a_seed_always_takes_the_same() {
+        let service = ServiceTime::Random { mean_ns: 10_000 };
+        let of_seed =
+            |seed| -> Vec<u64> { (0..20_000).map(|n| service.of_event(seed, n)).collect() };
+        let (drawn, other) = (of_seed(4), of_seed(5));
+        assert_eq!(drawn, of_seed(4));
+        assert_ne!(drawn, other);
+        let mean = drawn.iter().sum::<u64>() as f64 / drawn.len() as f64;
+        // The mean of 20,000 exponential times scatters by 0.7 %: four deviations.
+        assert!((mean - 10_000.0).abs() < 283.0, "{mean}");
+        assert_eq!(ServiceTime::Fixed { ns: 7 }.of_event(4, 9), 7);
+    }
+
+    #[test]
+    fn a_station_decides_alone() {
+        let fixed = ServiceTime::Fixed { ns: 50 };
+        let mut pace = Pace::of_station(Station::new(1, fixed, 1, 0));
+        assert!(!pace.is_none());
+        assert_eq!(pace.leaves_ns(0, 0, nothing), 50);
+        assert_eq!(pace.leaves_ns(0, 0, nothing), 100);
+        assert_eq!(pace.leaves_ns(0, 0, || Asked::Settings), 0);
     }
 
     #[test]

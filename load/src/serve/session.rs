@@ -1,5 +1,6 @@
 //! One client's conversation: a greeting, a login that lets anybody in, commands.
 
+use super::number::{self, Asked};
 use super::reply::Reply;
 use super::{Answer, Refusal};
 use crate::wire::Capabilities;
@@ -62,6 +63,9 @@ pub struct Session<S> {
     phase: Phase,
     client: Capabilities,
     statements: Vec<Option<S>>,
+    /// The type of each statement's first parameter, of those whose executions were looked at by
+    /// [`Self::asked`].
+    first_types: Vec<u8>,
 }
 
 impl<S> Session<S> {
@@ -90,6 +94,7 @@ impl<S> Session<S> {
             phase: Phase::LoggingIn,
             client: Capabilities::NONE,
             statements: Vec::new(),
+            first_types: Vec::new(),
         }
     }
 
@@ -117,6 +122,25 @@ impl<S> Session<S> {
             Phase::LoggingIn => self.log_in(packet, sequence, consumed, out),
             Phase::Commands => self.command(packet, answer, consumed, out),
         }
+    }
+
+    /// What a request, of which [`Self::hear`] has just made an answer, asks of a server that takes
+    /// its time. Every request of a client must be looked at, or none.
+    pub fn asked<A: Answer<Statement = S>>(&mut self, request: &[u8], answer: &A) -> Asked {
+        match request.get(HEADER_BYTES..).and_then(<[u8]>::split_first) {
+            Some((0x03, sql)) => number::of_text(sql),
+            Some((0x17, body)) => Asked::Event(self.number_of(body, answer)),
+            _ => Asked::Event(None),
+        }
+    }
+
+    fn number_of<A: Answer<Statement = S>>(&mut self, body: &[u8], answer: &A) -> Option<u64> {
+        let place = place_of(body)?;
+        let parameters = answer.shape(self.statements.get(place)?.as_ref()?).0;
+        if self.first_types.len() <= place {
+            self.first_types.resize(place + 1, 0);
+        }
+        number::of_execution(body.get(9..)?, parameters, self.first_types.get_mut(place)?)
     }
 
     fn log_in(&mut self, packet: &[u8], sequence: u8, consumed: usize, out: &mut Vec<u8>) -> Heard {
@@ -231,10 +255,14 @@ impl<S> Session<S> {
     }
 
     fn statement(&mut self, body: &[u8]) -> Option<&mut Option<S>> {
-        let id = u32::from_le_bytes(*body.first_chunk::<4>()?);
-        let place = usize::try_from(id).ok()?.checked_sub(1)?;
-        self.statements.get_mut(place)
+        self.statements.get_mut(place_of(body)?)
     }
+}
+
+/// The place of the statement whose id a command begins with.
+fn place_of(body: &[u8]) -> Option<usize> {
+    let id = u32::from_le_bytes(*body.first_chunk::<4>()?);
+    usize::try_from(id).ok()?.checked_sub(1)
 }
 
 fn unknown_command() -> Refusal {

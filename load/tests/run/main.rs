@@ -10,6 +10,7 @@ mod refusals;
 mod rubbish;
 mod scripts;
 mod slices;
+mod station;
 mod window;
 
 use fake::{FakeServer, Script};

@@ -16,7 +16,8 @@ use super::failure;
 use super::limits;
 use super::wait::any_ready;
 use crate::outcome::Failure;
-use crate::serve::{Canned, Pace, ServiceTime, Stalls};
+use crate::record::Latency;
+use crate::serve::{Canned, Granted, Pace, ServiceTime, Stalls, Station};
 use door::Doors;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -39,13 +40,54 @@ pub struct Service {
     pub time: ServiceTime,
     pub stalls: Option<Stalls>,
     pub seed: u64,
+    /// Queries are served so many at a time, by one worker: `threads` and `stalls` do not apply.
+    pub servers: Option<Servers>,
+}
+
+/// The servers of a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Servers {
+    pub count: u32,
+    /// See [`Station::new`].
+    pub turnaround_ns: u64,
 }
 
 /// What was served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Served {
     pub connections: u64,
     pub queries: u64,
+    /// How late answers left; none where no answer had to wait for its time.
+    pub late: Option<Latency>,
+    /// Of a station: the turnarounds that it granted.
+    pub granted: Option<Granted>,
+}
+
+impl Service {
+    /// The pace of worker number `worker`.
+    fn pace(&self, begun_ns: u64, worker: u32) -> Pace {
+        match self.servers {
+            Some(Servers {
+                count,
+                turnaround_ns,
+            }) => Pace::of_station(Station::new(count, self.time, self.seed, turnaround_ns)),
+            None => Pace::new(
+                self.time,
+                self.stalls,
+                begun_ns,
+                self.seed,
+                u64::from(worker),
+            ),
+        }
+    }
+
+    /// One queue is kept by one thread.
+    fn workers(&self) -> u32 {
+        match self.servers {
+            Some(_) => 1,
+            None => self.threads.max(1),
+        }
+    }
 }
 
 /// Serves until `stop` is raised. `ready` is told where, once clients can come.
@@ -64,15 +106,9 @@ pub fn serve(
     let failed = |error: io::Error| failure::plain(format!("starting a worker: {error}"));
     let mut inboxes = Vec::new();
     let mut workers = Vec::new();
-    for number in 0..service.threads.max(1) {
+    for number in 0..service.workers() {
         let inbox = Arc::new(Inbox::new().map_err(failed)?);
-        let pace = Pace::new(
-            service.time,
-            service.stalls,
-            begun_ns,
-            service.seed,
-            u64::from(number),
-        );
+        let pace = service.pace(begun_ns, number);
         let worker = Worker::<Epoll, Canned>::new(Arc::clone(&inbox), Canned::default, pace)
             .map_err(failed)?;
         inboxes.push(inbox);
@@ -93,15 +129,21 @@ pub fn serve(
     for inbox in &inboxes {
         inbox.close();
     }
-    let queries = threads
-        .into_iter()
-        // A worker that panicked has no count to give.
-        .map(|thread| thread.join().unwrap_or(0))
-        .sum();
-    Ok(Served {
+    let mut served = Served {
         connections,
-        queries,
-    })
+        ..Served::default()
+    };
+    for thread in threads {
+        // A worker that panicked has no counts to give.
+        let counted = thread.join().unwrap_or_default();
+        served.queries += counted.queries;
+        // A station has one thread.
+        served.granted = counted.granted;
+        if let Some(late) = counted.late {
+            served.late.get_or_insert_default().merge(&late);
+        }
+    }
+    Ok(served)
 }
 
 /// Takes clients in and hands them round. Returns how many there were.

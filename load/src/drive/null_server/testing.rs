@@ -32,6 +32,7 @@ impl NullServer {
             time,
             stalls,
             seed: 1,
+            servers: None,
         };
         let stop = Arc::new(AtomicBool::new(false));
         let (ready, is_ready) = mpsc::channel();

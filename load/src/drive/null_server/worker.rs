@@ -1,10 +1,11 @@
 //! One thread of the server: its clients, their requests, the answers that wait for their time.
 
 use crate::drive::bell::Bell;
-use crate::drive::clock::now_ns;
+use crate::drive::clock::{self, now_ns};
 use crate::drive::engine::{Engine, Event};
 use crate::drive::timers::Timers;
-use crate::serve::{Answer, Heard, Pace, Session};
+use crate::record::Latency;
+use crate::serve::{Answer, Granted, Heard, Pace, Session};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -55,6 +56,8 @@ struct Client<S> {
     tail: Vec<u8>,
     /// Answers that wait, each with its time; in order.
     held: VecDeque<(u64, Vec<u8>)>,
+    /// When the last answer that had to wait was due, or is.
+    last_ns: u64,
 }
 
 pub struct Worker<E, A: Answer> {
@@ -65,7 +68,16 @@ pub struct Worker<E, A: Answer> {
     clients: Vec<Option<Client<A::Statement>>>,
     free: Vec<usize>,
     timers: Timers,
-    queries: u64,
+    counted: Counted,
+}
+
+/// What a worker did.
+#[derive(Debug, Default)]
+pub struct Counted {
+    pub queries: u64,
+    /// How late answers left, of those that had to wait for their time.
+    pub late: Option<Latency>,
+    pub granted: Option<Granted>,
 }
 
 impl<E: Engine + Send, A: Answer> Worker<E, A> {
@@ -79,17 +91,17 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
             clients: Vec::new(),
             free: Vec::new(),
             timers: Timers::default(),
-            queries: 0,
+            counted: Counted::default(),
         })
     }
 
-    /// Serves until the inbox is closed; returns the number of answers.
-    pub fn run(mut self) -> u64 {
+    /// Serves until the inbox is closed.
+    pub fn run(mut self) -> Counted {
         // Without this the kernel lets timers be late by up to 50 µs.
         // SAFETY: no pointers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         let Some(mut engine) = self.engine.take() else {
-            return 0;
+            return self.counted;
         };
         let mut answers = (self.make_answers)();
         let mut out = Vec::new();
@@ -122,7 +134,8 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
             }
             self.send_due(&mut engine);
         }
-        self.queries
+        self.counted.granted = self.pace.granted();
+        self.counted
     }
 
     /// Takes in the clients that came.
@@ -137,6 +150,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
                 session: Session::greet(number, &mut greeting),
                 tail: Vec::new(),
                 held: VecDeque::new(),
+                last_ns: 0,
             };
             if engine.attach(token, socket, false).is_err() {
                 self.free.push(token);
@@ -168,7 +182,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
             let Some((left, answered)) = left else {
                 return false;
             };
-            self.queries += answered;
+            self.counted.queries += answered;
             client.tail.extend_from_slice(left);
             return true;
         }
@@ -178,7 +192,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
         let Some((left, answered)) = left else {
             return false;
         };
-        self.queries += answered;
+        self.counted.queries += answered;
         let read = tail.len() - left.len();
         client.tail = tail;
         client.tail.drain(..read);
@@ -197,6 +211,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
         if next_ns > now_ns {
             return;
         }
+        let late = self.counted.late.get_or_insert_default();
         while let Some((_, token, _)) = self.timers.pop_due(now_ns) {
             // A client that left takes its answers along; another may sit in its place.
             if let Some(Some(client)) = self.clients.get_mut(token)
@@ -204,9 +219,10 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
                     .held
                     .front()
                     .is_some_and(|(at_ns, _)| *at_ns <= now_ns)
-                && let Some((_, answer)) = client.held.pop_front()
+                && let Some((at_ns, answer)) = client.held.pop_front()
             {
                 engine.send(token, &answer);
+                late.record_ns(clock::now_ns().saturating_sub(at_ns));
             }
         }
     }
@@ -235,13 +251,16 @@ impl<S> Client<S> {
                 }
                 Heard::Settled { consumed } => rest = rest.get(consumed..)?,
                 Heard::Answered { consumed } => {
-                    rest = rest.get(consumed..)?;
+                    let (request, after) = rest.split_at_checked(consumed)?;
+                    rest = after;
                     answered += 1;
                     if !pace.is_none() {
                         let answer = out.split_off(start);
+                        let asked = || self.session.asked(request, answers);
+                        let at_ns = pace.leaves_ns(now_ns(), self.last_ns, asked);
                         // Never before an answer to what was asked earlier.
-                        let earliest_ns = self.held.back().map_or(0, |(at_ns, _)| *at_ns);
-                        let at_ns = pace.leaves_ns(now_ns()).max(earliest_ns);
+                        let at_ns = at_ns.max(self.last_ns);
+                        self.last_ns = at_ns;
                         self.held.push_back((at_ns, answer));
                         timers.set(at_ns, token, 0);
                     }

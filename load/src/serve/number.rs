@@ -1,0 +1,151 @@
+//! Which event a request is of, as far as the request itself says.
+//!
+//! One rule: the number of a query is the first value of its statement, if that is a whole number.
+//! `SELECT 17` as text and `SELECT ?` executed with 17 are both of event 17, which is how the
+//! placeholder `serial` of contend-load's own statements arrives. What carries no number is
+//! numbered in the order of receipt: a script's threads cannot know how many events the others
+//! have begun, and sysbench has no number to send.
+
+use super::text::prefix;
+use crate::wire::value::kind;
+
+/// What a request asks of a server that takes its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A client settling in: it sets or asks for variables, which is no work of the load.
+    Settings,
+    /// An event, with its number where the request carries one.
+    Event(Option<u64>),
+}
+
+/// What a statement that came as text asks.
+pub fn of_text(sql: &[u8]) -> Asked {
+    let sql = sql.trim_ascii_start();
+    let begins = |with: &[u8]| {
+        sql.get(..with.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(with))
+    };
+    if begins(b"SET ") || begins(b"SHOW ") || begins(b"SELECT @@") {
+        return Asked::Settings;
+    }
+    let value = sql.get(prefix(sql).len()..).unwrap_or_default();
+    Asked::Event(whole_number(value))
+}
+
+/// The digits that a value begins with; none where it is no whole number, or too long for one.
+fn whole_number(value: &[u8]) -> Option<u64> {
+    let end = value.iter().position(|byte| !byte.is_ascii_digit());
+    let (digits, rest) = value.split_at(end.unwrap_or(value.len()));
+    if matches!(rest.first(), Some(b'.' | b'e' | b'E')) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// The first value of an execution, if it is a whole number. A client sends the types of the
+/// values with the first execution, and again only when they change: `first_type` keeps that of
+/// the first value meanwhile.
+pub fn of_execution(values: &[u8], parameters: u16, first_type: &mut u8) -> Option<u64> {
+    let parameters = usize::from(parameters);
+    let (nulls, rest) = values.split_at_checked(parameters.div_ceil(8))?;
+    let (types_follow, mut rest) = rest.split_first()?;
+    if *types_follow == 1 {
+        *first_type = *rest.first()?;
+        rest = rest.get(2 * parameters..)?;
+    }
+    if nulls.first()? & 1 == 1 {
+        return None;
+    }
+    let bytes = match *first_type {
+        kind::TINY => 1,
+        kind::SHORT => 2,
+        kind::LONG | kind::INT24 => 4,
+        kind::LONGLONG => 8,
+        _ => return None,
+    };
+    let mut whole = [0u8; 8];
+    whole.get_mut(..bytes)?.copy_from_slice(rest.get(..bytes)?);
+    Some(u64::from_le_bytes(whole))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::wire::{Prepared, Statement, Value};
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_first_value_of_a_text_is_its_number() {
+        for (sql, number) in [
+            (" SELECT 17", Some(17)),
+            ("SELECT c FROM sbtest1 WHERE id = 42 AND k = 5", Some(42)),
+            ("SELECT c FROM sbtest1 WHERE id IN (3,4)", Some(3)),
+            ("SELECT c FROM sbtest1", None),
+            ("SELECT 'a', 5", None),
+            ("SELECT 1.5", None),
+            ("SELECT 1e3", None),
+            ("SELECT 18446744073709551616", None),
+            ("BEGIN", None),
+            ("", None),
+        ] {
+            assert_eq!(of_text(sql.as_bytes()), Asked::Event(number), "{sql}");
+        }
+    }
+
+    #[test]
+    fn who_sets_or_asks_for_variables_is_only_settling_in() {
+        for sql in [
+            "SET NAMES utf8mb4",
+            "show global status where x IN (1)",
+            "SELECT @@max_connections, 5",
+        ] {
+            assert_eq!(of_text(sql.as_bytes()), Asked::Settings, "{sql}");
+        }
+    }
+
+    #[test]
+    fn our_client_s_first_parameter_is_the_number_of_every_execution() {
+        for first in [Value::Int(77), Value::Int32(77), Value::UInt(77)] {
+            let mut statement = Statement::new(Prepared {
+                id: 1,
+                columns: 1,
+                parameters: 9,
+            });
+            let mut values = [Value::Bytes(b"x"); 9];
+            values[0] = first;
+            let mut first_type = 0;
+            for _ in 0..3 {
+                let mut out = Vec::new();
+                statement.execute(&mut out, &values).unwrap();
+                // Behind the header, the command, the id, the flags and the iteration count.
+                let number = of_execution(&out[14..], 9, &mut first_type);
+                assert_eq!(number, Some(77), "{first:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_first_parameter_that_is_no_whole_number_is_none() {
+        for first in [Value::Null, Value::Double(7.0), Value::Bytes(b"12345678")] {
+            let mut statement = Statement::new(Prepared {
+                id: 1,
+                columns: 1,
+                parameters: 2,
+            });
+            let mut out = Vec::new();
+            let values = [first, Value::Int(5)];
+            statement.execute(&mut out, &values).unwrap();
+            assert_eq!(of_execution(&out[14..], 2, &mut 0), None, "{first:?}");
+        }
+        assert_eq!(of_execution(&[], 0, &mut 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn rubbish_is_survived(bytes: Vec<u8>, parameters: u16, first_type: u8) {
+            let _ = of_text(&bytes);
+            let _ = of_execution(&bytes, parameters, &mut first_type.clone());
+        }
+    }
+}
