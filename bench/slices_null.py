@@ -74,15 +74,13 @@ def plan(sockets: list[str], rounds: int, slice_s: float, seed: int) -> str:
 
 
 def rates(lines: Iterable[dict[str, Any]]) -> tuple[list[float], list[float]]:
-    """q/s of the first and of the second arm, round by round, of the slices of a run."""
+    """q/s of the first and of the second arm, of every round that has both."""
     found: dict[int, dict[int, float]] = {}
     for line in lines:
         if line["type"] == "slice":
             found.setdefault(line["round"], {})[line["arm"]] = line["qps"]
-    return (
-        [found[number][0] for number in sorted(found)],
-        [found[number][1] for number in sorted(found)],
-    )
+    whole = [found[number] for number in sorted(found) if len(found[number]) == 2]
+    return [rate[0] for rate in whole], [rate[1] for rate in whole]
 
 
 def repeat(slower: float, rounds: int, slice_s: float, seed: int) -> Repeat:
@@ -101,7 +99,7 @@ def repeat(slower: float, rounds: int, slice_s: float, seed: int) -> Repeat:
         output, _, _ = spent([str(find_program()), "run", "-"], stdin=told)
     a, b = rates(json.loads(line) for line in output.splitlines())
     if len(a) != rounds:
-        raise SystemExit(f"the run had {len(a)} rounds, not {rounds}:\n{output[-2000:]}")
+        raise SystemExit(f"the run had {len(a)} whole rounds, not {rounds}:\n{output[-2000:]}")
     queries = sum(server.served["queries"] for server in (first, second))
     granted = sum(server.served["turnarounds"]["queries"] for server in (first, second))
     # The first query of each connection in a slice comes from afar.

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from bench_module import bench_module
 
-FILE = Path(__file__).resolve().parents[3] / "bench" / "fifo.py"
-spec = importlib.util.spec_from_file_location("fifo", FILE)
-assert spec is not None and spec.loader is not None
-fifo = importlib.util.module_from_spec(spec)
-sys.modules["fifo"] = fifo
-spec.loader.exec_module(fifo)
+fifo = bench_module("fifo")
 
 
 def test_the_first_free_server_takes_the_next_event() -> None:
