@@ -78,7 +78,7 @@ def rates(lines: Iterable[dict[str, Any]]) -> tuple[list[float], list[float]]:
     found: dict[int, dict[int, float]] = {}
     for line in lines:
         if line["type"] == "slice":
-            found.setdefault(line["round"], {})[line["arm"]] = line["qps"]
+            found.setdefault(line["round"], {})[line["arm_index"]] = line["qps"]
     whole = [found[number] for number in sorted(found) if len(found[number]) == 2]
     return [rate[0] for rate in whole], [rate[1] for rate in whole]
 

@@ -62,6 +62,7 @@ pub struct Interval {
     #[serde(default)]
     pub bytes_received: u64,
     pub errors: u64,
+    /// Queries answered in the interval, whichever event they are of, in a second.
     pub qps: f64,
     pub latency_us: Percentiles,
     /// By statement class, where the workload has more than one.
@@ -94,6 +95,9 @@ pub struct Slice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_begun: Option<u64>,
     pub queries: u64,
+    /// Queries that were answered inside the slice, whichever event they are of; `qps` counts
+    /// these.
+    pub answered: u64,
     pub rows: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
@@ -128,6 +132,8 @@ pub struct ArmFigures {
     pub measured_s: f64,
     pub events: u64,
     pub queries: u64,
+    /// Queries that were answered inside its slices, whichever event they are of.
+    pub answered: u64,
     pub qps: f64,
     pub latency_us: Percentiles,
     pub latency_hdr_ns: String,
@@ -155,8 +161,13 @@ pub struct Done {
     /// Those of `events` that ended after the window; all other figures have them too.
     #[serde(default)]
     pub drained: Drained,
-    /// Statements that were answered, whatever their class; `qps` counts these.
+    /// Statements of these events that were answered, whatever their class.
     pub queries: u64,
+    /// Statements that were answered inside the window, whichever event they are of: those of
+    /// events of the warm-up that ended inside it too, and not those of `drained`. `qps` counts
+    /// these.
+    #[serde(default)]
+    pub answered: u64,
     pub rows: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,

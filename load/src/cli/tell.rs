@@ -105,7 +105,7 @@ impl Teller {
                     bytes_sent: tally.bytes_sent,
                     bytes_received: tally.bytes_received,
                     errors: tally.errors.total(),
-                    qps: rate(tally.queries, duration_s),
+                    qps: rate(tally.queries + tally.carried, duration_s),
                     latency_us: tally.response.percentiles_us(),
                     classes: if tally.classes.len() > 1 {
                         self.classes(tally)
@@ -129,6 +129,7 @@ impl Teller {
 
     fn slice(&self, slice: &slices::Slice) -> Slice {
         let tally = &slice.tally;
+        let answered = tally.answered_before(&slice.drained);
         Slice {
             index: slice.index,
             arm: self.name_of(usize::from(slice.arm)),
@@ -143,10 +144,11 @@ impl Teller {
             failed: tally.failed,
             not_begun: slice.not_begun,
             queries: tally.queries,
+            answered,
             rows: tally.rows,
             bytes_sent: tally.bytes_sent,
             bytes_received: tally.bytes_received,
-            qps: rate(tally.queries, slice.duration_s),
+            qps: rate(answered, slice.duration_s),
             latency_us: tally.response.percentiles_us(),
             latency_hdr_ns: tally.response.encode(),
             errors: errors_of(tally),
@@ -169,7 +171,8 @@ impl Teller {
             measured_s: sum.measured_s,
             events: tally.events,
             queries: tally.queries,
-            qps: rate(tally.queries, sum.measured_s),
+            answered: sum.answered,
+            qps: rate(sum.answered, sum.measured_s),
             latency_us: tally.response.percentiles_us(),
             latency_hdr_ns: tally.response.encode(),
             errors: errors_of(tally),
@@ -200,6 +203,7 @@ impl Teller {
         }
         let tally = &measured.tally;
         let measured_s = measured.measured_ns as f64 / 1e9;
+        let answered = tally.answered_before(&measured.drained);
         let served = || measured.queries_by_seat.iter().copied();
         Done {
             ended: match measured.ended {
@@ -222,7 +226,8 @@ impl Teller {
             rows: tally.rows,
             bytes_sent: tally.bytes_sent,
             bytes_received: tally.bytes_received,
-            qps: rate(tally.queries, measured_s),
+            answered,
+            qps: rate(answered, measured_s),
             arrival: if tally.open.is_some() {
                 "open-loop"
             } else {

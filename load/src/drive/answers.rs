@@ -72,6 +72,7 @@ impl<E: Engine> Worker<E> {
         };
         // A query belongs to its event, and that to the window it was to begin in.
         if !seat.counts {
+            self.tally.carried += 1;
             return;
         }
         seat.queries += 1;

@@ -54,6 +54,8 @@ pub struct ArmJob {
 pub struct ArmSum {
     pub slices: u32,
     pub measured_s: f64,
+    /// Queries that were answered inside the slices.
+    pub answered: u64,
     pub tally: Tally,
 }
 
@@ -62,6 +64,7 @@ impl ArmSum {
         Self {
             slices: 0,
             measured_s: 0.0,
+            answered: 0,
             tally: empty,
         }
     }
@@ -69,6 +72,7 @@ impl ArmSum {
     pub(super) fn add(&mut self, slice: &Slice) {
         self.slices += 1;
         self.measured_s += slice.duration_s;
+        self.answered += slice.tally.answered_before(&slice.drained);
         self.tally.merge(&slice.tally);
     }
 }

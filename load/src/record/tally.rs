@@ -13,6 +13,8 @@ pub struct Tally {
     /// Events that ended otherwise: broken off, or dropped by a script.
     pub failed: u64,
     pub queries: u64,
+    /// Queries of earlier events, of the warm-up, that were answered meanwhile: in no other count.
+    pub carried: u64,
     pub rows: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
@@ -67,6 +69,7 @@ impl Tally {
             events: 0,
             failed: 0,
             queries: 0,
+            carried: 0,
             rows: 0,
             bytes_sent: 0,
             bytes_received: 0,
@@ -93,6 +96,7 @@ impl Tally {
             events,
             failed,
             queries,
+            carried,
             rows,
             bytes_sent,
             bytes_received,
@@ -109,6 +113,7 @@ impl Tally {
             events,
             failed,
             queries,
+            carried,
             rows,
             bytes_sent,
             bytes_received,
@@ -125,6 +130,13 @@ impl Tally {
         *errors = ErrorTally::default();
     }
 
+    /// Queries that were answered inside a window, if this is the sum of it and of `drained`, what
+    /// ended after it.
+    pub fn answered_before(&self, drained: &Self) -> u64 {
+        let answered = |tally: &Self| tally.queries + tally.carried;
+        answered(self).saturating_sub(answered(drained))
+    }
+
     /// Adds another worker's, or another interval's, figures.
     pub fn merge(&mut self, other: &Self) {
         // Taken apart by name, so that a new figure cannot be forgotten here.
@@ -133,6 +145,7 @@ impl Tally {
             events,
             failed,
             queries,
+            carried,
             rows,
             bytes_sent,
             bytes_received,
@@ -148,6 +161,7 @@ impl Tally {
         self.events += events;
         self.failed += failed;
         self.queries += queries;
+        self.carried += carried;
         self.rows += rows;
         self.bytes_sent += bytes_sent;
         self.bytes_received += bytes_received;
@@ -230,6 +244,7 @@ mod tests {
         tally.events = 1;
         tally.failed = 13;
         tally.queries = 2;
+        tally.carried = 14;
         tally.rows = 3;
         tally.bytes_sent = 4;
         tally.bytes_received = 5;
@@ -261,7 +276,7 @@ mod tests {
         let mut merged = filled();
         merged.merge(&filled());
         assert_eq!((merged.begun, merged.events, merged.failed), (24, 2, 26));
-        assert_eq!((merged.queries, merged.rows), (4, 6));
+        assert_eq!((merged.queries, merged.carried, merged.rows), (4, 28, 6));
         assert_eq!(
             (merged.bytes_sent, merged.bytes_received, merged.reconnects),
             (8, 10, 12)

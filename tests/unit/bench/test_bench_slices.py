@@ -12,11 +12,11 @@ slices = bench_module("slices_null")
 def test_rates_are_paired_by_round_whatever_the_order() -> None:
     lines = [
         {"type": "hello"},
-        {"type": "slice", "round": 1, "arm": 1, "qps": 4.0},
-        {"type": "slice", "round": 1, "arm": 0, "qps": 3.0},
-        {"type": "slice", "round": 0, "arm": 0, "qps": 1.0},
-        {"type": "slice", "round": 0, "arm": 1, "qps": 2.0},
-        {"type": "slice", "round": 2, "arm": 1, "qps": 9.0},
+        {"type": "slice", "round": 1, "arm_index": 1, "qps": 4.0},
+        {"type": "slice", "round": 1, "arm_index": 0, "qps": 3.0},
+        {"type": "slice", "round": 0, "arm_index": 0, "qps": 1.0},
+        {"type": "slice", "round": 0, "arm_index": 1, "qps": 2.0},
+        {"type": "slice", "round": 2, "arm_index": 1, "qps": 9.0},
         {"type": "done"},
     ]
     assert slices.rates(lines) == ([1.0, 3.0], [2.0, 4.0])
