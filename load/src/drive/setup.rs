@@ -242,6 +242,7 @@ pub enum Report {
 pub struct Mailbox {
     commands: Mutex<Vec<Command>>,
     /// The worker takes one when it hands over its own, so an interval allocates nothing.
+    #[allow(clippy::vec_box, reason = "they go to and fro as they are, uncopied")]
     tallies: Mutex<Vec<Box<Tally>>>,
     bell: Bell,
 }
