@@ -186,7 +186,7 @@ fn a_session_has_as_many_links_as_there_are_numbers() {
 /// What a run comes to that must end.
 fn ended(job: Job) -> Result<Measured, Failure> {
     let (tell, told) = mpsc::channel();
-    std::thread::spawn(move || tell.send(run(job, &mut |_| ())));
+    std::thread::spawn(move || drop(tell.send(run(job, &mut |_| ()))));
     told.recv_timeout(STUCK).expect("the run does not end")
 }
 

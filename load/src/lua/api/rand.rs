@@ -219,7 +219,7 @@ mod tests {
         let run = run_of("function event() number = sb_rand_uniq(1, 1000) end", 4);
         let mut drawn = HashSet::new();
         for thread in 0..4 {
-            let mut state = State::new(Arc::clone(&run), thread, Box::new(Nowhere)).unwrap();
+            let state = State::new(Arc::clone(&run), thread, Box::new(Nowhere)).unwrap();
             state.run_script().unwrap();
             for _ in 0..250 {
                 state.call("event", &[]).unwrap();
