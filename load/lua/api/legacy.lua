@@ -112,6 +112,9 @@ end
 -- The types of the values decide the types of the parameters, as they are bound.
 function db.bind_param(bound, values)
   checked(bound, "db_bind_param")
+  if #values == 0 then
+    error("table is empty", 2)
+  end
   local params = {}
   for place, value in ipairs(values) do
     local param

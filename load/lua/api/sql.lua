@@ -80,8 +80,9 @@ local function text_of(pointer)
 end
 
 -- Raises what the last call on `connection` failed with. An error of the ignorable kind, or one
--- that the script's hook takes for such, begins the event again.
-local function raise(connection, query, level)
+-- that the script's hook takes for such, begins the event again. The place is that of the caller at
+-- `level`; of what has no number, sysbench names another.
+local function raise(connection, query, level, level_without_number)
   local failure = {
     connection = connection,
     query = query,
@@ -103,7 +104,7 @@ local function raise(connection, query, level)
   end
   if failure.sql_errno == 0 then
     -- The call failed without having reached a server.
-    error("SQL API error", level)
+    error("SQL API error", level_without_number or level)
   end
   error(
     ("SQL error, errno = %d, state = '%s': %s"):format(
@@ -144,7 +145,7 @@ local connection = {}
 local query = host.query
 
 function connection:query(sql)
-  return query(self, sql) or raise(self, sql, 3)
+  return query(self, sql) or raise(self, sql, 3, 4)
 end
 
 function connection:query_row(sql)
@@ -197,7 +198,7 @@ local statement = { bind_param = host.bind_param, close = host.close_statement }
 local execute = host.execute
 
 function statement:execute()
-  return execute(self) or raise(self.connection, "<prepared statement>", 3)
+  return execute(self) or raise(self.connection, "<prepared statement>", 3, 4)
 end
 
 host.keep_param_meta({
@@ -220,7 +221,7 @@ end
 local result = { fetch_row = host.fetch_row }
 
 function result:free()
-  return host.free_result(self)
+  return assert(host.free_result(self), "db_free_results() failed")
 end
 
 if host.compat == "1.1" then

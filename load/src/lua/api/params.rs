@@ -132,11 +132,16 @@ unsafe extern "C-unwind" fn set_rand_str(lua: *mut lua_State) -> Pushed {
     0
 }
 
-/// `statement:bind_param(p1, …)`; 0, or 1 where something is no parameter.
+/// `statement:bind_param(p1, …)`; 0, or 1 where something is no parameter. Without parameters nil,
+/// and what was bound stays.
 unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (mut stack, cx) = unsafe { enter(lua) };
     let count = stack.top();
+    if count == 1 {
+        stack.push_nil();
+        return 1;
+    }
     let params: Option<Vec<*const Param>> = (2..=count)
         .map(|index| param(&mut stack, cx, index).map(<*mut Param>::cast_const))
         .collect();

@@ -30,15 +30,11 @@ fn connection_of_result<'a>(stack: &Stack<'_>, cx: &'a mut Context) -> Option<&'
 unsafe extern "C-unwind" fn fetch_row(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (mut stack, cx) = unsafe { enter(lua) };
-    let has_rows = connection_of_result(&stack, cx).map(|connection| connection.has_rows());
-    if has_rows == Some(false) {
-        // Values of prepared statements are not kept; sysbench does not give them either.
-        cx.run.log.say(
-            Level::Alert,
-            "attempt to fetch row from an empty result set",
-        );
+    let refusal = connection_of_result(&stack, cx).and_then(|connection| connection.no_rows());
+    if let Some(words) = refusal {
+        cx.run.log.say(Level::Alert, words);
     }
-    let (Some(true), Some(connection)) = (has_rows, connection_of_result(&stack, cx)) else {
+    let (None, Some(connection)) = (refusal, connection_of_result(&stack, cx)) else {
         stack.push_nil();
         return 1;
     };
@@ -81,7 +77,7 @@ unsafe extern "C-unwind" fn fetch_values(lua: *mut lua_State) -> Pushed {
             pushed += 1;
         }
     });
-    connection.free_result();
+    connection.forget_rows();
     if pushed == 0 {
         stack.push_nil();
         pushed = 1;
@@ -98,13 +94,15 @@ unsafe extern "C-unwind" fn fetch_raw_row(lua: *mut lua_State) -> Pushed {
     1
 }
 
+/// `free_result(result)`: false where it is none any more, which is said.
 unsafe extern "C-unwind" fn free_result(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
-    if let Some(connection) = connection_of_result(&stack, cx) {
-        connection.free_result();
+    let freed = connection_of_result(&stack, cx).map_or(Ok(()), Connection::free_result);
+    if let Err(words) = freed {
+        cx.run.log.say(Level::Alert, words);
     }
-    stack.push_flag(true);
+    stack.push_flag(freed.is_ok());
     1
 }
 

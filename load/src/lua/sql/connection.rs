@@ -42,6 +42,7 @@ impl Caller {
     }
 }
 
+const CLOSED: &str = "attempt to use an already closed connection";
 const RECONNECT_PAUSE_MIN: Duration = Duration::from_millis(1);
 const RECONNECT_PAUSE_MAX: Duration = Duration::from_millis(100);
 
@@ -66,6 +67,8 @@ pub struct Connection {
     answer: Vec<u8>,
     shapes: Vec<Shape>,
     rows: Option<Rows>,
+    /// The last query had a result set, which was not freed since.
+    has_result: bool,
     sql_state: [u8; 6],
     message: Vec<u8>,
 }
@@ -88,6 +91,7 @@ impl Connection {
             answer: Vec::new(),
             shapes: Vec::new(),
             rows: None,
+            has_result: false,
             sql_state: [0; 6],
             message: Vec::new(),
         });
@@ -167,14 +171,15 @@ impl Connection {
         self.result.counter = counter as c_int;
         self.result.rows = answered.summary.rows.try_into().unwrap_or(u32::MAX);
         self.result.fields = answered.summary.columns;
-        Ok(answered.summary.columns > 0)
+        self.has_result = answered.summary.columns > 0;
+        Ok(self.has_result)
     }
 
     /// Forgets the last call's error and result.
     pub(super) fn begin(&mut self) {
         self.face.error = Gravity::None;
-        self.rows = None;
-        self.shapes.clear();
+        self.has_result = false;
+        self.forget_rows();
         self.result.statement = std::ptr::null_mut();
     }
 
@@ -182,8 +187,7 @@ impl Connection {
         if let Some(connected) = self.link {
             return Ok(connected);
         }
-        let words = "attempt to use an already closed connection";
-        session.run.log.say(Level::Alert, words);
+        session.run.log.say(Level::Alert, CLOSED);
         self.face.sql_errno = 0;
         self.face.error = Gravity::Fatal;
         Err(Failure)
@@ -277,6 +281,8 @@ impl Connection {
     }
 
     fn drop_link(&mut self, session: &mut Session<'_>) {
+        self.has_result = false;
+        self.forget_rows();
         if let Some(connected) = self.link.take() {
             session.ground.disconnect(connected.link);
         }
@@ -310,7 +316,8 @@ impl Connection {
         let shape = self.shapes.pop().unwrap_or_default();
         self.result.rows = shape.rows.try_into().unwrap_or(u32::MAX);
         self.result.fields = shape.columns;
-        shape.columns > 0
+        self.has_result = shape.columns > 0;
+        self.has_result
     }
 
     /// True where the last answer has results left.
@@ -373,14 +380,38 @@ impl Connection {
     }
 
     /// Forgets the rows that were not read.
-    pub fn free_result(&mut self) {
+    pub fn forget_rows(&mut self) {
         self.rows = None;
         self.shapes.clear();
     }
 
-    /// True where the last query had a result set that can be read.
-    pub fn has_rows(&self) -> bool {
-        self.rows.is_some()
+    /// Frees the result of the last query.
+    ///
+    /// # Errors
+    /// Words for why there is none.
+    pub fn free_result(&mut self) -> Result<(), &'static str> {
+        if self.is_closed {
+            return Err(CLOSED);
+        }
+        if !std::mem::take(&mut self.has_result) {
+            return Err("attempt to free an invalid result set");
+        }
+        self.forget_rows();
+        Ok(())
+    }
+
+    /// Words for why no row can be read; none where one may be.
+    pub fn no_rows(&self) -> Option<&'static str> {
+        if self.is_closed {
+            Some(CLOSED)
+        } else if !self.has_result {
+            Some("attempt to fetch row from an invalid result set")
+        } else if self.rows.is_none() {
+            // Values of prepared statements are not kept; sysbench does not give them either.
+            Some("attempt to fetch row from an empty result set")
+        } else {
+            None
+        }
     }
 
     pub(super) fn keep_error(&mut self, error: &ServerError) {

@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Failure, Session};
 use super::emulate::Template;
-use super::faces::StatementFace;
+use super::faces::{Gravity, StatementFace};
 use super::param::{Param, RawBind};
 use crate::lua::figures::Counter;
 use crate::lua::fixed::Fixed;
@@ -53,7 +53,7 @@ impl Connection {
         session: &mut Session<'_>,
         sql: &[u8],
     ) -> Result<*mut Statement, Failure> {
-        self.begin();
+        self.face.error = Gravity::None;
         let database = &session.run.database;
         let how = if database.dry_run || database.emulate_statements {
             How::Emulated(Template::new(sql))
@@ -115,7 +115,7 @@ impl Connection {
             "MySQL error: {} \"{}\"",
             error.code, error.message
         ));
-        self.face.error = super::faces::Gravity::Fatal;
+        self.face.error = Gravity::Fatal;
         Err(Failure)
     }
 
