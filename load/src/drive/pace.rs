@@ -299,6 +299,7 @@ impl<E: Engine> Worker<E> {
         seat.event = Some(due.cycle);
         seat.intended_ns = due.at_ns;
         seat.begun_ns = self.now_ns;
+        seat.is_begun = false;
         Some(Cue::Event(due.cycle))
     }
 

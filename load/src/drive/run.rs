@@ -184,6 +184,13 @@ fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, report
     let made = mailbox
         .bell()
         .and_then(|bell| E::new(sockets, bell))
+        .map(|mut engine| {
+            // Otherwise all that is recorded runs from the end of the answer before.
+            if setup.pacing.is_open() || !setup.workload.is_single_query() {
+                engine.time_sends();
+            }
+            engine
+        })
         .map_err(|error| Box::new(failure::plain(format!("making a worker: {error}"))))
         .and_then(|engine| Worker::new(number, setup, engine, mailbox, reports.clone()));
     match made {

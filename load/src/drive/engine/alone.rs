@@ -58,6 +58,10 @@ impl Engine for Alone {
         })
     }
 
+    fn time_sends(&mut self) {
+        self.epoll.time_sends();
+    }
+
     fn attach(&mut self, token: usize, socket: OwnedFd, connecting: bool) -> io::Result<()> {
         self.epoll.attach(token, socket, connecting)?;
         self.attached += 1;
@@ -81,6 +85,14 @@ impl Engine for Alone {
                 self.reads_sleep || self.epoll.fd_of(token).is_some_and(let_reads_sleep);
             self.asked = self.reads_sleep.then_some(token);
         }
+    }
+
+    fn send_more(&mut self, token: usize, bytes: &[u8]) {
+        self.epoll.send_more(token, bytes);
+    }
+
+    fn sent_ns(&self, token: usize) -> Option<u64> {
+        self.epoll.sent_ns(token)
     }
 
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<usize> {
