@@ -211,9 +211,11 @@ pub struct Stage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// `io_uring` where the kernel allows it, else `epoll`.
+    /// `io_uring` where the kernel allows it, else `epoll`; `read` for a run that can have it.
     #[default]
     Auto,
+    /// A read that waits for the answer: for one connection, over a Unix socket.
+    Read,
     Epoll,
     IoUring,
 }

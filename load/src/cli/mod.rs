@@ -4,6 +4,7 @@
 //! output, words for people to standard error. A subcommand is one file and one line in
 //! [`Command`].
 
+mod engine;
 mod fill;
 mod nearest;
 mod null_server;
@@ -34,6 +35,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Engine(engine::Arguments),
     Fill(Box<fill::Arguments>),
     NullServer(null_server::Arguments),
     Run(run::Arguments),
@@ -62,6 +64,7 @@ pub fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     match arguments.command {
+        Command::Engine(arguments) => engine::main(&arguments),
         Command::Fill(arguments) => fill::main(&arguments),
         Command::NullServer(arguments) => null_server::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),

@@ -1,7 +1,9 @@
 //! Reads a plan and refuses what cannot be meant, with one line that says what to do.
 
 use super::nearest::nearest_of;
-use crate::plan::{Arrival, Distribution, Load, PLAN_VERSION, Plan, Protocol, Server, Workload};
+use crate::plan::{
+    Arrival, Distribution, Engine, Load, PLAN_VERSION, Plan, Protocol, Server, Workload,
+};
 use serde::Deserialize;
 use std::io::Read;
 
@@ -55,6 +57,13 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     check_server(&plan.server)?;
     check_workload(&plan.workload)?;
     check_load(&plan.load)?;
+    if plan.load.engine == Engine::Read && !has_one_unix_socket(&plan) {
+        return Err(
+            "load.engine: \"read\" is for one connection, over a Unix socket; \"auto\" takes it \
+             where it can"
+                .to_owned(),
+        );
+    }
     if matches!(plan.workload, Workload::Lua(_)) && plan.load.reconnect_every.is_some() {
         return Err(
             "load.reconnect_every: a script opens and closes its own connections".to_owned(),
@@ -69,6 +78,12 @@ pub fn parse(text: &str) -> Result<Plan, String> {
         );
     }
     Ok(plan)
+}
+
+/// All that a run of this plan opens is one Unix socket.
+pub fn has_one_unix_socket(plan: &Plan) -> bool {
+    let load = &plan.load;
+    plan.server.socket.is_some() && load.connections == 1 && load.idle_connections == 0
 }
 
 #[derive(Deserialize)]

@@ -6,14 +6,14 @@ use super::{output, plan_file, script, script_threads};
 use crate::arrival::Curve;
 use crate::drive::clock::seconds_ns;
 use crate::drive::pace::Pacing;
-use crate::drive::run::{EngineChoice, Job, run};
+use crate::drive::run::{Job, run};
 use crate::drive::setup::{Codes, DRAIN_NS, ErrorPolicy, Setup};
 use crate::drive::socket::Address;
 use crate::drive::threads;
 use crate::drive::validate::validate;
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::{Failure, Outcome, Validated};
-use crate::plan::{Arrival, Engine, Errors, Load, Plan, Server, Workload as Spec};
+use crate::plan::{Arrival, Errors, Load, Plan, Server, Workload as Spec};
 use crate::wire::{Credentials, Options};
 use crate::workload::{self, Workload, native::Way};
 use std::fs::File;
@@ -95,9 +95,6 @@ fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
     let password = password_of(server)?;
     let load = &plan.load;
     let address = address_of(server)?;
-    let workers = load
-        .threads
-        .unwrap_or_else(|| threads::for_connections(load.connections));
     Ok(Job {
         setup: Setup {
             options: Options::from_plan(server).map_err(|error| format!("server: {error}"))?,
@@ -109,7 +106,7 @@ fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
             },
             workload: workload_of(plan, script)?,
             seats: load.connections,
-            workers: workers.min(load.connections),
+            workers: workers_of(load),
             seed: plan.seed,
             errors: policy_of(&load.errors),
             connect_timeout_ns: seconds_ns(server.connect_timeout_s),
@@ -123,16 +120,19 @@ fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
             answer_timeout_ns: load.answer_timeout_s.map(seconds_ns),
             looks_first: true,
         },
-        engine: match load.engine {
-            Engine::Auto => EngineChoice::Auto,
-            Engine::Epoll => EngineChoice::Epoll,
-            Engine::IoUring => EngineChoice::Uring,
-        },
+        engine: load.engine,
         warmup_ns: seconds_ns(load.warmup_s),
         measure_ns: seconds_ns(load.measure_s),
         interval_ns: seconds_ns(load.interval_s),
         watch_pid: plan.watch.as_ref().map(|watch| watch.pid),
     })
+}
+
+/// How many workers the connections are spread over.
+pub(super) fn workers_of(load: &Load) -> u32 {
+    let wanted = load.threads;
+    let workers = wanted.unwrap_or_else(|| threads::for_connections(load.connections));
+    workers.min(load.connections)
 }
 
 fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload>, String> {
@@ -247,6 +247,15 @@ fn wrong_in_words(found: &Validated) -> String {
         ));
     }
     words
+}
+
+/// Says why something failed, to programs and to people.
+pub(super) fn failed(failure: Failure) -> ExitCode {
+    eprintln!("contend-load: {}", in_words(&failure));
+    match output::outcome(&Outcome::Error(failure)) {
+        Ok(()) => ExitCode::FAILURE,
+        Err(error) => output::failed(&error),
+    }
 }
 
 pub(super) fn in_words(failure: &Failure) -> String {

@@ -12,7 +12,7 @@ use crate::lua::figures::Counter;
 use crate::lua::options::{Kind, normal_name};
 use crate::lua::run::Run;
 use crate::lua::{Called, Sharing, thread};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::Failure;
 use crate::plan::{Plan, Workload};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -125,7 +125,7 @@ fn kind_name(kind: Kind) -> &'static str {
 fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
     let (main, run) = (&script.main, &script.run);
     if creates_database && let Err(failure) = make_database(&target_of(&script.servers)) {
-        return failed(failure);
+        return run::failed(failure);
     }
     let done = match main.command("prepare") {
         Some(Sharing::Parallel) => host::run_command(run, &script.servers, plan.load.connections),
@@ -148,8 +148,8 @@ fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
     };
     match done {
         Ok(true) => output::whole(r#"{"type":"prepared"}"#),
-        Ok(false) => failed(script.failure()),
-        Err(failure) => failed(failure),
+        Ok(false) => run::failed(script.failure()),
+        Err(failure) => run::failed(failure),
     }
 }
 
@@ -164,15 +164,6 @@ fn target_of(servers: &Servers) -> Target {
         credentials: servers.credentials.clone(),
         options: servers.options.clone(),
         connect_timeout: servers.connect_timeout,
-    }
-}
-
-fn failed(failure: Failure) -> ExitCode {
-    eprintln!("contend-load: {}", run::in_words(&failure));
-    match serde_json::to_string(&Outcome::Error(failure)).map(|text| output::line(&text)) {
-        Ok(Ok(())) => ExitCode::FAILURE,
-        Ok(Err(error)) => output::failed(&error),
-        Err(error) => output::failed(&error.into()),
     }
 }
 

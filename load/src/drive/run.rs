@@ -1,6 +1,7 @@
 //! One run from start to end: workers, the shared clock, the edges of the window, the sum.
 
 use super::control::Controller;
+use super::engine::choice::{Sockets, choose};
 use super::engine::{Alone, Engine, Epoll, Uring};
 use super::failure;
 use super::limits;
@@ -11,6 +12,7 @@ use super::socket::Address;
 use super::threads;
 use super::worker::Worker;
 use crate::outcome::{Failure, ProcessDelta};
+use crate::plan;
 use crate::record::{Latency, Tally};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
@@ -19,21 +21,13 @@ use std::time::{Instant, SystemTime};
 /// What to run, for how long, on which engine.
 pub struct Job {
     pub setup: Setup,
-    pub engine: EngineChoice,
+    pub engine: plan::Engine,
     pub warmup_ns: u64,
     /// `u64::MAX`: until the events are done or a signal comes.
     pub measure_ns: u64,
     pub interval_ns: u64,
     /// The process whose counters are read at both edges of the window.
     pub watch_pid: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EngineChoice {
-    /// io_uring where the kernel allows it, else epoll.
-    Auto,
-    Epoll,
-    Uring,
 }
 
 /// What is told while the run goes on.
@@ -110,7 +104,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
             ..failure::plain(error.to_string())
         },
     )?;
-    let engine = choose(job.engine, &job.setup)?;
+    let engine = choose(job.engine, sockets_of(&job.setup))?.name;
     let (sender, reports) = mpsc::channel();
     let told = sender.clone();
     let signals = Signals::listen(move || told.send(Report::Signal).is_ok())
@@ -134,24 +128,11 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     measured
 }
 
-/// The name of the engine to use: io_uring only where a ring for so many sockets can be had, and
-/// not where no worker has more than one, for there is nothing to gather.
-fn choose(choice: EngineChoice, setup: &Setup) -> Result<&'static str, Failure> {
-    let sockets = setup.sockets_of(0);
+fn sockets_of(setup: &Setup) -> Sockets {
     let is_unix = matches!(setup.address, Address::Unix(_));
-    let uring = || Uring::new(sockets, Mailbox::new()?.bell()?);
-    match choice {
-        EngineChoice::Epoll => Ok(Epoll::NAME),
-        EngineChoice::Auto if sockets <= 1 && setup.workers == 1 && is_unix => Ok(Alone::NAME),
-        EngineChoice::Auto if sockets <= 1 => Ok(Epoll::NAME),
-        EngineChoice::Auto => Ok(uring().map_or(Epoll::NAME, |_| Uring::NAME)),
-        EngineChoice::Uring => match uring() {
-            Ok(_) => Ok(Uring::NAME),
-            Err(error) => Err(Failure {
-                hint: Some("let the engine be chosen: engine = \"auto\"".to_owned()),
-                ..failure::plain(format!("the kernel refuses io_uring: {error}"))
-            }),
-        },
+    Sockets {
+        of_a_worker: setup.sockets_of(0),
+        is_alone: is_unix && setup.seats.saturating_add(setup.idle_seats) == 1,
     }
 }
 

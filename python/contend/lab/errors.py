@@ -21,5 +21,9 @@ class OtherServer(RequestError):
     """The server to continue with is not the one that the run folder was made with."""
 
 
+class OtherEngine(RequestError):
+    """The engine that the run folder was made with cannot be had."""
+
+
 class NeedsRestart(RequestError):
     """An option of a server that is not ours could only be changed by restarting it."""

@@ -5,6 +5,7 @@
 //! `docs/decisions` says by which figures the ways were chosen.
 
 mod alone;
+pub mod choice;
 mod epoll;
 mod uring;
 
