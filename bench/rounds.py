@@ -10,6 +10,7 @@ import datetime
 import platform
 import random
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +19,9 @@ from contend.stats import compare
 
 Contestant = TypeVar("Contestant")
 Result = TypeVar("Result")
+
+QUIET_LOOK_S = 0.5
+QUIET_SHARE = 0.05
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -29,6 +33,7 @@ def alternate(
     rounds: int,
     seed: int,
     say: Callable[[str], None] = lambda text: print(text, file=sys.stderr, flush=True),
+    before_round: Callable[[], None] = lambda: None,
 ) -> dict[str, list[Result]]:
     """Run each contestant once a round, in random order. Results are lists by round."""
     order = random.Random(seed)
@@ -36,10 +41,32 @@ def alternate(
     for number in range(rounds):
         names = list(contestants)
         order.shuffle(names)
+        before_round()
         for name in names:
             results[name].append(run(contestants[name]))
             say(f"round {number + 1}/{rounds} {name}: {results[name][-1]}")
     return results
+
+
+def wait_for_quiet(limit_s: float) -> None:
+    """Wait until the host has nothing else to do, but no longer than `limit_s`: what sleeps and
+    wakes on an idle CPU cannot be measured beside other work."""
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end and _busy_share(QUIET_LOOK_S) > QUIET_SHARE:
+        time.sleep(1)
+
+
+def _busy_share(seconds: float) -> float:
+    """Share of all CPUs that were busy over so many seconds."""
+
+    def times() -> tuple[int, int]:
+        fields = [int(one) for one in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
+        return sum(fields), fields[3] + fields[4]
+
+    before = times()
+    time.sleep(seconds)
+    total, idle = (now - then for now, then in zip(times(), before, strict=True))
+    return 1 - idle / total if total else 0.0
 
 
 def ratio(values: Sequence[float], baseline: Sequence[float]) -> str:

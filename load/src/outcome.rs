@@ -29,7 +29,7 @@ pub struct Hello {
     pub program_version: String,
     pub pid: u32,
     pub threads: u32,
-    /// The event loop in use: `epoll` or `io_uring`; `read` for a lone connection; `threads` for
+    /// The event loop in use: `epoll` or `io_uring`; `threads` for
     /// scripts that may block.
     pub engine: String,
     /// As the server states it in its greeting.

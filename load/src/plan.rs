@@ -255,7 +255,7 @@ pub struct Stage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
-    /// `io_uring` where the kernel allows it, else `epoll`.
+    /// `io_uring` if the kernel allows it, else `epoll`.
     #[default]
     Auto,
     Epoll,

@@ -4,10 +4,10 @@
 use contend_load::arrival::{Curve, Dispenser, Schedule};
 use contend_load::drive::blocking::Target;
 use contend_load::drive::pace::Pacing;
-use contend_load::drive::run::{EngineChoice, Job, run};
+use contend_load::drive::run::{Job, run};
 use contend_load::drive::setup::{Codes, ErrorPolicy, Setup};
 use contend_load::drive::socket::Address;
-use contend_load::plan::{Process, Protocol, Stage, Workload as Spec};
+use contend_load::plan::{Engine, Process, Protocol, Stage, Workload as Spec};
 use contend_load::wire::{Credentials, Options};
 use contend_load::workload::{self, native::Way};
 use serde_json::json;
@@ -93,7 +93,7 @@ impl Drop for NullServer {
     }
 }
 
-fn job(server: &NullServer, engine: EngineChoice, spec: &Spec, open: bool, events: u64) -> Job {
+fn job(server: &NullServer, engine: Engine, spec: &Spec, open: bool, events: u64) -> Job {
     let way = Way {
         protocol: Protocol::Prepared,
         ..Way::default()
@@ -169,7 +169,7 @@ fn the_request_loop_allocates_nothing() {
     ];
     for spec in specs {
         let spec: Spec = serde_json::from_value(spec).unwrap();
-        for engine in [EngineChoice::Epoll, EngineChoice::Auto] {
+        for engine in [Engine::Epoll, Engine::Auto] {
             for open in [false, true] {
                 let allocations = |events: u64, interval_ns: u64| {
                     let before = WORKERS.load(Relaxed);

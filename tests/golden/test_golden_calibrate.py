@@ -85,6 +85,6 @@ def test_what_cannot_be_shown(capsys: pytest.CaptureFixture[str], cache: Path) -
     foreign = said(capsys, cache, "--show")
     path.write_text(json.dumps(document)[:-40])
     damaged = said(capsys, cache, "--show")
-    path.write_text(json.dumps({**document, "format": 2}))
+    path.write_text(json.dumps({**document, "format": 3}))
     newer = said(capsys, cache, "--show") + said(capsys, cache, "--connections", "1")
     check("calibrate-trouble", nothing + others + foreign + damaged + newer)

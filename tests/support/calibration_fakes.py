@@ -25,13 +25,22 @@ elif words[0] == "null-server":
         sys.exit("contend-load: no room for a socket")
     print(json.dumps({"type": "listening", "socket": "s", "port": 3333}), flush=True)
     signal.pause()
+elif words == ["engine", "-"]:
+    plan = json.load(sys.stdin)
+    lone = plan["load"]["connections"] == 1 and "socket" in plan["server"]
+    wanted = plan["load"]["engine"]
+    chosen = "read" if lone else "io_uring"
+    print(json.dumps({"type": "engine", "engine": chosen if wanted == "auto" else wanted}))
 else:
     plan = json.load(sys.stdin)
     connections = plan["load"]["connections"]
     starved = str(connections) in os.environ.get("STARVED", "").split()
     refused = os.environ.get("REFUSED")
     queries = 0 if starved or refused else 1000 * connections
-    print(json.dumps({"type": "hello", "version": 1, "threads": 2}))
+    print(json.dumps({
+        "type": "hello", "version": 1, "threads": 2, "engine": plan["load"]["engine"],
+        "program_version": "0.1.0",
+    }))
     print(json.dumps({
         "type": "done", "queries": queries, "qps": 10000.0 * connections,
         "client": {"cpu_us": 4.0 * queries}, "latency_us": {"p50": 90.0, "p99": 120.0},
@@ -43,6 +52,7 @@ else:
 
 def shape(connections: int = 8, **changes: object) -> Shape:
     fields = {"workload": POINT_SELECT, "protocol": "prepared", "transport": "socket"}
+    fields["engine"] = "io_uring"
     return Shape(**{**fields, "connections": connections, **changes})  # type: ignore[arg-type]
 
 

@@ -254,6 +254,7 @@ def _probes(segments: int, queries: int, points: int, chance: random.Random) -> 
             "source": "unpacked from the machine's own package suite",
             "change": "in place (SET GLOBAL)",
         },
+        "load_generator": {"version": "0.1.0", "engine": "io_uring"},
         "warmed": {"cache": True, "files": True},
         "dataset": {"engine": "MyISAM", "rows": 1_000_000, "key": "9c41e07f3b2d"},
     }

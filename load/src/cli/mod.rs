@@ -5,6 +5,7 @@
 //! [`Command`].
 
 mod arrivals;
+mod engine;
 mod fill;
 mod nearest;
 mod null_server;
@@ -37,6 +38,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Arrivals(arrivals::Arguments),
+    Engine(engine::Arguments),
     Fill(Box<fill::Arguments>),
     NullServer(null_server::Arguments),
     Run(run::Arguments),
@@ -66,6 +68,7 @@ pub fn main() -> ExitCode {
     }
     match arguments.command {
         Command::Arrivals(arguments) => arrivals::main(&arguments),
+        Command::Engine(arguments) => engine::main(&arguments),
         Command::Fill(arguments) => fill::main(&arguments),
         Command::NullServer(arguments) => null_server::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),

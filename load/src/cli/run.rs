@@ -7,14 +7,14 @@ use crate::arrival::{Curve, Dispenser, Schedule};
 use crate::drive::blocking::Target;
 use crate::drive::clock::{nanoseconds, seconds_ns};
 use crate::drive::pace::Pacing;
-use crate::drive::run::{ArmJob, Arms, EngineChoice, Job, run};
+use crate::drive::run::{ArmJob, Arms, Job, run};
 use crate::drive::setup::{Codes, DRAIN_NS, ErrorPolicy, Setup};
 use crate::drive::socket::Address;
 use crate::drive::threads;
 use crate::drive::validate::validate;
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::{Failure, Outcome, Validated};
-use crate::plan::{Arrival, Engine, Errors, Load, Plan, Server, Watch, Workload as Spec};
+use crate::plan::{Arrival, Errors, Load, Plan, Server, Watch, Workload as Spec};
 use crate::wire::{Credentials, Options};
 use crate::workload::{self, Workload, native::Way};
 use std::fs::File;
@@ -95,9 +95,6 @@ fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
 fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
     let load = &plan.load;
     let (server, more_servers) = servers_of(plan)?;
-    let workers = load
-        .threads
-        .unwrap_or_else(|| threads::for_connections(load.connections));
     Ok(Job {
         setup: Setup {
             setup_timeout_ns: nanoseconds(server.connect_timeout)
@@ -107,7 +104,7 @@ fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
             arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
             workload: workload_of(plan, script)?,
             seats: load.connections,
-            workers: workers.min(load.connections),
+            workers: workers_of(load),
             seed: plan.seed,
             errors: policy_of(&load.errors),
             drain_ns: DRAIN_NS,
@@ -124,11 +121,7 @@ fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
             answer_timeout_ns: load.answer_timeout_s.map(seconds_ns),
             looks_first: true,
         },
-        engine: match load.engine {
-            Engine::Auto => EngineChoice::Auto,
-            Engine::Epoll => EngineChoice::Epoll,
-            Engine::IoUring => EngineChoice::Uring,
-        },
+        engine: load.engine,
         warmup_ns: seconds_ns(load.warmup_s),
         measure_ns: seconds_ns(load.measure_s),
         interval_ns: match plan.arms.is_empty() {
@@ -170,6 +163,13 @@ fn arms_of(plan: &Plan) -> Option<Arms> {
         settle_ns: seconds_ns(slices.settle_s),
         rounds: slices.rounds,
     })
+}
+
+/// How many workers the connections are spread over.
+pub(super) fn workers_of(load: &Load) -> u32 {
+    let wanted = load.threads;
+    let workers = wanted.unwrap_or_else(|| threads::for_connections(load.connections));
+    workers.min(load.connections)
 }
 
 fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload>, String> {
@@ -307,6 +307,15 @@ fn wrong_in_words(found: &Validated) -> String {
         ));
     }
     words
+}
+
+/// Says why something failed, to programs and to people.
+pub(super) fn failed(failure: Failure) -> ExitCode {
+    eprintln!("contend-load: {}", in_words(&failure));
+    match output::outcome(&Outcome::Error(failure)) {
+        Ok(()) => ExitCode::FAILURE,
+        Err(error) => output::failed(&error),
+    }
 }
 
 pub(super) fn in_words(failure: &Failure) -> String {

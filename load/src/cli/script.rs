@@ -10,7 +10,7 @@ use crate::lua::figures::Counter;
 use crate::lua::options::{Kind, normal_name};
 use crate::lua::run::Run;
 use crate::lua::{Called, Sharing, thread};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::Failure;
 use crate::plan::{Plan, Workload};
 use serde::Serialize;
 use std::process::ExitCode;
@@ -123,7 +123,7 @@ fn kind_name(kind: Kind) -> &'static str {
 fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
     let (main, run) = (&script.main, &script.run);
     if creates_database && let Err(failure) = make_database(&script.servers.targets().0) {
-        return failed(failure);
+        return run::failed(failure);
     }
     let done = match main.command("prepare") {
         Some(Sharing::Parallel) => host::run_command(run, &script.servers, plan.load.connections),
@@ -146,17 +146,8 @@ fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
     };
     match done {
         Ok(true) => output::whole(r#"{"type":"prepared"}"#),
-        Ok(false) => failed(script.failure()),
-        Err(failure) => failed(failure),
-    }
-}
-
-fn failed(failure: Failure) -> ExitCode {
-    eprintln!("contend-load: {}", run::in_words(&failure));
-    match serde_json::to_string(&Outcome::Error(failure)).map(|text| output::line(&text)) {
-        Ok(Ok(())) => ExitCode::FAILURE,
-        Ok(Err(error)) => output::failed(&error),
-        Err(error) => output::failed(&error.into()),
+        Ok(false) => run::failed(script.failure()),
+        Err(failure) => run::failed(failure),
     }
 }
 

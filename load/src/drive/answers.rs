@@ -22,7 +22,7 @@ impl<E: Engine> Worker<E> {
             Ok(Heard::Answered(request)) => self.answered(token, request),
             Ok(Heard::More) => {
                 if !self.out.is_empty() {
-                    self.engine.send(token, &self.out);
+                    self.engine.send_more(token, &self.out);
                 }
             }
             Ok(Heard::Opened) => {
@@ -38,6 +38,9 @@ impl<E: Engine> Worker<E> {
     #[inline]
     fn answered(&mut self, token: usize, request: Request) {
         self.tick();
+        if self.tally.open.is_some() {
+            self.note_begin(token);
+        }
         let Some(connection) = self.links.get(token) else {
             return;
         };
@@ -51,6 +54,20 @@ impl<E: Engine> Worker<E> {
         }
         self.end_event(seat_index);
         self.offer_event(seat_index);
+    }
+
+    /// The event of a request that was sent has begun with it, if it was the first.
+    fn note_begin(&mut self, token: usize) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        if let Some(seat) = self.seats.get_mut(connection.seat)
+            && !seat.is_begun
+            && let Some(sent_ns) = self.engine.sent_ns(token)
+        {
+            seat.begun_ns = sent_ns;
+            seat.is_begun = true;
+        }
     }
 
     /// Counts a query that was answered, well or not.
@@ -87,7 +104,8 @@ impl<E: Engine> Worker<E> {
             tally.bytes_received += connection.received_bytes;
             tally.errors += u64::from(summary.failed);
             if let Some(latency) = &mut tally.latency {
-                latency.record_ns(self.now_ns.saturating_sub(connection.sent_ns));
+                let sent_ns = self.engine.sent_ns(token).unwrap_or(self.now_ns);
+                latency.record_ns(self.now_ns.saturating_sub(sent_ns));
             }
         }
     }
@@ -199,6 +217,9 @@ impl<E: Engine> Worker<E> {
     #[cold]
     fn lost(&mut self, token: usize, code: u16, sqlstate: &str, why: &str) {
         self.tick();
+        if self.links.get(token).is_some_and(|c| c.link.is_waiting()) {
+            self.note_begin(token);
+        }
         let Some(connection) = self.links.get(token) else {
             return;
         };
@@ -249,7 +270,7 @@ impl<E: Engine> Worker<E> {
         for token in 0..self.links.len() {
             let is_late = self.links.get(token).is_some_and(|connection| {
                 connection.link.is_waiting()
-                    && self.now_ns.saturating_sub(connection.sent_ns) > timeout_ns
+                    && self.now_ns.saturating_sub(connection.asked_ns) > timeout_ns
             });
             if is_late {
                 self.lost(token, LOST, "HY000", &why);

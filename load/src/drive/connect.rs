@@ -53,7 +53,7 @@ impl<E: Engine> Worker<E> {
                     seat: seat_index,
                     number,
                     server,
-                    sent_ns: 0,
+                    asked_ns: 0,
                     sent_bytes: 0,
                     received_bytes: 0,
                     held_back: Vec::new(),

@@ -265,6 +265,7 @@ impl<E: Engine> Worker<E> {
         seat.event = Some(due.number);
         seat.intended_ns = due.at_ns;
         seat.begun_ns = self.now_ns;
+        seat.is_begun = false;
         seat.counts = due.at_ns >= self.timeline.open_ns;
         self.tally.begun += u64::from(seat.counts);
         self.begun += 1;

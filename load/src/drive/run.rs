@@ -1,17 +1,19 @@
 //! One run from start to end: workers, the shared clock, the edges of the window, the sum.
 
 use super::control::Controller;
-use super::engine::{Alone, Engine, Epoll, Uring};
+use super::engine::choice::choose;
+use super::engine::{Engine, Epoll, Uring};
 use super::failure;
 use super::limits;
+use super::pace::Pacing;
 use super::preflight;
 use super::setup::{Mailbox, Report, SessionFacts, Setup};
 use super::signals::Signals;
 use super::slices::Slice;
-use super::socket::Address;
 use super::threads;
 use super::worker::Worker;
 use crate::outcome::{Failure, ProcessDelta};
+use crate::plan;
 use crate::record::{Latency, Tally};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use std::time::{Instant, SystemTime};
 /// What to run, for how long, on which engine.
 pub struct Job {
     pub setup: Setup,
-    pub engine: EngineChoice,
+    pub engine: plan::Engine,
     pub warmup_ns: u64,
     /// `u64::MAX`: until the events are done or a signal comes.
     pub measure_ns: u64,
@@ -75,14 +77,6 @@ impl ArmSum {
         self.answered += slice.tally.answered_before(&slice.drained);
         self.tally.merge(&slice.tally);
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EngineChoice {
-    /// io_uring where the kernel allows it, else epoll.
-    Auto,
-    Epoll,
-    Uring,
 }
 
 /// What is told while the run goes on.
@@ -168,7 +162,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
         hint: Some("raise it (ulimit -n), or ask for fewer connections".to_owned()),
         ..failure::plain(error.to_string())
     })?;
-    let engine = choose(job.engine, &job.setup)?;
+    let engine = choose(job.engine, job.setup.sockets_of(0))?.name;
     let (sender, reports) = mpsc::channel();
     let told = sender.clone();
     let signals = Signals::listen(move || told.send(Report::Signal).is_ok())
@@ -195,27 +189,6 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     measured
 }
 
-/// The name of the engine to use: io_uring only where a ring for so many sockets can be had, and
-/// not where no worker has more than one, for there is nothing to gather.
-fn choose(choice: EngineChoice, setup: &Setup) -> Result<&'static str, Failure> {
-    let sockets = setup.sockets_of(0);
-    let is_unix = matches!(setup.server.address, Address::Unix(_));
-    let uring = || Uring::new(sockets, Mailbox::new()?.bell()?);
-    match choice {
-        EngineChoice::Epoll => Ok(Epoll::NAME),
-        EngineChoice::Auto if sockets <= 1 && setup.workers == 1 && is_unix => Ok(Alone::NAME),
-        EngineChoice::Auto if sockets <= 1 => Ok(Epoll::NAME),
-        EngineChoice::Auto => Ok(uring().map_or(Epoll::NAME, |_| Uring::NAME)),
-        EngineChoice::Uring => match uring() {
-            Ok(_) => Ok(Uring::NAME),
-            Err(error) => Err(Failure {
-                hint: Some("let the engine be chosen: engine = \"auto\"".to_owned()),
-                ..failure::plain(format!("the kernel refuses io_uring: {error}"))
-            }),
-        },
-    }
-}
-
 fn spawn(
     number: u32,
     setup: Arc<Setup>,
@@ -228,7 +201,6 @@ fn spawn(
         .spawn(move || {
             let work = match engine {
                 Uring::NAME => work::<Uring>,
-                Alone::NAME => work::<Alone>,
                 _ => work::<Epoll>,
             };
             let told = reports.clone();
@@ -251,6 +223,13 @@ fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, report
     let made = mailbox
         .bell()
         .and_then(|bell| E::new(sockets, bell))
+        .map(|mut engine| {
+            // Otherwise all that is recorded runs from the end of the answer before.
+            if setup.pacing == Pacing::Open || !setup.workload.is_single_query() {
+                engine.time_sends();
+            }
+            engine
+        })
         .map_err(|error| Box::new(failure::plain(format!("making a worker: {error}"))))
         .and_then(|engine| Worker::new(number, setup, engine, mailbox, reports.clone()));
     match made {

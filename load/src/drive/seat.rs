@@ -25,9 +25,11 @@ pub struct Seat {
     pub is_queued: bool,
     /// Events since its link was opened.
     pub events_on_link: u64,
-    /// When the event in progress was to begin, and when it did.
+    /// When the event in progress was to begin, and when it did: with the sending of its first
+    /// request, which is known when that is answered.
     pub intended_ns: u64,
     pub begun_ns: u64,
+    pub is_begun: bool,
     /// Queries answered inside the window.
     pub queries: u64,
     /// Number of the alarm that counts: an older one in the queue means nothing any more.
@@ -84,6 +86,7 @@ impl Seat {
             events_on_link: 0,
             intended_ns: 0,
             begun_ns: 0,
+            is_begun: false,
             queries: 0,
             alarm: 0,
             backoff_ns: BACKOFF_NS_MIN,

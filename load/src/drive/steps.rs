@@ -158,7 +158,7 @@ impl<E: Engine> Worker<E> {
             return Some(Cue::Lost(request.link));
         }
         seat.stand = Stand::Asking;
-        connection.sent_ns = self.now_ns;
+        connection.asked_ns = self.now_ns;
         let has_answer = request.reply != Reply::Nothing;
         if has_answer {
             connection.link.expect(request);

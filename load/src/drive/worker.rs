@@ -76,8 +76,9 @@ pub struct Connection {
     pub number: workload::Link,
     /// The server's place in the run's list.
     pub server: u16,
-    /// When its request was sent, its bytes, and those of its answer so far.
-    pub sent_ns: u64,
+    /// When its session asked, the bytes of its request, and those of its answer so far. The
+    /// engine knows when the request was sent.
+    pub asked_ns: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
     /// Requests without an answer, which go with the next one.
@@ -440,7 +441,7 @@ impl<E: Engine> Worker<E> {
             {
                 unanswered += 1;
                 longest_wait_ns =
-                    longest_wait_ns.max(self.now_ns.saturating_sub(connection.sent_ns));
+                    longest_wait_ns.max(self.now_ns.saturating_sub(connection.asked_ns));
             }
             self.hang_up(token);
         }

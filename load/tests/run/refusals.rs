@@ -2,13 +2,14 @@
 
 use super::Torn;
 use super::fake::FakeServer;
-use super::program::{Folder, PROGRAM, done, failure, lines, of_events, plan, run_as};
+use super::program::{Folder, PROGRAM, done, failure, fed, lines, of_events, plan, run, run_as};
 use serde_json::{Value, json};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
-/// Runs a plan where the kernel answers one system call with an error, as filters of containers do.
-fn run_without(call: libc::c_long, errno: libc::c_int, plan: &Value) -> Output {
+/// The program where the kernel answers one system call with an error, as filters of containers
+/// do.
+fn without(call: libc::c_long, errno: libc::c_int) -> Command {
     let mut program = Command::new(PROGRAM);
     let op = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
         code: code as u16,
@@ -53,7 +54,16 @@ fn run_without(call: libc::c_long, errno: libc::c_int, plan: &Value) -> Output {
             Ok(())
         });
     }
-    run_as(&mut program, plan)
+    program
+}
+
+fn run_without(call: libc::c_long, errno: libc::c_int, plan: &Value) -> Output {
+    run_as(&mut without(call, errno), plan)
+}
+
+/// What a program says of the engine that a plan gets.
+fn asked(program: &mut Command, plan: &Value) -> Output {
+    fed(program.args(["engine", "-"]), &plan.to_string())
 }
 
 #[test]
@@ -100,5 +110,65 @@ fn epoll_needs_no_new_system_call() {
         plan["load"]["arrival"] = json!({"kind": "closed", "think_s": 0.002});
         let output = run_without(libc::SYS_epoll_pwait2, errno, &plan);
         assert!(done(&output)["queries"].as_u64().unwrap() > 0);
+    }
+}
+
+#[test]
+fn the_engine_is_told_before_a_run_and_is_the_one_that_the_run_has() {
+    let folder = Folder::new("engine");
+    let server = FakeServer::start(&folder.0, Torn(1000));
+    let told = |plan: &Value| lines(&asked(&mut Command::new(PROGRAM), plan))[0].clone();
+    let used = |plan: &Value| lines(&run(&of_events(plan.clone(), 40)))[0]["engine"].clone();
+    let mut plan = plan(&server.socket, "auto");
+    let of_many = told(&plan)["engine"].clone();
+    assert!(of_many == "io_uring" || of_many == "epoll", "{of_many}");
+    for (connections, threads) in [(4, 1), (4, 4), (2, 2)] {
+        plan["load"]["connections"] = json!(connections);
+        plan["load"]["threads"] = json!(threads);
+        let wanted = [&of_many, &of_many];
+        assert_eq!([&told(&plan)["engine"], &used(&plan)], wanted, "{plan}");
+    }
+    plan["load"]["connections"] = json!(1);
+    assert_eq!([&told(&plan)["engine"], &used(&plan)], ["read", "read"]);
+    plan["load"]["idle_connections"] = json!(1);
+    assert_eq!(told(&plan)["engine"], of_many);
+    plan["load"]["idle_connections"] = json!(0);
+    for engine in ["read", "epoll"] {
+        plan["load"]["engine"] = json!(engine);
+        assert_eq!([&told(&plan)["engine"], &used(&plan)], [engine, engine]);
+    }
+    plan["server"] = json!({"host": "127.0.0.1"});
+    plan["load"]["engine"] = json!("auto");
+    assert_eq!(told(&plan)["engine"], of_many);
+}
+
+#[test]
+fn an_engine_that_is_refused_is_told_with_the_reason() {
+    let mut plan = plan("/nowhere".as_ref(), "auto");
+    let ask = |plan: &Value| asked(&mut without(libc::SYS_io_uring_setup, libc::EPERM), plan);
+    let told = &lines(&ask(&plan))[0];
+    assert_eq!(told["engine"], "epoll");
+    let refused = told["refused"].as_str().unwrap();
+    assert!(refused.contains("not permitted"), "{refused}");
+    plan["load"]["engine"] = json!("io_uring");
+    let message = failure(&ask(&plan))["message"].clone();
+    assert!(message.as_str().unwrap().contains("refuses io_uring"));
+}
+
+#[test]
+fn a_read_is_for_a_lone_connection_over_a_unix_socket() {
+    let lone = |plan: &mut Value| plan["load"]["connections"] = json!(1);
+    let many = plan("/nowhere".as_ref(), "read");
+    let mut tcp = many.clone();
+    tcp["server"] = json!({"host": "127.0.0.1"});
+    lone(&mut tcp);
+    let mut idle = many.clone();
+    idle["load"]["idle_connections"] = json!(1);
+    lone(&mut idle);
+    for plan in [many, tcp, idle] {
+        let output = run(&plan);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("load.engine: \"read\" is for one"), "{said}");
     }
 }

@@ -91,6 +91,43 @@ fn a_rate_is_kept_by_scripts_too() {
     assert!(done["measured_s"].as_f64().unwrap() > 0.3, "{done}");
 }
 
+/// Works for about 40 ms before it asks: the CPU time of other threads counts in.
+const BUSY_THEN_ASKS: &str = r#"
+function thread_init()
+  con = sysbench.sql.driver():connect()
+end
+function event()
+  local due = os.clock() + 0.04
+  while os.clock() < due do end
+  con:query("SELECT 1")
+end
+"#;
+
+#[test]
+fn what_a_script_does_before_it_asks_is_not_the_time_of_its_query() {
+    for engine in ENGINES {
+        let folder = Folder::new(&format!("lua-busy-{engine}"));
+        let server = FakeServer::start(&folder.0, Kind);
+        let mut plan = of_events(of(&folder, BUSY_THEN_ASKS, &server.socket), 20);
+        plan["load"]["engine"] = json!(engine);
+        plan["load"]["connections"] = json!(1);
+        let us = |figures: &Value| figures["min"].as_f64().unwrap();
+
+        let closed = done(&run(&plan));
+        assert!(us(&closed["latency_us"]) >= 20_000.0, "{closed}");
+        assert!(
+            us(&closed["classes"][0]["latency_us"]) < 20_000.0,
+            "{closed}"
+        );
+
+        plan["load"]["arrival"] = json!({"kind": "open", "stages": [{"rate": 20.0}]});
+        let open = done(&run(&plan));
+        assert!(us(&open["classes"][0]["latency_us"]) < 20_000.0, "{open}");
+        assert!(us(&open["open"]["service_us"]) < 20_000.0, "{open}");
+        assert!(us(&open["open"]["lag_us"]) >= 20_000.0, "{open}");
+    }
+}
+
 #[test]
 fn what_is_wrong_with_a_script_is_refused_before_anything_is_asked() {
     let folder = Folder::new("lua-wrong");

@@ -2,6 +2,7 @@
 
 Format history, kept beside the constant:
     1  first format: host, program, ceilings with their rounds.
+    2  ceilings say of which engine they are. Those of format 1 do not, and are measured anew.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from contend.calibration.errors import (
 from contend.calibration.identity import Host, Program
 from contend.calibration.model import FIGURES, Calibration, Ceiling, Round
 from contend.calibration.shape import Shape
+from contend.spec.keys import ENGINES
 
-FORMAT = 1
+FORMAT = 2
 
 _MEND = "`contend calibrate` measures anew and replaces it."
 
@@ -54,7 +56,7 @@ def read(path: Path, host: Host, program: Program) -> Calibration:
                 f"{path} has format {written}, and this contend reads formats up to {FORMAT}",
                 hint="Upgrade contend, or remove the file to measure anew.",
             )
-        found = _from_document(document)
+        found = _from_document(document, named=written >= 2)
     except FileNotFoundError:
         return Calibration(host, program)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -100,6 +102,7 @@ def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
         "protocol": shape.protocol,
         "transport": shape.transport,
         "connections": shape.connections,
+        "engine": shape.engine,
         "threads": shape.threads,
         "workers": ceiling.workers,
         "measured_at": ceiling.measured_at,
@@ -108,9 +111,9 @@ def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
     }
 
 
-def _from_document(document: dict[str, Any]) -> Calibration:
+def _from_document(document: dict[str, Any], *, named: bool) -> Calibration:
     host, program = document["host"], document["program"]
-    ceilings = [_ceiling_from(one) for one in document["ceilings"]]
+    ceilings = [_ceiling_from(one) for one in document["ceilings"]] if named else []
     return Calibration(
         Host(str(host["id"]), str(host["cpu"]), int(host["cpus"]), str(host["kernel"])),
         Program(str(program["version"]), str(program["sha256"])),
@@ -122,6 +125,8 @@ def _ceiling_from(one: dict[str, Any]) -> Ceiling:
     threads = one["threads"]
     if one["transport"] not in ("socket", "tcp") or "kind" not in one["workload"]:
         raise ValueError("a ceiling without a workload or a transport")
+    if one["engine"] not in ENGINES:
+        raise ValueError("a ceiling without an engine")
     columns = [[_figure(value) for value in one["rounds"][name]] for name in FIGURES]
     rounds = tuple(Round(*values) for values in zip(*columns, strict=True))
     if not rounds:
@@ -132,6 +137,7 @@ def _ceiling_from(one: dict[str, Any]) -> Ceiling:
             protocol=str(one["protocol"]),
             transport=one["transport"],
             connections=int(one["connections"]),
+            engine=str(one["engine"]),
             threads=None if threads is None else int(threads),
         ),
         rounds=rounds,

@@ -37,6 +37,7 @@ class Shape:
         protocol: `prepared` or `text`.
         transport: how the server is reached.
         connections: how many.
+        engine: how the client waits for its sockets.
         threads: of the client; None leaves the choice to it.
     """
 
@@ -44,6 +45,7 @@ class Shape:
     protocol: str
     transport: Transport
     connections: int
+    engine: str
     threads: int | None = None
 
     def __hash__(self) -> int:
@@ -52,12 +54,12 @@ class Shape:
     @property
     def group(self) -> str:
         """The same for shapes that differ in their connections alone."""
-        rest = [self.workload, self.protocol, self.transport, self.threads]
+        rest = [self.workload, self.protocol, self.transport, self.engine, self.threads]
         return json.dumps(rest, sort_keys=True)
 
     @property
     def title(self) -> str:
-        """`random_points (points 10, distribution special), prepared, Unix socket`."""
+        """`random_points (points 10, distribution special), prepared, Unix socket, epoll`."""
         parameters = ", ".join(
             f"{name} {_text(value)}"
             for name, value in self.workload.items()
@@ -65,7 +67,8 @@ class Shape:
         )
         kind = str(self.workload["kind"]) + (f" ({parameters})" if parameters else "")
         threads = [] if self.threads is None else [f"threads {self.threads}"]
-        return ", ".join([kind, self.protocol, _TRANSPORTS[self.transport], *threads])
+        way = _TRANSPORTS[self.transport]
+        return ", ".join([kind, self.protocol, way, self.engine, *threads])
 
     def plan(self, address: Address, *, warmup_s: float, measure_s: float) -> dict[str, Any]:
         """A run of this shape against the server at `address`."""
@@ -75,6 +78,7 @@ class Shape:
             "measure_s": measure_s,
             "interval_s": 0.0,
             "protocol": self.protocol,
+            "engine": self.engine,
         }
         if self.threads is not None:
             load["threads"] = self.threads
@@ -110,6 +114,7 @@ def shape_of(plan: Mapping[str, Any]) -> Shape:
         protocol=str(load.get("protocol", "prepared")),
         transport="socket" if plan["server"].get("socket") else "tcp",
         connections=int(load["connections"]),
+        engine=str(load["engine"]),
         threads=load.get("threads"),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,10 @@ from contend.calibration.shape import RANGE_ROWS, Transport
 from contend.cli.progress import display_on
 from contend.design import planned_runs
 from contend.errors import RequestError
+from contend.lab.calibrated import ADDRESSES
+from contend.lab.engines import choosing_engine, with_engine
 from contend.lab.events import Notice, Progress
-from contend.load import Address, find_program, plan_of
+from contend.load import ask_engine, find_program, plan_of
 from contend.report.numbers import estimate_text
 from contend.servers import default_cache
 from contend.spec import cell_spec, load_experiment
@@ -48,6 +51,8 @@ PROTOCOLS: dict[str, tuple[str, ...]] = {
 }
 ROUNDS_MAX = 1000
 MEASURE_S_MAX = 600.0
+
+_TEXT_WIDTH = 88
 
 _ONLY_STANDARD = ("connections", "workload", "protocol")
 _ONLY_MEASURED = ("experiment", *_ONLY_STANDARD, "tcp", "seconds", "rounds")
@@ -113,7 +118,7 @@ def run(args: argparse.Namespace) -> int:
         found = room.stored(program, cache)
         _print(found, found.ceilings.values(), cache, as_json=args.json)
         return 0
-    shapes, effort = _shapes(args), _effort(args)
+    shapes, effort = _shapes(args, program), _effort(args)
     with display_on(Console(stderr=True)) as display:
         before = room.writable(program, cache, lambda text: display(Notice(text)))
         about = format_duration(len(shapes) * effort.seconds)
@@ -139,16 +144,23 @@ def run(args: argparse.Namespace) -> int:
 # --- what is asked for ---
 
 
-def _shapes(args: argparse.Namespace) -> list[Shape]:
+def _shapes(args: argparse.Namespace, program: Path) -> list[Shape]:
+    transport: Transport = "tcp" if args.tcp else "socket"
     if args.experiment is not None:
         _refuse(args, _ONLY_STANDARD, "an experiment", "Its cells say what is measured.")
-        return _shapes_of(args.experiment, tcp=args.tcp)
-    transport: Transport = "tcp" if args.tcp else "socket"
+        return _shapes_of(args.experiment, program, transport)
+    counts = _connections(args.connections)
+    kinds = dict.fromkeys(args.workload or WORKLOADS)
+    workloads = [_workload_of(kind) for kind in kinds]
+    # What an experiment over as many connections gets.
+    largest = Shape(workloads[0], "prepared", transport, counts[-1], "auto")
+    plan = largest.plan(ADDRESSES[transport], warmup_s=0.0, measure_s=1.0)
+    engine = ask_engine(program, plan).name
     return [
-        Shape(_workload_of(kind), protocol, transport, connections)
-        for kind in dict.fromkeys(args.workload or WORKLOADS)
+        Shape(workload, protocol, transport, connections, engine)
+        for workload in workloads
         for protocol in PROTOCOLS[args.protocol or "prepared"]
-        for connections in _connections(args.connections)
+        for connections in counts
     ]
 
 
@@ -162,10 +174,12 @@ def _workload_of(kind: str) -> dict[str, Any]:
     return {"kind": kind, **WORKLOAD.complete(kind, {})}
 
 
-def _shapes_of(name: str, *, tcp: bool) -> list[Shape]:
+def _shapes_of(name: str, program: Path, transport: Transport) -> list[Shape]:
     experiment = load_experiment(name)
+    address = ADDRESSES[transport]
+    engine = choosing_engine(program, address)(experiment).get("engine")
+    experiment = with_engine(experiment, engine)
     cells = (cell_spec(experiment, one.cell) for one in planned_runs(experiment))
-    address = Address(host="127.0.0.1") if tcp else Address(socket="s")
     plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
     shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
     if not shapes:
@@ -262,6 +276,7 @@ def _entry(ceiling: Ceiling) -> dict[str, Any]:
         "protocol": shape.protocol,
         "transport": shape.transport,
         "connections": shape.connections,
+        "engine": shape.engine,
         "threads": ceiling.workers,
         "n": len(ceiling.rounds),
         "seconds": ceiling.seconds,
@@ -288,7 +303,7 @@ def _lines(calibration: Calibration, shown: list[Ceiling], path: Path) -> Iterat
     for group in groups.values():
         yield ""
         at = max(one.measured_at for one in group)
-        yield f"{group[0].shape.title}; {at[:10]}"
+        yield from textwrap.wrap(f"{group[0].shape.title}; {at[:10]}", _TEXT_WIDTH)
         yield from _table(sorted(group, key=lambda one: one.shape.connections))
     yield ""
     yield "Against a server without work. ±: half of the 95 % interval over n rounds; thread: CPU"

@@ -15,7 +15,7 @@ from contend.spec import CellSpec
 Calibrate = Callable[[Iterable[CellSpec]], Calibration | None]
 """The calibration for some cells; None where there can be none, which is told."""
 
-_ADDRESSES = {"socket": Address(socket="s"), "tcp": Address(host="127.0.0.1")}
+ADDRESSES = {"socket": Address(socket="s"), "tcp": Address(host="127.0.0.1")}
 """What plans of each transport look like; nobody connects there."""
 
 
@@ -27,7 +27,7 @@ def calibrating(program: Path, *, cache: Path, transport: Transport, listen: Lis
     """
 
     def calibrate(cells: Iterable[CellSpec]) -> Calibration | None:
-        address = _ADDRESSES[transport]
+        address = ADDRESSES[transport]
         plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
         shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
         try:

@@ -25,5 +25,9 @@ class OtherTables(RequestError):
     """The tables to continue with are not those that the run folder was made with."""
 
 
+class OtherEngine(RequestError):
+    """The engine that the run folder was made with cannot be had."""
+
+
 class NeedsRestart(RequestError):
     """An option of a server that is not ours could only be changed by restarting it."""

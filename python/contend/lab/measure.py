@@ -31,8 +31,11 @@ def measure(
     """
     plan = plan_of(cell, ready.address, seed=cell.load.seed, watch_pid=ready.watch_pid)
     intervals: list[dict[str, Any]] = []
+    generator: dict[str, Any] = {}
 
     def on_event(event: dict[str, Any]) -> None:
+        if event["type"] == "hello":
+            generator.update(version=event["program_version"], engine=event["engine"])
         if event["type"] == "interval":
             intervals.append({key: value for key, value in event.items() if key != "type"})
             listen(Pace(planned.run, float(event["qps"])))
@@ -56,7 +59,7 @@ def measure(
         plan=plan,
         done={key: value for key, value in done.items() if key != "type"},
         intervals=intervals,
-        probes={**ready.probes, **seen},
+        probes={**ready.probes, "load_generator": generator, **seen},
         warnings=[*ready.warnings, *probes.warnings_of(done, seen, ready.expected)],
     )
 

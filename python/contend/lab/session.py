@@ -15,6 +15,7 @@ from contend.datasets import CONTENT_VERSION
 from contend.design import planned_load_s, planned_runs
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.calibrated import Calibrate
+from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Listener, Notice
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
@@ -42,6 +43,7 @@ class Means:
         data_folder: on the disk that holds the servers' data, for the host's facts.
         calibrate: gives the ceilings of the client; None where it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
+        choose_engine: says which engine of the load generator all cells get.
     """
 
     servers: Identities
@@ -50,17 +52,19 @@ class Means:
     data_folder: Path
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
+    choose_engine: ChooseEngine = lambda _experiment: {}
 
 
 def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
     """Make the run folder `path` and every run of the experiment."""
     means.check(experiment)
     planned = planned_runs(experiment)
-    facts = _facts(means, experiment)
+    engine = means.choose_engine(experiment)
+    facts = _facts(means, experiment, engine)
     with RunFolder.create(path, to_dict(experiment), planned, facts) as folder:
         try:
             keep_scripts(experiment, path)
-            _conduct(experiment, folder, means, listen)
+            _conduct(with_engine(experiment, engine.get("engine")), folder, means, listen)
         except RequestError:
             # What was asked cannot be done, which shows in the first block: nothing to keep.
             if not _is_past_first_block(folder):
@@ -83,6 +87,7 @@ def resume(
         ChangedExperiment: the folder is for another experiment, or its file was edited since.
         OtherServer: the server is of another version than the one before.
         OtherTables: the tables would be made otherwise than those before.
+        OtherEngine: the engine of the runs before cannot be had.
     """
     with RunFolder.open(path, write=True) as folder:
         stored = from_dict(folder.meta().experiment)
@@ -93,8 +98,9 @@ def resume(
             return
         require_same_scripts(folder.meta().facts)
         require_same_tables(path, folder.meta().facts, stored.base.data)
-        folder.add_session(_facts(means, stored))
-        _conduct(stored, folder, means, listen)
+        engine = _same_engine(folder, means, stored, listen)
+        folder.add_session(_facts(means, stored, engine))
+        _conduct(with_engine(stored, engine.get("engine")), folder, means, listen)
 
 
 def require_same_tables(path: Path, facts: Mapping[str, Any], data: DataSpec) -> None:
@@ -204,12 +210,31 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
             )
 
 
-def _facts(means: Means, experiment: Experiment) -> dict[str, Any]:
+def _same_engine(
+    folder: RunFolder, means: Means, experiment: Experiment, listen: Listener
+) -> Mapping[str, Any]:
+    """The engine of the runs before, as the facts of this session keep it."""
+    before = kept_engine(folder.meta())
+    if before is not None:
+        return require_engine(means.choose_engine, experiment, before)
+    engine = means.choose_engine(experiment)
+    if engine and folder.records():
+        listen(
+            Notice(
+                f"{folder.path} was begun by a contend that left the engine of each run to "
+                f"contend-load; the runs to come have {engine['engine']}"
+            )
+        )
+    return engine
+
+
+def _facts(means: Means, experiment: Experiment, engine: Mapping[str, Any]) -> dict[str, Any]:
     servers = {kind: dict(one) for kind, one in means.servers.items()}
     facts = {
         **host.facts(folder=means.data_folder),
         "servers": servers,
         "content_version": CONTENT_VERSION,
+        FACT: dict(engine),
     }
     scripts = script_facts(experiment)
     return {**facts, "scripts": scripts} if scripts else facts

@@ -3,6 +3,7 @@
 The lab sees only the `Load` protocol, so its tests run against `FakeLoad` and no process.
 """
 
+from contend.load.engine import Engine, ask_engine
 from contend.load.errors import LoadFailed
 from contend.load.fake import FakeLoad
 from contend.load.fill import FillProcess
@@ -12,12 +13,14 @@ from contend.load.script import ScriptProcess
 
 __all__ = [
     "Address",
+    "Engine",
     "FakeLoad",
     "FillProcess",
     "Load",
     "LoadFailed",
     "LoadProcess",
     "ScriptProcess",
+    "ask_engine",
     "find_program",
     "plan_of",
 ]

@@ -29,7 +29,7 @@ class FakeLoad:
 
     def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Outcome:  # noqa: ARG002
         self.plans.append(plan)
-        on_event(_hello())
+        on_event(_hello(plan))
         on_event({"type": "phase", "phase": "measure", "at_s": 0.0})
         done = self._answer(plan)
         on_event(_interval(done))
@@ -87,14 +87,15 @@ def _histogram(count: int) -> str:
     return encoded.decode("ascii")
 
 
-def _hello() -> Outcome:
+def _hello(plan: dict[str, Any]) -> Outcome:
+    wanted = plan["load"]["engine"]
     return {
         "type": "hello",
         "version": 1,
         "program_version": "fake",
         "pid": 1,
         "threads": 1,
-        "engine": "epoll",
+        "engine": "epoll" if wanted == "auto" else wanted,
         "server_version": "fake",
     }
 

@@ -48,6 +48,7 @@ def plan_of(
         "measure_s": cell.load.measure_s,
         "interval_s": cell.load.interval_s,
         "protocol": cell.load.protocol,
+        "engine": cell.load.engine,
     }
     if cell.load.threads is not None:
         load["threads"] = cell.load.threads

@@ -43,11 +43,14 @@ def _is_same(name: str, one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+_NOT_OF_THE_HOST = ("missing", "load_generator")
+
+
 def host_groups(facts: Mapping[str, Any]) -> tuple[FactGroup, ...]:
     """The host's headlines, then each group of its facts whole."""
     groups = [FactGroup("Host", _headlines(facts))]
     for name, group in facts.items():
-        if name != "missing" and isinstance(group, Mapping):
+        if name not in _NOT_OF_THE_HOST and isinstance(group, Mapping):
             rest = tuple(flat(group).items())
             groups.append(FactGroup(f"Host: {name.replace('_', ' ')}", rest))
     return tuple(group for group in groups if group.facts)

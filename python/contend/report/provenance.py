@@ -14,6 +14,9 @@ from contend.spec import SCRIPT_SCHEMA, DataSpec
 from contend.store import RunRecord
 from contend.units import format_count, format_size
 
+GENERATOR = "load_generator"
+"""Where runs and sessions keep what is known of contend-load."""
+
 
 def fact_groups(study: Study) -> tuple[FactGroup, ...]:
     """Server, dataset and host; what a reader asks of a host first, and the rest by group."""
@@ -21,6 +24,7 @@ def fact_groups(study: Study) -> tuple[FactGroup, ...]:
         FactGroup("Server", _seen(study, "server")),
         FactGroup("Dataset", _seen(study, "dataset")),
         FactGroup("Warmed before each run", _seen(study, "warmed")),
+        FactGroup("Load generator", _generator(study)),
     ]
     return (*(group for group in groups if group.facts), *host_groups(study.meta.facts))
 
@@ -39,6 +43,7 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
     found = [
         ("Server", _server_name(server, study.experiment.base.server.kind)),
         ("Data", _data(data, dataset)),
+        ("Load", _load(study)),
         ("Machine", ", ".join(part for part in machine if part)),
         ("Measured", _begun(study)),
     ]
@@ -50,6 +55,13 @@ def _data(data: DataSpec, dataset: Mapping[str, str]) -> str:
         return "made by the script's prepare"
     tables = f" in each of {data.tables} tables" if (data.tables or 1) > 1 else ""
     return f"{dataset.get('engine', data.engine)}, {format_count(data.rows)} rows{tables}"
+
+
+def _load(study: Study) -> str:
+    """`driven over io_uring`; empty where the runs did not say it."""
+    engines = {(record.probes.get(GENERATOR) or {}).get("engine") for record in study.measured}
+    named = sorted(str(engine) for engine in engines if engine)
+    return f"driven over {' and '.join(named)}" if named else ""
 
 
 def _server_name(server: Mapping[str, str], planned_kind: str) -> str:
@@ -95,6 +107,16 @@ def variables_table(study: Study, explanation: Explanation) -> TextTable | None:
         columns=("variable", "here", "default"),
         rows=tuple(rows),
     )
+
+
+def _generator(study: Study) -> tuple[tuple[str, str], ...]:
+    """contend-load as it named itself in the runs, and what the host did not let it have."""
+    refused = {
+        str(session.facts.get(GENERATOR, {}).get("io_uring_refused") or "")
+        for session in study.meta.sessions
+    }
+    why = "; ".join(sorted(refused - {""}))
+    return (*_seen(study, GENERATOR), *((("io_uring is refused", why),) if why else ()))
 
 
 def client_text(runs: Sequence[RunRecord]) -> str:

@@ -148,7 +148,7 @@ def _levels(document: Document, path: str, target: Target, value: object) -> tup
     for index, level in enumerate(value):
         try:
             scalar = AnyLevel().read(level)
-            meant = target.key.kind.read(scalar)
+            meant = target.key.level.read(scalar)
         except Refused as refused:
             sentence = f'level {shown(level)} of factor "{path}" {refused.reason}'
             document.refuse((*place, index), sentence, hint=refused.hint)

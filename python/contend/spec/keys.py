@@ -66,6 +66,8 @@ DATA = (
     Key("table_options", Text(), "", "options appended to CREATE TABLE"),
 )
 
+ENGINES = ("epoll", "io_uring")
+
 LOAD = (
     Key("connections", Whole(1, 100_000), 1, "connections that send queries at the same time"),
     Key(
@@ -87,6 +89,14 @@ LOAD = (
         Choice(("prepared", "text")),
         "prepared",
         "prepared: binary protocol, statements prepared once a connection; text: plain queries",
+    ),
+    Key(
+        "engine",
+        Choice(("auto", *ENGINES)),
+        "auto",
+        "how the load generator waits for its sockets: auto (io_uring if this host allows it, else "
+        "epoll), chosen once for all cells; as a factor each level names one",
+        level_kind=Choice(ENGINES),
     ),
     Key("seed", Whole(0), 1, "seed of the queries' random streams and of the order of the runs"),
 )

@@ -93,7 +93,8 @@ class WorkloadSpec:
 
 @dataclass(frozen=True, slots=True)
 class LoadSpec:
-    """How hard and how long. `threads` of None leaves the choice to contend-load."""
+    """How hard and how long. `threads` of None leaves the choice to contend-load; so does
+    `engine` of `auto`, which the lab asks for once for all cells."""
 
     connections: int = 1
     threads: int | None = None
@@ -101,6 +102,7 @@ class LoadSpec:
     measure_s: float = 5.0
     interval_s: float = 1.0
     protocol: str = "prepared"
+    engine: str = "auto"
     seed: int = 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contend.spec.keys import MEANINGS, OPTION_NAME, SECTIONS, VARIANTS
 from contend.spec.paths import factor_paths, known_paths, resolve
-from contend.spec.values import AnyLevel
+from contend.spec.values import AnyLevel, ValueKind
 from contend.spec.workloads import WORKLOAD
 
 _OPTION_PATH = rf"^(server|workload)\.options\.{OPTION_NAME}$"
@@ -62,20 +62,21 @@ def _by_path(
 ) -> dict[str, object]:
     """A table whose keys are paths: to a value, to a list of levels, or to either."""
 
-    def entry(item: dict[str, object]) -> dict[str, object]:
-        levels = {"type": "array", "items": item, "minItems": 1, "uniqueItems": True}
+    def entry(value: ValueKind, level: ValueKind) -> dict[str, object]:
+        items = level.schema()
+        levels = {"type": "array", "items": items, "minItems": 1, "uniqueItems": True}
         if lists and scalars:
-            return {"anyOf": [item, levels]}
-        return levels if lists else item
+            return {"anyOf": [value.schema(), levels]}
+        return levels if lists else items
 
     return {
         "type": "object",
         "description": MEANINGS[section],
         "properties": {
-            path: {"description": resolve(path).key.means, **entry(resolve(path).key.kind.schema())}
-            for path in paths
+            path: {"description": key.means, **entry(key.kind, key.level)}
+            for path, key in ((path, resolve(path).key) for path in paths)
         },
-        "patternProperties": {_OPTION_PATH: entry(AnyLevel().schema())},
+        "patternProperties": {_OPTION_PATH: entry(AnyLevel(), AnyLevel())},
         "additionalProperties": False,
     }
 

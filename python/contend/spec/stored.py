@@ -20,8 +20,9 @@ from contend.spec.model import (
     WorkloadSpec,
 )
 
-SPEC_FORMAT = 1
-"""Version of the stored form. A change that an older contend would misread raises it."""
+SPEC_FORMAT = 2
+"""Version of the stored form. A change that an older contend would misread raises it.
+2: the load names its engine."""
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:

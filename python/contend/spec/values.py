@@ -244,7 +244,8 @@ class Key:
     """One key of a table: its name, kind of value, default and what it means.
 
     A default of None means that the key may be left out and nothing stands in its place.
-    `required` keys have no default at all.
+    `required` keys have no default at all. `level_kind` is set where a level of a factor may be
+    less than a value of the key.
     """
 
     name: str
@@ -252,6 +253,12 @@ class Key:
     default: object
     means: str
     required: bool = False
+    level_kind: ValueKind | None = None
+
+    @property
+    def level(self) -> ValueKind:
+        """What a level of a factor may be."""
+        return self.level_kind or self.kind
 
     def schema(self) -> dict[str, object]:
         schema = {"description": self.means, **self.kind.schema()}

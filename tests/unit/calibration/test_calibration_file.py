@@ -54,11 +54,28 @@ def test_no_file_is_no_ceiling(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_not_guessed_at(path: Path) -> None:
-    changed(path, format=2, ceilings="of another kind")
-    with pytest.raises(NewerCalibration, match=r"has format 2, .* up to 1") as caught:
+    changed(path, format=3, ceilings="of another kind")
+    with pytest.raises(NewerCalibration, match=r"has format 3, .* up to 2") as caught:
         file.read(path, HOST, PROGRAM)
     assert caught.value.exit_code == 2
     assert "Upgrade" in (caught.value.hint or "")
+
+
+def test_ceilings_that_name_no_engine_are_measured_anew(path: Path) -> None:
+    document = json.loads(path.read_text())
+    for one in document["ceilings"]:
+        del one["engine"]
+    path.write_text(json.dumps({**document, "format": 1}))
+    assert file.read(path, HOST, PROGRAM) == Calibration(HOST, PROGRAM)
+
+
+def test_ceilings_of_engines_are_kept_apart(path: Path) -> None:
+    both = [ceiling(8), ceiling(8, qps=5_000.0, engine="epoll")]
+    file.write(path, Calibration(HOST, PROGRAM).with_more(both))
+    found = file.read(path, HOST, PROGRAM)
+    assert found.of(shape(8)) == both[0]
+    assert found.of(shape(8, engine="epoll")) == both[1]
+    assert found.of(shape(8, engine="read")) is None
 
 
 def test_a_file_of_another_host_is_told_apart(path: Path) -> None:
@@ -84,7 +101,7 @@ def test_another_host_or_program_has_another_file(tmp_path: Path) -> None:
         '{"format": true}',
         '{"format": 0}',
         '{"format": 1}',
-        '{"format": 1, "host": 5, "program": {}, "ceilings": []}',
+        '{"format": 2, "host": 5, "program": {}, "ceilings": []}',
         "\ufeff{}",
         "[" * 100_000,
     ],
@@ -108,6 +125,8 @@ def test_damage_is_told_with_what_to_do(path: Path, text: str) -> None:
         ("seconds", -1),
         ("seconds", "x"),
         ("threads", "x"),
+        ("engine", None),
+        ("engine", "steam"),
     ],
 )
 def test_a_ceiling_that_makes_no_sense_is_damage(path: Path, key: str, value: object) -> None:

@@ -86,24 +86,26 @@ class TestShape:
             self.of(connections=9),
             self.of(connections=8, threads=2),
             self.of(connections=8, protocol="text"),
+            self.of(connections=8, engine="epoll"),
             self.of(Address(host="h"), connections=8),
         }
-        assert len(different) == 5
+        assert len(different) == 6
 
     def test_its_plan_has_its_shape(self) -> None:
         for address in (Address(socket="/other"), Address(host="::1", port=5)):
-            one = self.of(address, connections=64, threads=3, protocol="text")
+            one = self.of(address, connections=64, threads=3, protocol="text", engine="epoll")
             assert shape_of(one.plan(address, warmup_s=0.1, measure_s=0.2)) == one
 
     def test_it_is_told_in_words(self) -> None:
-        title = "random_points (points 10, distribution pareto), prepared, Unix socket"
-        assert self.of().title == title
+        title = "random_points (points 10, distribution pareto), prepared, Unix socket, epoll"
+        assert self.of(engine="epoll").title == title
         transaction = {"kind": "read_only", **WORKLOAD.complete("read_only", {"sum_ranges": 0})}
         assert shape(workload=transaction).title.startswith("read_only (sum_ranges 0), prepared")
-        assert shape(transport="tcp", threads=2).title == "point_select, prepared, TCP, threads 2"
+        title = "point_select, prepared, TCP, io_uring, threads 2"
+        assert shape(transport="tcp", threads=2).title == title
         special = {"kind": "special", "iter": 12, "pct": 5, "res": 75}
         hot = shape(workload={"kind": "point_select", "distribution": special}, protocol="text")
-        assert hot.title == "point_select (distribution special pct 5), text, Unix socket"
+        assert hot.title == "point_select (distribution special pct 5), text, Unix socket, io_uring"
 
 
 def test_each_round_goes_through_all_shapes(program: Path) -> None:

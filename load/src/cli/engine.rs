@@ -1,0 +1,57 @@
+//! `contend-load engine PLAN`: which engine a run of the plan gets on this host.
+
+use super::{output, plan_file, run};
+use crate::drive::engine::choice::{Choice, choose};
+use crate::plan::Plan;
+use serde::Serialize;
+use std::process::ExitCode;
+
+/// Say which engine a run of a plan gets on this host, as one line of JSON.
+///
+/// Nothing reaches a server. Who makes runs of different numbers of connections to compare them
+/// asks once, for the largest, and names the answer in all of their plans.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The plan, a JSON file; - for standard input.
+    plan: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "engine")]
+struct Answer {
+    engine: &'static str,
+    /// Why it is not io_uring, where the kernel refused that.
+    refused: Option<String>,
+}
+
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let plan = match plan_file::read(&arguments.plan) {
+        Ok(plan) => plan,
+        Err(message) => {
+            eprintln!("contend-load: {message}");
+            return ExitCode::from(2);
+        }
+    };
+    match choose(plan.load.engine, sockets_of(&plan)) {
+        Ok(choice) => match serde_json::to_string(&answer(choice)) {
+            Ok(text) => output::whole(&text),
+            Err(error) => output::failed(&error.into()),
+        },
+        Err(failure) => run::failed(failure),
+    }
+}
+
+fn answer(choice: Choice) -> Answer {
+    Answer {
+        engine: choice.name,
+        refused: choice.refused.map(|error| error.to_string()),
+    }
+}
+
+/// As the run itself will count them, of one worker.
+fn sockets_of(plan: &Plan) -> usize {
+    let load = &plan.load;
+    let workers = run::workers_of(load);
+    let most = load.connections.div_ceil(workers) + load.idle_connections.div_ceil(workers);
+    most as usize * plan.arms.len().max(1)
+}

@@ -1,0 +1,89 @@
+"""One engine of the load generator for all cells of an experiment.
+
+Left alone, contend-load chooses by the host and by whether a run has a single connection. A sweep
+over connections would then compare engines too, so the lab asks it once, for the largest cell, and
+names the answer in the plans of all cells. Where `load.engine` is a factor each level names its
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from contend.design import cells
+from contend.errors import ContendError, RequestError
+from contend.lab.errors import OtherEngine
+from contend.load import Address, ask_engine, plan_of
+from contend.spec import Experiment, cell_spec
+from contend.store import Meta
+
+PATH = "load.engine"
+FACT = "load_generator"
+"""Where the facts of a session keep the engine."""
+
+ChooseEngine = Callable[[Experiment], Mapping[str, Any]]
+"""What a session keeps of the engine of all cells: its name; nothing where it is a factor."""
+
+
+def choosing_engine(program: Path, address: Address) -> ChooseEngine:
+    """Let contend-load at `program` choose, for a server that is reached as `address` is.
+
+    What is chosen from raises RequestError where the kernel refuses the engine that is named.
+    """
+
+    def choose(experiment: Experiment) -> Mapping[str, Any]:
+        specs = [cell_spec(experiment, cell) for cell in cells(experiment)]
+        # The largest of each engine: one for all of them, unless it is a factor.
+        largest = {
+            spec.load.engine: spec for spec in sorted(specs, key=lambda one: one.load.connections)
+        }
+        found = []
+        for spec in largest.values():
+            plan = plan_of(spec, address, seed=0, watch_pid=None)
+            try:
+                found.append(ask_engine(program, plan))
+            except ContendError as error:
+                raise RequestError(f"{PATH}: {error.message}", hint=error.hint) from error
+        if len(found) > 1:
+            return {}
+        (engine,) = found
+        refused = {} if engine.refused is None else {"io_uring_refused": engine.refused}
+        return {"engine": engine.name, **refused}
+
+    return choose
+
+
+def with_engine(experiment: Experiment, engine: str | None) -> Experiment:
+    """The experiment with this engine in all of its cells; as it is where it is a factor."""
+    if engine is None or any(factor.path == PATH for factor in experiment.factors):
+        return experiment
+    base = experiment.base
+    return replace(experiment, base=replace(base, load=replace(base.load, engine=engine)))
+
+
+def kept_engine(meta: Meta) -> str | None:
+    """The engine that a run folder's cells have had so far; None where none was kept."""
+    for session in meta.sessions:
+        engine = session.facts.get(FACT, {}).get("engine")
+        if engine is not None:
+            return str(engine)
+    return None
+
+
+def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) -> Mapping[str, Any]:
+    """What a session keeps that goes on with `engine`.
+
+    Raises:
+        OtherEngine: it cannot be had any more.
+    """
+    try:
+        return choose(with_engine(experiment, engine))
+    except RequestError as error:
+        raise OtherEngine(
+            f"this run was begun with the engine {engine} of contend-load, which cannot be had "
+            f"now: {error.message}",
+            hint="Go on where it can be had, or start a new run.",
+        ) from error

@@ -1,0 +1,70 @@
+"""Engines of the load generator in experiments on a real server: one for all, or a factor."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from needs import missing
+from run_lab import RUNS, Lab
+
+pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
+
+GENERATOR = "load_generator"
+
+
+@pytest.fixture
+def chosen(load_program: Path) -> str:
+    """The engine that contend-load takes for many connections on this host."""
+    plan = {
+        "version": 1,
+        "server": {"socket": "/nowhere"},
+        "workload": {"kind": "point_select", "rows": 1},
+        "load": {"connections": 4, "measure_s": 1},
+    }
+    said = subprocess.run(
+        [load_program, "engine", "-"],
+        input=json.dumps(plan),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return str(json.loads(said.stdout)["engine"])
+
+
+def used(lab: Lab) -> list[tuple[object, object]]:
+    """What each run was told and what it says it had."""
+    return [(r.plan["load"]["engine"], r.probes[GENERATOR]["engine"]) for r in lab.records()]
+
+
+def test_all_cells_of_a_sweep_have_one_engine_and_are_calibrated_with_it(
+    lab: Lab, chosen: str
+) -> None:
+    done = lab.run()
+    assert done.returncode == 0, done.stderr
+    assert used(lab) == [(chosen, chosen)] * RUNS
+    assert f"driven over {chosen}" in done.stdout
+    (kept,) = (lab.cache / "calibrations").glob("*.json")
+    shapes = json.loads(kept.read_text())["ceilings"]
+    assert {one["engine"] for one in shapes} == {chosen}
+    assert {one["connections"] for one in shapes} >= {1, 4}
+
+
+def test_both_engines_as_a_factor(lab: Lab, chosen: str) -> None:
+    if chosen != "io_uring":
+        missing("the kernel refuses io_uring here")
+    lab.edit(
+        '"server.options.key_cache_segments" = [0, 32]', '"load.engine" = ["epoll", "io_uring"]'
+    )
+    lab.edit('"server.options.key_cache_segments" = 0', '"load.engine" = "epoll"')
+    done = lab.run()
+    assert done.returncode == 0, done.stderr
+    records = lab.records()
+    assert [record.status for record in records] == ["ok"] * RUNS
+    for record, (told, had) in zip(records, used(lab), strict=True):
+        assert told == had == record.cell["load.engine"]
+    assert all(lab.answered().values())
+    assert "Gain over epoll" in done.stdout
+    assert "driven over epoll and io_uring" in done.stdout
