@@ -122,21 +122,14 @@ fn the_engine_is_told_before_a_run_and_is_the_one_that_the_run_has() {
     let mut plan = plan(&server.socket, "auto");
     let of_many = told(&plan)["engine"].clone();
     assert!(of_many == "io_uring" || of_many == "epoll", "{of_many}");
-    for (connections, threads) in [(4, 1), (4, 4), (2, 2)] {
+    for (connections, threads) in [(4, 1), (4, 4), (2, 2), (1, 1)] {
         plan["load"]["connections"] = json!(connections);
         plan["load"]["threads"] = json!(threads);
         let wanted = [&of_many, &of_many];
         assert_eq!([&told(&plan)["engine"], &used(&plan)], wanted, "{plan}");
     }
-    plan["load"]["connections"] = json!(1);
-    assert_eq!([&told(&plan)["engine"], &used(&plan)], ["read", "read"]);
-    plan["load"]["idle_connections"] = json!(1);
-    assert_eq!(told(&plan)["engine"], of_many);
-    plan["load"]["idle_connections"] = json!(0);
-    for engine in ["read", "epoll"] {
-        plan["load"]["engine"] = json!(engine);
-        assert_eq!([&told(&plan)["engine"], &used(&plan)], [engine, engine]);
-    }
+    plan["load"]["engine"] = json!("epoll");
+    assert_eq!([&told(&plan)["engine"], &used(&plan)], ["epoll", "epoll"]);
     plan["server"] = json!({"host": "127.0.0.1"});
     plan["load"]["engine"] = json!("auto");
     assert_eq!(told(&plan)["engine"], of_many);
@@ -153,22 +146,4 @@ fn an_engine_that_is_refused_is_told_with_the_reason() {
     plan["load"]["engine"] = json!("io_uring");
     let message = failure(&ask(&plan))["message"].clone();
     assert!(message.as_str().unwrap().contains("refuses io_uring"));
-}
-
-#[test]
-fn a_read_is_for_a_lone_connection_over_a_unix_socket() {
-    let lone = |plan: &mut Value| plan["load"]["connections"] = json!(1);
-    let many = plan("/nowhere".as_ref(), "read");
-    let mut tcp = many.clone();
-    tcp["server"] = json!({"host": "127.0.0.1"});
-    lone(&mut tcp);
-    let mut idle = many.clone();
-    idle["load"]["idle_connections"] = json!(1);
-    lone(&mut idle);
-    for plan in [many, tcp, idle] {
-        let output = run(&plan);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(said.contains("load.engine: \"read\" is for one"), "{said}");
-    }
 }
