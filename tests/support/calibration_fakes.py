@@ -27,10 +27,9 @@ elif words[0] == "null-server":
     signal.pause()
 elif words == ["engine", "-"]:
     plan = json.load(sys.stdin)
-    lone = plan["load"]["connections"] == 1 and "socket" in plan["server"]
     wanted = plan["load"]["engine"]
-    chosen = "read" if lone else "io_uring"
-    print(json.dumps({"type": "engine", "engine": chosen if wanted == "auto" else wanted}))
+    chosen = "io_uring" if wanted == "auto" else wanted
+    print(json.dumps({"type": "engine", "engine": chosen}))
 else:
     plan = json.load(sys.stdin)
     connections = plan["load"]["connections"]

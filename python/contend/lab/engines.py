@@ -1,9 +1,9 @@
 """One engine of the load generator for all cells of an experiment.
 
-Left alone, contend-load chooses by the host and by whether a run has a single connection. A sweep
-over connections would then compare engines too, so the lab asks it once, for the largest cell, and
-names the answer in the plans of all cells. Where `load.engine` is a factor each level names its
-own.
+Left alone, contend-load takes io_uring if the kernel lets it have a ring for so many connections.
+A sweep over connections could then compare engines too, so the lab asks it once, for the largest
+cell, and names the answer in the plans of all cells. If `load.engine` is a factor each level names
+its own.
 """
 
 from __future__ import annotations

@@ -75,7 +75,6 @@ def test_ceilings_of_engines_are_kept_apart(path: Path) -> None:
     found = file.read(path, HOST, PROGRAM)
     assert found.of(shape(8)) == both[0]
     assert found.of(shape(8, engine="epoll")) == both[1]
-    assert found.of(shape(8, engine="read")) is None
 
 
 def test_a_file_of_another_host_is_told_apart(path: Path) -> None:
