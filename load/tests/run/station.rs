@@ -60,16 +60,14 @@ fn takes_us(name: &str, seed: u64, text: &str, protocol: &str) -> f64 {
 fn more_than_there_are_servers_wait_for_their_turn() {
     let options = ["--servers", "2", "--service-us", MEAN_US];
     let server = Server::start("station", &options);
-    let load = json!({"connections": 8, "measure_s": 1.0});
+    let load = json!({"connections": 8, "measure_s": 600, "events": 40});
     let points = json!({"kind": "random_points", "rows": 1000, "points": 1});
     let done = run(&plan(socket(&server.socket), points, load));
     // Two at a time for 20 ms each; of 8 the last has waited for three others.
-    assert!(
-        done["qps"].as_f64().unwrap() <= 2.0 / 0.020 * 1.05,
-        "{done}"
-    );
-    let p50_us = done["latency_us"]["p50"].as_f64().unwrap();
-    assert!(p50_us >= 75_000.0, "{done}");
+    assert!(done["measured_s"].as_f64().unwrap() >= 0.399, "{done}");
+    // Even if the host stands still again and again, and all of them begin anew together.
+    let mean_us = done["latency_us"]["mean"].as_f64().unwrap();
+    assert!(mean_us >= 49_000.0, "{done}");
     let served = server.stop();
     assert!(served["late_us"]["max"].as_f64() >= served["late_us"]["mean"].as_f64());
     assert_eq!(served["turnarounds"]["queries"], 0, "{served}");
