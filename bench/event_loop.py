@@ -1,8 +1,8 @@
 """Which event loop costs least? contend-load by its engines, beside bare loops.
 
     python bench/event_loop.py [--rounds 5] [--seconds 2]
-    python bench/event_loop.py --name lone-connection --connections 1 --loops \
-        --servers null mariadb --kinds point_select random_points --engines epoll io_uring
+    python bench/event_loop.py --name few-connections --connections 1 2 --threads 2 --loops \
+        --kinds point_select random_points --transports socket tcp --rounds 8 --quiet 30
 
 The bare loops send the same bytes and only look for the end of the answer: epoll, io_uring with
 one receive armed for good (uring) or one a request (uring-single), and a common async runtime

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import platform
 import random
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -98,7 +99,7 @@ def machine() -> str:
 
 def publish(name: str, title: str, facts: Iterable[str], body: str) -> Path:
     """Print a result and write it, dated, with the command that was given, beside the others."""
-    command = " ".join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    command = shlex.join(["python", f"bench/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     text = "\n".join(
         [

@@ -20,7 +20,7 @@ pub struct Arguments {
 #[serde(tag = "type", rename = "engine")]
 struct Answer {
     engine: &'static str,
-    /// Why it is not io_uring, where the kernel refused that.
+    /// Why it is not io_uring, if the kernel refused that.
     refused: Option<String>,
 }
 

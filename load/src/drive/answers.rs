@@ -56,7 +56,7 @@ impl<E: Engine> Worker<E> {
         self.offer_event(seat_index);
     }
 
-    /// The event of a request that was sent has begun with it, if it was the first.
+    /// The event of a request that was sent began with it, if it was the first.
     fn note_begin(&mut self, token: usize) {
         let Some(connection) = self.links.get(token) else {
             return;

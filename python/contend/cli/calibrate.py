@@ -177,8 +177,7 @@ def _workload_of(kind: str) -> dict[str, Any]:
 def _shapes_of(name: str, program: Path, transport: Transport) -> list[Shape]:
     experiment = load_experiment(name)
     address = ADDRESSES[transport]
-    engine = choosing_engine(program, address)(experiment).get("engine")
-    experiment = with_engine(experiment, engine)
+    experiment = with_engine(experiment, choosing_engine(program)(experiment).get("engine"))
     cells = (cell_spec(experiment, one.cell) for one in planned_runs(experiment))
     plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
     shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]

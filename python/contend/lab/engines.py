@@ -1,9 +1,9 @@
 """One engine of the load generator for all cells of an experiment.
 
-Left alone, contend-load takes io_uring if the kernel lets it have a ring for so many connections.
-A sweep over connections could then compare engines too, so the lab asks it once, for the largest
-cell, and names the answer in the plans of all cells. If `load.engine` is a factor each level names
-its own.
+Left alone, contend-load takes what the kernel allows it for the sockets of a run, which may be one
+thing for few and another for many, or for the host that a run is resumed on. The lab asks it once,
+for the largest cell, and names the answer in the plans of all cells. If `load.engine` is a factor
+each level names its own.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ PATH = "load.engine"
 FACT = "load_generator"
 """Where the facts of a session keep the engine."""
 
+_NOWHERE = Address(socket="/", database="sbtest")
+
 ChooseEngine = Callable[[Experiment], Mapping[str, Any]]
-"""What a session keeps of the engine of all cells: its name; nothing where it is a factor."""
+"""What a session keeps of the engine of all cells: its name; nothing if it is a factor."""
 
 
-def choosing_engine(program: Path, address: Address) -> ChooseEngine:
-    """Let contend-load at `program` choose, for a server that is reached as `address` is.
-
-    What is chosen from raises RequestError where the kernel refuses the engine that is named.
-    """
+def choosing_engine(program: Path) -> ChooseEngine:
+    """Let contend-load at `program` choose."""
 
     def choose(experiment: Experiment) -> Mapping[str, Any]:
+        """Raises RequestError if the kernel refuses an engine that the experiment names."""
         specs = [cell_spec(experiment, cell) for cell in cells(experiment)]
         # The largest of each engine: one for all of them, unless it is a factor.
         largest = {
@@ -42,7 +42,7 @@ def choosing_engine(program: Path, address: Address) -> ChooseEngine:
         }
         found = []
         for spec in largest.values():
-            plan = plan_of(spec, address, seed=0, watch_pid=None)
+            plan = plan_of(spec, _NOWHERE, seed=0, watch_pid=None)
             try:
                 found.append(ask_engine(program, plan))
             except ContendError as error:
@@ -57,7 +57,7 @@ def choosing_engine(program: Path, address: Address) -> ChooseEngine:
 
 
 def with_engine(experiment: Experiment, engine: str | None) -> Experiment:
-    """The experiment with this engine in all of its cells; as it is where it is a factor."""
+    """The experiment with this engine in all of its cells; as it is if it is a factor."""
     if engine is None or any(factor.path == PATH for factor in experiment.factors):
         return experiment
     base = experiment.base
@@ -65,7 +65,7 @@ def with_engine(experiment: Experiment, engine: str | None) -> Experiment:
 
 
 def kept_engine(meta: Meta) -> str | None:
-    """The engine that a run folder's cells have had so far; None where none was kept."""
+    """The engine that a run folder's cells have had so far; None if none was kept."""
     for session in meta.sessions:
         engine = session.facts.get(FACT, {}).get("engine")
         if engine is not None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from contend.calibration.shape import Transport
 from contend.datasets import (
     Dataset,
     DatasetSource,
@@ -18,7 +17,7 @@ from contend.datasets import (
     workspace,
 )
 from contend.lab.borrowed import BorrowedStage
-from contend.lab.calibrated import ADDRESSES, calibrating
+from contend.lab.calibrated import calibrating
 from contend.lab.engines import choosing_engine
 from contend.lab.events import Listener, Notice, Progress
 from contend.lab.kinds import StageOfEachKind
@@ -83,7 +82,7 @@ def private_means(
         data_folder=cache,
         calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
         check=lambda experiment: check_workloads(experiment, program),
-        choose_engine=choosing_engine(program, ADDRESSES["socket"]),
+        choose_engine=choosing_engine(program),
     )
 
 
@@ -115,15 +114,19 @@ def borrowed_means(
             stage.close()
 
     identity = {"kind": found.kind, "version": found.version, "source": str(server.dsn)}
-    transport: Transport = "socket" if server.dsn.socket is not None else "tcp"
     return Means(
         servers={found.kind: identity},
         open_stage=open_stage,
         load=LoadProcess(program),
         data_folder=run_folder.parent,
-        calibrate=calibrating(program, cache=cache, transport=transport, listen=listen),
+        calibrate=calibrating(
+            program,
+            cache=cache,
+            transport="socket" if server.dsn.socket is not None else "tcp",
+            listen=listen,
+        ),
         check=lambda experiment: check_workloads(experiment, program),
-        choose_engine=choosing_engine(program, ADDRESSES[transport]),
+        choose_engine=choosing_engine(program),
     )
 
 

@@ -21,7 +21,7 @@ class Engine:
 
     Args:
         name: `io_uring` or `epoll`.
-        refused: why it is not io_uring, where the kernel refused that.
+        refused: why it is not io_uring, if the kernel refused that.
     """
 
     name: str

@@ -17,7 +17,6 @@ from rich.console import Console
 
 from contend import report
 from contend.errors import RequestError
-from contend.lab.calibrated import ADDRESSES
 from contend.lab.engines import FACT, choosing_engine
 from contend.lab.errors import Interrupted, OtherEngine
 from contend.lab.events import Event, Notice
@@ -43,19 +42,19 @@ class Bench:
     def tiny(self, **changes: str) -> Experiment:
         return experiment(self.folder, EXPERIMENT, **changes)
 
-    def means(self, transport: str = "socket") -> Means:
+    def means(self) -> Means:
         @contextlib.contextmanager
         def open_stage(_logs: Path) -> Iterator[FakeStage]:
             yield FakeStage()
 
-        choose = choosing_engine(self.program, ADDRESSES[transport])
+        choose = choosing_engine(self.program)
         return Means({}, open_stage, self.load, self.folder, choose_engine=choose)
 
-    def begin(self, tiny: Experiment, transport: str = "socket") -> None:
-        begin(tiny, self.path, self.means(transport), self.heard.append)
+    def begin(self, tiny: Experiment) -> None:
+        begin(tiny, self.path, self.means(), self.heard.append)
 
-    def resume(self, transport: str = "socket") -> None:
-        resume(self.path, self.means(transport), self.heard.append)
+    def resume(self) -> None:
+        resume(self.path, self.means(), self.heard.append)
 
     def records(self) -> list[RunRecord]:
         with RunFolder.open(self.path) as folder:

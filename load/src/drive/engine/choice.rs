@@ -11,7 +11,7 @@ use std::io;
 #[derive(Debug)]
 pub struct Choice {
     pub name: &'static str,
-    /// Why it is not io_uring, where the kernel refused that.
+    /// Why it is not io_uring, if the kernel refused that.
     pub refused: Option<io::Error>,
 }
 
@@ -24,9 +24,9 @@ impl Choice {
     }
 }
 
-/// The engine to use: what the plan names, or the one that costs least here. `auto` depends on the
-/// kernel alone, which must let us have a ring for so many `sockets` of one worker; so runs of
-/// different numbers of connections can be compared.
+/// The engine to use: what the plan names; or io_uring if the kernel lets a worker have a ring for
+/// its `sockets`, else epoll. It is the same for few connections and for many, so that they can be
+/// compared.
 ///
 /// # Errors
 /// The plan names an engine that the kernel refuses.
@@ -61,6 +61,6 @@ mod tests {
         let chosen = |sockets| choose(plan::Engine::Auto, sockets).unwrap().name;
         assert_eq!(chosen(1), chosen(64));
         assert_eq!(chosen(512), chosen(64));
-        assert_eq!(choose(plan::Engine::Epoll, 1).unwrap().name, "epoll");
+        assert_eq!(choose(plan::Engine::Epoll, 64).unwrap().name, "epoll");
     }
 }

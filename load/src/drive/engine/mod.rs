@@ -43,8 +43,8 @@ pub trait Engine: Sized {
     /// An engine for about `sockets` sockets that `wake` (an eventfd) can wake.
     fn new(sockets: usize, wake: OwnedFd) -> io::Result<Self>;
 
-    /// Notes from now on when bytes are sent, for [`Self::sent_ns`]. Where nobody asks for it the
-    /// clock need not be read.
+    /// Notes from now on when bytes are sent, for [`Self::sent_ns`]. The clock need not be read if
+    /// nobody asks for it.
     fn time_sends(&mut self);
 
     /// Takes a non-blocking stream socket. `connecting` if its connection is still under way:
@@ -60,9 +60,8 @@ pub trait Engine: Sized {
     /// As [`Self::send`], for what belongs to the request sent before: its sent time stays.
     fn send_more(&mut self, token: usize, bytes: &[u8]);
 
-    /// When the kernel was given the bytes sent last, or the first of them where the socket did
-    /// not take all at once. None as long as the kernel has not got any, and where sends are not
-    /// timed.
+    /// When the kernel was given the bytes sent last, or the first of them if the socket did not
+    /// take all at once. None as long as the kernel has not got any, and if sends are not timed.
     fn sent_ns(&self, token: usize) -> Option<u64>;
 
     /// Waits until something happened, but at most `timeout_ns`. Returns the number of events.

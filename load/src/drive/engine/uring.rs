@@ -46,7 +46,7 @@ pub struct Uring {
     sockets: Vec<Socket>,
     completions: Vec<Completion>,
     times_sends: bool,
-    /// Whose requests are queued and not handed over, where sends are timed.
+    /// Whose requests are queued and not handed over, if sends are timed.
     queued: Vec<usize>,
     /// The buffer lent out by the last event, given back with the next call.
     lent: Option<u16>,
