@@ -186,8 +186,7 @@ impl<'a> Controller<'a> {
 
     /// What was measured in all, but for the counters of processes and the time it took.
     pub(super) fn sum(&mut self, left: Left) -> Measured {
-        let drained = std::mem::replace(&mut self.drained, self.setup.tally());
-        let mut tally = std::mem::replace(&mut self.tally, self.setup.tally());
+        let (Inside { mut tally, due, .. }, drained) = self.take_visit();
         tally.merge(&drained);
         Measured {
             ended: self.ended,
@@ -203,7 +202,7 @@ impl<'a> Controller<'a> {
             longest_wait_ns: left.longest_wait_ns,
             setup_connects: std::mem::take(&mut self.setup_connects),
             queue: Queue {
-                due: self.due_closed.saturating_sub(self.due_opened),
+                due,
                 opened: self.due_opened.saturating_sub(self.begun_opened),
                 closed: std::mem::take(&mut self.backlogs),
                 oldest_wait_ns: self.oldest_wait_ns,
@@ -278,7 +277,7 @@ impl<'a> Controller<'a> {
         Ok(true)
     }
 
-    /// What the window of an arm came to; the sums are empty again.
+    /// What a window came to, and what ended after it; the sums are empty again.
     pub(super) fn take_visit(&mut self) -> (Inside, Tally) {
         let drained = std::mem::replace(&mut self.drained, self.setup.tally());
         let inside = Inside {

@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 /// Answers right, each after a pause.
-struct Slow(Duration);
+pub struct Slow(pub Duration);
 
 impl Script for Slow {
     fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {

@@ -1,6 +1,7 @@
 //! Every event that was begun, or due, is in the outcome exactly once, whatever stalls it.
 
 use crate::fake::{self, FakeServer, Script};
+use crate::pacing::Slow;
 use crate::program::{ENGINES, Folder, done, plan, run};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -100,18 +101,6 @@ fn the_sum_holds_over_stalls_at_every_edge() {
         drained > 0 && unfinished > 0 && not_begun > 0,
         "{drained} {unfinished} {not_begun}"
     );
-}
-
-/// Answers after so long.
-struct Slow(Duration);
-
-impl Script for Slow {
-    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], _: usize) -> bool {
-        if command == 0x17 {
-            std::thread::sleep(self.0);
-        }
-        to.write_all(&fake::right_answer(command)).is_ok()
-    }
 }
 
 #[test]
