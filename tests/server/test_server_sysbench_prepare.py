@@ -125,6 +125,16 @@ def test_a_seed_makes_the_same_rows_whatever_the_way(
     assert contents[0] == contents[1]
 
 
+def test_sessions_that_are_in_each_other_s_way_fill_the_table_all_the_same(
+    server: PrivateServer, ours: list[str]
+) -> None:
+    for _ in range(10):
+        start_anew(server)
+        run = prepare(ours, server, "--threads=16")
+        assert run.returncode == 0, run.stdout + run.stderr
+        assert query(server, "SELECT COUNT(*), MAX(id) FROM sbtest.sbtest1") == [(ROWS, ROWS)]
+
+
 def test_keys_are_drawn_as_the_options_say(server: PrivateServer, ours: list[str]) -> None:
     run = prepare(ours, server, "--rand-type=special", "--rand-spec-pct=1", "--rand-spec-res=90")
     assert run.returncode == 0, run.stdout + run.stderr

@@ -50,6 +50,8 @@ impl Recipe {
         let mut settings = vec![
             // Without this a server may silently take another engine.
             "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
+            // A statement that is sent again must be a transaction of its own.
+            "SET SESSION autocommit = 1".to_owned(),
             "SET SESSION foreign_key_checks = 0".to_owned(),
             "SET SESSION unique_checks = 0".to_owned(),
         ];

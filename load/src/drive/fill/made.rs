@@ -21,6 +21,13 @@ const NO_LOCAL_FILES: [u16; 3] = [1148, 3948, 4166];
 /// MariaDB loads an empty table of InnoDB in bulk from here on.
 const BULK_SINCE: (u32, u32) = (10, 6);
 
+/// A statement that waited for a lock in vain, and was undone whole: a wait too long, a deadlock.
+/// MariaDB from 10.6 on locks a whole empty InnoDB table for the first rows; sessions that all
+/// want that lock can be in a deadlock.
+const UNDONE: [u16; 2] = [1205, 1213];
+/// A deadlock has a winner, so each try again meets fewer rivals.
+const TRIES: usize = 100;
+
 /// A table that is there and empty.
 #[derive(Clone, Debug)]
 pub struct Made {
@@ -167,7 +174,10 @@ fn send(
         return Ok(0);
     }
     if way == Way::Load {
-        match over_connection(connection, recipe, &made.rows, numbers.clone(), watch) {
+        let sent = again_if_undone(|| {
+            over_connection(connection, recipe, &made.rows, numbers.clone(), watch)
+        });
+        match sent {
             // It says only now that it takes none.
             Err(refused)
                 if refused
@@ -193,23 +203,59 @@ fn insert(
             Parts::begin(rows, Form::Item, numbers, scope).map_err(|error| no_thread(&error))?;
         let mut statement = String::new();
         while let Some(part) = parts.next_part() {
-            watch.go_on()?;
             statement.clear();
             statement.push_str(&head);
             // Digits and commas; the first comma joins nothing.
             let items = std::str::from_utf8(part.text.get(1..).unwrap_or_default());
             statement.push_str(items.unwrap_or_default());
-            connection.begin(&statement, &mut endless)?;
+            let sent = again_if_undone(|| {
+                watch.go_on()?;
+                connection.begin(&statement, &mut endless)?;
+                connection.end(&head, &mut endless)
+            });
             parts.recycle(part.text);
-            kept += connection.end(&head, &mut endless)?.affected_rows;
+            kept += sent?.affected_rows;
         }
         Ok(kept)
     })
 }
 
+/// Sends a statement, which is a transaction of its own, until it is not undone for a lock.
+fn again_if_undone<T>(mut send: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    for _ in 1..TRIES {
+        match send() {
+            Err(undone) if undone.code.is_some_and(|code| UNDONE.contains(&code)) => {}
+            sent => return sent,
+        }
+    }
+    send()
+}
+
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn a_statement_undone_for_a_lock_is_sent_again_and_no_other() {
+        let refused = |code| Failure {
+            code: Some(code),
+            ..failure::plain("refused")
+        };
+        let mut answers = vec![Ok(7), Err(refused(1205)), Err(refused(1213))];
+        assert_eq!(again_if_undone(|| answers.pop().unwrap()), Ok(7));
+        let mut asked = 0;
+        let never = again_if_undone(|| {
+            asked += 1;
+            Err::<(), _>(refused(1213))
+        });
+        assert_eq!((asked, never.unwrap_err().code), (TRIES, Some(1213)));
+        let mut full = vec![Ok(7), Err(refused(1114))];
+        assert_eq!(
+            again_if_undone(|| full.pop().unwrap()).unwrap_err().code,
+            Some(1114)
+        );
+    }
 
     #[test]
     fn a_version_is_its_first_two_numbers() {
