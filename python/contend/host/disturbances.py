@@ -6,6 +6,7 @@ analysis to say, for both sides of a comparison alike.
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import dataclass
 
 from contend.host.pressure import PressureChange
@@ -18,6 +19,9 @@ OTHERS_SHARE_MAX = 0.05
 
 MEMORY_STALL_SHARE_MAX = 0.01
 IO_STALL_SHARE_MAX = 0.05
+
+REREAD_BYTES_MIN = 1_000_000
+"""Less than this explains no stall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,16 @@ def _storage(change: PressureChange) -> Disturbance | None:
     stalled = change.stall_share.get("io.full", 0.0)
     if stalled <= IO_STALL_SHARE_MAX:
         return None
-    return Disturbance("io-pressure", f"all tasks waited for storage {stalled:.1%} of the time")
+    again_bytes = change.vm.get("workingset_refault_file", 0) * mmap.PAGESIZE
+    why = (
+        f"; {again_bytes / 1e6:.0f} MB of files were read again that the kernel had taken out of "
+        "memory"
+        if again_bytes >= REREAD_BYTES_MIN
+        else ""
+    )
+    return Disturbance(
+        "io-pressure", f"all tasks waited for storage {stalled:.1%} of the time{why}"
+    )
 
 
 def _heat(change: PressureChange) -> Disturbance | None:

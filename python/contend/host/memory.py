@@ -6,6 +6,7 @@ from contend.host.tree import Facts, Tree, chosen
 
 _VM = "proc/sys/vm"
 _THP = "sys/kernel/mm/transparent_hugepage"
+_DAMON = "sys/kernel/mm/damon/admin/kdamonds"
 
 
 def record_memory(facts: Facts) -> None:
@@ -26,6 +27,8 @@ def record_memory(facts: Facts) -> None:
     facts.read("memory.transparent_hugepage", f"{_THP}/enabled", chosen)
     facts.read("memory.transparent_hugepage_defrag", f"{_THP}/defrag", chosen)
     facts.read("memory.ksm", "sys/kernel/mm/ksm/run", int)
+    idle = _idle_schemes(facts.tree)
+    facts.put("memory.idle_schemes", idle, reason=facts.tree.why_not(f"{_DAMON}/nr_kdamonds"))
     for setting in (
         "swappiness",
         "dirty_ratio",
@@ -53,6 +56,22 @@ def meminfo(tree: Tree) -> dict[str, int]:
         if words and words[0].isdigit():
             values[name] = int(words[0]) * (1024 if words[1:] == ["kB"] else 1)
     return values
+
+
+def _idle_schemes(tree: Tree) -> list[str] | None:
+    """What the kernel's DAMON does with memory that nobody has used for a while, such as `pageout`:
+    it then empties the page cache however much memory is free. None where the kernel has none."""
+    if not tree.exists(f"{_DAMON}/nr_kdamonds"):
+        return None
+    actions = []
+    for kdamond in tree.names(_DAMON):
+        if tree.text(f"{_DAMON}/{kdamond}/state") != "on":
+            continue
+        for context in tree.names(f"{_DAMON}/{kdamond}/contexts"):
+            schemes = f"{_DAMON}/{kdamond}/contexts/{context}/schemes"
+            found = [tree.text(f"{schemes}/{name}/action") for name in tree.names(schemes)]
+            actions.extend(action for action in found if action and action != "stat")
+    return actions
 
 
 def _swaps(tree: Tree) -> list[str] | None:

@@ -17,7 +17,7 @@ from contend.host.tree import Tree
 
 _CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _STALLS = ("cpu", "memory", "io")
-_VMSTAT = ("pswpin", "pswpout", "pgmajfault", "oom_kill")
+_VMSTAT = ("pswpin", "pswpout", "pgmajfault", "oom_kill", "workingset_refault_file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Pressure:
     cpu_s: seconds of all CPUs since boot, by kind; time of guests is part of `user`.
     stall_us: `cpu.some`, `memory.full`, …: microseconds that some or all tasks stood still.
     load_1m: load average of a minute.
-    vm: pages swapped in and out, major faults, kills for lack of memory.
+    vm: pages swapped in and out, major faults, kills for lack of memory, and pages of files that
+        were read again not long after the kernel had taken them out of memory.
     throttled_us: how long the CPU quota held this control group back.
     thermal_events: how often CPUs slowed down for heat.
     """

@@ -135,6 +135,25 @@ def test_memory(two_sockets: Path) -> None:
     )
 
 
+def test_what_the_kernel_does_with_idle_memory(
+    tree_of: Callable[[dict[str, str]], Path], two_sockets: Path
+) -> None:
+    damon = "sys/kernel/mm/damon/admin/kdamonds"
+    scheme = "contexts/0/schemes/{}/action"
+    files = {
+        f"{damon}/nr_kdamonds": "2\n",
+        f"{damon}/0/state": "on\n",
+        f"{damon}/0/{scheme.format(0)}": "pageout\n",
+        f"{damon}/0/{scheme.format(1)}": "stat\n",
+        f"{damon}/1/state": "off\n",
+        f"{damon}/1/{scheme.format(0)}": "pageout\n",
+    }
+    assert found(tree_of(files))["memory"]["idle_schemes"] == ["pageout"]
+    without = found(two_sockets)
+    assert without["memory"]["idle_schemes"] is None
+    assert "damon" in without["missing"]["memory.idle_schemes"]
+
+
 def test_bare_metal_of_a_vendor_that_also_hosts_virtual_machines(two_sockets: Path) -> None:
     machine = found(two_sockets)["machine"]
     assert (machine["virtualisation"], machine["container"]) == ("none", "none")

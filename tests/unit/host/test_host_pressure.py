@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -137,6 +138,20 @@ def test_a_quiet_host_disturbs_nothing() -> None:
             None,
             Disturbance("io-pressure", "all tasks waited for storage 20.0% of the time"),
             id="storage",
+        ),
+        pytest.param(
+            replace(
+                QUIET,
+                stall_share={"io.full": 0.2},
+                vm={"workingset_refault_file": 30_000_000 // mmap.PAGESIZE},
+            ),
+            None,
+            Disturbance(
+                "io-pressure",
+                "all tasks waited for storage 20.0% of the time; 30 MB of files were read again "
+                "that the kernel had taken out of memory",
+            ),
+            id="storage of what was evicted",
         ),
         pytest.param(
             replace(QUIET, thermal_events=4),
