@@ -91,6 +91,11 @@ pub struct Slice {
     pub events: u64,
     pub drained: u64,
     pub failed: u64,
+    #[serde(default)]
+    pub retries: u64,
+    /// Each kind of event, if the workload has more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindFigures>,
     /// Under an open loop: events that were due inside the slice and had not begun at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_begun: Option<u64>,
@@ -155,9 +160,23 @@ pub struct Done {
     /// Events that began and were to begin inside the window.
     #[serde(default)]
     pub begun: u64,
-    /// Those that were broken off by a lost connection, or dropped by a script.
+    /// Those that were broken off by a lost connection, given up after their last retry, or
+    /// dropped by a script.
     #[serde(default)]
     pub failed: u64,
+    /// Those of `events` that took back what they had done, as they were meant to.
+    #[serde(default)]
+    pub rolled_back: u64,
+    /// How often an event was begun again, after an error or a lost connection.
+    #[serde(default)]
+    pub retries: u64,
+    /// `latency_us` as it would be if the tries that failed had taken no time; absent if no event
+    /// was begun again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_without_retries_us: Option<Percentiles>,
+    /// Each kind of event, if the workload has more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindFigures>,
     /// Those of `events` that ended after the window; all other figures have them too.
     #[serde(default)]
     pub drained: Drained,
@@ -270,6 +289,31 @@ pub struct OpenLoop {
     pub oldest_wait_s: f64,
     /// The rate was not kept: the queue grew, so the latencies depend on how long the run was.
     pub overloaded: bool,
+}
+
+/// The events of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindFigures {
+    pub name: String,
+    /// Events that ended well; how many of them took back what they had done, as they were meant
+    /// to; those that failed; and how often one was begun again.
+    pub events: u64,
+    pub rolled_back: u64,
+    pub failed: u64,
+    pub retries: u64,
+    /// From the intended start to the last byte of the last answer.
+    pub latency_us: Percentiles,
+    pub latency_hdr_ns: String,
+    /// As if the tries that failed had taken no time; absent if none was begun again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_without_retries_us: Option<Percentiles>,
+    /// The two parts of the latency under an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_us: Option<Percentiles>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_us: Option<Percentiles>,
+    /// Names of its statement classes.
+    pub classes: Vec<String>,
 }
 
 /// The queries of one statement class.

@@ -263,12 +263,19 @@ pub enum Engine {
 }
 
 /// Errors by code. One that is in no list ends the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Errors {
     /// The event begins again, asking the same; its clock runs on.
     #[serde(default = "default_retry")]
     pub retry: Vec<u16>,
+    /// An event is given up, and counted as failed, if it has failed once more than this.
+    #[serde(default = "default_retry_limit")]
+    pub retry_limit: u32,
+    /// Pause before an event is begun again: each is drawn between half of this and the whole, and
+    /// is up to twice as long as the one before. 0: at once.
+    #[serde(default)]
+    pub retry_pause_s: f64,
     /// Counted, and passed over as if the answer were good.
     #[serde(default)]
     pub ignore: Vec<u16>,
@@ -284,6 +291,8 @@ impl Default for Errors {
     fn default() -> Self {
         Self {
             retry: default_retry(),
+            retry_limit: default_retry_limit(),
+            retry_pause_s: 0.0,
             ignore: Vec::new(),
             ignore_all: false,
             reconnect: default_reconnect(),
@@ -321,6 +330,9 @@ fn default_charset() -> String {
 /// A record changed since it was read, a lock wait that lasted too long, a deadlock.
 fn default_retry() -> Vec<u16> {
     vec![1020, 1205, 1213]
+}
+fn default_retry_limit() -> u32 {
+    100
 }
 fn default_reconnect() -> bool {
     true

@@ -176,7 +176,7 @@ fn the_request_loop_allocates_nothing() {
                     let mut job = job(&server, engine, &spec, open, events);
                     job.interval_ns = interval_ns;
                     let measured = run(job, &mut |_| ()).unwrap();
-                    assert_eq!(measured.tally.events, events);
+                    assert_eq!(measured.tally.events(), events);
                     WORKERS.load(Relaxed) - before
                 };
                 let few = allocations(150, 0);

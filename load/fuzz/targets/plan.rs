@@ -70,7 +70,7 @@ fn draws_inside(workload: &Workload) {
         Workload::ReadOnly(of) => (of.rows, &of.distribution),
         Workload::ReadWrite(of) => (of.rows, &of.distribution),
         Workload::WriteOnly(of) => (of.rows, &of.distribution),
-        Workload::Sql { .. } | Workload::Lua(_) => return,
+        Workload::Sql { .. } | Workload::List { .. } | Workload::Lua(_) => return,
     };
     let sampler = Sampler::new(Shape::new(distribution), 1, rows);
     let mut stream = Stream::new(1, 0);

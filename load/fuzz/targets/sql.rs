@@ -37,7 +37,12 @@ fn asked(text: &str, protocol: Protocol) -> Result<Vec<u8>, SqlError> {
         text: text.to_owned(),
     };
     let init = ["SET @a = 1".to_owned()].into();
-    let Some(workload) = from_plan(&spec, Way { protocol, init })? else {
+    let way = Way {
+        protocol,
+        init,
+        ..Way::default()
+    };
+    let Some(workload) = from_plan(&spec, way)? else {
         unreachable!("a script of statements is a native workload");
     };
     assert!((1..=250).contains(&workload.classes().len()));
@@ -71,7 +76,7 @@ fn walk(session: &mut dyn Session, call: Call<'_>, all: &mut Vec<u8>) {
         let marks = out.iter().filter(|byte| **byte == b'?').count();
         out.clear();
         step = match step {
-            Step::Send(request) if request.ends => return,
+            Step::Send(request) if request.ends.is_some() => return,
             Step::Send(request) => {
                 assert!(!session.statement().is_empty());
                 session.next(Call::Answer(&good(request.reply, marks)), &mut out)
@@ -85,7 +90,7 @@ fn walk(session: &mut dyn Session, call: Call<'_>, all: &mut Vec<u8>) {
                 session.next(call, &mut out)
             }
             // A ? of the text itself makes the count that we answer with wrong.
-            Step::Ready | Step::EventEnd | Step::Fail(_) => return,
+            Step::Ready | Step::EventEnd(_) | Step::Fail(_) => return,
             other => unreachable!("{other:?}"),
         };
     }

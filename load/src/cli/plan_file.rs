@@ -48,7 +48,8 @@ pub fn parse(text: &str) -> Result<Plan, String> {
             version.version
         ));
     }
-    let plan: Plan = serde_json::from_str(text).map_err(|error| in_words(&error))?;
+    let mut plan: Plan = serde_json::from_str(text).map_err(|error| in_words(&error))?;
+    load::limit_by_list(&mut plan)?;
     check_server(&plan.server)?;
     check_workload(&plan.workload)?;
     load::check(&plan.load)?;
@@ -132,6 +133,9 @@ fn check_workload(workload: &Workload) -> Result<(), String> {
         }
         // Read when the workload is made: its refusals have a place.
         Workload::Sql { .. } => Ok(()),
+        Workload::List {
+            statements, times, ..
+        } => check_list(statements, *times),
         Workload::Lua(script) => {
             range("workload.tables", script.tables.unwrap_or(1), 1, TABLES_MAX)?;
             range(
@@ -169,6 +173,21 @@ fn check_workload(workload: &Workload) -> Result<(), String> {
             check_rows(&spec.table, spec.tables, spec.rows, &spec.distribution)
         }
     }
+}
+
+fn check_list(statements: &[String], times: Option<u64>) -> Result<(), String> {
+    let count = statements.len() as u64;
+    range(
+        "workload.statements: their number",
+        count,
+        1,
+        STATEMENTS_MAX,
+    )?;
+    let empty = statements.iter().position(|text| text.trim().is_empty());
+    if let Some(place) = empty {
+        return Err(format!("workload.statements[{place}]: it is empty"));
+    }
+    range("workload.times", times.unwrap_or(1), 1, u64::MAX)
 }
 
 /// The numbers of statements of each kind in one event.

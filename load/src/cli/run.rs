@@ -16,7 +16,8 @@ use crate::lua::workload::ScriptWorkload;
 use crate::outcome::{Failure, Outcome, Validated};
 use crate::plan::{Arrival, Errors, Load, Plan, Server, Watch, Workload as Spec};
 use crate::wire::{Credentials, Options};
-use crate::workload::{self, Workload, native::Way};
+use crate::workload::native::{Retries, Way};
+use crate::workload::{self, Workload};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -179,6 +180,10 @@ fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload
     let way = Way {
         protocol: plan.load.protocol,
         init: plan.server.init_sql.clone().into(),
+        retries: Retries {
+            limit: plan.load.errors.retry_limit,
+            pause: Duration::from_secs_f64(plan.load.errors.retry_pause_s),
+        },
     };
     let native = workload::from_plan(&plan.workload, way)
         .map_err(|error| format!("workload.text: {error}"))?;

@@ -121,14 +121,15 @@ impl Ledger {
             sum.merge(&now.since(then));
         }
         let mut tally = self.empty.clone();
-        tally.events = sum.of(Counter::Events);
-        tally.response = times.response;
-        tally.open = times.open;
+        if let Some(kind) = tally.kinds.first_mut() {
+            kind.events = sum.of(Counter::Events);
+            kind.response = times.response;
+            kind.open = times.open;
+        }
         tally.reconnects = sum.of(Counter::Reconnects);
         let kinds = [Counter::Read, Counter::Write, Counter::Other];
         for (class, counter) in tally.classes.iter_mut().zip(kinds) {
             class.queries = sum.of(counter);
-            tally.queries += class.queries;
         }
         let mut errors = self
             .run
@@ -252,7 +253,6 @@ pub fn run(
         }
     })?;
     let mut drained = locked().count();
-    drained.queries = 0;
     drained
         .classes
         .iter_mut()
@@ -272,7 +272,7 @@ pub fn run(
         });
         start_s += length.as_secs_f64();
     }
-    tally.begun = tally.events + u64::from(ran.unfinished);
+    tally.begun = tally.events() + u64::from(ran.unfinished);
     let [opened, closed] = edges;
     let between = |before: Option<ProcessSnapshot>, after: Option<ProcessSnapshot>| {
         Some(before?.until(&after?))

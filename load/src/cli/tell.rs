@@ -6,10 +6,10 @@ use crate::drive::run::{ArmSum, Ended, Measured, Progress, Queue};
 use crate::drive::setup::Setup;
 use crate::drive::slices;
 use crate::outcome::{
-    ArmFigures, ClassFigures, Done, Drained, ErrorCount, Hello, Interval, OUTCOME_VERSION,
-    OpenLoop, Outcome, Phase, Slice, Visit,
+    ArmFigures, ClassFigures, Done, Drained, ErrorCount, Hello, Interval, KindFigures,
+    OUTCOME_VERSION, OpenLoop, Outcome, Percentiles, Phase, Slice, Visit,
 };
-use crate::record::{HdrLog, OpenTally, Tally};
+use crate::record::{HdrLog, KindTally, OpenTally, Tally};
 use crate::workload::Workload;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -100,19 +100,19 @@ impl Teller {
                     index,
                     start_s,
                     duration_s,
-                    queries: tally.queries,
-                    rows: tally.rows,
-                    bytes_sent: tally.bytes_sent,
-                    bytes_received: tally.bytes_received,
+                    queries: tally.queries(),
+                    rows: tally.rows(),
+                    bytes_sent: tally.bytes_sent(),
+                    bytes_received: tally.bytes_received(),
                     errors: tally.errors.total(),
-                    qps: rate(tally.queries + tally.carried, duration_s),
-                    latency_us: tally.response.percentiles_us(),
+                    qps: rate(tally.queries() + tally.carried, duration_s),
+                    latency_us: tally.whole().response.percentiles_us(),
                     classes: if tally.classes.len() > 1 {
                         self.classes(tally)
                     } else {
                         Vec::new()
                     },
-                    backlog: tally.open.as_ref().map(|_| backlog),
+                    backlog: tally.is_open().then_some(backlog),
                 }));
             }
             Progress::Slice(slice) => {
@@ -129,6 +129,7 @@ impl Teller {
 
     fn slice(&self, slice: &slices::Slice) -> Slice {
         let tally = &slice.tally;
+        let whole = tally.whole();
         let answered = tally.answered_before(&slice.drained);
         Slice {
             index: slice.index,
@@ -139,18 +140,20 @@ impl Teller {
             start_s: slice.start_s,
             duration_s: slice.duration_s,
             begun: tally.begun,
-            events: tally.events,
-            drained: slice.drained.events,
-            failed: tally.failed,
+            events: whole.events,
+            drained: slice.drained.events(),
+            failed: whole.failed,
+            retries: whole.retries,
+            kinds: self.kinds(tally),
             not_begun: slice.not_begun,
-            queries: tally.queries,
+            queries: tally.queries(),
             answered,
-            rows: tally.rows,
-            bytes_sent: tally.bytes_sent,
-            bytes_received: tally.bytes_received,
+            rows: tally.rows(),
+            bytes_sent: tally.bytes_sent(),
+            bytes_received: tally.bytes_received(),
             qps: rate(answered, slice.duration_s),
-            latency_us: tally.response.percentiles_us(),
-            latency_hdr_ns: tally.response.encode(),
+            latency_us: whole.response.percentiles_us(),
+            latency_hdr_ns: whole.response.encode(),
             errors: errors_of(tally),
             client_cpu_us: slice.client_cpu_us,
             watched_cpu_us: slice.watched_cpu_us.clone(),
@@ -165,16 +168,17 @@ impl Teller {
 
     fn arm(&self, place: usize, sum: &ArmSum) -> ArmFigures {
         let tally = &sum.tally;
+        let whole = tally.whole();
         ArmFigures {
             arm: self.name_of(place),
             slices: sum.slices,
             measured_s: sum.measured_s,
-            events: tally.events,
-            queries: tally.queries,
+            events: whole.events,
+            queries: tally.queries(),
             answered: sum.answered,
             qps: rate(sum.answered, sum.measured_s),
-            latency_us: tally.response.percentiles_us(),
-            latency_hdr_ns: tally.response.encode(),
+            latency_us: whole.response.percentiles_us(),
+            latency_hdr_ns: whole.response.encode(),
             errors: errors_of(tally),
         }
     }
@@ -183,7 +187,14 @@ impl Teller {
         let Log::Open(log) = &mut self.log else {
             return;
         };
-        let mut written = log.write(None, start_s, duration_s, &tally.response);
+        let mut written = log.write(None, start_s, duration_s, &tally.whole().response);
+        if tally.kinds.len() > 1 {
+            for (kind, tally) in self.workload.kinds().iter().zip(&tally.kinds) {
+                let tag = format!("event.{}", kind.name);
+                written = written
+                    .and_then(|()| log.write(Some(&tag), start_s, duration_s, &tally.response));
+            }
+        }
         for (name, class) in self.workload.classes().iter().zip(&tally.classes) {
             if let Some(latency) = &class.latency {
                 written =
@@ -198,10 +209,11 @@ impl Teller {
 
     pub fn done(&mut self, measured: &Measured) -> Done {
         // What ended after the window is the last line of the log: its lines add up to the whole.
-        if measured.drained.events > 0 && measured.arms.is_empty() {
+        if measured.drained.events() > 0 && measured.arms.is_empty() {
             self.log_interval(measured.measured_ns as f64 / 1e9, 0.0, &measured.drained);
         }
         let tally = &measured.tally;
+        let (whole, drained) = (tally.whole(), measured.drained.whole());
         let measured_s = measured.measured_ns as f64 / 1e9;
         let answered = tally.answered_before(&measured.drained);
         let served = || measured.queries_by_seat.iter().copied();
@@ -213,29 +225,33 @@ impl Teller {
             }
             .to_owned(),
             measured_s,
-            events: tally.events,
+            events: whole.events,
             begun: tally.begun,
-            failed: tally.failed,
+            failed: whole.failed,
+            rolled_back: whole.rolled_back,
+            retries: whole.retries,
+            latency_without_retries_us: without_retries_us(&whole),
+            kinds: self.kinds(tally),
             drained: Drained {
-                events: measured.drained.events,
-                queries: measured.drained.queries,
-                latency_us: measured.drained.response.percentiles_us(),
-                latency_hdr_ns: measured.drained.response.encode(),
+                events: drained.events,
+                queries: measured.drained.queries(),
+                latency_us: drained.response.percentiles_us(),
+                latency_hdr_ns: drained.response.encode(),
             },
-            queries: tally.queries,
-            rows: tally.rows,
-            bytes_sent: tally.bytes_sent,
-            bytes_received: tally.bytes_received,
+            queries: tally.queries(),
+            rows: tally.rows(),
+            bytes_sent: tally.bytes_sent(),
+            bytes_received: tally.bytes_received(),
             answered,
             qps: rate(answered, measured_s),
-            arrival: if tally.open.is_some() {
+            arrival: if tally.is_open() {
                 "open-loop"
             } else {
                 "closed-loop"
             }
             .to_owned(),
-            latency_us: tally.response.percentiles_us(),
-            latency_hdr_ns: tally.response.encode(),
+            latency_us: whole.response.percentiles_us(),
+            latency_hdr_ns: whole.response.encode(),
             classes: self.classes(tally),
             errors: errors_of(tally),
             reconnects: tally.reconnects,
@@ -246,7 +262,7 @@ impl Teller {
                 .as_ref()
                 .map(|c| c.percentiles_us())
                 .unwrap_or_default(),
-            open: tally.open.as_ref().map(|open| open_loop(open, measured)),
+            open: whole.open.as_ref().map(|open| open_loop(open, measured)),
             unfinished: measured.unfinished,
             unanswered: measured.unanswered,
             longest_wait_s: measured.longest_wait_ns as f64 / 1e9,
@@ -268,7 +284,34 @@ impl Teller {
         }
     }
 
+    /// Each kind of event; of a workload with one, the figures of all events are its own.
+    fn kinds(&self, tally: &Tally) -> Vec<KindFigures> {
+        if tally.kinds.len() < 2 {
+            return Vec::new();
+        }
+        let kinds = self.workload.kinds().iter().zip(&tally.kinds);
+        kinds
+            .map(|(kind, tally)| KindFigures {
+                name: kind.name.clone(),
+                events: tally.events,
+                rolled_back: tally.rolled_back,
+                failed: tally.failed,
+                retries: tally.retries,
+                latency_us: tally.response.percentiles_us(),
+                latency_hdr_ns: tally.response.encode(),
+                latency_without_retries_us: without_retries_us(tally),
+                service_us: tally
+                    .open
+                    .as_ref()
+                    .map(|open| open.service.percentiles_us()),
+                lag_us: tally.open.as_ref().map(|open| open.lag.percentiles_us()),
+                classes: kind.classes.clone(),
+            })
+            .collect()
+    }
+
     fn classes(&self, tally: &Tally) -> Vec<ClassFigures> {
+        let whole = tally.whole();
         self.workload
             .classes()
             .iter()
@@ -280,15 +323,19 @@ impl Teller {
                 errors: class.errors,
                 bytes_sent: class.bytes_sent,
                 bytes_received: class.bytes_received,
-                // Where every query is an event, the times of events are those of queries.
+                // If every query is an event, the times of events are those of queries.
                 latency_us: class
                     .latency
                     .as_deref()
-                    .unwrap_or(&tally.response)
+                    .unwrap_or(&whole.response)
                     .percentiles_us(),
             })
             .collect()
     }
+}
+
+fn without_retries_us(tally: &KindTally) -> Option<Percentiles> {
+    tally.without_retries().map(|times| times.percentiles_us())
 }
 
 /// The errors, each with what can be done about it.

@@ -38,7 +38,7 @@ impl<E: Engine> Worker<E> {
     #[inline]
     fn answered(&mut self, token: usize, request: Request) {
         self.tick();
-        if self.tally.open.is_some() {
+        if self.is_open {
             self.note_begin(token);
         }
         let Some(connection) = self.links.get(token) else {
@@ -49,10 +49,10 @@ impl<E: Engine> Worker<E> {
             return self.refused(token, request);
         }
         self.count(token, request);
-        if !request.ends {
+        let Some(ending) = request.ends else {
             return self.go_on(seat_index, Cue::Answer(token, Verdict::Ignore));
-        }
-        self.end_event(seat_index);
+        };
+        self.end_event(seat_index, ending);
         self.offer_event(seat_index);
     }
 
@@ -93,10 +93,6 @@ impl<E: Engine> Worker<E> {
             return;
         }
         seat.queries += 1;
-        self.tally.queries += 1;
-        self.tally.rows += summary.rows;
-        self.tally.bytes_sent += connection.sent_bytes;
-        self.tally.bytes_received += connection.received_bytes;
         if let Some(tally) = self.tally.classes.get_mut(class) {
             tally.queries += 1;
             tally.rows += summary.rows;

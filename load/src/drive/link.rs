@@ -301,14 +301,17 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::wire::Flavour;
-    use crate::workload::Class;
+    use crate::workload::{Class, Ending};
 
     const OK: &[u8] = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";
     const REQUEST: Request = Request {
         link: 0,
         class: Class::Of(0),
         reply: Reply::Counts,
-        ends: true,
+        ends: Some(Ending {
+            kind: 0,
+            rolled_back: false,
+        }),
     };
 
     fn open_link() -> Link {

@@ -1,11 +1,13 @@
 //! When events begin: at once, after a think time, or at the times of a schedule.
 
+use super::clock::nanoseconds;
 use super::engine::Engine;
 use super::seat::Stand;
 use super::steps::Cue;
 use super::worker::{Phase, Worker};
 use crate::arrival::{Due, Next};
 use crate::random::Stream;
+use crate::workload::Ending;
 use std::collections::VecDeque;
 
 /// How the events of a run are paced; the same for all workers.
@@ -89,6 +91,7 @@ impl Pace {
 impl<E: Engine> Worker<E> {
     /// The load begins: every seat that is ready may ask.
     pub(super) fn begin_pace(&mut self) {
+        self.seats.iter_mut().for_each(|seat| seat.thinks_of = None);
         if let Pace::Open(taken) = &mut self.pace {
             *taken = Taken::default();
             self.seats
@@ -234,7 +237,11 @@ impl<E: Engine> Worker<E> {
             seat.stand = Stand::Parked;
             return;
         }
-        if let Some(cue) = self.begin_next(seat_index, at_ns) {
+        let cue = match seat.thinks_of.take() {
+            Some(number) => self.begin_event(seat_index, Due { at_ns, number }),
+            None => self.begin_next(seat_index, at_ns),
+        };
+        if let Some(cue) = cue {
             self.go_on(seat_index, cue);
         }
     }
@@ -256,7 +263,26 @@ impl<E: Engine> Worker<E> {
                 Next::Nothing | Next::Done => return Some(Cue::Finish),
             },
         };
+        if self.thinks && self.think(seat_index, number) {
+            return None;
+        }
         self.begin_event(seat_index, Due { at_ns, number })
+    }
+
+    /// Lets the session think before this event; false if it has nothing to think about.
+    #[cold]
+    fn think(&mut self, seat_index: usize, number: u64) -> bool {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return false;
+        };
+        let time = seat.session.think(number);
+        if time.is_zero() {
+            return false;
+        }
+        seat.thinks_of = Some(number);
+        seat.stand = Stand::Thinking;
+        self.alarm(seat_index, nanoseconds(time));
+        true
     }
 
     #[inline]
@@ -274,21 +300,27 @@ impl<E: Engine> Worker<E> {
 
     /// Records the event in progress, which has ended well.
     #[inline]
-    pub(super) fn end_event(&mut self, seat_index: usize) {
+    pub(super) fn end_event(&mut self, seat_index: usize, ending: Ending) {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
         seat.event = None;
         seat.events_on_link += 1;
+        let tried_again_ns = std::mem::take(&mut seat.tried_again_ns);
         if !std::mem::take(&mut seat.counts) {
             return;
         }
-        self.tally.events += 1;
+        let Some(tally) = self.tally.kinds.get_mut(usize::from(ending.kind)) else {
+            return;
+        };
+        tally.rolled_back += u64::from(ending.rolled_back);
         let response_ns = self.now_ns.saturating_sub(seat.intended_ns);
-        self.tally.response.record_ns(response_ns);
-        if let Some(open) = &mut self.tally.open {
-            open.record_ns(response_ns, seat.begun_ns.saturating_sub(seat.intended_ns));
-        }
+        let lag_ns = seat.begun_ns.saturating_sub(seat.intended_ns);
+        let last_try_ns = match tried_again_ns {
+            0 => None,
+            begun_ns => Some(self.now_ns.saturating_sub(begun_ns)),
+        };
+        tally.record_ns(response_ns, lag_ns, last_try_ns);
     }
 
     /// Gives up the event in progress, if there is one.
@@ -296,8 +328,12 @@ impl<E: Engine> Worker<E> {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        if seat.event.take().is_some() {
-            self.tally.failed += u64::from(std::mem::take(&mut seat.counts));
+        seat.tried_again_ns = 0;
+        if seat.event.take().is_some()
+            && std::mem::take(&mut seat.counts)
+            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
+        {
+            tally.failed += 1;
         }
     }
 

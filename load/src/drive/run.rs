@@ -186,7 +186,36 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
         None => controller.control(engine, job.warmup_ns, job.measure_ns, job.watch_pid),
     };
     drop(signals);
-    measured
+    measured.and_then(|measured| match given_up(&measured.tally) {
+        Some(failure) => Err(failure),
+        None => Ok(measured),
+    })
+}
+
+/// A run whose every event was begun again until it was given up has measured nothing.
+fn given_up(tally: &Tally) -> Option<Failure> {
+    let (failed, retries) = (tally.failed(), tally.retries());
+    if tally.events() > 0 || failed == 0 || retries == 0 {
+        return None;
+    }
+    let errors = tally.errors.counts();
+    let most = errors.iter().max_by_key(|error| error.count);
+    let why = most.map_or(String::new(), |error| {
+        format!(", most often for error {}: {}", error.code, error.message)
+    });
+    Some(Failure {
+        code: most.map(|error| error.code),
+        sqlstate: most.map(|error| error.sqlstate.clone()),
+        statement: most.map(|error| error.statement.clone()),
+        hint: Some(
+            "take the error out of load.errors.retry to stop at the first one, or raise \
+             load.errors.retry_limit"
+                .to_owned(),
+        ),
+        ..failure::plain(format!(
+            "no event succeeded: {failed} were given up after {retries} retries{why}"
+        ))
+    })
 }
 
 fn spawn(

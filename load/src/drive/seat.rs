@@ -23,6 +23,10 @@ pub struct Seat {
     pub counts: bool,
     /// It waits among the free seats of a schedule.
     pub is_queued: bool,
+    /// The event that it thinks before, if it is of a kind that does.
+    pub thinks_of: Option<u64>,
+    /// When the event in progress was begun again; 0: it was not.
+    pub tried_again_ns: u64,
     /// Events since its link was opened.
     pub events_on_link: u64,
     /// When the event in progress was to begin, and when it did: with the sending of its first
@@ -59,6 +63,8 @@ pub enum Stand {
     Sleeping,
     /// The end of its think time.
     Thinking,
+    /// The end of the pause before it begins its event again.
+    Pausing,
     /// Leave to begin an event.
     Parked,
     /// Nothing: the session has ended.
@@ -83,6 +89,8 @@ impl Seat {
             event: None,
             counts: false,
             is_queued: false,
+            thinks_of: None,
+            tried_again_ns: 0,
             events_on_link: 0,
             intended_ns: 0,
             begun_ns: 0,

@@ -5,7 +5,7 @@ use super::blocking::Target;
 use super::pace::Pacing;
 use crate::arrival::Dispenser;
 use crate::outcome::Failure;
-use crate::record::{Latency, Tally};
+use crate::record::{Latency, Shape, Tally};
 use crate::workload::{Verdict, Workload};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -100,12 +100,12 @@ impl Setup {
 
     /// An empty tally of this run.
     pub fn tally(&self) -> Tally {
-        let classes = self.workload.classes().len();
-        Tally::new(
-            classes,
-            !self.workload.is_single_query(),
-            self.pacing == Pacing::Open,
-        )
+        Tally::new(Shape {
+            kinds: self.workload.kinds().len(),
+            classes: self.workload.classes().len(),
+            times_classes: !self.workload.is_single_query(),
+            is_open: self.pacing == Pacing::Open,
+        })
     }
 }
 

@@ -179,14 +179,14 @@ impl Controller<'_> {
         if self.ended == Ended::Signal {
             return Ok(None);
         }
-        if inside.tally.events == 0 && drained.events > 0 {
+        if inside.tally.events() == 0 && drained.events() > 0 {
             return Err(self.setup.in_arm(place.arm, Failure {
                 hint: Some("make load.slices.slice_s longer than an answer takes".to_owned()),
                 ..failure::plain(format!(
                     "no event ended inside slice {} of {} s: its {} events were answered after it",
                     place.index,
                     arms.slice_ns as f64 / 1e9,
-                    drained.events
+                    drained.events()
                 ))
             }));
         }

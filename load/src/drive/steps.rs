@@ -1,6 +1,6 @@
 //! What a worker does for its sessions: carries out their steps, wakes them, connects them.
 
-use super::clock::seconds_ns;
+use super::clock::{nanoseconds, seconds_ns};
 use super::engine::Engine;
 use super::failure::{self, GONE, client_error};
 use super::seat::Stand;
@@ -104,10 +104,11 @@ impl<E: Engine> Worker<E> {
     fn carry_out(&mut self, seat_index: usize, step: Step) -> Option<Cue> {
         match step {
             Step::Send(request) => self.send(seat_index, request),
-            Step::EventEnd => {
-                self.end_event(seat_index);
+            Step::EventEnd(ending) => {
+                self.end_event(seat_index, ending);
                 self.next_event(seat_index)
             }
+            Step::Retry(pause) => self.retry(seat_index, pause),
             Step::EventDropped => {
                 self.drop_event(seat_index);
                 self.next_event(seat_index)
@@ -197,9 +198,9 @@ impl<E: Engine> Worker<E> {
     /// The session is set up, or set up again after its link was lost.
     fn ready(&mut self, seat_index: usize) -> Option<Cue> {
         let seat = self.seats.get_mut(seat_index)?;
-        if let Some(cycle) = seat.event {
-            // The event that the loss broke begins again. Its clock has not stopped.
-            return Some(Cue::Event(cycle));
+        if seat.event.is_some() {
+            // The event that the loss broke begins again.
+            return self.try_again(seat_index);
         }
         seat.stand = Stand::Parked;
         seat.alarm += 1;
@@ -217,6 +218,32 @@ impl<E: Engine> Worker<E> {
         // One that sleeps for no time lets the others go on, and the worker hear what it is told.
         let pause_ns = seconds_ns(time.as_secs_f64()).max(1);
         self.alarm(seat_index, pause_ns);
+    }
+
+    /// Begins the event in progress again after a pause. Its clock has not stopped.
+    #[cold]
+    fn retry(&mut self, seat_index: usize, pause: Duration) -> Option<Cue> {
+        if pause.is_zero() {
+            return self.try_again(seat_index);
+        }
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.stand = Stand::Pausing;
+        }
+        self.alarm(seat_index, nanoseconds(pause));
+        None
+    }
+
+    #[cold]
+    fn try_again(&mut self, seat_index: usize) -> Option<Cue> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let cycle = seat.event?;
+        seat.tried_again_ns = self.now_ns.max(1);
+        if seat.counts
+            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
+        {
+            tally.retries += 1;
+        }
+        Some(Cue::Event(cycle))
     }
 
     /// Rings for a seat after `pause_ns`, unless another alarm is set before.
@@ -241,6 +268,11 @@ impl<E: Engine> Worker<E> {
             Stand::Sleeping => self.go_on(seat_index, Cue::Woken),
             // Thinking ends when it should have: a late alarm is our fault, not the user's.
             Stand::Thinking => self.end_think(seat_index, at_ns),
+            Stand::Pausing => {
+                if let Some(cue) = self.try_again(seat_index) {
+                    self.go_on(seat_index, cue);
+                }
+            }
             Stand::BackingOff(token) => self.connect(token),
             Stand::KnockingAgain(token) => self.open_socket(token),
             Stand::Asking if self.phase == Phase::Setup => {
@@ -298,6 +330,9 @@ impl<E: Engine> Worker<E> {
         match seat.stand {
             Stand::Parked => self.go_on(seat_index, Cue::Finish),
             Stand::Sleeping if self.judged => self.go_on(seat_index, Cue::Finish),
+            // These have begun an event, which may still end well.
+            Stand::Pausing => {}
+            Stand::Sleeping if seat.event.is_some() => {}
             // These end by what comes of their connecting.
             Stand::Connecting(_) | Stand::KnockingAgain(_) if self.judged => {}
             Stand::Sleeping

@@ -108,7 +108,7 @@ impl Replayer<'_> {
         loop {
             let request = match step {
                 Step::Send(request) => request,
-                Step::EventEnd | Step::Ready => return Ok(()),
+                Step::EventEnd(_) | Step::Ready => return Ok(()),
                 other => return Err(unexpected(&other)),
             };
             let answer = self.ask(&request, &out)?;
@@ -116,7 +116,7 @@ impl Replayer<'_> {
                 return Err(failure::plain("an event asked more than it was to ask"));
             };
             self.check(cycle, &question, &answer)?;
-            if request.ends {
+            if request.ends.is_some() {
                 return Ok(());
             }
             out.clear();

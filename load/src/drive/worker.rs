@@ -8,7 +8,7 @@ use super::clock;
 use super::engine::{Engine, Event};
 use super::idle::Idle;
 use super::link::Link;
-use super::pace::Pace;
+use super::pace::{Pace, Pacing};
 use super::seat::Seat;
 use super::setup::{Command, Mailbox, Report, Setup, Timeline};
 use super::socket::Address;
@@ -49,6 +49,10 @@ pub struct Worker<E> {
     pub(super) spare: Vec<u8>,
     /// Sessions judge errors themselves.
     pub(super) judged: bool,
+    /// Events are due by a schedule.
+    pub(super) is_open: bool,
+    /// Sessions think before their events.
+    pub(super) thinks: bool,
     /// What a judging session is about to be told.
     pub(super) trouble: Option<ServerError>,
     reports: Sender<Report>,
@@ -160,6 +164,8 @@ impl<E: Engine> Worker<E> {
             out: Vec::with_capacity(4096),
             spare: Vec::new(),
             judged: setup.workload.judges_errors(),
+            is_open: setup.pacing == Pacing::Open,
+            thinks: setup.workload.thinks(),
             trouble: None,
             setup,
             reports,

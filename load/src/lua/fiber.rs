@@ -14,7 +14,7 @@ use super::state::State;
 use super::thread::{self, Duty, End};
 use crate::outcome::Failure;
 use crate::wire::ServerError;
-use crate::workload::{Call, Class, Link, Reply, Request, Session, Step};
+use crate::workload::{Call, Class, Ending, Link, Reply, Request, Session, Step};
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::sync::Arc;
@@ -318,7 +318,7 @@ impl Ground for FiberGround {
             link,
             class,
             reply,
-            ends: false,
+            ends: None,
         }));
         let answered = match call {
             Call::Answer(answer) => {
@@ -373,7 +373,7 @@ impl Ground for FiberGround {
         }
         self.asked_since = false;
         let step = match counted {
-            true => Step::EventEnd,
+            true => Step::EventEnd(Ending::default()),
             false => Step::EventDropped,
         };
         let late_ns = self.offered.take().or_else(|| self.wait_for_leave(step));
@@ -459,7 +459,7 @@ mod tests {
         // An event is offered, ended by the script's loop, and the next one asked for.
         for cycle in 0..3 {
             step = fiber.next(Call::Event { cycle, late_ns: 0 }, &mut out);
-            assert!(matches!(step, Step::EventEnd), "{step:?}");
+            assert!(matches!(step, Step::EventEnd(_)), "{step:?}");
         }
         step = fiber.next(Call::Finish, &mut out);
         assert!(matches!(step, Step::Stop), "{step:?}");

@@ -85,6 +85,16 @@ pub enum Workload {
     },
     /// Statements of one's own; `docs/reference/sql-workload.md` has the grammar.
     Sql { text: String },
+    /// Statements that each connection asks in order, one an event, again and again.
+    List {
+        statements: Vec<String>,
+        /// How often the whole list is asked; the run ends then. Absent: until its time is over.
+        #[serde(default)]
+        times: Option<u64>,
+        /// All connections share one list: the next statement goes to whichever is free first.
+        #[serde(default)]
+        shared: bool,
+    },
     /// A sysbench script, one of its threads a connection.
     Lua(Script),
 }

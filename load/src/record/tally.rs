@@ -1,36 +1,59 @@
 //! The figures of one worker over one interval, and their sum.
 
 use super::{ErrorTally, Latency};
+use std::borrow::Cow;
 
 /// What happened in one stretch of time. An *event* is what the workload repeats (a query, or a
 /// whole transaction); a *query* is one request with its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
+    shape: Shape,
     /// Events that began, whatever came of them.
     pub begun: u64,
-    /// Events that ended well: all others failed, or have not ended.
-    pub events: u64,
-    /// Events that ended otherwise: broken off, or dropped by a script.
-    pub failed: u64,
-    pub queries: u64,
     /// Queries of earlier events, of the warm-up, that were answered meanwhile: in no other count.
     pub carried: u64,
-    pub rows: u64,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
     /// Connections that were lost and opened again.
     pub reconnects: u64,
     /// Time from losing a connection to having it again, over all connections.
     pub outage_ns: u64,
-    /// From asking for a connection to its open session; absent where none was opened.
+    /// From asking for a connection to its open session; absent if none was opened.
     pub connect: Option<Box<Latency>>,
-    /// Of events: from the intended start to the last byte of the last answer.
-    pub response: Latency,
-    /// Of events under an open loop; absent under a closed loop, where they would say the same.
-    pub open: Option<Box<OpenTally>>,
+    /// One for each kind of event of the workload.
+    pub kinds: Vec<KindTally>,
     /// One for each statement class of the workload.
     pub classes: Vec<ClassTally>,
     pub errors: ErrorTally,
+}
+
+/// What a tally keeps apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Kinds of event, and statement classes, of the workload.
+    pub kinds: usize,
+    pub classes: usize,
+    /// Each class has a histogram of its own.
+    pub times_classes: bool,
+    /// The two parts of the response time under an open loop are kept.
+    pub is_open: bool,
+}
+
+/// The events of one kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KindTally {
+    /// Those that ended well: all others failed, or have not ended.
+    pub events: u64,
+    /// Those of them that ended with a rollback of their own will.
+    pub rolled_back: u64,
+    /// Events that ended otherwise: broken off, given up, or dropped by a script.
+    pub failed: u64,
+    /// How often an event was begun again.
+    pub retries: u64,
+    /// From the intended start to the last byte of the last answer.
+    pub response: Latency,
+    /// Absent under a closed loop, where it would say the same.
+    pub open: Option<Box<OpenTally>>,
+    /// Absent if no event was begun again.
+    pub retried: Option<Box<RetriedTally>>,
 }
 
 /// Under an open loop the response time has two parts.
@@ -42,6 +65,15 @@ pub struct OpenTally {
     pub lag: Latency,
 }
 
+/// The events that were begun again and ended well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RetriedTally {
+    /// Their response times, as they are among the others'.
+    pub response: Latency,
+    /// From the begin of the last try to the end.
+    pub last_try: Latency,
+}
+
 /// The queries of one statement class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassTally {
@@ -50,90 +82,116 @@ pub struct ClassTally {
     pub errors: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Absent where the workload has one class whose every query is an event: then the
-    /// response times say it all, and recording twice would only cost.
+    /// Absent if the workload has one class whose every query is an event: then the response
+    /// times say it all, and recording twice would only cost.
     pub latency: Option<Box<Latency>>,
 }
 
 impl Tally {
-    /// An empty tally of `classes` statement classes.
-    ///
-    /// `per_class` asks for a histogram for each class, `open` for those of an open loop.
-    pub fn new(classes: usize, per_class: bool, open: bool) -> Self {
+    pub fn new(shape: Shape) -> Self {
+        let kind = KindTally {
+            open: shape.is_open.then(Box::default),
+            ..KindTally::default()
+        };
         let class = ClassTally {
-            latency: per_class.then(Box::default),
+            latency: shape.times_classes.then(Box::default),
             ..ClassTally::default()
         };
         Self {
+            shape,
             begun: 0,
-            events: 0,
-            failed: 0,
-            queries: 0,
             carried: 0,
-            rows: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
             reconnects: 0,
             outage_ns: 0,
             connect: None,
-            response: Latency::new(),
-            open: open.then(Box::default),
-            classes: vec![class; classes],
+            kinds: vec![kind; shape.kinds],
+            classes: vec![class; shape.classes],
             errors: ErrorTally::default(),
         }
     }
 
     /// An empty tally that records the same things.
     pub fn empty_like(&self) -> Self {
-        let per_class = self.classes.iter().any(|class| class.latency.is_some());
-        Self::new(self.classes.len(), per_class, self.open.is_some())
+        Self::new(self.shape)
     }
 
     /// Forgets what was recorded and keeps the room for more: nothing is allocated.
     pub fn clear(&mut self) {
         let Self {
+            shape: _,
             begun,
-            events,
-            failed,
-            queries,
             carried,
-            rows,
-            bytes_sent,
-            bytes_received,
             reconnects,
             outage_ns,
             connect,
-            response,
-            open,
+            kinds,
             classes,
             errors,
         } = self;
-        let counts = [
-            begun,
-            events,
-            failed,
-            queries,
-            carried,
-            rows,
-            bytes_sent,
-            bytes_received,
-            reconnects,
-            outage_ns,
-        ];
+        let counts = [begun, carried, reconnects, outage_ns];
         counts.into_iter().for_each(|count| *count = 0);
         *connect = None;
-        response.clear();
-        if let Some(open) = open {
-            open.clear();
-        }
+        kinds.iter_mut().for_each(KindTally::clear);
         classes.iter_mut().for_each(ClassTally::clear);
         *errors = ErrorTally::default();
+    }
+
+    /// The two parts of the response time are kept.
+    pub fn is_open(&self) -> bool {
+        self.shape.is_open
+    }
+
+    /// Events of all kinds that ended well.
+    pub fn events(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.events).sum()
+    }
+
+    /// Those of them that rolled back of their own will.
+    pub fn rolled_back(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.rolled_back).sum()
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.failed).sum()
+    }
+
+    pub fn retries(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.retries).sum()
+    }
+
+    /// Queries that were answered, whatever their class.
+    pub fn queries(&self) -> u64 {
+        self.classes.iter().map(|class| class.queries).sum()
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.classes.iter().map(|class| class.rows).sum()
+    }
+
+    pub fn bytes_sent(&self) -> u64 {
+        self.classes.iter().map(|class| class.bytes_sent).sum()
+    }
+
+    pub fn bytes_received(&self) -> u64 {
+        self.classes.iter().map(|class| class.bytes_received).sum()
+    }
+
+    /// The events of all kinds together.
+    pub fn whole(&self) -> Cow<'_, KindTally> {
+        match self.kinds.as_slice() {
+            [only] => Cow::Borrowed(only),
+            kinds => {
+                let mut sum = KindTally::default();
+                kinds.iter().for_each(|kind| sum.merge(kind));
+                Cow::Owned(sum)
+            }
+        }
     }
 
     /// Queries that were answered inside a window, if this is the sum of it and of `drained`, what
     /// ended after it.
     pub fn answered_before(&self, drained: &Self) -> u64 {
-        let answered = |tally: &Self| tally.queries + tally.carried;
+        let answered = |tally: &Self| tally.queries() + tally.carried;
         answered(self).saturating_sub(answered(drained))
     }
 
@@ -141,37 +199,22 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         // Taken apart by name, so that a new figure cannot be forgotten here.
         let Self {
+            shape: _,
             begun,
-            events,
-            failed,
-            queries,
             carried,
-            rows,
-            bytes_sent,
-            bytes_received,
             reconnects,
             outage_ns,
             connect,
-            response,
-            open,
+            kinds,
             classes,
             errors,
         } = other;
         self.begun += begun;
-        self.events += events;
-        self.failed += failed;
-        self.queries += queries;
         self.carried += carried;
-        self.rows += rows;
-        self.bytes_sent += bytes_sent;
-        self.bytes_received += bytes_received;
         self.reconnects += reconnects;
         self.outage_ns += outage_ns;
-        if let Some(theirs) = connect {
-            self.connect.get_or_insert_default().merge(theirs);
-        }
-        self.response.merge(response);
-        if let (Some(ours), Some(theirs)) = (&mut self.open, open) {
+        merge_some(&mut self.connect, connect.as_ref(), Latency::merge);
+        for (ours, theirs) in self.kinds.iter_mut().zip(kinds) {
             ours.merge(theirs);
         }
         for (ours, theirs) in self.classes.iter_mut().zip(classes) {
@@ -181,23 +224,84 @@ impl Tally {
     }
 }
 
-impl OpenTally {
-    /// Adds an event that lasted `response_ns` from its intended time, `lag_ns` of it before it
-    /// began.
+impl KindTally {
+    /// Adds an event that ended well. `lag_ns` of its response time were over when it began, and
+    /// of one that was begun again `last_try_ns` since its last begin.
     #[inline]
-    pub fn record_ns(&mut self, response_ns: u64, lag_ns: u64) {
-        self.service.record_ns(response_ns.saturating_sub(lag_ns));
-        self.lag.record_ns(lag_ns);
+    pub fn record_ns(&mut self, response_ns: u64, lag_ns: u64, last_try_ns: Option<u64>) {
+        self.events += 1;
+        self.response.record_ns(response_ns);
+        if let Some(open) = &mut self.open {
+            open.service.record_ns(response_ns.saturating_sub(lag_ns));
+            open.lag.record_ns(lag_ns);
+        }
+        if let Some(last_try_ns) = last_try_ns {
+            let retried = self.retried.get_or_insert_default();
+            retried.response.record_ns(response_ns);
+            retried.last_try.record_ns(last_try_ns);
+        }
     }
 
+    /// The response times as they would be if the tries that failed had taken none; absent if no
+    /// event was begun again.
+    pub fn without_retries(&self) -> Option<Latency> {
+        let retried = self.retried.as_ref()?;
+        let mut times = self.response.clone();
+        times.replace(&retried.response, &retried.last_try);
+        Some(times)
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            events,
+            rolled_back,
+            failed,
+            retries,
+            response,
+            open,
+            retried,
+        } = other;
+        self.events += events;
+        self.rolled_back += rolled_back;
+        self.failed += failed;
+        self.retries += retries;
+        self.response.merge(response);
+        merge_some(&mut self.open, open.as_ref(), OpenTally::merge);
+        merge_some(&mut self.retried, retried.as_ref(), RetriedTally::merge);
+    }
+
+    fn clear(&mut self) {
+        let Self {
+            events,
+            rolled_back,
+            failed,
+            retries,
+            response,
+            open,
+            retried,
+        } = self;
+        let counts = [events, rolled_back, failed, retries];
+        counts.into_iter().for_each(|count| *count = 0);
+        response.clear();
+        if let Some(open) = open {
+            open.service.clear();
+            open.lag.clear();
+        }
+        *retried = None;
+    }
+}
+
+impl OpenTally {
     pub fn merge(&mut self, other: &Self) {
         self.service.merge(&other.service);
         self.lag.merge(&other.lag);
     }
+}
 
-    pub fn clear(&mut self) {
-        self.service.clear();
-        self.lag.clear();
+impl RetriedTally {
+    fn merge(&mut self, other: &Self) {
+        self.response.merge(&other.response);
+        self.last_try.merge(&other.last_try);
     }
 }
 
@@ -227,9 +331,18 @@ impl ClassTally {
         self.errors += errors;
         self.bytes_sent += bytes_sent;
         self.bytes_received += bytes_received;
-        if let (Some(ours), Some(theirs)) = (&mut self.latency, latency) {
-            ours.merge(theirs);
-        }
+        merge_some(&mut self.latency, latency.as_ref(), Latency::merge);
+    }
+}
+
+/// Adds what the other has, if it has any.
+fn merge_some<T: Default>(
+    ours: &mut Option<Box<T>>,
+    theirs: Option<&Box<T>>,
+    merge: impl FnOnce(&mut T, &T),
+) {
+    if let Some(theirs) = theirs {
+        merge(ours.get_or_insert_default(), theirs);
     }
 }
 
@@ -239,27 +352,29 @@ mod tests {
     use super::*;
 
     fn filled() -> Tally {
-        let mut tally = Tally::new(2, true, true);
+        let mut tally = Tally::new(Shape {
+            kinds: 2,
+            classes: 2,
+            times_classes: true,
+            is_open: true,
+        });
         tally.begun = 12;
-        tally.events = 1;
-        tally.failed = 13;
-        tally.queries = 2;
         tally.carried = 14;
-        tally.rows = 3;
-        tally.bytes_sent = 4;
-        tally.bytes_received = 5;
         tally.reconnects = 6;
         tally.outage_ns = 60;
         tally.connect.get_or_insert_default().record_ns(77);
-        tally.response.record_ns(1000);
-        tally.open.as_mut().unwrap().service.record_ns(900);
-        tally.open.as_mut().unwrap().lag.record_ns(100);
-        tally.classes[1].queries = 7;
-        tally.classes[1].rows = 8;
-        tally.classes[1].errors = 9;
-        tally.classes[1].bytes_sent = 10;
-        tally.classes[1].bytes_received = 11;
-        tally.classes[1].latency.as_mut().unwrap().record_ns(500);
+        let kind = &mut tally.kinds[1];
+        kind.record_ns(1000, 100, Some(400));
+        kind.rolled_back = 1;
+        kind.failed = 13;
+        kind.retries = 15;
+        let class = &mut tally.classes[1];
+        class.queries = 7;
+        class.rows = 8;
+        class.errors = 9;
+        class.bytes_sent = 10;
+        class.bytes_received = 11;
+        class.latency.as_mut().unwrap().record_ns(500);
         tally.errors.record(1213, "40001", "Deadlock", String::new);
         tally
     }
@@ -275,23 +390,35 @@ mod tests {
     fn merging_twice_doubles_every_figure() {
         let mut merged = filled();
         merged.merge(&filled());
-        assert_eq!((merged.begun, merged.events, merged.failed), (24, 2, 26));
-        assert_eq!((merged.queries, merged.carried, merged.rows), (4, 28, 6));
-        assert_eq!(
-            (merged.bytes_sent, merged.bytes_received, merged.reconnects),
-            (8, 10, 12)
-        );
-        assert_eq!(merged.response.count(), 2);
-        assert_eq!(merged.open.as_ref().unwrap().lag.count(), 2);
-        assert_eq!(merged.classes[1].queries, 14);
+        assert_eq!((merged.begun, merged.carried), (24, 28));
+        assert_eq!((merged.reconnects, merged.outage_ns), (12, 120));
+        assert_eq!((merged.events(), merged.rolled_back()), (2, 2));
+        assert_eq!((merged.failed(), merged.retries()), (26, 30));
+        assert_eq!((merged.queries(), merged.rows()), (14, 16));
+        assert_eq!((merged.bytes_sent(), merged.bytes_received()), (20, 22));
+        let whole = merged.whole();
+        assert_eq!(whole.response.count(), 2);
+        assert_eq!(whole.open.as_ref().unwrap().lag.count(), 2);
+        assert_eq!(whole.retried.as_ref().unwrap().last_try.count(), 2);
         assert_eq!(merged.classes[1].latency.as_ref().unwrap().count(), 2);
         assert_eq!(merged.errors.total(), 2);
     }
 
     #[test]
-    fn clearing_leaves_an_empty_tally_of_the_same_kind() {
+    fn clearing_leaves_an_empty_tally_of_the_same_shape() {
         let mut tally = filled();
         tally.clear();
         assert_eq!(tally, filled().empty_like());
+    }
+
+    #[test]
+    fn without_retries_an_event_takes_what_its_last_try_took() {
+        let mut kind = KindTally::default();
+        kind.record_ns(100, 0, None);
+        assert_eq!(kind.without_retries(), None);
+        kind.record_ns(9_000, 0, Some(200));
+        let times = kind.without_retries().unwrap();
+        assert_eq!((times.count(), times.max_ns()), (2, 200));
+        assert_eq!(kind.response.max_ns(), 9_007, "the top of its bucket");
     }
 }

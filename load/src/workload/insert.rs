@@ -1,6 +1,7 @@
 //! New rows: one an event, or many in one statement.
 
-use super::native::{Ask, Event, Kind, Query};
+use super::EventKind;
+use super::native::{Event, Heard, Kind, Next, Query};
 use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
@@ -11,7 +12,7 @@ use crate::random::Sampler;
 pub struct Insert {
     tables: Tables,
     keys: Sampler,
-    /// The id of the first event's row, where the server does not number them.
+    /// The id of the first event's row, if the server does not number them.
     first_id: Option<u64>,
 }
 
@@ -26,8 +27,10 @@ impl Insert {
 }
 
 impl Kind for Insert {
-    fn classes(&self) -> Vec<String> {
-        vec!["insert".to_owned()]
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        EventKind::only("insert", &["insert"])
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -48,16 +51,22 @@ impl Kind for Insert {
         (query, Meaning::Insert { with_ids })
     }
 
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
         let table = self.tables.draw(&mut event.stream);
         if let Some(first) = self.first_id {
             // No two events of a seed have the same number, so no two rows have the same id.
-            parameters.int(first.saturating_add(event.cycle));
+            values.int(first.saturating_add(event.cycle));
         }
-        parameters.int(self.keys.draw(&mut event.stream));
-        parameters.template(&mut event.stream, C);
-        parameters.template(&mut event.stream, PAD);
-        Ask::only(table)
+        values.int(self.keys.draw(&mut event.stream));
+        values.template(&mut event.stream, C);
+        values.template(&mut event.stream, PAD);
+        Next::only(table)
     }
 }
 
@@ -83,8 +92,10 @@ impl BulkInsert {
 }
 
 impl Kind for BulkInsert {
-    fn classes(&self) -> Vec<String> {
-        vec!["bulk_insert".to_owned()]
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        EventKind::only("bulk_insert", &["bulk_insert"])
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -106,14 +117,20 @@ impl Kind for BulkInsert {
         (query, Meaning::Insert { with_ids: false })
     }
 
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
         let table = self.tables.draw(&mut event.stream);
         for _ in 0..self.batch {
-            parameters.int(self.keys.draw(&mut event.stream));
-            parameters.template(&mut event.stream, C);
-            parameters.template(&mut event.stream, PAD);
+            values.int(self.keys.draw(&mut event.stream));
+            values.template(&mut event.stream, C);
+            values.template(&mut event.stream, PAD);
         }
-        Ask::only(table)
+        Next::only(table)
     }
 }
 
@@ -123,6 +140,7 @@ mod tests {
     use super::*;
     use crate::random::Shape;
     use crate::workload::native::tests::asked;
+    use crate::workload::native::walk;
 
     fn keys() -> Sampler {
         Sampler::new(Shape::Uniform, 5, 5)
@@ -150,8 +168,6 @@ mod tests {
         assert_eq!(texts[0].matches("(5, '").count(), 3);
         let bulk = BulkInsert::new(tables, keys(), 3, true);
         assert_eq!(bulk.queries()[0].pieces.len(), 1 + 3);
-        let (mut event, mut values) = (Event::new(1, 0), Parameters::default());
-        bulk.ask(0, &mut event, &mut values);
-        assert_eq!(values.count(), 3 * 3);
+        walk(&bulk, 1, 0, |_, values| assert_eq!(values.count(), 3 * 3));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Workload;
 use super::insert::{BulkInsert, Insert};
+use super::list::List;
 use super::native::{Kind, Native, Way};
 use super::oltp::{self, Oltp, Part};
 use super::point_select::PointSelect;
@@ -21,6 +22,9 @@ pub fn from_plan(spec: &Spec, way: Way) -> Result<Option<Arc<dyn Workload>>, Sql
     Ok(Some(match spec {
         Spec::Lua(_) => return Ok(None),
         Spec::Sql { text } => native(Sql::new(text)?, way),
+        Spec::List {
+            statements, shared, ..
+        } => native(List::new(statements.clone(), *shared), way),
         Spec::PointSelect(of) => native(PointSelect::new(tables(of), keys_of(of)), way),
         Spec::RandomPoints {
             table,
@@ -101,13 +105,14 @@ fn tables(of: &RowsOf) -> Tables {
 
 /// One statement of the OLTP transactions, alone.
 fn single(of: &RowsOf, part: Part) -> Oltp {
-    Oltp::new(tables(of), keys_of(of), 1, vec![part])
+    Oltp::new(part.name(), tables(of), keys_of(of), 1, vec![part])
 }
 
 fn read_only(spec: &ReadOnly) -> Oltp {
     let (points, simple, sum) = (spec.point_selects, spec.simple_ranges, spec.sum_ranges);
     let parts = oltp::reads(points, simple, sum, spec.order_ranges, spec.distinct_ranges);
     Oltp::new(
+        "read_only",
         Tables::new(&spec.table, spec.tables),
         keys(spec.rows, &spec.distribution),
         spec.range_size,
@@ -122,6 +127,7 @@ fn write_only(spec: &WriteOnly) -> Oltp {
         spec.delete_inserts,
     );
     Oltp::new(
+        "write_only",
         Tables::new(&spec.table, spec.tables),
         keys(spec.rows, &spec.distribution),
         1,
@@ -138,6 +144,7 @@ fn read_write(spec: &ReadWrite) -> Oltp {
         spec.delete_inserts,
     );
     Oltp::new(
+        "read_write",
         Tables::new(&spec.table, spec.tables),
         keys(spec.rows, &spec.distribution),
         spec.range_size,

@@ -1,6 +1,7 @@
 //! One row by its primary key.
 
-use super::native::{Ask, Event, Kind, Query};
+use super::EventKind;
+use super::native::{Event, Heard, Kind, Next, Query};
 use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::Tables;
@@ -20,8 +21,10 @@ impl PointSelect {
 }
 
 impl Kind for PointSelect {
-    fn classes(&self) -> Vec<String> {
-        vec!["point_select".to_owned()]
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        EventKind::only("point_select", &["point_select"])
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -38,10 +41,16 @@ impl Kind for PointSelect {
     }
 
     #[inline]
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
         let table = self.tables.draw(&mut event.stream);
-        parameters.int(self.keys.draw(&mut event.stream));
-        Ask::only(table)
+        values.int(self.keys.draw(&mut event.stream));
+        Next::only(table)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
-use super::native::{Ask, Event, Kind, Query};
+use super::EventKind;
+use super::native::{Event, Heard, Kind, Next, Query};
 use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::Tables;
@@ -25,8 +26,10 @@ impl RandomPoints {
 }
 
 impl Kind for RandomPoints {
-    fn classes(&self) -> Vec<String> {
-        vec!["random_points".to_owned()]
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        EventKind::only("random_points", &["random_points"])
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -44,12 +47,18 @@ impl Kind for RandomPoints {
     }
 
     #[inline]
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
         let table = self.tables.draw(&mut event.stream);
         for _ in 0..self.points {
-            parameters.int(self.keys.draw(&mut event.stream));
+            values.int(self.keys.draw(&mut event.stream));
         }
-        Ask::only(table)
+        Next::only(table)
     }
 }
 

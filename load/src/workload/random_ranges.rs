@@ -1,6 +1,7 @@
 //! Several short ranges of a secondary key.
 
-use super::native::{Ask, Event, Kind, Query};
+use super::EventKind;
+use super::native::{Event, Heard, Kind, Next, Query};
 use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::Tables;
@@ -27,8 +28,10 @@ impl RandomRanges {
 }
 
 impl Kind for RandomRanges {
-    fn classes(&self) -> Vec<String> {
-        vec!["random_ranges".to_owned()]
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        EventKind::only("random_ranges", &["random_ranges"])
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -45,14 +48,20 @@ impl Kind for RandomRanges {
         (query, Meaning::CountOfRanges)
     }
 
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
         let table = self.tables.draw(&mut event.stream);
         for _ in 0..self.ranges {
             let start = self.keys.draw(&mut event.stream);
-            parameters.int(start);
-            parameters.int(start.saturating_add(self.delta));
+            values.int(start);
+            values.int(start.saturating_add(self.delta));
         }
-        Ask::only(table)
+        Next::only(table)
     }
 }
 

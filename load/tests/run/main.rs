@@ -7,6 +7,7 @@ mod null_server;
 mod pacing;
 mod program;
 mod refusals;
+mod retries;
 mod rubbish;
 mod scripts;
 mod slices;

@@ -13,7 +13,9 @@ use crate::drive::steps::Cue;
 use crate::drive::worker::Connection;
 use crate::serve::ServiceTime;
 use crate::wire::{Credentials, Login, Options, command};
-use crate::workload::{self, Call, Class, Reply, Request, Session, Step, Workload};
+use crate::workload::{
+    self, Call, Class, Ending, EventKind, Reply, Request, Session, Step, Workload,
+};
 use std::io::Write as _;
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
@@ -45,6 +47,10 @@ impl Panicking {
 }
 
 impl Workload for Panics {
+    fn kinds(&self) -> &[EventKind] {
+        &[]
+    }
+
     fn classes(&self) -> &[String] {
         &[]
     }
@@ -69,7 +75,7 @@ impl Session for Panicking {
                 self.panic_if(When::Finished);
                 Step::Stop
             }
-            Call::Woken => Step::EventEnd,
+            Call::Woken => Step::EventEnd(Ending::default()),
             _ => {
                 self.panic_if(When::Asked);
                 Step::Sleep(Duration::from_millis(1))
@@ -86,6 +92,10 @@ impl Session for Panicking {
 struct AsksSecond;
 
 impl Workload for AsksSecond {
+    fn kinds(&self) -> &[EventKind] {
+        &[]
+    }
+
     fn classes(&self) -> &[String] {
         &[]
     }
@@ -105,7 +115,7 @@ impl Session for AsksSecond {
             link,
             class: Class::Uncounted,
             reply: Reply::Counts,
-            ends: false,
+            ends: None,
         })
     }
 

@@ -277,7 +277,7 @@ impl Ground for BlockingGround {
             link,
             class: Class::Uncounted,
             reply,
-            ends: false,
+            ends: None,
         };
         let asked = self.ask(place, request, write).and_then(|()| {
             if reply == Reply::Nothing {

@@ -1,7 +1,6 @@
 //! One connection of a script: queries, their classes, and what an error leads to.
 
 use super::faces::{ConnectionFace, DriverFace, Gravity, ResultFace, RowValue};
-use super::result::{Rows, Shape};
 use super::statement::Statement;
 use super::{Bulk, faces};
 use crate::lua::figures::{Counter, ThreadFigures};
@@ -9,7 +8,8 @@ use crate::lua::fixed::Fixed;
 use crate::lua::ground::{Answered, Connected, Ground, client_error};
 use crate::lua::log::Level;
 use crate::lua::run::Run;
-use crate::wire::{ServerError, command};
+use crate::wire::rows::{Rows, Shape};
+use crate::wire::{ServerError, Value, command};
 use crate::workload::Reply;
 use std::ffi::{c_int, c_ulong};
 use std::sync::PoisonError;
@@ -337,8 +337,12 @@ impl Connection {
         moved && self.shape_result()
     }
 
-    /// Hands the values of the next row to `take`; false where there is none.
-    pub fn next_row(&mut self, take: impl FnMut(Option<&[u8]>)) -> bool {
+    /// Hands the values of the next row to `take`; false if there is none.
+    pub fn next_row(&mut self, mut take: impl FnMut(Option<&[u8]>)) -> bool {
+        let take = |value: Value<'_>| match value {
+            Value::Bytes(bytes) => take(Some(bytes)),
+            _ => take(None),
+        };
         self.rows
             .as_mut()
             .is_some_and(|rows| rows.next_row(take).unwrap_or(false))

@@ -7,12 +7,10 @@ mod connection;
 mod emulate;
 mod faces;
 mod param;
-mod result;
 mod statement;
 
 pub use bulk::Bulk;
 pub use connection::{Connection, Failure, Session};
 pub use faces::{ConnectionFace, DriverFace, Kind, ResultFace, RowValue, StatementFace};
 pub use param::{Param, ParamKind, RawBind};
-pub use result::Rows;
 pub use statement::Statement;

@@ -1,199 +1,22 @@
-//! The session of every native workload: prepare, ask step by step, begin again where it must.
+//! The session of every native workload: prepare, ask step by step, begin again if it must.
 
-use super::replay::{Meaning, Question, Replay, questions_of};
-use super::statement::{Parameters, Statement};
-use super::tables::Tables;
-use super::{Answer, Call, Class, Link, Reply, Request, Seat, Session, Step, Verdict, Workload};
+use super::{Ask, End, Event, Heard, Kind, Next, Own, Said, Way};
 use crate::outcome::Failure;
 use crate::plan::Protocol;
 use crate::random::Stream;
 use crate::wire::{Agreed, Capabilities, command};
+use crate::workload::statement::{Parameters, Statement};
+use crate::workload::{
+    Answer, Call, Class, Ending, Link, Reply, Request, Seat, Session, Step, Verdict,
+};
 use std::sync::Arc;
-
-/// One kind of native workload: its queries, and what it asks at each step of an event.
-///
-/// Every draw comes from the event's own stream, so cycle n of a seed asks the same question
-/// on any connection of any thread.
-pub trait Kind: Send + Sync + 'static {
-    /// Names of the statement classes.
-    fn classes(&self) -> Vec<String>;
-
-    /// The queries that [`Self::ask`] chooses from.
-    fn queries(&self) -> Vec<Query>;
-
-    /// True where every event is one query of the only class.
-    fn is_single_query(&self) -> bool {
-        true
-    }
-
-    /// An event that must begin again may leave a transaction behind, which is taken back first.
-    fn leaves_transaction(&self, _event: &Event) -> bool {
-        false
-    }
-
-    /// The tables that its queries touch; none where only the server knows.
-    fn tables(&self) -> &[String] {
-        &[]
-    }
-
-    /// Which of the tables the query at this place asks, and what.
-    fn meaning(&self, _query: usize) -> (usize, Meaning) {
-        (0, Meaning::Unknown)
-    }
-
-    /// Puts the values of a step and says which query it is.
-    fn ask(&self, step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask;
-}
-
-/// What a step asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// The place in [`Kind::queries`].
-    pub query: usize,
-    /// The event is over with its answer.
-    pub is_last: bool,
-}
-
-impl Ask {
-    /// The only question of an event.
-    #[inline]
-    pub fn only(query: usize) -> Self {
-        Self {
-            query,
-            is_last: true,
-        }
-    }
-}
-
-/// What the steps of one event share.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    pub seed: u64,
-    pub cycle: u64,
-    /// Every draw of the event comes from here.
-    pub stream: Stream,
-    /// What an earlier step has drawn for a later one: the place of a table or of a kind of
-    /// event, and a key.
-    pub place: usize,
-    pub key: u64,
-}
-
-impl Event {
-    /// The stream of one named part of the event, which gives the same at every step.
-    pub fn stream_of(&self, part: u64) -> Stream {
-        Stream::for_cycle(self.seed, self.cycle).part(part)
-    }
-
-    #[inline]
-    pub fn new(seed: u64, cycle: u64) -> Self {
-        Self {
-            seed,
-            cycle,
-            stream: Stream::for_cycle(seed, cycle),
-            place: 0,
-            key: 0,
-        }
-    }
-}
-
-/// One query of a kind, or one statement of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query {
-    pub class: u8,
-    /// Its text between the values: one piece more than there are values.
-    pub pieces: Vec<String>,
-    /// It is always sent as text, for not every server can prepare it.
-    pub is_text: bool,
-    /// One execution carries several sets of values, as only MariaDB knows it.
-    pub in_bulk: bool,
-}
-
-impl Query {
-    /// A query with a `?` for each value, and no other.
-    pub fn new(class: u8, sql: &str) -> Self {
-        Self {
-            class,
-            pieces: sql.split('?').map(str::to_owned).collect(),
-            is_text: false,
-            in_bulk: false,
-        }
-    }
-
-    /// The same query of the only class, for each table.
-    pub fn of_each(tables: &Tables, sql: impl Fn(&str) -> String) -> Vec<Self> {
-        let names = tables.names().iter();
-        names.map(|table| Self::new(0, &sql(table))).collect()
-    }
-}
-
-/// A kind as a workload.
-pub struct Native<K> {
-    kind: Arc<K>,
-    way: Way,
-    classes: Vec<String>,
-}
-
-/// How a native session asks, whatever it asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Way {
-    pub protocol: Protocol,
-    /// Statements that each new connection begins with.
-    pub init: Arc<[String]>,
-}
-
-impl<K: Kind> Native<K> {
-    pub fn new(kind: K, way: Way) -> Self {
-        Self {
-            classes: kind.classes(),
-            kind: Arc::new(kind),
-            way,
-        }
-    }
-}
-
-impl<K: Kind> Workload for Native<K> {
-    fn classes(&self) -> &[String] {
-        &self.classes
-    }
-
-    fn is_single_query(&self) -> bool {
-        self.kind.is_single_query()
-    }
-
-    fn prepared_statements(&self) -> usize {
-        match self.way.protocol {
-            Protocol::Prepared => self.kind.queries().iter().filter(|q| !q.is_text).count(),
-            Protocol::Text => 0,
-        }
-    }
-
-    fn replay(&self) -> Option<&dyn Replay> {
-        Some(self)
-    }
-
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
-        let kind = Arc::clone(&self.kind);
-        Ok(Box::new(NativeSession::new(
-            kind,
-            self.way.clone(),
-            seat.seed,
-        )))
-    }
-}
-
-impl<K: Kind> Replay for Native<K> {
-    fn tables(&self) -> &[String] {
-        self.kind.tables()
-    }
-
-    fn questions(&self, seed: u64, cycle: u64) -> Vec<Question> {
-        questions_of(&*self.kind, seed, cycle)
-    }
-}
+use std::time::Duration;
 
 /// The only link of a native session, and the server it goes to.
 const LINK: Link = 0;
-const SERVER: u16 = 0;
+pub(super) const SERVER: u16 = 0;
+/// Keeps the pauses before retries apart from the other long streams of a seed.
+const RETRY_STREAMS: u64 = 1 << 51;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -202,8 +25,10 @@ enum State {
     /// Preparing the query at this place.
     Preparing(usize),
     Ready,
-    /// Waiting for the answer to this step, which may be the last.
-    Asking(u32, bool),
+    /// Waiting for an answer, with which the event may end.
+    Asking(Option<End>),
+    /// Waiting for the end of a pause of the event's own.
+    Pausing,
     /// Taking back a transaction that failed, before the event begins again.
     RollingBack,
 }
@@ -216,8 +41,9 @@ struct Asked {
     statement: Statement,
 }
 
-struct NativeSession<K> {
+pub struct NativeSession<K: Kind> {
     kind: Arc<K>,
+    own: K::Own,
     way: Way,
     queries: Vec<Asked>,
     seed: u64,
@@ -226,10 +52,14 @@ struct NativeSession<K> {
     /// The place of the query asked last.
     last: usize,
     state: State,
+    /// The event that was begun again last, and how often.
+    retried: (u64, u32),
+    jitter: Stream,
+    capabilities: Capabilities,
 }
 
 impl<K: Kind> NativeSession<K> {
-    fn new(kind: Arc<K>, way: Way, seed: u64) -> Self {
+    pub fn new(kind: Arc<K>, way: Way, seat: Seat) -> Self {
         let queries = kind.queries().into_iter().map(|query| Asked {
             class: Class::Of(query.class),
             is_text: query.is_text,
@@ -239,17 +69,21 @@ impl<K: Kind> NativeSession<K> {
         Self {
             queries: queries.collect(),
             kind,
+            own: K::Own::of(seat),
             way,
-            seed,
-            event: Event::new(seed, 0),
+            seed: seat.seed,
+            event: Event::new(seat.seed, 0),
             parameters: Parameters::default(),
             last: 0,
             state: State::Ready,
+            retried: (u64::MAX, 0),
+            jitter: Stream::new(seat.seed, RETRY_STREAMS + u64::from(seat.index)),
+            capabilities: Capabilities::NONE,
         }
     }
 
     /// Sends the statement at `place` of those that a connection begins with, then prepares.
-    fn set_up(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
+    pub(super) fn set_up(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
         let Some(sql) = self.way.init.get(place) else {
             return self.prepare(0, out);
         };
@@ -258,7 +92,7 @@ impl<K: Kind> NativeSession<K> {
         uncounted(Reply::Counts)
     }
 
-    /// Prepares the next query from `place` on, or is ready where there is none left.
+    /// Prepares the next query from `place` on, or is ready if there is none left.
     fn prepare(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
         let place = match self.way.protocol {
             Protocol::Text => None,
@@ -278,15 +112,28 @@ impl<K: Kind> NativeSession<K> {
     #[inline]
     fn begin(&mut self, cycle: u64, out: &mut Vec<u8>) -> Step {
         self.event = Event::new(self.seed, cycle);
-        self.ask(0, out)
+        self.go_on(Heard::Begin, out)
+    }
+
+    /// Does what the event does next.
+    #[inline]
+    fn go_on(&mut self, heard: Heard<'_>, out: &mut Vec<u8>) -> Step {
+        self.parameters.clear();
+        let (event, own) = (&mut self.event, &mut self.own);
+        match self.kind.next(heard, event, own, &mut self.parameters) {
+            Next::Ask(ask) => self.ask(ask, out),
+            Next::Pause(time) => {
+                self.state = State::Pausing;
+                Step::Sleep(time)
+            }
+            Next::End(end) => Step::EventEnd(self.ending(end)),
+        }
     }
 
     #[inline]
-    fn ask(&mut self, step: u32, out: &mut Vec<u8>) -> Step {
-        self.parameters.clear();
-        let ask = self.kind.ask(step, &mut self.event, &mut self.parameters);
+    fn ask(&mut self, ask: Ask, out: &mut Vec<u8>) -> Step {
         self.last = ask.query;
-        self.state = State::Asking(step, ask.is_last);
+        self.state = State::Asking(ask.ends);
         let Some(query) = self.queries.get_mut(ask.query) else {
             return Step::Stop;
         };
@@ -300,13 +147,25 @@ impl<K: Kind> NativeSession<K> {
         Step::Send(Request {
             link: LINK,
             class: query.class,
-            reply: Reply::Counts,
-            ends: ask.is_last,
+            reply: match ask.wants_rows {
+                true => Reply::Whole,
+                false => Reply::Counts,
+            },
+            ends: ask.ends.map(|end| self.ending(end)),
         })
+    }
+
+    #[inline]
+    fn ending(&self, end: End) -> Ending {
+        Ending {
+            kind: self.event.kind,
+            rolled_back: end == End::RolledBack,
+        }
     }
 
     /// Not every server has a bulk execute; that one has it is seen before anything is prepared.
     fn connected(&mut self, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
+        self.capabilities = agreed.capabilities;
         let has_bulk = agreed.capabilities.has(Capabilities::MARIADB_STMT_BULK);
         if !has_bulk && self.queries.iter().any(|query| query.in_bulk) {
             return self.failed(
@@ -339,16 +198,24 @@ impl<K: Kind> NativeSession<K> {
                 // An ignored error leaves the statement as text, which asks the same.
                 self.prepare(place + 1, out)
             }
-            State::Asking(step, is_last) => match (answer.error, answer.verdict) {
-                (Some(_), Verdict::Retry) if self.kind.leaves_transaction(&self.event) => {
+            State::Asking(ends) => match (answer.error, answer.verdict, ends) {
+                (Some(_), Verdict::Retry, _) if self.kind.leaves_transaction(&self.event) => {
                     self.roll_back(out)
                 }
-                (Some(_), Verdict::Retry) => self.begin(self.event.cycle, out),
-                _ if is_last => Step::EventEnd,
-                _ => self.ask(step + 1, out),
+                (Some(_), Verdict::Retry, _) => self.try_again(),
+                (_, _, Some(end)) => Step::EventEnd(self.ending(end)),
+                (_, _, None) => {
+                    let query = self.queries.get(self.last);
+                    let said = Said {
+                        answer,
+                        capabilities: self.capabilities,
+                        is_prepared: query.is_some_and(|query| query.statement.is_prepared()),
+                    };
+                    self.go_on(Heard::Said(said), out)
+                }
             },
-            State::RollingBack => self.begin(self.event.cycle, out),
-            State::Ready => Step::Ready,
+            State::RollingBack => self.try_again(),
+            State::Ready | State::Pausing => Step::Ready,
         }
     }
 
@@ -357,6 +224,21 @@ impl<K: Kind> NativeSession<K> {
         command::query(out, ROLLBACK.as_bytes());
         self.state = State::RollingBack;
         uncounted(Reply::Counts)
+    }
+
+    /// Begins the event again, or gives it up.
+    #[cold]
+    fn try_again(&mut self) -> Step {
+        let number = match self.retried {
+            (cycle, number) if cycle == self.event.cycle => number + 1,
+            _ => 1,
+        };
+        self.retried = (self.event.cycle, number);
+        self.state = State::Ready;
+        if number > self.way.retries.limit {
+            return Step::EventDropped;
+        }
+        Step::Retry(self.way.retries.pause(number, &mut self.jitter))
     }
 }
 
@@ -368,7 +250,7 @@ fn uncounted(reply: Reply) -> Step {
         link: LINK,
         class: Class::Uncounted,
         reply,
-        ends: false,
+        ends: None,
     })
 }
 
@@ -386,6 +268,7 @@ impl<K: Kind> Session for NativeSession<K> {
                     .for_each(|query| query.statement.forget());
                 Step::Connect(SERVER)
             }
+            Call::Woken if self.state == State::Pausing => self.go_on(Heard::Woken, out),
             Call::Woken => Step::Ready,
             Call::Finish => Step::Stop,
         }
@@ -400,7 +283,13 @@ impl<K: Kind> Session for NativeSession<K> {
             (_, None) => String::new(),
         }
     }
-}
 
-#[cfg(test)]
-pub(super) mod tests;
+    fn kind(&self) -> u8 {
+        self.event.kind
+    }
+
+    fn think(&mut self, cycle: u64) -> Duration {
+        self.event = Event::new(self.seed, cycle);
+        self.kind.think(&mut self.event, &mut self.own)
+    }
+}
