@@ -38,6 +38,17 @@ pub struct Hello {
     /// `cached_metadata` where definitions come once and not with each prepared result.
     #[serde(default)]
     pub session: Vec<String>,
+    /// Each node, if the run has several; `server_version` and `session` are then the first one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeHello>,
+}
+
+/// What a node said of itself, and what was agreed with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeHello {
+    pub name: String,
+    pub server_version: String,
+    pub session: Vec<String>,
 }
 
 /// The run entered a phase: `warmup`, `measure`, `end`.
@@ -227,6 +238,9 @@ pub struct Done {
     pub client: ProcessDelta,
     /// Of the watched process; absent where none was named or its counters cannot be read.
     pub server: Option<ProcessDelta>,
+    /// What each node was asked, if the run has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeFigures>,
     /// CPU of the busiest worker over the window's wall time, 0 to 1.
     pub client_busiest_thread_share: f64,
     /// Jain's index over the queries of the connections: 1 is even.
@@ -314,6 +328,24 @@ pub struct KindFigures {
     pub lag_us: Option<Percentiles>,
     /// Names of its statement classes.
     pub classes: Vec<String>,
+}
+
+/// The queries of one of several servers. Those of transactions that were taken back count too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeFigures {
+    pub name: String,
+    pub queries: u64,
+    pub rows: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// From sending a query to the last byte of its answer.
+    pub latency_us: Percentiles,
+    pub latency_hdr_ns: String,
+    pub errors: Vec<ErrorCount>,
+    pub reconnects: u64,
+    pub outage_s: f64,
+    /// Of its watched process.
+    pub server: Option<ProcessDelta>,
 }
 
 /// The queries of one statement class.

@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 mod workload;
@@ -34,6 +35,51 @@ pub struct Plan {
     /// `load.slices`. Absent: one server throughout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<Arm>,
+    /// The servers of a run that asks several of them, each event one, see `load.route`. Absent:
+    /// `server` alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<Node>,
+}
+
+/// One of the servers that a run asks. Each connection of the load is one to every node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// In outcomes and messages.
+    pub name: String,
+    /// Absent: the plan's server.
+    #[serde(default)]
+    pub server: Option<Server>,
+    /// Its process, if it runs on this host. Absent: nobody's counters are read for it.
+    #[serde(default)]
+    pub watch: Option<Watch>,
+}
+
+/// Which node an event asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Route {
+    /// Each in turn, by the number of the event.
+    RoundRobin {},
+    /// By chance, in proportion to these weights; a node that is not named has 1.
+    Chance {
+        #[serde(default)]
+        weights: BTreeMap<String, f64>,
+    },
+    /// The owner of the key that the event asks for.
+    Key {
+        /// Each owns the keys behind those of the one before, up to `upto`. None: every node owns
+        /// as many keys as the others, in the order of the plan.
+        #[serde(default)]
+        owners: Vec<Owner>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Owner {
+    pub upto: u64,
+    pub node: String,
 }
 
 /// A server, or a state of one, that a run hops to and from.
@@ -184,6 +230,9 @@ pub struct Load {
     /// When events begin.
     #[serde(default)]
     pub arrival: Arrival,
+    /// Needs `nodes`; absent: each in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Route>,
     /// Close and open each connection after so many events; absent: never.
     #[serde(default)]
     pub reconnect_every: Option<u64>,

@@ -1,6 +1,9 @@
 //! Reads a plan and refuses what cannot be meant, with one line that says what to do.
 
 mod load;
+mod nodes;
+
+pub use nodes::route_of;
 
 use super::nearest::nearest_of;
 use crate::plan::{Distribution, PLAN_VERSION, Plan, Protocol, Server, Workload};
@@ -54,6 +57,7 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     check_workload(&plan.workload)?;
     load::check(&plan.load)?;
     load::check_arms(&plan)?;
+    route_of(&plan)?;
     if matches!(plan.workload, Workload::Lua(_)) && plan.load.reconnect_every.is_some() {
         return Err(
             "load.reconnect_every: a script opens and closes its own connections".to_owned(),

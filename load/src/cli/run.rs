@@ -7,7 +7,7 @@ use crate::arrival::{Curve, Dispenser, Schedule};
 use crate::drive::blocking::Target;
 use crate::drive::clock::{nanoseconds, seconds_ns};
 use crate::drive::pace::Pacing;
-use crate::drive::run::{ArmJob, Arms, Job, run};
+use crate::drive::run::{ArmJob, Arms, Job, Watched, run};
 use crate::drive::setup::{Codes, DRAIN_NS, ErrorPolicy, Setup};
 use crate::drive::socket::Address;
 use crate::drive::threads;
@@ -103,6 +103,7 @@ fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
             server,
             more_servers,
             arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
+            nodes: plan.nodes.iter().map(|node| node.name.clone()).collect(),
             workload: workload_of(plan, script)?,
             seats: load.connections,
             workers: workers_of(load),
@@ -129,7 +130,10 @@ fn job_of(plan: &Plan, script: Option<&Planned>) -> Result<Job, String> {
             true => seconds_ns(load.interval_s),
             false => 0,
         },
-        watch_pid: pid_of(plan.watch.as_ref()),
+        watched: Watched {
+            server: pid_of(plan.watch.as_ref()),
+            nodes: plan.nodes.iter().map(|node| pid_of(node.watch.as_ref())).collect(),
+        },
         arms: arms_of(plan),
     })
 }
@@ -138,14 +142,17 @@ fn pid_of(watch: Option<&Watch>) -> Option<u32> {
     watch.map(|watch| watch.pid)
 }
 
-/// The plan's server, or those of its arms.
+/// The plan's server, or those of its arms or nodes.
 fn servers_of(plan: &Plan) -> Result<(Target, Vec<Target>), String> {
-    let named = |(place, arm): (usize, &crate::plan::Arm)| {
-        let server = arm.server.as_ref().unwrap_or(&plan.server);
-        target_of(server).map_err(|words| format!("arms[{place}].{words}"))
+    let arms = plan.arms.iter().map(|arm| ("arms", &arm.server));
+    let nodes = plan.nodes.iter().map(|node| ("nodes", &node.server));
+    let named = |(place, (list, server)): (usize, (&str, &Option<Server>))| {
+        let server = server.as_ref().unwrap_or(&plan.server);
+        target_of(server).map_err(|words| format!("{list}[{place}].{words}"))
     };
-    let arms: Result<Vec<_>, _> = plan.arms.iter().enumerate().map(named).collect();
-    let mut targets = arms?.into_iter();
+    // A plan has arms or nodes, never both.
+    let targets: Result<Vec<_>, _> = arms.chain(nodes).enumerate().map(named).collect();
+    let mut targets = targets?.into_iter();
     match targets.next() {
         Some(first) => Ok((first, targets.collect())),
         None => Ok((target_of(&plan.server)?, Vec::new())),
@@ -184,6 +191,7 @@ fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload
             limit: plan.load.errors.retry_limit,
             pause: Duration::from_secs_f64(plan.load.errors.retry_pause_s),
         },
+        route: plan_file::route_of(plan)?,
     };
     let native = workload::from_plan(&plan.workload, way)
         .map_err(|error| format!("workload.text: {error}"))?;

@@ -12,7 +12,6 @@ use crate::drive::counters::ProcessSnapshot;
 use crate::drive::pace::Pacing;
 use crate::drive::run::{Ended, Job, Measured, Progress, Queue};
 use crate::drive::script::{self as host, Stage, Ticker};
-use crate::drive::setup::SessionFacts;
 use crate::lua::figures::{Counter, Reading};
 use crate::lua::run::Run;
 use crate::outcome::Failure;
@@ -204,7 +203,7 @@ pub fn run(
     let look = || {
         (
             ProcessSnapshot::take(ours),
-            job.watch_pid.and_then(ProcessSnapshot::take),
+            job.watched.server.and_then(ProcessSnapshot::take),
         )
     };
     let mut edges = [(None, None), (None, None)];
@@ -219,7 +218,7 @@ pub fn run(
         Stage::Ready => {
             begun = Instant::now();
             tell(Progress::Ready {
-                session: &SessionFacts::default(),
+                sessions: &[],
                 engine: "threads",
                 workers: threads,
                 start: SystemTime::now(),
@@ -286,6 +285,7 @@ pub fn run(
         busiest_worker_cpu_ns: ran.busiest_cpu_ns,
         client,
         server: between(opened.1, closed.1),
+        node_servers: Vec::new(),
         queries_by_seat: last
             .iter()
             .zip(&first)

@@ -3,13 +3,13 @@
 use super::output;
 use crate::drive::failure;
 use crate::drive::run::{ArmSum, Ended, Measured, Progress, Queue};
-use crate::drive::setup::Setup;
+use crate::drive::setup::{SessionFacts, Setup};
 use crate::drive::slices;
 use crate::outcome::{
     ArmFigures, ClassFigures, Done, Drained, ErrorCount, Hello, Interval, KindFigures,
-    OUTCOME_VERSION, OpenLoop, Outcome, Percentiles, Phase, Slice, Visit,
+    NodeFigures, NodeHello, OUTCOME_VERSION, OpenLoop, Outcome, Percentiles, Phase, Slice, Visit,
 };
-use crate::record::{HdrLog, KindTally, OpenTally, Tally};
+use crate::record::{ErrorTally, HdrLog, KindTally, Latency, OpenTally, Tally};
 use crate::workload::Workload;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -18,8 +18,9 @@ use std::sync::Arc;
 /// Turns progress into lines.
 pub struct Teller {
     workload: Arc<dyn Workload>,
-    /// Names of the arms.
+    /// Names of the arms, and of the nodes.
     arms: Vec<String>,
+    nodes: Vec<String>,
     log: Log,
     /// Why a line or the log could not be written. The run goes on to its end without.
     broken: Option<io::Error>,
@@ -37,6 +38,7 @@ impl Teller {
         Self {
             workload: Arc::clone(&setup.workload),
             arms: setup.arms.clone(),
+            nodes: setup.nodes.clone(),
             log: log.map_or(Log::None, Log::Waiting),
             broken: None,
         }
@@ -57,7 +59,7 @@ impl Teller {
     pub fn tell(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Ready {
-                session,
+                sessions,
                 engine,
                 workers,
                 start,
@@ -72,14 +74,16 @@ impl Teller {
                     },
                     other => other,
                 };
+                let session = sessions.first().cloned().unwrap_or_default();
                 self.write(&Outcome::Hello(Hello {
                     version: OUTCOME_VERSION,
                     program_version: env!("CARGO_PKG_VERSION").to_owned(),
                     pid: std::process::id(),
                     threads: workers,
                     engine: engine.to_owned(),
-                    server_version: session.server_version.clone(),
-                    session: session.agreed.iter().map(|&word| word.to_owned()).collect(),
+                    server_version: session.server_version,
+                    session: words(&session.agreed),
+                    nodes: self.nodes.iter().zip(sessions).map(node_hello).collect(),
                 }));
             }
             Progress::Phase { name, at_s, .. } => {
@@ -154,7 +158,7 @@ impl Teller {
             qps: rate(answered, slice.duration_s),
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
-            errors: errors_of(tally),
+            errors: with_hints(&tally.errors),
             client_cpu_us: slice.client_cpu_us,
             watched_cpu_us: slice.watched_cpu_us.clone(),
             visit: Visit {
@@ -179,7 +183,7 @@ impl Teller {
             qps: rate(sum.answered, sum.measured_s),
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
-            errors: errors_of(tally),
+            errors: with_hints(&tally.errors),
         }
     }
 
@@ -253,7 +257,7 @@ impl Teller {
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
             classes: self.classes(tally),
-            errors: errors_of(tally),
+            errors: with_hints(&tally.errors),
             reconnects: tally.reconnects,
             outage_s: tally.outage_ns as f64 / 1e9,
             setup_connect_us: measured.setup_connects.percentiles_us(),
@@ -268,6 +272,7 @@ impl Teller {
             longest_wait_s: measured.longest_wait_ns as f64 / 1e9,
             client: measured.client.clone(),
             server: measured.server.clone(),
+            nodes: self.node_figures(measured),
             client_busiest_thread_share: share(
                 measured.busiest_worker_cpu_ns,
                 measured.measured_ns,
@@ -282,6 +287,29 @@ impl Teller {
                 .map(|(place, sum)| self.arm(place, sum))
                 .collect(),
         }
+    }
+
+    fn node_figures(&self, measured: &Measured) -> Vec<NodeFigures> {
+        let tallies = self.nodes.iter().zip(&measured.tally.nodes);
+        let servers = measured.node_servers.iter().cloned();
+        let servers = servers.chain(std::iter::repeat(None));
+        let figures = tallies.zip(servers).map(|((name, tally), server)| {
+            let times = tally.queries.latency.as_deref();
+            NodeFigures {
+                name: name.clone(),
+                queries: tally.queries.queries,
+                rows: tally.queries.rows,
+                bytes_sent: tally.queries.bytes_sent,
+                bytes_received: tally.queries.bytes_received,
+                latency_us: times.map(Latency::percentiles_us).unwrap_or_default(),
+                latency_hdr_ns: times.map(Latency::encode).unwrap_or_default(),
+                errors: with_hints(&tally.errors),
+                reconnects: tally.reconnects,
+                outage_s: tally.outage_ns as f64 / 1e9,
+                server,
+            }
+        });
+        figures.collect()
     }
 
     /// Each kind of event; of a workload with one, the figures of all events are its own.
@@ -338,9 +366,21 @@ fn without_retries_us(tally: &KindTally) -> Option<Percentiles> {
     tally.without_retries().map(|times| times.percentiles_us())
 }
 
+fn words(agreed: &[&'static str]) -> Vec<String> {
+    agreed.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn node_hello((name, session): (&String, &SessionFacts)) -> NodeHello {
+    NodeHello {
+        name: name.clone(),
+        server_version: session.server_version.clone(),
+        session: words(&session.agreed),
+    }
+}
+
 /// The errors, each with what can be done about it.
-fn errors_of(tally: &Tally) -> Vec<ErrorCount> {
-    let mut errors = tally.errors.counts();
+fn with_hints(errors: &ErrorTally) -> Vec<ErrorCount> {
+    let mut errors = errors.counts();
     for error in &mut errors {
         error.hint = failure::hint(error.code).map(str::to_owned);
     }

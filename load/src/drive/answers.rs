@@ -6,6 +6,7 @@ use super::link::Heard;
 use super::seat::{Seat, Stand};
 use super::steps::Cue;
 use super::worker::{Phase, Worker};
+use crate::record::Query;
 use crate::wire::WireError;
 use crate::workload::{Class, Request, Verdict};
 use std::io;
@@ -93,16 +94,19 @@ impl<E: Engine> Worker<E> {
             return;
         }
         seat.queries += 1;
+        let query = Query {
+            rows: summary.rows,
+            failed: summary.failed,
+            bytes_sent: connection.sent_bytes,
+            bytes_received: connection.received_bytes,
+        };
+        let (engine, now_ns) = (&self.engine, self.now_ns);
+        let time_ns = || now_ns.saturating_sub(engine.sent_ns(token).unwrap_or(now_ns));
         if let Some(tally) = self.tally.classes.get_mut(class) {
-            tally.queries += 1;
-            tally.rows += summary.rows;
-            tally.bytes_sent += connection.sent_bytes;
-            tally.bytes_received += connection.received_bytes;
-            tally.errors += u64::from(summary.failed);
-            if let Some(latency) = &mut tally.latency {
-                let sent_ns = self.engine.sent_ns(token).unwrap_or(self.now_ns);
-                latency.record_ns(self.now_ns.saturating_sub(sent_ns));
-            }
+            tally.add(&query, time_ns);
+        }
+        if let Some(node) = self.tally.nodes.get_mut(usize::from(connection.server)) {
+            node.queries.add(&query, time_ns);
         }
     }
 
@@ -129,12 +133,14 @@ impl<E: Engine> Worker<E> {
         };
         let Some(verdict) = verdict else {
             let failure = failure::of_statement(error, seat.session.statement());
-            return self.fail(self.setup.in_arm(connection.server, failure));
+            return self.fail(self.setup.at(connection.server, failure));
         };
         if self.is_inside(seat) {
             let statement = || seat.session.statement();
-            let errors = &mut self.tally.errors;
-            errors.record(error.code, error.sqlstate(), &error.message, statement);
+            let node = usize::from(connection.server);
+            for errors in self.tally.errors_of(node) {
+                errors.record(error.code, error.sqlstate(), &error.message, statement);
+            }
         }
         self.go_on(seat_index, Cue::Answer(token, verdict));
     }
@@ -142,23 +148,24 @@ impl<E: Engine> Worker<E> {
     /// A connection stands and is logged in.
     fn opened(&mut self, token: usize) {
         self.tick();
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.get_mut(token) else {
             return;
         };
         let seat_index = connection.seat;
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        seat.forget_back_off();
+        connection.forget_back_off();
         seat.alarm += 1;
         seat.events_on_link = 0;
-        let lost_ns = seat.lost_ns.take();
+        let lost_ns = connection.lost_ns.take();
         if self.phase <= Phase::Measure {
             let connects = self.tally.connect.get_or_insert_default();
-            connects.record_ns(self.now_ns.saturating_sub(seat.attempt_ns));
+            connects.record_ns(self.now_ns.saturating_sub(connection.attempt_ns));
             if let Some(lost_ns) = lost_ns {
-                self.tally.reconnects += 1;
-                self.tally.outage_ns += self.now_ns.saturating_sub(lost_ns);
+                let outage_ns = self.now_ns.saturating_sub(lost_ns);
+                self.tally
+                    .add_outage(usize::from(connection.server), outage_ns);
             }
         }
         self.go_on(seat_index, Cue::Connected(token));
@@ -213,14 +220,15 @@ impl<E: Engine> Worker<E> {
     #[cold]
     fn lost(&mut self, token: usize, code: u16, sqlstate: &str, why: &str) {
         self.tick();
-        if self.links.get(token).is_some_and(|c| c.link.is_waiting()) {
-            self.note_begin(token);
-        }
         let Some(connection) = self.links.get(token) else {
             return;
         };
+        let waits = connection.link.is_waiting();
         let (seat_index, number) = (connection.seat, connection.number);
         let server = connection.server;
+        if waits {
+            self.note_begin(token);
+        }
         if self.judged {
             return self.tell_trouble(token, client_error(code, why));
         }
@@ -242,17 +250,24 @@ impl<E: Engine> Worker<E> {
             failure.hint = failure::hint(code)
                 .or(failure::hint(LOST))
                 .map(str::to_owned);
-            return self.fail(self.setup.in_arm(server, failure));
+            return self.fail(self.setup.at(server, failure));
         }
         self.count_error(token, code, sqlstate, why);
         self.hang_up(token);
         if self.phase >= Phase::Closed {
             return self.stop(seat_index);
         }
-        if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.lost_ns.get_or_insert(self.now_ns);
-            seat.stand = Stand::Asking;
+        if let Some(connection) = self.links.get_mut(token) {
+            connection.lost_ns.get_or_insert(self.now_ns);
         }
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        // The session is busy with another of its links: it hears of this one when it uses it.
+        if !waits && seat.tokens.len() > 1 {
+            return;
+        }
+        seat.stand = Stand::Asking;
         self.go_on(seat_index, Cue::Lost(number));
     }
 
@@ -281,10 +296,12 @@ impl<E: Engine> Worker<E> {
         let Some(seat) = connection.and_then(|c| self.seats.get(c.seat)) else {
             return;
         };
+        let node = connection.map_or(0, |connection| usize::from(connection.server));
         if self.is_inside(seat) {
             let statement = || seat.session.statement();
-            let errors = &mut self.tally.errors;
-            errors.record(code, sqlstate, message, statement);
+            for errors in self.tally.errors_of(node) {
+                errors.record(code, sqlstate, message, statement);
+            }
         }
     }
 

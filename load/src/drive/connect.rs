@@ -3,7 +3,6 @@
 use super::clock::nanoseconds;
 use super::engine::Engine;
 use super::failure::{self, CANNOT_CONNECT};
-use super::link::Link;
 use super::seat::Stand;
 use super::socket::Address;
 use super::steps::Cue;
@@ -22,12 +21,15 @@ impl<E: Engine> Worker<E> {
         &self.setup.server_at(server).address
     }
 
-    /// Closes the link of a seat between two events, to open it again.
+    /// Closes the links of a seat between two events, to open them again; one that is not the
+    /// first when the session uses it next.
     pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Cue> {
         let seat = self.seats.get_mut(seat_index)?;
         seat.events_on_link = 0;
-        let token = *seat.tokens.first()?;
-        self.hang_up(token);
+        for place in 0..seat.tokens.len() {
+            let token = *self.seats.get(seat_index)?.tokens.get(place)?;
+            self.hang_up(token);
+        }
         Some(Cue::Lost(0))
     }
 
@@ -38,26 +40,18 @@ impl<E: Engine> Worker<E> {
             true => seat.arm,
             false => server,
         };
-        let closed = seat
-            .tokens
-            .iter()
-            .copied()
-            .find(|token| self.links.get(*token).is_none_or(|c| c.link.is_closed()));
+        let links = &self.links;
+        let is_closed = |token: &usize| links.get(*token).is_none_or(|c| c.link.is_closed());
+        let was_there = |token: &usize| links.get(*token).is_some_and(|c| c.server == server);
+        let mut closed = seat.tokens.iter().copied().filter(is_closed);
+        // The one that led to this server before, if there is one.
+        let closed = closed.clone().find(was_there).or_else(|| closed.next());
         let number = workload::Link::try_from(seat.tokens.len());
         let token = match (closed, number) {
             (Some(token), _) => token,
             (None, Ok(number)) => {
                 seat.tokens.push(self.links.len());
-                self.links.push(Connection {
-                    link: Link::default(),
-                    seat: seat_index,
-                    number,
-                    server,
-                    asked_ns: 0,
-                    sent_bytes: 0,
-                    received_bytes: 0,
-                    held_back: Vec::new(),
-                });
+                self.links.push(Connection::new(seat_index, number, server));
                 self.links.len() - 1
             }
             (None, Err(_)) => return self.refuse_link(),
@@ -68,7 +62,7 @@ impl<E: Engine> Worker<E> {
         if self.phase >= Phase::Closed && !self.judged {
             return Some(Cue::Finish);
         }
-        if self.seats.get(seat_index)?.lost_ns.is_some() {
+        if self.links.get(token)?.lost_ns.is_some() {
             self.connect_later(token);
         } else {
             self.connect(token);
@@ -89,11 +83,8 @@ impl<E: Engine> Worker<E> {
     }
 
     pub(super) fn connect(&mut self, token: usize) {
-        let Some(connection) = self.links.get(token) else {
-            return;
-        };
-        if let Some(seat) = self.seats.get_mut(connection.seat) {
-            seat.attempt_ns = self.now_ns;
+        if let Some(connection) = self.links.get_mut(token) {
+            connection.attempt_ns = self.now_ns;
         }
         self.open_socket(token);
     }
@@ -179,7 +170,7 @@ impl<E: Engine> Worker<E> {
             return;
         };
         let timeout = self.setup.server_at(connection.server).connect_timeout;
-        if self.now_ns.saturating_sub(seat.attempt_ns) > nanoseconds(timeout) {
+        if self.now_ns.saturating_sub(connection.attempt_ns) > nanoseconds(timeout) {
             return self.not_connected(token, &io::ErrorKind::TimedOut.into());
         }
         seat.stand = Stand::KnockingAgain(token);
@@ -197,11 +188,10 @@ impl<E: Engine> Worker<E> {
         if self.phase >= Phase::Closed {
             return self.stop(seat_index);
         }
-        let Some(seat) = self.seats.get_mut(seat_index) else {
-            return;
-        };
-        seat.stand = Stand::BackingOff(token);
-        let pause_ns = seat.back_off_ns();
+        let pause_ns = connection.back_off_ns();
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.stand = Stand::BackingOff(token);
+        }
         self.alarm(seat_index, pause_ns);
     }
 

@@ -1,6 +1,7 @@
 //! One run from start to end: workers, the shared clock, the edges of the window, the sum.
 
 use super::control::Controller;
+use super::counters::ProcessSnapshot;
 use super::engine::choice::choose;
 use super::engine::{Engine, Epoll, Uring};
 use super::failure;
@@ -28,10 +29,26 @@ pub struct Job {
     /// `u64::MAX`: until the events are done or a signal comes.
     pub measure_ns: u64,
     pub interval_ns: u64,
-    /// The process whose counters are read at both edges of the window.
-    pub watch_pid: Option<u32>,
+    pub watched: Watched,
     /// Hops between the arms of the setup, in place of one window.
     pub arms: Option<Arms>,
+}
+
+/// The processes whose counters are read at both edges of the window.
+#[derive(Clone, Debug, Default)]
+pub struct Watched {
+    pub server: Option<u32>,
+    /// Of each node, in order.
+    pub nodes: Vec<Option<u32>>,
+}
+
+impl Watched {
+    /// The counters of our own process, of the server, and of each node.
+    pub(super) fn read(&self) -> Vec<Option<ProcessSnapshot>> {
+        let pids = [Some(std::process::id()), self.server].into_iter();
+        let pids = pids.chain(self.nodes.iter().copied());
+        pids.map(|pid| pid.and_then(ProcessSnapshot::take)).collect()
+    }
 }
 
 /// How a run hops between its arms.
@@ -84,7 +101,8 @@ impl ArmSum {
 pub enum Progress<'a> {
     /// All sessions are ready.
     Ready {
-        session: &'a SessionFacts,
+        /// What was agreed with the server, or with each node; empty if nobody connects.
+        sessions: &'a [SessionFacts],
         engine: &'static str,
         workers: u32,
         start: SystemTime,
@@ -118,6 +136,8 @@ pub struct Measured {
     pub drained: Tally,
     pub client: ProcessDelta,
     pub server: Option<ProcessDelta>,
+    /// In the order of the nodes.
+    pub node_servers: Vec<Option<ProcessDelta>>,
     pub busiest_worker_cpu_ns: u64,
     /// Queries of each seat, in no order.
     pub queries_by_seat: Vec<u64>,
@@ -157,8 +177,8 @@ pub enum Ended {
 /// # Errors
 /// Whatever keeps the run from giving figures.
 pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
-    let seats = u64::from(job.setup.seats) + u64::from(job.setup.idle_seats);
-    limits::make_room_for(seats * u64::from(job.setup.copies())).map_err(|error| Failure {
+    let sockets = (0..job.setup.workers).map(|worker| job.setup.sockets_of(worker) as u64);
+    limits::make_room_for(sockets.sum()).map_err(|error| Failure {
         hint: Some("raise it (ulimit -n), or ask for fewer connections".to_owned()),
         ..failure::plain(error.to_string())
     })?;
@@ -183,7 +203,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     let mut controller = Controller::new(setup, mailboxes, reports, progress, job.interval_ns);
     let measured = match &job.arms {
         Some(arms) => controller.control_arms(engine, arms, job.warmup_ns),
-        None => controller.control(engine, job.warmup_ns, job.measure_ns, job.watch_pid),
+        None => controller.control(engine, job.warmup_ns, job.measure_ns, &job.watched),
     };
     drop(signals);
     measured.and_then(|measured| match given_up(&measured.tally) {
@@ -254,7 +274,10 @@ fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, report
         .and_then(|bell| E::new(sockets, bell))
         .map(|mut engine| {
             // Otherwise all that is recorded runs from the end of the answer before.
-            if setup.pacing == Pacing::Open || !setup.workload.is_single_query() {
+            if setup.pacing == Pacing::Open
+                || !setup.workload.is_single_query()
+                || !setup.nodes.is_empty()
+            {
                 engine.time_sends();
             }
             engine

@@ -27,7 +27,7 @@ pub struct Seat {
     pub thinks_of: Option<u64>,
     /// When the event in progress was begun again; 0: it was not.
     pub tried_again_ns: u64,
-    /// Events since its link was opened.
+    /// Events since its links were opened.
     pub events_on_link: u64,
     /// When the event in progress was to begin, and when it did: with the sending of its first
     /// request, which is known when that is answered.
@@ -38,12 +38,6 @@ pub struct Seat {
     pub queries: u64,
     /// Number of the alarm that counts: an older one in the queue means nothing any more.
     pub alarm: u64,
-    /// Pause before the next attempt to connect.
-    pub backoff_ns: u64,
-    /// Since when its link has been gone.
-    pub lost_ns: Option<u64>,
-    /// When the present attempt to connect began.
-    pub attempt_ns: u64,
 }
 
 /// What a seat waits for.
@@ -71,10 +65,6 @@ pub enum Stand {
     Stopped,
 }
 
-/// Pauses between attempts to connect grow from the first to the last of these.
-const BACKOFF_NS_MIN: u64 = 10_000_000;
-const BACKOFF_NS_MAX: u64 = 1_000_000_000;
-
 impl Seat {
     pub fn new(session: Box<dyn Session>, index: u32, arm: u16, is_idle: bool) -> Self {
         Self {
@@ -97,21 +87,6 @@ impl Seat {
             is_begun: false,
             queries: 0,
             alarm: 0,
-            backoff_ns: BACKOFF_NS_MIN,
-            lost_ns: None,
-            attempt_ns: 0,
         }
-    }
-
-    /// The pause before the next attempt; the one after will be twice as long.
-    pub fn back_off_ns(&mut self) -> u64 {
-        let pause = self.backoff_ns;
-        self.backoff_ns = (pause * 2).min(BACKOFF_NS_MAX);
-        pause
-    }
-
-    /// An attempt succeeded: the next pause is a short one again.
-    pub fn forget_back_off(&mut self) {
-        self.backoff_ns = BACKOFF_NS_MIN;
     }
 }

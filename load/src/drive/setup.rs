@@ -19,6 +19,8 @@ pub struct Setup {
     pub more_servers: Vec<Target>,
     /// Names of the arms; empty: the run has no arms, and all its seats are loaded at once.
     pub arms: Vec<String>,
+    /// Names of the nodes, the servers that the events of a run choose from; empty: there is one.
+    pub nodes: Vec<String>,
     pub workload: Arc<dyn Workload>,
     /// Seats that are loaded at the same time, and the workers they are spread over.
     pub seats: u32,
@@ -58,11 +60,14 @@ impl Setup {
             .unwrap_or(&self.server)
     }
 
-    /// Says in which arm a run failed, if it has arms.
-    pub fn in_arm(&self, place: u16, failure: Failure) -> Failure {
-        match self.arms.get(usize::from(place)) {
-            Some(name) => Failure {
-                message: format!("arm \"{name}\": {}", failure.message),
+    /// Says in which arm, or on which node, a run failed, if it has any.
+    pub fn at(&self, place: u16, failure: Failure) -> Failure {
+        let place = usize::from(place);
+        let arm = self.arms.get(place).map(|name| ("arm", name));
+        let node = self.nodes.get(place).map(|name| ("node", name));
+        match arm.or(node) {
+            Some((what, name)) => Failure {
+                message: format!("{what} \"{name}\": {}", failure.message),
                 ..failure
             },
             None => failure,
@@ -92,10 +97,10 @@ impl Setup {
             .map(move |i| first + i)
     }
 
-    /// How many connections a worker opens, if each session has one.
+    /// How many connections a worker opens: each session has one, or one to each node.
     pub fn sockets_of(&self, worker: u32) -> usize {
-        let seats = self.seats_of(worker).count() + self.idle_seats_of(worker).count();
-        seats * usize::from(self.copies())
+        let seats = self.seats_of(worker).count() * self.nodes.len().max(1);
+        (seats + self.idle_seats_of(worker).count()) * usize::from(self.copies())
     }
 
     /// An empty tally of this run.
@@ -105,6 +110,7 @@ impl Setup {
             classes: self.workload.classes().len(),
             times_classes: !self.workload.is_single_query(),
             is_open: self.pacing == Pacing::Open,
+            nodes: self.nodes.len(),
         })
     }
 }
@@ -190,9 +196,10 @@ pub struct SessionFacts {
 /// What a worker tells the controller.
 #[derive(Debug)]
 pub enum Report {
-    /// Every session is ready; the times that connecting took.
+    /// Every session is ready; what one of them agreed with each of its servers, and the times that
+    /// connecting took.
     Ready {
-        facts: SessionFacts,
+        facts: Vec<SessionFacts>,
         connects: Option<Box<Latency>>,
     },
     /// One interval of the window, in order.

@@ -90,7 +90,7 @@ impl Controller<'_> {
         let mut controls = self.open_controls(arms)?;
         for arm in 0..self.setup.copies() {
             if warmup_ns > 0 && self.ended != Ended::Signal {
-                enter(arms, &mut controls, arm).map_err(|f| self.setup.in_arm(arm, f))?;
+                enter(arms, &mut controls, arm).map_err(|f| self.setup.at(arm, f))?;
                 self.begin(arm, BEGIN_IN_NS, warmup_ns, 0);
                 self.end_visit(arm)?;
             }
@@ -107,7 +107,7 @@ impl Controller<'_> {
             shuffle(&mut order, &mut stream);
             for (position, &arm) in order.iter().enumerate() {
                 let ran = enter(arms, &mut controls, arm);
-                let ran = ran.map_err(|failure| self.setup.in_arm(arm, failure))?;
+                let ran = ran.map_err(|failure| self.setup.at(arm, failure))?;
                 // Reading them takes a moment: once is enough if nothing happened since.
                 let entered = match left.take() {
                     Some(counters) if !ran => counters,
@@ -156,7 +156,7 @@ impl Controller<'_> {
             }
             let place = place as u16;
             let opened = Connection::open(self.setup.server_at(place));
-            opened.map(Some).map_err(|f| self.setup.in_arm(place, f))
+            opened.map(Some).map_err(|f| self.setup.at(place, f))
         };
         arms.arms.iter().enumerate().map(open).collect()
     }
@@ -180,7 +180,7 @@ impl Controller<'_> {
             return Ok(None);
         }
         if inside.tally.events() == 0 && drained.events() > 0 {
-            return Err(self.setup.in_arm(place.arm, Failure {
+            return Err(self.setup.at(place.arm, Failure {
                 hint: Some("make load.slices.slice_s longer than an answer takes".to_owned()),
                 ..failure::plain(format!(
                     "no event ended inside slice {} of {} s: its {} events were answered after it",
@@ -223,7 +223,7 @@ impl Controller<'_> {
         self.wait_for_close()?;
         let limit_ns = clock::now_ns() + clock::nanoseconds(PATIENCE);
         if !self.wait_until_drained(limit_ns)? {
-            return Err(self.setup.in_arm(
+            return Err(self.setup.at(
                 arm,
                 Failure {
                     hint: Some("see what the server is busy with: SHOW PROCESSLIST".to_owned()),

@@ -28,6 +28,11 @@ const DUPLICATE: u16 = 1062;
 /// # Errors
 /// The answers cannot be had or cannot be checked. A wrong answer is none: it is counted.
 pub fn validate(setup: &Setup, events: u64) -> Result<Validated, Failure> {
+    if !setup.nodes.is_empty() {
+        return Err(failure::plain(
+            "a replay asks one server, and the plan has nodes; leave them out",
+        ));
+    }
     let Some(replay) = setup.workload.replay() else {
         return Err(failure::plain(
             "the events of this workload cannot be put a second time",

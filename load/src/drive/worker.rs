@@ -87,6 +87,47 @@ pub struct Connection {
     pub received_bytes: u64,
     /// Requests without an answer, which go with the next one.
     pub held_back: Vec<u8>,
+    /// Pause before the next attempt to connect.
+    pub backoff_ns: u64,
+    /// Since when it has been gone.
+    pub lost_ns: Option<u64>,
+    /// When the present attempt to connect began.
+    pub attempt_ns: u64,
+}
+
+/// Pauses between attempts to connect grow from the first to the last of these.
+const BACKOFF_NS_MIN: u64 = 10_000_000;
+const BACKOFF_NS_MAX: u64 = 1_000_000_000;
+
+impl Connection {
+    /// A connection that is to be opened.
+    pub fn new(seat: usize, number: workload::Link, server: u16) -> Self {
+        Self {
+            link: Link::default(),
+            seat,
+            number,
+            server,
+            asked_ns: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+            held_back: Vec::new(),
+            backoff_ns: BACKOFF_NS_MIN,
+            lost_ns: None,
+            attempt_ns: 0,
+        }
+    }
+
+    /// The pause before the next attempt; the one after will be twice as long.
+    pub fn back_off_ns(&mut self) -> u64 {
+        let pause = self.backoff_ns;
+        self.backoff_ns = (pause * 2).min(BACKOFF_NS_MAX);
+        pause
+    }
+
+    /// An attempt succeeded: the next pause is a short one again.
+    pub fn forget_back_off(&mut self) {
+        self.backoff_ns = BACKOFF_NS_MIN;
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -353,7 +394,7 @@ impl<E: Engine> Worker<E> {
     pub(super) fn fail_at(&mut self, token: usize, failure: impl FnOnce(&Address) -> Failure) {
         let failure = failure(self.address_of(token));
         let place = self.links.get(token).map_or(0, |link| link.server);
-        self.fail(self.setup.in_arm(place, failure));
+        self.fail(self.setup.at(place, failure));
     }
 
     /// The run has failed.
@@ -484,10 +525,11 @@ impl<E: Engine> Worker<E> {
             return;
         }
         // A script that opens no connection has no server either.
-        let token = self.seats.get(seat).and_then(|seat| seat.tokens.first());
-        let facts = token
-            .and_then(|token| self.links.get(*token)?.link.facts())
-            .unwrap_or_default();
+        let tokens = self.seats.get(seat).map(|seat| seat.tokens.as_slice());
+        let links = tokens.unwrap_or_default().iter();
+        let facts = links
+            .filter_map(|token| self.links.get(*token)?.link.facts())
+            .collect();
         let connects = self.tally.connect.take();
         self.report(Report::Ready { facts, connects });
     }

@@ -22,6 +22,8 @@ pub struct Tally {
     pub kinds: Vec<KindTally>,
     /// One for each statement class of the workload.
     pub classes: Vec<ClassTally>,
+    /// One for each server, if the run has several.
+    pub nodes: Vec<NodeTally>,
     pub errors: ErrorTally,
 }
 
@@ -35,6 +37,8 @@ pub struct Shape {
     pub times_classes: bool,
     /// The two parts of the response time under an open loop are kept.
     pub is_open: bool,
+    /// Servers that are told apart; 0: there is one.
+    pub nodes: usize,
 }
 
 /// The events of one kind.
@@ -87,6 +91,24 @@ pub struct ClassTally {
     pub latency: Option<Box<Latency>>,
 }
 
+/// What one of several servers was asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeTally {
+    pub queries: ClassTally,
+    pub reconnects: u64,
+    pub outage_ns: u64,
+    pub errors: ErrorTally,
+}
+
+/// A query that was answered, well or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    pub rows: u64,
+    pub failed: bool,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+}
+
 impl Tally {
     pub fn new(shape: Shape) -> Self {
         let kind = KindTally {
@@ -97,6 +119,13 @@ impl Tally {
             latency: shape.times_classes.then(Box::default),
             ..ClassTally::default()
         };
+        let node = NodeTally {
+            queries: ClassTally {
+                latency: Some(Box::default()),
+                ..ClassTally::default()
+            },
+            ..NodeTally::default()
+        };
         Self {
             shape,
             begun: 0,
@@ -106,6 +135,7 @@ impl Tally {
             connect: None,
             kinds: vec![kind; shape.kinds],
             classes: vec![class; shape.classes],
+            nodes: vec![node; shape.nodes],
             errors: ErrorTally::default(),
         }
     }
@@ -126,6 +156,7 @@ impl Tally {
             connect,
             kinds,
             classes,
+            nodes,
             errors,
         } = self;
         let counts = [begun, carried, reconnects, outage_ns];
@@ -133,6 +164,7 @@ impl Tally {
         *connect = None;
         kinds.iter_mut().for_each(KindTally::clear);
         classes.iter_mut().for_each(ClassTally::clear);
+        nodes.iter_mut().for_each(NodeTally::clear);
         *errors = ErrorTally::default();
     }
 
@@ -207,20 +239,40 @@ impl Tally {
             connect,
             kinds,
             classes,
+            nodes,
             errors,
         } = other;
         self.begun += begun;
         self.carried += carried;
         self.reconnects += reconnects;
         self.outage_ns += outage_ns;
-        merge_some(&mut self.connect, connect.as_ref(), Latency::merge);
+        merge_some(&mut self.connect, connect.as_deref(), Latency::merge);
         for (ours, theirs) in self.kinds.iter_mut().zip(kinds) {
             ours.merge(theirs);
         }
         for (ours, theirs) in self.classes.iter_mut().zip(classes) {
             ours.merge(theirs);
         }
+        for (ours, theirs) in self.nodes.iter_mut().zip(nodes) {
+            ours.merge(theirs);
+        }
         self.errors.merge(errors);
+    }
+
+    /// Where an error of the server at this place is counted: in all, and for it.
+    pub fn errors_of(&mut self, node: usize) -> impl Iterator<Item = &mut ErrorTally> {
+        let node = self.nodes.get_mut(node).map(|node| &mut node.errors);
+        std::iter::once(&mut self.errors).chain(node)
+    }
+
+    /// A connection to the server at this place is there again.
+    pub fn add_outage(&mut self, node: usize, outage_ns: u64) {
+        self.reconnects += 1;
+        self.outage_ns += outage_ns;
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.reconnects += 1;
+            node.outage_ns += outage_ns;
+        }
     }
 }
 
@@ -266,8 +318,8 @@ impl KindTally {
         self.failed += failed;
         self.retries += retries;
         self.response.merge(response);
-        merge_some(&mut self.open, open.as_ref(), OpenTally::merge);
-        merge_some(&mut self.retried, retried.as_ref(), RetriedTally::merge);
+        merge_some(&mut self.open, open.as_deref(), OpenTally::merge);
+        merge_some(&mut self.retried, retried.as_deref(), RetriedTally::merge);
     }
 
     fn clear(&mut self) {
@@ -305,7 +357,41 @@ impl RetriedTally {
     }
 }
 
+impl NodeTally {
+    fn clear(&mut self) {
+        self.queries.clear();
+        (self.reconnects, self.outage_ns) = (0, 0);
+        self.errors = ErrorTally::default();
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let Self {
+            queries,
+            reconnects,
+            outage_ns,
+            errors,
+        } = other;
+        self.queries.merge(queries);
+        self.reconnects += reconnects;
+        self.outage_ns += outage_ns;
+        self.errors.merge(errors);
+    }
+}
+
 impl ClassTally {
+    /// Adds a query. How long it took is only asked if that is kept.
+    #[inline]
+    pub fn add(&mut self, query: &Query, time_ns: impl FnOnce() -> u64) {
+        self.queries += 1;
+        self.rows += query.rows;
+        self.bytes_sent += query.bytes_sent;
+        self.bytes_received += query.bytes_received;
+        self.errors += u64::from(query.failed);
+        if let Some(latency) = &mut self.latency {
+            latency.record_ns(time_ns());
+        }
+    }
+
     fn clear(&mut self) {
         let latency = self.latency.take();
         *self = Self {
@@ -331,14 +417,14 @@ impl ClassTally {
         self.errors += errors;
         self.bytes_sent += bytes_sent;
         self.bytes_received += bytes_received;
-        merge_some(&mut self.latency, latency.as_ref(), Latency::merge);
+        merge_some(&mut self.latency, latency.as_deref(), Latency::merge);
     }
 }
 
 /// Adds what the other has, if it has any.
 fn merge_some<T: Default>(
     ours: &mut Option<Box<T>>,
-    theirs: Option<&Box<T>>,
+    theirs: Option<&T>,
     merge: impl FnOnce(&mut T, &T),
 ) {
     if let Some(theirs) = theirs {
@@ -357,11 +443,11 @@ mod tests {
             classes: 2,
             times_classes: true,
             is_open: true,
+            nodes: 2,
         });
         tally.begun = 12;
         tally.carried = 14;
-        tally.reconnects = 6;
-        tally.outage_ns = 60;
+        tally.add_outage(1, 60);
         tally.connect.get_or_insert_default().record_ns(77);
         let kind = &mut tally.kinds[1];
         kind.record_ns(1000, 100, Some(400));
@@ -375,7 +461,16 @@ mod tests {
         class.bytes_sent = 10;
         class.bytes_received = 11;
         class.latency.as_mut().unwrap().record_ns(500);
-        tally.errors.record(1213, "40001", "Deadlock", String::new);
+        let query = Query {
+            rows: 2,
+            failed: true,
+            bytes_sent: 3,
+            bytes_received: 4,
+        };
+        tally.nodes[1].queries.add(&query, || 70);
+        for errors in tally.errors_of(1) {
+            errors.record(1213, "40001", "Deadlock", String::new);
+        }
         tally
     }
 
@@ -391,7 +486,12 @@ mod tests {
         let mut merged = filled();
         merged.merge(&filled());
         assert_eq!((merged.begun, merged.carried), (24, 28));
-        assert_eq!((merged.reconnects, merged.outage_ns), (12, 120));
+        assert_eq!((merged.reconnects, merged.outage_ns), (2, 120));
+        let node = &merged.nodes[1];
+        assert_eq!((node.reconnects, node.outage_ns), (2, 120));
+        assert_eq!((node.queries.queries, node.queries.rows), (2, 4));
+        assert_eq!((node.queries.errors, node.errors.total()), (2, 2));
+        assert_eq!(merged.nodes[0].queries.queries, 0);
         assert_eq!((merged.events(), merged.rolled_back()), (2, 2));
         assert_eq!((merged.failed(), merged.retries()), (26, 30));
         assert_eq!((merged.queries(), merged.rows()), (14, 16));

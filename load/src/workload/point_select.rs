@@ -49,7 +49,8 @@ impl Kind for PointSelect {
         values: &mut Parameters,
     ) -> Next {
         let table = self.tables.draw(&mut event.stream);
-        values.int(self.keys.draw(&mut event.stream));
+        event.key = self.keys.draw(&mut event.stream);
+        values.int(event.key);
         Next::only(table)
     }
 }

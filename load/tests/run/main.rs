@@ -3,6 +3,7 @@
 
 mod ends;
 mod fake;
+mod nodes;
 mod null_server;
 mod pacing;
 mod program;

@@ -141,6 +141,7 @@ fn job(workload: Arc<dyn Workload>) -> Job {
         setup: Setup {
             server: target(Address::Unix("/nonexistent/first".into())),
             more_servers: Vec::new(),
+            nodes: Vec::new(),
             arms: Vec::new(),
             workload,
             seats: 2,

@@ -3,7 +3,7 @@
 use super::{Job, Ran, Stage};
 use crate::drive::clock::{nanoseconds, seconds_ns};
 use crate::drive::pace::Pacing;
-use crate::drive::run::{self, Progress};
+use crate::drive::run::{self, Progress, Watched};
 use crate::drive::setup::{Codes, ErrorPolicy, Setup};
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::Failure;
@@ -48,6 +48,7 @@ fn driver_job(job: Job) -> run::Job {
             server,
             more_servers,
             arms: Vec::new(),
+            nodes: Vec::new(),
             workload: Arc::new(ScriptWorkload::new(Arc::clone(&job.run))),
             seats: job.threads,
             workers: cores.min(job.threads).max(1),
@@ -79,7 +80,7 @@ fn driver_job(job: Job) -> run::Job {
         warmup_ns: nanoseconds(job.warmup),
         measure_ns: job.time.map_or(u64::MAX, nanoseconds),
         interval_ns: 0,
-        watch_pid: None,
+        watched: Watched::default(),
         arms: None,
     }
 }

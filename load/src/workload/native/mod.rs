@@ -1,5 +1,6 @@
 //! The seam of native workloads: a kind is one file that says what its events ask.
 
+mod route;
 mod session;
 
 use super::replay::{Meaning, Question, Replay, questions_of};
@@ -10,6 +11,7 @@ use crate::outcome::Failure;
 use crate::plan::Protocol;
 use crate::random::Stream;
 use crate::wire::{Capabilities, Rows, Summary, Value};
+pub use route::Route;
 use session::NativeSession;
 use std::sync::Arc;
 use std::time::Duration;
@@ -187,7 +189,10 @@ pub struct Event {
     pub stream: Stream,
     /// Its kind: a place in [`Kind::events`].
     pub kind: u8,
-    /// For the kind's own use: how far the event is, the place of a table, a key.
+    /// The node that it wants to ask, if it does not leave that to the plan's route.
+    pub node: Option<u16>,
+    /// The kind's own: how far the event is, the place of a table, a key. Of a kind that asks for
+    /// one key this is what a route by key goes by.
     pub step: usize,
     pub place: usize,
     pub key: u64,
@@ -206,6 +211,7 @@ impl Event {
             cycle,
             stream: Stream::for_cycle(seed, cycle),
             kind: 0,
+            node: None,
             step: 0,
             place: 0,
             key: 0,
@@ -250,6 +256,7 @@ pub struct Way {
     /// Statements that each new connection begins with.
     pub init: Arc<[String]>,
     pub retries: Retries,
+    pub route: Route,
 }
 
 /// How often an event is begun again after an error, and after which pause.
@@ -316,6 +323,7 @@ impl<K: Kind> Workload for Native<K> {
     }
 
     fn prepared_statements(&self) -> usize {
+        // On each node.
         match self.way.protocol {
             Protocol::Prepared => self.kind.queries().iter().filter(|q| !q.is_text).count(),
             Protocol::Text => 0,

@@ -12,9 +12,6 @@ use crate::workload::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The only link of a native session, and the server it goes to.
-const LINK: Link = 0;
-pub(super) const SERVER: u16 = 0;
 /// Keeps the pauses before retries apart from the other long streams of a seed.
 const RETRY_STREAMS: u64 = 1 << 51;
 
@@ -45,68 +42,106 @@ pub struct NativeSession<K: Kind> {
     kind: Arc<K>,
     own: K::Own,
     way: Way,
+    /// The kind's queries, once for each node.
     queries: Vec<Asked>,
+    queries_of_node: usize,
+    /// One link to each node, which has the same place.
+    links: Vec<LinkState>,
     seed: u64,
     event: Event,
     parameters: Parameters,
-    /// The place of the query asked last.
+    /// The link used last, and the place of the query asked last.
+    link: Link,
     last: usize,
     state: State,
     /// The event that was begun again last, and how often.
     retried: (u64, u32),
     jitter: Stream,
+}
+
+#[derive(Clone, Copy)]
+struct LinkState {
+    is_set_up: bool,
     capabilities: Capabilities,
 }
 
 impl<K: Kind> NativeSession<K> {
     pub fn new(kind: Arc<K>, way: Way, seat: Seat) -> Self {
-        let queries = kind.queries().into_iter().map(|query| Asked {
+        let of_node = kind.queries();
+        let nodes = usize::from(way.route.nodes());
+        let queries = vec![of_node.clone(); nodes].into_iter().flatten();
+        let queries = queries.map(|query| Asked {
             class: Class::Of(query.class),
             is_text: query.is_text,
             in_bulk: query.in_bulk,
             statement: Statement::new(query.pieces),
         });
+        let link = LinkState {
+            is_set_up: false,
+            capabilities: Capabilities::NONE,
+        };
         Self {
             queries: queries.collect(),
+            queries_of_node: of_node.len(),
+            links: vec![link; nodes],
             kind,
             own: K::Own::of(seat),
             way,
             seed: seat.seed,
             event: Event::new(seat.seed, 0),
             parameters: Parameters::default(),
+            link: 0,
             last: 0,
             state: State::Ready,
             retried: (u64::MAX, 0),
             jitter: Stream::new(seat.seed, RETRY_STREAMS + u64::from(seat.index)),
-            capabilities: Capabilities::NONE,
         }
+    }
+
+    /// Connects to the first node to which there is no link, or is ready.
+    fn connect_or_ready(&mut self) -> Step {
+        match self.links.iter().position(|link| !link.is_set_up) {
+            Some(node) => Step::Connect(node as u16),
+            None => {
+                self.state = State::Ready;
+                Step::Ready
+            }
+        }
+    }
+
+    /// The places of the queries of the link used last.
+    fn own_queries(&self) -> std::ops::Range<usize> {
+        let first = usize::from(self.link) * self.queries_of_node;
+        first..first + self.queries_of_node
     }
 
     /// Sends the statement at `place` of those that a connection begins with, then prepares.
     pub(super) fn set_up(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
         let Some(sql) = self.way.init.get(place) else {
-            return self.prepare(0, out);
+            return self.prepare(self.own_queries().start, out);
         };
         command::query(out, sql.as_bytes());
         self.state = State::Beginning(place);
-        uncounted(Reply::Counts)
+        self.uncounted(Reply::Counts)
     }
 
-    /// Prepares the next query from `place` on, or is ready if there is none left.
+    /// Prepares the next query of the link from `place` on. After the last the link is set up.
     fn prepare(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
         let place = match self.way.protocol {
             Protocol::Text => None,
-            Protocol::Prepared => (place..self.queries.len())
+            Protocol::Prepared => (place..self.own_queries().end)
                 .find(|place| self.queries.get(*place).is_some_and(|query| !query.is_text)),
         };
         let Some((place, query)) = place.and_then(|p| Some((p, self.queries.get(p)?))) else {
-            self.state = State::Ready;
-            return Step::Ready;
+            if let Some(link) = self.links.get_mut(usize::from(self.link)) {
+                link.is_set_up = true;
+            }
+            return self.connect_or_ready();
         };
         query.statement.put_prepare(out);
         self.last = place;
         self.state = State::Preparing(place);
-        uncounted(Reply::Prepared)
+        self.uncounted(Reply::Prepared)
     }
 
     #[inline]
@@ -133,8 +168,12 @@ impl<K: Kind> NativeSession<K> {
     #[inline]
     fn ask(&mut self, ask: Ask, out: &mut Vec<u8>) -> Step {
         self.last = ask.query;
+        if self.links.len() > 1 {
+            self.link = self.way.route.node_of(&self.event);
+            self.last += self.own_queries().start;
+        }
         self.state = State::Asking(ask.ends);
-        let Some(query) = self.queries.get_mut(ask.query) else {
+        let Some(query) = self.queries.get_mut(self.last) else {
             return Step::Stop;
         };
         let put = match query.in_bulk {
@@ -145,7 +184,7 @@ impl<K: Kind> NativeSession<K> {
             return self.failed(error.to_string(), None);
         }
         Step::Send(Request {
-            link: LINK,
+            link: self.link,
             class: query.class,
             reply: match ask.wants_rows {
                 true => Reply::Whole,
@@ -164,8 +203,11 @@ impl<K: Kind> NativeSession<K> {
     }
 
     /// Not every server has a bulk execute; that one has it is seen before anything is prepared.
-    fn connected(&mut self, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
-        self.capabilities = agreed.capabilities;
+    fn connected(&mut self, link: Link, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
+        self.link = link;
+        if let Some(state) = self.links.get_mut(usize::from(link)) {
+            state.capabilities = agreed.capabilities;
+        }
         let has_bulk = agreed.capabilities.has(Capabilities::MARIADB_STMT_BULK);
         if !has_bulk && self.queries.iter().any(|query| query.in_bulk) {
             return self.failed(
@@ -206,9 +248,10 @@ impl<K: Kind> NativeSession<K> {
                 (_, _, Some(end)) => Step::EventEnd(self.ending(end)),
                 (_, _, None) => {
                     let query = self.queries.get(self.last);
+                    let link = self.links.get(usize::from(self.link));
                     let said = Said {
                         answer,
-                        capabilities: self.capabilities,
+                        capabilities: link.map_or(Capabilities::NONE, |link| link.capabilities),
                         is_prepared: query.is_some_and(|query| query.statement.is_prepared()),
                     };
                     self.go_on(Heard::Said(said), out)
@@ -223,7 +266,7 @@ impl<K: Kind> NativeSession<K> {
     fn roll_back(&mut self, out: &mut Vec<u8>) -> Step {
         command::query(out, ROLLBACK.as_bytes());
         self.state = State::RollingBack;
-        uncounted(Reply::Counts)
+        self.uncounted(Reply::Counts)
     }
 
     /// Begins the event again, or gives it up.
@@ -240,34 +283,42 @@ impl<K: Kind> NativeSession<K> {
         }
         Step::Retry(self.way.retries.pause(number, &mut self.jitter))
     }
+
+    /// The link is gone, and what was prepared on it.
+    fn forget(&mut self, link: Link) -> Step {
+        self.link = link;
+        let own = self.own_queries();
+        let queries = self.queries.get_mut(own).into_iter().flatten();
+        queries.for_each(|query| query.statement.forget());
+        if let Some(state) = self.links.get_mut(usize::from(link)) {
+            state.is_set_up = false;
+        }
+        self.connect_or_ready()
+    }
+
+    /// A request that is no part of the load.
+    fn uncounted(&self, reply: Reply) -> Step {
+        Step::Send(Request {
+            link: self.link,
+            class: Class::Uncounted,
+            reply,
+            ends: None,
+        })
+    }
 }
 
 const ROLLBACK: &str = "ROLLBACK";
-
-/// A request that is no part of the load.
-fn uncounted(reply: Reply) -> Step {
-    Step::Send(Request {
-        link: LINK,
-        class: Class::Uncounted,
-        reply,
-        ends: None,
-    })
-}
 
 impl<K: Kind> Session for NativeSession<K> {
     fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
         match call {
             Call::Event { cycle, .. } => self.begin(cycle, out),
             Call::Answer(answer) => self.answered(answer, out),
-            Call::Start => Step::Connect(SERVER),
-            Call::Connected { agreed, .. } => self.connected(agreed, out),
+            Call::Start => self.connect_or_ready(),
+            Call::Connected { link, agreed } => self.connected(link, agreed, out),
+            Call::Lost(link) => self.forget(link),
             // A native session judges no errors, so nothing breaks but by loss.
-            Call::Lost(_) | Call::Broken(_) => {
-                self.queries
-                    .iter_mut()
-                    .for_each(|query| query.statement.forget());
-                Step::Connect(SERVER)
-            }
+            Call::Broken(_) => self.forget(self.link),
             Call::Woken if self.state == State::Pausing => self.go_on(Heard::Woken, out),
             Call::Woken => Step::Ready,
             Call::Finish => Step::Stop,

@@ -1,9 +1,8 @@
 //! What native sessions ask, and when they ask it again.
 #![allow(clippy::unwrap_used, clippy::panic)]
-use super::session::SERVER;
 use super::*;
 use crate::random::{Sampler, Shape};
-use crate::wire::{Prepared, ServerError};
+use crate::wire::{Agreed, Prepared, ServerError};
 use crate::workload::point_select::PointSelect;
 use crate::workload::statement::Statement;
 use crate::workload::{Call, Class, Ending, Reply, Request, Step, Verdict};
@@ -38,6 +37,7 @@ fn session(protocol: Protocol) -> NativeSession<PointSelect> {
         protocol,
         init,
         retries,
+        route: Route::Only,
     };
     NativeSession::new(Arc::new(kind), way, SEAT)
 }
@@ -66,7 +66,7 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
     let mut out = Vec::new();
     assert!(matches!(
         session.next(Call::Start, &mut out),
-        Step::Connect(SERVER)
+        Step::Connect(0)
     ));
     for _ in 0..2 {
         out.clear();
@@ -104,7 +104,7 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
         assert_eq!(out[4], 0x17);
         assert!(matches!(
             session.next(Call::Lost(0), &mut out),
-            Step::Connect(SERVER)
+            Step::Connect(0)
         ));
     }
 }
@@ -299,4 +299,56 @@ fn an_event_may_listen_pause_and_roll_back() {
         undone
     );
     assert_eq!(session.kind(), 1);
+}
+
+#[test]
+fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
+    let mut session = session(Protocol::Prepared);
+    session = NativeSession::new(
+        Arc::clone(&session.kind),
+        Way {
+            protocol: Protocol::Prepared,
+            route: Route::Turns(2),
+            ..Way::default()
+        },
+        SEAT,
+    );
+    let mut out = Vec::new();
+    let agreed = Agreed {
+        server_version: "test".to_owned(),
+        flavour: crate::wire::Flavour::MariaDb,
+        connection_id: 1,
+        capabilities: Capabilities::NONE,
+        status: 0,
+    };
+    let set_up = |session: &mut NativeSession<PointSelect>, link: u16| {
+        let call = Call::Connected {
+            link,
+            agreed: &agreed,
+        };
+        let prepare = request(session.next(call, &mut Vec::new()));
+        assert_eq!((prepare.link, prepare.reply), (link, Reply::Prepared));
+        let answer = Answer {
+            prepared: Some(Prepared {
+                id: 10 + u32::from(link),
+                columns: 1,
+                parameters: 1,
+            }),
+            ..Answer::default()
+        };
+        session.next(Call::Answer(&answer), &mut Vec::new())
+    };
+    assert!(matches!(session.next(Call::Start, &mut out), Step::Connect(0)));
+    assert!(matches!(set_up(&mut session, 0), Step::Connect(1)));
+    assert!(matches!(set_up(&mut session, 1), Step::Ready));
+    for cycle in 0..4u8 {
+        out.clear();
+        let asked = request(session.next(begin(u64::from(cycle)), &mut out));
+        assert_eq!(asked.link, u16::from(cycle % 2));
+        // The statement as this node knows it.
+        assert_eq!((out[4], out[5]), (0x17, 10 + cycle % 2));
+    }
+    // One link is lost and set up again; the other one stays as it is.
+    assert!(matches!(session.next(Call::Lost(1), &mut out), Step::Connect(1)));
+    assert!(matches!(set_up(&mut session, 1), Step::Ready));
 }
