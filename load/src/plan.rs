@@ -10,9 +10,7 @@ use std::path::PathBuf;
 
 mod workload;
 
-pub use workload::{
-    Distribution, ReadOnly, ReadWrite, RowsOf, Script, ScriptValue, Workload, WriteOnly,
-};
+pub use workload::{Distribution, Script, ScriptValue, Workload};
 
 /// The version this program reads. A plan of another version is refused.
 pub const PLAN_VERSION: u32 = 1;

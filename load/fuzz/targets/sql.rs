@@ -2,11 +2,12 @@
 //!
 //! An event of a seed asks the same whenever it is asked, as text and as prepared statements.
 
-use contend_load::plan::{Protocol, Workload as Spec};
+use contend_load::plan::Protocol;
 use contend_load::wire::{Agreed, Capabilities, Flavour, Prepared, Summary};
 use contend_load::workload::native::Way;
+use contend_load::workload::registry::native;
 use contend_load::workload::{
-    Answer, Call, Reply, Seat, Session, SqlError, Step, Verdict, from_plan,
+    Answer, Call, Reply, Seat, Session, Sql, SqlError, Step, Verdict,
 };
 
 const SEED: u64 = 7;
@@ -33,18 +34,13 @@ fn lies_inside(text: &str, error: &SqlError) {
 
 /// The requests of the first few events.
 fn asked(text: &str, protocol: Protocol) -> Result<Vec<u8>, SqlError> {
-    let spec = Spec::Sql {
-        text: text.to_owned(),
-    };
     let init = ["SET @a = 1".to_owned()].into();
     let way = Way {
         protocol,
         init,
         ..Way::default()
     };
-    let Some(workload) = from_plan(&spec, way)? else {
-        unreachable!("a script of statements is a native workload");
-    };
+    let workload = native(Sql::new(text)?, way);
     assert!((1..=250).contains(&workload.classes().len()));
     let seat = Seat {
         index: 0,

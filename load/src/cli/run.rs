@@ -1,6 +1,7 @@
 //! `contend-load run PLAN`: one plan in, outcomes out as JSON lines.
 
 use super::sysbench::planned::{self, Planned};
+use super::plan_file::nodes::route_of;
 use super::tell::Teller;
 use super::{output, plan_file, script, script_threads};
 use crate::arrival::{Curve, Dispenser, Schedule};
@@ -14,10 +15,10 @@ use crate::drive::threads;
 use crate::drive::validate::validate;
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::{Failure, Outcome, Validated};
-use crate::plan::{Arrival, Errors, Load, Plan, Server, Watch, Workload as Spec};
+use crate::plan::{Arrival, Errors, Load, Plan, Server, Watch};
 use crate::wire::{Credentials, Options};
 use crate::workload::native::{Retries, Way};
-use crate::workload::{self, Workload};
+use crate::workload::Workload;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -57,10 +58,9 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         // Before the script's folder becomes the current one.
         let log = arguments.hdr_log.as_ref().map(std::path::absolute);
         let log = log.transpose().map_err(|error| error.to_string())?;
-        let script = match &plan.workload {
-            Spec::Lua(spec) => Some(read_script(&plan, spec)?),
-            _ => None,
-        };
+        let told = plan_file::read_workload(&plan.workload)?;
+        let script = told.script().map(|script| read_script(&plan, script));
+        let script = script.transpose()?;
         let job = job_of(&plan, script.as_ref())?;
         if script.as_ref().is_some_and(Planned::wants_os_threads) {
             script_threads::refuse(&job)?;
@@ -184,6 +184,7 @@ fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload
     if let Some(script) = script {
         return Ok(Arc::new(ScriptWorkload::new(Arc::clone(&script.run))));
     }
+    let told = plan_file::read_workload(&plan.workload)?;
     let way = Way {
         protocol: plan.load.protocol,
         init: plan.server.init_sql.clone().into(),
@@ -191,11 +192,9 @@ fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload
             limit: plan.load.errors.retry_limit,
             pause: Duration::from_secs_f64(plan.load.errors.retry_pause_s),
         },
-        route: plan_file::route_of(plan)?,
+        route: route_of(plan, &*told)?,
     };
-    let native = workload::from_plan(&plan.workload, way)
-        .map_err(|error| format!("workload.text: {error}"))?;
-    native.ok_or_else(|| "workload: a script was not read".to_owned())
+    told.build(way)
 }
 
 /// Where a server is and who enters.

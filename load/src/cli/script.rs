@@ -11,7 +11,7 @@ use crate::lua::options::{Kind, normal_name};
 use crate::lua::run::Run;
 use crate::lua::{Called, Sharing, thread};
 use crate::outcome::Failure;
-use crate::plan::{Plan, Workload};
+use crate::plan::Plan;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -69,7 +69,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
-    let Workload::Lua(spec) = plan.workload.clone() else {
+    let told = plan_file::read_workload(&plan.workload)?;
+    let Some(spec) = told.script() else {
         return Err("workload.kind: the plan's workload is no script".to_owned());
     };
     output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
@@ -78,7 +79,7 @@ fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
         // A command that all threads share has as many as the load generator gets of this host.
         plan.load.connections = threads::half_of_host();
     }
-    let script = planned::read(&plan, &spec, command)?;
+    let script = planned::read(&plan, spec, command)?;
     Ok((plan, script))
 }
 

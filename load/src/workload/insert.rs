@@ -1,11 +1,40 @@
-//! New rows: one an event, or many in one statement.
+//! One new row an event.
 
-use super::EventKind;
-use super::native::{Event, Heard, Kind, Next, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::registry::{self, Told, native};
 use super::replay::Meaning;
+use super::rows_keys::{keys_over_rows, yes};
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
+use super::{EventKind, Workload};
 use crate::random::Sampler;
+use std::sync::Arc;
+
+keys_over_rows! {
+    /// One new row; `rows` are there, and `k` is drawn up to it.
+    Keys {
+        /// The server numbers the rows. If not, event n inserts the id `rows` + 1 + n.
+        #[serde(default = "yes")]
+        auto_increment: bool,
+    }
+}
+
+impl registry::Keys for Keys {
+    const KIND: &'static str = "insert";
+    const WRITES: Option<bool> = Some(true);
+
+    fn check(&self) -> Result<(), String> {
+        self.over().check()
+    }
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let over = self.over();
+        let first_id = (!self.auto_increment).then_some(self.rows.saturating_add(1));
+        Ok(native(Insert::new(over.tables(), over.sampler(), first_id), way))
+    }
+}
 
 /// `INSERT INTO sbtest (k, c, pad) VALUES (?, ?, ?)`
 #[derive(Clone, Debug)]
@@ -70,84 +99,19 @@ impl Kind for Insert {
     }
 }
 
-/// `INSERT INTO sbtest (k, c, pad) VALUES (?, ?, ?), …`
-#[derive(Clone, Debug)]
-pub struct BulkInsert {
-    tables: Tables,
-    keys: Sampler,
-    batch: u32,
-    /// One row in the statement, and all of them in its execution.
-    in_bulk: bool,
-}
-
-impl BulkInsert {
-    pub fn new(tables: Tables, keys: Sampler, batch: u32, in_bulk: bool) -> Self {
-        Self {
-            tables,
-            keys,
-            batch,
-            in_bulk,
-        }
-    }
-}
-
-impl Kind for BulkInsert {
-    type Own = ();
-
-    fn events(&self) -> Vec<EventKind> {
-        EventKind::only("bulk_insert", &["bulk_insert"])
-    }
-
-    fn queries(&self) -> Vec<Query> {
-        let rows = if self.in_bulk { 1 } else { self.batch };
-        let rows = vec!["(?, ?, ?)"; rows as usize].join(", ");
-        let sql = |table: &str| format!("INSERT INTO {table} (k, c, pad) VALUES {rows}");
-        let mut queries = Query::of_each(&self.tables, sql);
-        for query in &mut queries {
-            query.in_bulk = self.in_bulk;
-        }
-        queries
-    }
-
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
-    fn meaning(&self, query: usize) -> (usize, Meaning) {
-        (query, Meaning::Insert { with_ids: false })
-    }
-
-    fn next(
-        &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> Next {
-        let table = self.tables.draw(&mut event.stream);
-        for _ in 0..self.batch {
-            values.int(self.keys.draw(&mut event.stream));
-            values.template(&mut event.stream, C);
-            values.template(&mut event.stream, PAD);
-        }
-        Next::only(table)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::random::Shape;
     use crate::workload::native::tests::asked;
-    use crate::workload::native::walk;
 
     fn keys() -> Sampler {
         Sampler::new(Shape::Uniform, 5, 5)
     }
 
     #[test]
-    fn events_number_their_rows_where_the_server_does_not() {
+    fn events_number_their_rows_if_the_server_does_not() {
         let tables = Tables::new("t", None);
         let texts = asked(&Insert::new(tables.clone(), keys(), Some(101)), 1, 3);
         for (event, text) in texts.iter().enumerate() {
@@ -159,15 +123,5 @@ mod tests {
         }
         let texts = asked(&Insert::new(tables, keys(), None), 1, 1);
         assert!(texts[0].starts_with("INSERT INTO t (k, c, pad) VALUES (5, '"));
-    }
-
-    #[test]
-    fn a_batch_is_one_statement() {
-        let tables = Tables::new("t", None);
-        let texts = asked(&BulkInsert::new(tables.clone(), keys(), 3, false), 1, 1);
-        assert_eq!(texts[0].matches("(5, '").count(), 3);
-        let bulk = BulkInsert::new(tables, keys(), 3, true);
-        assert_eq!(bulk.queries()[0].pieces.len(), 1 + 3);
-        walk(&bulk, 1, 0, |_, values| assert_eq!(values.count(), 3 * 3));
     }
 }

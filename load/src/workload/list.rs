@@ -1,10 +1,84 @@
 //! A list of statements, asked in order: one an event.
 
-use super::EventKind;
-use super::native::{Event, Heard, Kind, Next, Own, Query};
+use super::native::{Event, Heard, Kind, Next, Own, Query, Way};
+use super::registry::{self, Told, native};
 use super::sql::can_be_prepared;
 use super::statement::Parameters;
-use super::{CLASSES_MAX, Seat};
+use super::{CLASSES_MAX, EventKind, Seat, Workload};
+use crate::plan::{Arrival, Load};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+const STATEMENTS_MAX: usize = 100_000;
+
+/// The next of a list of statements; each connection asks all of them in order.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keys {
+    /// The statements.
+    statements: Vec<String>,
+    /// How often the whole list is asked; the run ends then. Absent: until its time is over.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    times: Option<u64>,
+    /// All connections share one list: the next statement goes to whichever is free first.
+    #[serde(default)]
+    shared: bool,
+}
+
+impl registry::Keys for Keys {
+    const KIND: &'static str = "list";
+    const WRITES: Option<bool> = None;
+
+    fn check(&self) -> Result<(), String> {
+        let count = self.statements.len();
+        if !(1..=STATEMENTS_MAX).contains(&count) {
+            return Err(format!(
+                "workload.statements: their number: {count} is not between 1 and {STATEMENTS_MAX}"
+            ));
+        }
+        let is_empty = |text: &String| text.trim().is_empty();
+        match self.statements.iter().position(is_empty) {
+            Some(place) => Err(format!("workload.statements[{place}]: it is empty")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        Ok(native(List::new(self.statements.clone(), self.shared), way))
+    }
+
+    /// A list that is asked so often, or shared, says how many events there are, and who has them.
+    fn fit(&self, load: &mut Load) -> Result<(), String> {
+        let length = self.statements.len() as u64;
+        let events = self.times.map(|times| times.saturating_mul(length));
+        let limits = [load.events, load.events_each];
+        if events.is_some() && limits.into_iter().any(|limit| limit.is_some() && limit != events) {
+            return Err(
+                "workload.times: load.events and load.events_each limit the run too; say one of \
+                 them"
+                    .to_owned(),
+            );
+        }
+        if self.shared {
+            // Without an end the connections share the numbers of their events all the same.
+            load.events = events.or(load.events).or(Some(u64::MAX));
+            return Ok(());
+        }
+        if load.events.is_some() || matches!(load.arrival, Arrival::Open { .. }) {
+            return Err(
+                "workload.shared: with load.events, and under an open loop, an event goes to \
+                 whichever connection is free, so no connection asks the whole list; set it to true"
+                    .to_owned(),
+            );
+        }
+        load.events_each = events.or(load.events_each);
+        Ok(())
+    }
+}
 
 /// Each session asks the whole list, again and again; or all of them share one list.
 #[derive(Clone, Debug)]

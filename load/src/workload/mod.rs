@@ -22,22 +22,25 @@
 //! straight into the output buffer and allocate nothing; a session may as well be a coroutine
 //! of a script that is resumed by [`Session::next`] and yields at each step.
 
+mod bulk_insert;
 mod insert;
-mod kinds;
 mod list;
 pub mod model;
 pub mod native;
 mod oltp;
+mod oltp_keys;
 mod point_select;
 mod random_points;
 mod random_ranges;
+pub mod registry;
 pub mod replay;
+mod rows_keys;
+mod script;
 mod sql;
 pub mod statement;
 mod tables;
 
-pub use kinds::from_plan;
-pub use sql::SqlError;
+pub use sql::{Sql, SqlError};
 
 use crate::outcome::Failure;
 use crate::wire::{Agreed, Prepared, ServerError, Summary};

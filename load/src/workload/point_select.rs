@@ -1,11 +1,39 @@
 //! One row by its primary key.
 
-use super::EventKind;
-use super::native::{Event, Heard, Kind, Next, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::registry::{self, Told, native};
 use super::replay::Meaning;
+use super::rows_keys::keys_over_rows;
 use super::statement::Parameters;
 use super::tables::Tables;
+use super::{EventKind, Workload};
 use crate::random::Sampler;
+use std::sync::Arc;
+
+keys_over_rows! {
+    /// `SELECT c FROM sbtest WHERE id = ?`.
+    Keys {}
+}
+
+impl registry::Keys for Keys {
+    const KIND: &'static str = "point_select";
+    const WRITES: Option<bool> = Some(false);
+
+    fn check(&self) -> Result<(), String> {
+        self.over().check()
+    }
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let over = self.over();
+        Ok(native(PointSelect::new(over.tables(), over.sampler()), way))
+    }
+
+    fn keys(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+}
 
 /// `SELECT c FROM sbtest WHERE id = ?`
 #[derive(Clone, Debug)]

@@ -1,11 +1,41 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
-use super::EventKind;
-use super::native::{Event, Heard, Kind, Next, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::registry::{self, Told, native};
 use super::replay::Meaning;
+use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::Tables;
+use super::{EventKind, Workload};
 use crate::random::Sampler;
+use std::sync::Arc;
+
+keys_over_rows! {
+    /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`.
+    Keys {
+        /// How many keys one query asks for.
+        #[serde(default = "number::<10>")]
+        #[schemars(range(min = 1, max = 65_535))]
+        points: u32,
+    }
+}
+
+impl registry::Keys for Keys {
+    const KIND: &'static str = "random_points";
+    const WRITES: Option<bool> = Some(false);
+
+    fn check(&self) -> Result<(), String> {
+        self.over().check()
+    }
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let over = self.over();
+        let kind = RandomPoints::new(over.tables(), over.sampler(), self.points);
+        Ok(native(kind, way))
+    }
+}
 
 /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`
 #[derive(Clone, Debug)]

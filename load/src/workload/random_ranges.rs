@@ -1,11 +1,45 @@
 //! Several short ranges of a secondary key.
 
-use super::EventKind;
-use super::native::{Event, Heard, Kind, Next, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::registry::{self, Told, native};
 use super::replay::Meaning;
+use super::rows_keys::{keys_over_rows, number, wide};
 use super::statement::Parameters;
 use super::tables::Tables;
+use super::{EventKind, Workload};
 use crate::random::Sampler;
+use std::sync::Arc;
+
+keys_over_rows! {
+    /// `SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …`.
+    Keys {
+        /// How many ranges one query asks for.
+        #[serde(default = "number::<10>")]
+        #[schemars(range(min = 1, max = 32_767))]
+        ranges: u32,
+        /// Width of each range.
+        #[serde(default = "wide::<5>")]
+        #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
+        delta: u64,
+    }
+}
+
+impl registry::Keys for Keys {
+    const KIND: &'static str = "random_ranges";
+    const WRITES: Option<bool> = Some(false);
+
+    fn check(&self) -> Result<(), String> {
+        self.over().check()
+    }
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let over = self.over();
+        let kind = RandomRanges::new(over.tables(), over.sampler(), self.ranges, self.delta);
+        Ok(native(kind, way))
+    }
+}
 
 /// `SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …`
 #[derive(Clone, Debug)]

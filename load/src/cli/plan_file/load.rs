@@ -1,7 +1,7 @@
 //! Refuses what a plan cannot mean by its `load` and its arms.
 
 use super::{check_server, range, time};
-use crate::plan::{Arrival, Load, Plan, Slices, Stage, Workload};
+use crate::plan::{Arrival, Load, Plan, Slices, Stage};
 
 const CONNECTIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1024;
@@ -61,41 +61,6 @@ pub(super) fn check(load: &Load) -> Result<(), String> {
     }
     time("load.errors.retry_pause_s", load.errors.retry_pause_s, 0.0)?;
     check_arrival(&load.arrival)
-}
-
-/// A list of statements that is asked so often, or shared, says how many events there are, and who
-/// has them.
-pub(super) fn limit_by_list(plan: &mut Plan) -> Result<(), String> {
-    let Workload::List {
-        statements,
-        times,
-        shared,
-    } = &plan.workload
-    else {
-        return Ok(());
-    };
-    let load = &mut plan.load;
-    let events = times.map(|times| times.saturating_mul(statements.len() as u64));
-    if events.is_some() && (load.events.is_some() || load.events_each.is_some()) {
-        return Err(
-            "workload.times: load.events and load.events_each limit the run too; say one of them"
-                .to_owned(),
-        );
-    }
-    if *shared {
-        // Without an end the connections share the numbers of their events all the same.
-        load.events = events.or(load.events).or(Some(u64::MAX));
-        return Ok(());
-    }
-    if load.events.is_some() || matches!(load.arrival, Arrival::Open { .. }) {
-        return Err(
-            "workload.shared: with load.events, and under an open loop, an event goes to whichever \
-             connection is free, so no connection asks the whole list; set it to true"
-                .to_owned(),
-        );
-    }
-    load.events_each = events.or(load.events_each);
-    Ok(())
 }
 
 fn check_slices(slices: &Slices) -> Result<(), String> {

@@ -2,8 +2,9 @@
 
 use super::check_server;
 use crate::cli::nearest::nearest_of;
-use crate::plan::{Node, Owner, Plan, Route as Spec, Workload};
+use crate::plan::{Node, Owner, Plan, Route as Spec};
 use crate::workload::native::Route;
+use crate::workload::registry::Told;
 use std::collections::BTreeMap;
 
 /// More servers than anybody has; links and places are counted in two bytes.
@@ -13,7 +14,7 @@ const NODES_MAX: usize = 1000;
 ///
 /// # Errors
 /// What the plan cannot mean by its nodes, in words that name the path.
-pub fn route_of(plan: &Plan) -> Result<Route, String> {
+pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<Route, String> {
     let nodes = &plan.nodes;
     if nodes.is_empty() {
         return match plan.load.route {
@@ -21,13 +22,16 @@ pub fn route_of(plan: &Plan) -> Result<Route, String> {
             Some(_) => Err("load.route: it chooses between nodes; name them in nodes".to_owned()),
         };
     }
-    check(plan)?;
+    check(plan, told)?;
     let count = nodes.len() as u16;
     match &plan.load.route {
         None | Some(Spec::RoundRobin {}) => Ok(Route::Turns(count)),
         Some(Spec::Chance { weights }) => by_chance(nodes, weights),
         Some(Spec::Key { owners }) => {
-            let rows = keys_of(&plan.workload)?;
+            let rows = told.keys().ok_or(
+                "load.route: by key needs a workload whose every event asks for one key, such as \
+                 point_select, update_index, update_non_index and delete",
+            )?;
             match owners.as_slice() {
                 [] => Ok(Route::by_even_keys(rows, count)),
                 owners => by_owners(nodes, owners, rows),
@@ -36,7 +40,7 @@ pub fn route_of(plan: &Plan) -> Result<Route, String> {
     }
 }
 
-fn check(plan: &Plan) -> Result<(), String> {
+fn check(plan: &Plan, told: &dyn Told) -> Result<(), String> {
     let nodes = &plan.nodes;
     if nodes.len() > NODES_MAX {
         return Err(format!(
@@ -50,7 +54,7 @@ fn check(plan: &Plan) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    if matches!(plan.workload, Workload::Lua(_)) {
+    if told.script().is_some() {
         return Err("nodes: a script chooses its servers itself; leave nodes out".to_owned());
     }
     for (place, node) in nodes.iter().enumerate() {
@@ -97,21 +101,6 @@ fn by_chance(nodes: &[Node], weights: &BTreeMap<String, f64>) -> Result<Route, S
     }
 }
 
-/// The keys of a workload whose every event asks for one, from 1 to this.
-fn keys_of(workload: &Workload) -> Result<u64, String> {
-    match workload {
-        Workload::PointSelect(of)
-        | Workload::UpdateIndex(of)
-        | Workload::UpdateNonIndex(of)
-        | Workload::Delete(of) => Ok(of.rows),
-        _ => Err(
-            "load.route: by key needs a workload whose every event asks for one key: point_select, \
-             update_index, update_non_index or delete"
-                .to_owned(),
-        ),
-    }
-}
-
 fn by_owners(nodes: &[Node], owners: &[Owner], rows: u64) -> Result<Route, String> {
     let mut stretches = Vec::new();
     let mut last = 0;
@@ -140,7 +129,7 @@ fn by_owners(nodes: &[Node], owners: &[Owner], rows: u64) -> Result<Route, Strin
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::cli::plan_file::parse;
+    use crate::cli::plan_file::{parse, read_workload};
     use serde_json::{Value, json};
 
     fn plan(nodes: &[&str], route: Value) -> Value {
@@ -155,7 +144,8 @@ mod tests {
     }
 
     fn route(nodes: &[&str], route: Value) -> Result<Route, String> {
-        route_of(&parse(&plan(nodes, route).to_string())?)
+        let plan = parse(&plan(nodes, route).to_string())?;
+        route_of(&plan, &*read_workload(&plan.workload)?)
     }
 
     #[test]

@@ -5,10 +5,34 @@ mod placeholder;
 
 pub use parse::SqlError;
 
-use super::EventKind;
-use super::native::{Event, Heard, Kind, Next, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::registry::{self, Told, native};
 use super::statement::Parameters;
+use super::{EventKind, Workload};
 use parse::{EventText, StatementText};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Statements of your own, from a script.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keys {
+    /// Statements with placeholders, in the grammar of the page on the sql workload.
+    text: String,
+}
+
+impl registry::Keys for Keys {
+    const KIND: &'static str = "sql";
+    const WRITES: Option<bool> = None;
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let script = Sql::new(&self.text).map_err(|error| format!("workload.text: {error}"))?;
+        Ok(native(script, way))
+    }
+}
 
 /// A script, read.
 #[derive(Debug)]
