@@ -3,9 +3,8 @@
 
 use contend_load::arrival::{Curve, Dispenser, Schedule};
 use contend_load::drive::blocking::Target;
-use contend_load::drive::pace::Pacing;
-use contend_load::drive::run::{Job, Watched, run};
-use contend_load::drive::setup::{Codes, ErrorPolicy, Setup};
+use contend_load::drive::job::{Codes, ErrorPolicy, Job, Pacing, Setup, Watched};
+use contend_load::drive::run::run;
 use contend_load::drive::socket::Address;
 use contend_load::plan::{Engine, Process, Protocol, Stage, Workload as Spec};
 use contend_load::wire::{Credentials, Options};

@@ -5,10 +5,8 @@
 use contend_load::plan::Protocol;
 use contend_load::wire::{Agreed, Capabilities, Flavour, Prepared, Summary};
 use contend_load::workload::native::Way;
-use contend_load::workload::registry::native;
-use contend_load::workload::{
-    Answer, Call, Reply, Seat, Session, Sql, SqlError, Step, Verdict,
-};
+use contend_load::workload::told::native;
+use contend_load::workload::{Answer, Call, Reply, Seat, Session, Sql, SqlError, Step, Verdict};
 
 const SEED: u64 = 7;
 const CYCLES: u64 = 3;

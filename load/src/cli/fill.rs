@@ -1,9 +1,10 @@
 //! `contend-load fill`: makes tables and fills them with rows of a seed.
 
-use super::{output, run};
+use super::output;
 use crate::drive::blocking::Target;
 use crate::drive::clock::seconds_ns;
 use crate::drive::fill::{Filled, Order, Phase, Progress, Trouble, fill_tables, make_database};
+use crate::drive::of_plan::{address_of, password_of};
 use crate::drive::signals::Signals;
 use crate::drive::socket::Address;
 use crate::fill::table::seed_of_table;
@@ -128,11 +129,11 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
         "password_env": arguments.password_env,
     }))
     .map_err(|error| error.to_string())?;
-    let address = run::address_of(&server)?;
+    let address = address_of(&server)?;
     Ok(Target {
         credentials: Credentials {
             user: arguments.user.clone(),
-            password: run::password_of(&server)?,
+            password: password_of(&server)?,
         },
         options: Options {
             database: Some(arguments.database.clone()),
@@ -208,7 +209,7 @@ fn work(arguments: &Arguments, target: &Target, orders: &[Order]) -> ExitCode {
         ),
         Err(trouble) => {
             let failure = trouble.failure();
-            eprintln!("contend-load: {}", run::in_words(failure));
+            eprintln!("contend-load: {}", output::in_words(failure));
             let code = match trouble {
                 Trouble::Exists(_) => ExitCode::from(2),
                 Trouble::Failed(_) | Trouble::Stopped(_) => ExitCode::FAILURE,

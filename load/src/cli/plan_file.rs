@@ -3,10 +3,10 @@
 mod load;
 pub mod nodes;
 
-
 use super::nearest::nearest_of;
 use crate::plan::{PLAN_VERSION, Plan, Server, Workload};
-use crate::workload::registry::{self, Told};
+use crate::workload::registry;
+use crate::workload::told::Told;
 use serde::Deserialize;
 use std::io::Read;
 
@@ -36,7 +36,8 @@ pub fn read(source: &str) -> Result<Plan, String> {
 pub fn parse(text: &str) -> Result<Plan, String> {
     // The version comes first: a plan of another one has other names, and complaining about
     // those would lead astray.
-    let version: Version = serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
+    let version: Version =
+        serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
     if version.version != PLAN_VERSION {
         return Err(format!(
             "the plan has version {}, this program reads version {PLAN_VERSION}: use the \
@@ -44,7 +45,8 @@ pub fn parse(text: &str) -> Result<Plan, String> {
             version.version
         ));
     }
-    let mut plan: Plan = serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
+    let mut plan: Plan =
+        serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
     check_server(&plan.server)?;
     let told = read_workload(&plan.workload)?;
     told.fit(&mut plan.load)?;

@@ -2,12 +2,13 @@
 
 use super::output;
 use crate::drive::failure;
-use crate::drive::run::{ArmSum, Ended, Measured, Progress, Queue};
-use crate::drive::setup::{SessionFacts, Setup};
-use crate::drive::slices;
+use crate::drive::job::Setup;
+use crate::drive::link::SessionFacts;
+use crate::drive::measured;
+use crate::drive::measured::{ArmSum, Ended, Measured, Progress, Queue};
 use crate::outcome::{
-    ArmFigures, ClassFigures, Done, Drained, ErrorCount, Hello, Interval, KindFigures,
-    NodeFigures, NodeHello, OUTCOME_VERSION, OpenLoop, Outcome, Percentiles, Phase, Slice, Visit,
+    ArmFigures, ClassFigures, Done, Drained, ErrorCount, Hello, Interval, KindFigures, NodeFigures,
+    NodeHello, OUTCOME_VERSION, OpenLoop, Outcome, Percentiles, Phase, Slice, Visit,
 };
 use crate::record::{ErrorTally, HdrLog, KindTally, Latency, OpenTally, Tally};
 use crate::workload::Workload;
@@ -131,7 +132,7 @@ impl Teller {
         self.arms.get(arm).cloned().unwrap_or_default()
     }
 
-    fn slice(&self, slice: &slices::Slice) -> Slice {
+    fn slice(&self, slice: &measured::Slice) -> Slice {
         let tally = &slice.tally;
         let whole = tally.whole();
         let answered = tally.answered_before(&slice.drained);

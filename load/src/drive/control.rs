@@ -3,9 +3,9 @@
 
 use super::clock;
 use super::failure;
-use super::run::{Ended, Measured, Progress, Queue, Watched};
-use super::setup::{Command, Mailbox, Report, Setup, Timeline};
-use super::slices::Inside;
+use super::job::{Setup, Watched};
+use super::measured::{Ended, Inside, Measured, Progress, Queue};
+use super::messages::{Command, Mailbox, Report, Timeline};
 use crate::arrival::DueCount;
 use crate::outcome::{Failure, ProcessDelta};
 use crate::record::{Latency, Tally};

@@ -5,7 +5,7 @@
 
 use super::blocking::{Connection, Target};
 use super::failure;
-use super::setup::Setup;
+use super::job::Setup;
 use crate::outcome::Failure;
 use std::time::Duration;
 

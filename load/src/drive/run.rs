@@ -1,176 +1,22 @@
 //! One run from start to end: workers, the shared clock, the edges of the window, the sum.
 
 use super::control::Controller;
-use super::counters::ProcessSnapshot;
 use super::engine::choice::choose;
 use super::engine::{Engine, Epoll, Uring};
 use super::failure;
+use super::job::{Job, Pacing, Setup};
 use super::limits;
-use super::pace::Pacing;
+use super::measured::{Measured, Progress};
+use super::messages::{Mailbox, Report};
 use super::preflight;
-use super::setup::{Mailbox, Report, SessionFacts, Setup};
 use super::signals::Signals;
-use super::slices::Slice;
 use super::threads;
 use super::worker::Worker;
-use crate::outcome::{Failure, ProcessDelta};
-use crate::plan;
-use crate::record::{Latency, Tally};
+use crate::outcome::Failure;
+use crate::record::Tally;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::time::{Instant, SystemTime};
-
-/// What to run, for how long, on which engine.
-pub struct Job {
-    pub setup: Setup,
-    pub engine: plan::Engine,
-    pub warmup_ns: u64,
-    /// `u64::MAX`: until the events are done or a signal comes.
-    pub measure_ns: u64,
-    pub interval_ns: u64,
-    pub watched: Watched,
-    /// Hops between the arms of the setup, in place of one window.
-    pub arms: Option<Arms>,
-}
-
-/// The processes whose counters are read at both edges of the window.
-#[derive(Clone, Debug, Default)]
-pub struct Watched {
-    pub server: Option<u32>,
-    /// Of each node, in order.
-    pub nodes: Vec<Option<u32>>,
-}
-
-impl Watched {
-    /// The counters of our own process, of the server, and of each node.
-    pub(super) fn read(&self) -> Vec<Option<ProcessSnapshot>> {
-        let pids = [Some(std::process::id()), self.server].into_iter();
-        let pids = pids.chain(self.nodes.iter().copied());
-        pids.map(|pid| pid.and_then(ProcessSnapshot::take)).collect()
-    }
-}
-
-/// How a run hops between its arms.
-pub struct Arms {
-    /// In the order of the setup's names.
-    pub arms: Vec<ArmJob>,
-    pub slice_ns: u64,
-    /// Before each slice, under its load, in no figure.
-    pub settle_ns: u64,
-    /// In each round every arm has one slice.
-    pub rounds: u32,
-}
-
-/// What is done on entering an arm, and the process to watch.
-pub struct ArmJob {
-    pub enter: Vec<String>,
-    pub watch_pid: Option<u32>,
-}
-
-/// All slices of one arm.
-#[derive(Debug)]
-pub struct ArmSum {
-    pub slices: u32,
-    pub measured_s: f64,
-    /// Queries that were answered inside the slices.
-    pub answered: u64,
-    pub tally: Tally,
-}
-
-impl ArmSum {
-    pub(super) fn new(empty: Tally) -> Self {
-        Self {
-            slices: 0,
-            measured_s: 0.0,
-            answered: 0,
-            tally: empty,
-        }
-    }
-
-    pub(super) fn add(&mut self, slice: &Slice) {
-        self.slices += 1;
-        self.measured_s += slice.duration_s;
-        self.answered += slice.tally.answered_before(&slice.drained);
-        self.tally.merge(&slice.tally);
-    }
-}
-
-/// What is told while the run goes on.
-#[derive(Debug)]
-pub enum Progress<'a> {
-    /// All sessions are ready.
-    Ready {
-        /// What was agreed with the server, or with each node; empty if nobody connects.
-        sessions: &'a [SessionFacts],
-        engine: &'static str,
-        workers: u32,
-        start: SystemTime,
-    },
-    Phase {
-        name: &'static str,
-        at_s: f64,
-        /// When it was due: it is told a little later.
-        at: Instant,
-    },
-    /// One interval of the window, all workers together.
-    Interval {
-        index: u32,
-        start_s: f64,
-        duration_s: f64,
-        tally: &'a Tally,
-        /// Events of an open loop that were due at its end and had not begun.
-        backlog: u64,
-    },
-    Slice(&'a Slice),
-}
-
-/// The measured window.
-#[derive(Debug)]
-pub struct Measured {
-    pub ended: Ended,
-    pub measured_ns: u64,
-    /// Of the events that were to begin inside the window, wherever they ended.
-    pub tally: Tally,
-    /// Of those of them that ended after it.
-    pub drained: Tally,
-    pub client: ProcessDelta,
-    pub server: Option<ProcessDelta>,
-    /// In the order of the nodes.
-    pub node_servers: Vec<Option<ProcessDelta>>,
-    pub busiest_worker_cpu_ns: u64,
-    /// Queries of each seat, in no order.
-    pub queries_by_seat: Vec<u64>,
-    /// Events of the window that had not ended when the run was over.
-    pub unfinished: u32,
-    /// Requests that were never answered, and how long the oldest had waited at the end.
-    pub unanswered: u32,
-    pub longest_wait_ns: u64,
-    /// Of the connections that were opened before the load began.
-    pub setup_connects: Latency,
-    pub queue: Queue,
-    /// In the order of the arms; empty: the run had none.
-    pub arms: Vec<ArmSum>,
-}
-
-/// Events of an open loop that were due and had not begun.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Queue {
-    /// All events that were due inside the window.
-    pub due: u64,
-    pub opened: u64,
-    /// At the end of each interval; the last is the end of the window.
-    pub closed: Vec<u64>,
-    /// How long the oldest had waited at the end.
-    pub oldest_wait_ns: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    Time,
-    Events,
-    Signal,
-}
 
 /// Runs a job and tells how it goes.
 ///

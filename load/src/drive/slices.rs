@@ -9,7 +9,8 @@ use super::clock;
 use super::control::{Controller, Left};
 use super::counters::ProcessSnapshot;
 use super::failure;
-use super::run::{ArmSum, Arms, Ended, Measured, Progress};
+use super::job::{ArmJob, Arms};
+use super::measured::{ArmSum, Ended, Inside, Measured, Progress, Slice, Visit};
 use crate::outcome::{Failure, ProcessDelta};
 use crate::random::Stream;
 use crate::record::Tally;
@@ -21,40 +22,6 @@ const BEGIN_IN_NS: u64 = 200_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Keeps the order of the arms apart from the other long streams of a seed.
 const ORDER_STREAM: u64 = (1 << 50) + 1;
-
-/// What was measured in one slice.
-#[derive(Debug)]
-pub struct Slice {
-    pub index: u32,
-    /// The arm's place in the plan, the round, and the slice's place in its round.
-    pub arm: u16,
-    pub round: u32,
-    pub position: u16,
-    /// Since the first slice began.
-    pub start_s: f64,
-    pub duration_s: f64,
-    /// Of the events that were to begin inside the slice, those that ended after it included.
-    pub tally: Tally,
-    /// Of those that ended after it.
-    pub drained: Tally,
-    /// Under an open loop: events that were due inside and had not begun at its end.
-    pub not_begun: Option<u64>,
-    /// CPU time used inside the slice: ours, and that of each arm's watched process.
-    pub client_cpu_us: f64,
-    pub watched_cpu_us: Vec<Option<f64>>,
-    pub visit: Visit,
-}
-
-/// From entering an arm until the last answer: settling, slice and drain. Nothing is asked at
-/// either edge.
-#[derive(Debug)]
-pub struct Visit {
-    pub duration_s: f64,
-    /// Events that began.
-    pub events: u64,
-    pub client: ProcessDelta,
-    pub watched: Vec<Option<ProcessDelta>>,
-}
 
 /// The counters of our own process and of each arm's.
 struct Counters {
@@ -150,7 +117,7 @@ impl Controller<'_> {
 
     /// A connection for the statements on entering, to each arm that has some.
     fn open_controls(&self, arms: &Arms) -> Result<Vec<Option<Connection>>, Failure> {
-        let open = |(place, arm): (usize, &super::run::ArmJob)| {
+        let open = |(place, arm): (usize, &ArmJob)| {
             if arm.enter.is_empty() {
                 return Ok(None);
             }
@@ -236,15 +203,6 @@ impl Controller<'_> {
         }
         Ok(self.take_visit())
     }
-}
-
-/// What a slice had at its end.
-pub(super) struct Inside {
-    pub(super) tally: Tally,
-    /// Events of the schedule that were due inside.
-    pub(super) due: u64,
-    /// Events that began since the arm was entered.
-    pub(super) begun: u64,
 }
 
 /// Runs the statements of an arm; false if it has none.

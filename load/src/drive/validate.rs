@@ -8,7 +8,7 @@
 
 use super::blocking::{Connection, Whole, endless};
 use super::failure;
-use super::setup::Setup;
+use super::job::Setup;
 use crate::outcome::{Failure, Validated, WrongAnswer};
 use crate::wire::Reply as Due;
 use crate::workload::model::{Expected, Row, TableCopy};

@@ -7,10 +7,11 @@
 use super::clock;
 use super::engine::{Engine, Event};
 use super::idle::Idle;
+use super::job::{Pacing, Setup};
 use super::link::Link;
-use super::pace::{Pace, Pacing};
+use super::messages::{Command, Mailbox, Report, Timeline};
+use super::pace::Pace;
 use super::seat::Seat;
-use super::setup::{Command, Mailbox, Report, Setup, Timeline};
 use super::socket::Address;
 use super::timers::Timers;
 use crate::outcome::Failure;

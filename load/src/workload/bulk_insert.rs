@@ -1,11 +1,11 @@
 //! Many new rows in one statement.
 
 use super::native::{Event, Heard, Kind, Next, Query, Way};
-use super::registry::{self, Told, native};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
+use super::told::{self, Told, native};
 use super::{EventKind, Workload};
 use crate::plan::{Load, Protocol};
 use crate::random::Sampler;
@@ -25,7 +25,7 @@ keys_over_rows! {
     }
 }
 
-impl registry::Keys for Keys {
+impl told::Keys for Keys {
     const KIND: &'static str = "bulk_insert";
     const WRITES: Option<bool> = Some(true);
 

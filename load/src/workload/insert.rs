@@ -1,11 +1,11 @@
 //! One new row an event.
 
 use super::native::{Event, Heard, Kind, Next, Query, Way};
-use super::registry::{self, Told, native};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, yes};
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
+use super::told::{self, Told, native};
 use super::{EventKind, Workload};
 use crate::random::Sampler;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ keys_over_rows! {
     }
 }
 
-impl registry::Keys for Keys {
+impl told::Keys for Keys {
     const KIND: &'static str = "insert";
     const WRITES: Option<bool> = Some(true);
 
@@ -32,7 +32,10 @@ impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         let over = self.over();
         let first_id = (!self.auto_increment).then_some(self.rows.saturating_add(1));
-        Ok(native(Insert::new(over.tables(), over.sampler(), first_id), way))
+        Ok(native(
+            Insert::new(over.tables(), over.sampler(), first_id),
+            way,
+        ))
     }
 }
 

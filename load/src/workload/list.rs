@@ -1,9 +1,9 @@
 //! A list of statements, asked in order: one an event.
 
 use super::native::{Event, Heard, Kind, Next, Own, Query, Way};
-use super::registry::{self, Told, native};
 use super::sql::can_be_prepared;
 use super::statement::Parameters;
+use super::told::{self, Told, native};
 use super::{CLASSES_MAX, EventKind, Seat, Workload};
 use crate::plan::{Arrival, Load};
 use schemars::JsonSchema;
@@ -27,7 +27,7 @@ pub struct Keys {
     shared: bool,
 }
 
-impl registry::Keys for Keys {
+impl told::Keys for Keys {
     const KIND: &'static str = "list";
     const WRITES: Option<bool> = None;
 
@@ -56,7 +56,11 @@ impl Told for Keys {
         let length = self.statements.len() as u64;
         let events = self.times.map(|times| times.saturating_mul(length));
         let limits = [load.events, load.events_each];
-        if events.is_some() && limits.into_iter().any(|limit| limit.is_some() && limit != events) {
+        if events.is_some()
+            && limits
+                .into_iter()
+                .any(|limit| limit.is_some() && limit != events)
+        {
             return Err(
                 "workload.times: load.events and load.events_each limit the run too; say one of \
                  them"

@@ -39,6 +39,7 @@ mod script;
 mod sql;
 pub mod statement;
 mod tables;
+pub mod told;
 
 pub use sql::{Sql, SqlError};
 

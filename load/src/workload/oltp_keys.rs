@@ -3,8 +3,8 @@
 use super::Workload;
 use super::native::Way;
 use super::oltp::{self, Oltp, Part};
-use super::registry::{Keys, Told, native};
 use super::rows_keys::{keys_over_rows, number, wide, yes};
+use super::told::{Keys, Told, native};
 use std::sync::Arc;
 
 /// Statements of one event.
@@ -187,11 +187,19 @@ impl Made for ReadOnly {
 
 impl Made for WriteOnly {
     fn parts(&self) -> Vec<Part> {
-        oltp::writes(self.index_updates, self.non_index_updates, self.delete_inserts)
+        oltp::writes(
+            self.index_updates,
+            self.non_index_updates,
+            self.delete_inserts,
+        )
     }
 
     fn counts(&self) -> Vec<u32> {
-        vec![self.index_updates, self.non_index_updates, self.delete_inserts]
+        vec![
+            self.index_updates,
+            self.non_index_updates,
+            self.delete_inserts,
+        ]
     }
 }
 
@@ -200,14 +208,22 @@ impl Made for ReadWrite {
         let (simple, sum) = (self.simple_ranges, self.sum_ranges);
         let (order, distinct) = (self.order_ranges, self.distinct_ranges);
         let reads = oltp::reads(self.point_selects, simple, sum, order, distinct);
-        let writes = oltp::writes(self.index_updates, self.non_index_updates, self.delete_inserts);
+        let writes = oltp::writes(
+            self.index_updates,
+            self.non_index_updates,
+            self.delete_inserts,
+        );
         [reads, writes].concat()
     }
 
     fn counts(&self) -> Vec<u32> {
         let ranges = [self.simple_ranges, self.sum_ranges];
         let sorted = [self.order_ranges, self.distinct_ranges];
-        let writes = [self.index_updates, self.non_index_updates, self.delete_inserts];
+        let writes = [
+            self.index_updates,
+            self.non_index_updates,
+            self.delete_inserts,
+        ];
         [&[self.point_selects], &ranges[..], &sorted[..], &writes[..]].concat()
     }
 

@@ -1,11 +1,11 @@
 //! One row by its primary key.
 
 use super::native::{Event, Heard, Kind, Next, Query, Way};
-use super::registry::{self, Told, native};
 use super::replay::Meaning;
 use super::rows_keys::keys_over_rows;
 use super::statement::Parameters;
 use super::tables::Tables;
+use super::told::{self, Told, native};
 use super::{EventKind, Workload};
 use crate::random::Sampler;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ keys_over_rows! {
     Keys {}
 }
 
-impl registry::Keys for Keys {
+impl told::Keys for Keys {
     const KIND: &'static str = "point_select";
     const WRITES: Option<bool> = Some(false);
 

@@ -1,11 +1,11 @@
 //! Several short ranges of a secondary key.
 
 use super::native::{Event, Heard, Kind, Next, Query, Way};
-use super::registry::{self, Told, native};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number, wide};
 use super::statement::Parameters;
 use super::tables::Tables;
+use super::told::{self, Told, native};
 use super::{EventKind, Workload};
 use crate::random::Sampler;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ keys_over_rows! {
     }
 }
 
-impl registry::Keys for Keys {
+impl told::Keys for Keys {
     const KIND: &'static str = "random_ranges";
     const WRITES: Option<bool> = Some(false);
 

@@ -3,14 +3,12 @@
 //! A kind declares its keys as a struct; the meaning, default and range of each stand there alone.
 //! Plans are read and checked by it, and `contend-load schema plan` prints it for everybody else.
 
-use super::native::{Kind, Native, Way};
-use super::{Workload, bulk_insert, insert, list, oltp_keys, point_select, random_points};
+use super::told::{Keys, Told};
+use super::{bulk_insert, insert, list, oltp_keys, point_select, random_points};
 use super::{random_ranges, script, sql};
-use crate::plan::{Load, Script, Workload as Named};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::DeserializeOwned;
+use crate::plan::Workload as Named;
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
 
 /// Every kind that a plan may name.
 pub const KINDS: &[Entry] = &[
@@ -29,49 +27,6 @@ pub const KINDS: &[Entry] = &[
     Entry::of::<list::Keys>(),
     Entry::of::<script::Keys>(),
 ];
-
-/// What a plan says of its workload, read and checked.
-pub trait Told {
-    /// The workload.
-    ///
-    /// # Errors
-    /// What only shows when it is made, in words that name the path.
-    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String>;
-
-    /// The largest key, if every event asks for one between 1 and this.
-    fn keys(&self) -> Option<u64> {
-        None
-    }
-
-    /// Sees whether the load suits it, and limits it if the workload has an end.
-    ///
-    /// # Errors
-    /// Words that name the path.
-    fn fit(&self, _load: &mut Load) -> Result<(), String> {
-        Ok(())
-    }
-
-    /// It is a script of the host for them, and no native workload.
-    fn script(&self) -> Option<&Script> {
-        None
-    }
-}
-
-/// The keys of a kind, as its file declares them.
-pub trait Keys: Told + DeserializeOwned + JsonSchema + 'static {
-    /// As plans name it.
-    const KIND: &'static str;
-    /// Its events leave other rows than they found; none: that depends on what it is told.
-    const WRITES: Option<bool>;
-
-    /// What the ranges of single keys do not say.
-    ///
-    /// # Errors
-    /// Words that name the path.
-    fn check(&self) -> Result<(), String> {
-        Ok(())
-    }
-}
 
 /// A kind of the registry.
 pub struct Entry {
@@ -180,19 +135,19 @@ fn schema_of(kinds: &[Entry], generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// A kind as a workload.
-pub fn native(kind: impl Kind, way: Way) -> Arc<dyn Workload> {
-    Arc::new(Native::new(kind, way))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::random::{Sampler, Shape};
+    use crate::workload::Workload;
+    use crate::workload::native::Way;
     use crate::workload::point_select::PointSelect;
     use crate::workload::tables::Tables;
+    use crate::workload::told::native;
+    use schemars::JsonSchema;
     use serde::Deserialize;
+    use std::sync::Arc;
 
     /// Asks for a lucky number.
     #[derive(Debug, Deserialize, JsonSchema)]
@@ -231,7 +186,10 @@ mod tests {
     #[test]
     fn a_made_up_kind_is_a_file_and_a_line() {
         let made = told("made_up", json!({"luck": 3})).unwrap();
-        assert_eq!(made.build(Way::default()).unwrap().classes(), ["point_select"]);
+        assert_eq!(
+            made.build(Way::default()).unwrap().classes(),
+            ["point_select"]
+        );
         assert!(told("made_up", json!({})).is_ok());
         let refusal = |keys| told("made_up", keys).err().unwrap();
         assert_eq!(
@@ -239,7 +197,12 @@ mod tests {
             "workload.luck: 14 is not between 1 and 13"
         );
         assert!(refusal(json!({"lack": 1})).starts_with("unknown field `lack`"));
-        assert!(told("made_down", json!({})).err().unwrap().contains("`made_up`"));
+        assert!(
+            told("made_down", json!({}))
+                .err()
+                .unwrap()
+                .contains("`made_up`")
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Workload;
 use super::native::Way;
-use super::registry::{self, Told};
+use super::told::{self, Told};
 use crate::plan::{Load, Script};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub struct Keys(Script);
 
 const TABLES_MAX: u32 = 1_000_000;
 
-impl registry::Keys for Keys {
+impl told::Keys for Keys {
     const KIND: &'static str = "lua";
     const WRITES: Option<bool> = None;
 

@@ -14,7 +14,10 @@ fn node(name: &str, server: &FakeServer) -> Value {
 
 /// Two folders with a server each, and a plan of 90 events that asks both.
 fn two(name: &str, engine: &str, second: impl Script) -> ([FakeServer; 2], [Folder; 2], Value) {
-    let folders = [Folder::new(&format!("{name}-a")), Folder::new(&format!("{name}-b"))];
+    let folders = [
+        Folder::new(&format!("{name}-a")),
+        Folder::new(&format!("{name}-b")),
+    ];
     let servers = [
         FakeServer::start(&folders[0].0, Torn(1000)),
         FakeServer::start(&folders[1].0, second),
@@ -59,7 +62,12 @@ struct Closed;
 
 impl Script for Closed {
     fn admit(&self, to: &mut UnixStream) {
-        let _ = to.write_all(&fake::error(2, 1045, "28000", "Access denied for user 'root'"));
+        let _ = to.write_all(&fake::error(
+            2,
+            1045,
+            "28000",
+            "Access denied for user 'root'",
+        ));
     }
 
     fn answer(&self, _: &mut UnixStream, _: u8, _: &[u8], _: usize) -> bool {
@@ -83,7 +91,10 @@ fn an_unknown_node_is_refused_before_anything_is_connected() {
     let output = run(&plan);
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("load.route.weights.c: there is no node"), "{said}");
+    assert!(
+        said.contains("load.route.weights.c: there is no node"),
+        "{said}"
+    );
     assert_eq!(servers[0].connections(), 0);
 }
 

@@ -4,7 +4,7 @@ use super::check_server;
 use crate::cli::nearest::nearest_of;
 use crate::plan::{Node, Owner, Plan, Route as Spec};
 use crate::workload::native::Route;
-use crate::workload::registry::Told;
+use crate::workload::told::Told;
 use std::collections::BTreeMap;
 
 /// More servers than anybody has; links and places are counted in two bytes.
@@ -62,8 +62,15 @@ fn check(plan: &Plan, told: &dyn Told) -> Result<(), String> {
         if node.name.is_empty() {
             return Err(format!("{path}.name: it is empty"));
         }
-        if nodes.iter().take(place).any(|other| other.name == node.name) {
-            return Err(format!("{path}.name: there is a node {:?} before", node.name));
+        if nodes
+            .iter()
+            .take(place)
+            .any(|other| other.name == node.name)
+        {
+            return Err(format!(
+                "{path}.name: there is a node {:?} before",
+                node.name
+            ));
         }
         if let Some(server) = &node.server {
             check_server(server).map_err(|words| format!("{path}.{words}"))?;
@@ -77,7 +84,10 @@ fn place_of(nodes: &[Node], name: &str, path: &str) -> Result<u16, String> {
     place.map(|place| place as u16).ok_or_else(|| {
         let names = nodes.iter().map(|node| node.name.as_str());
         let hint = nearest_of(name, names).map(|nearest| format!("; did you mean {nearest:?}?"));
-        format!("{path}: there is no node {name:?}{}", hint.unwrap_or_default())
+        format!(
+            "{path}: there is no node {name:?}{}",
+            hint.unwrap_or_default()
+        )
     })
 }
 
@@ -152,7 +162,10 @@ mod tests {
     fn routes_are_read() {
         let ab = ["a", "b"];
         assert_eq!(route(&ab, json!(null)), Ok(Route::Turns(2)));
-        assert_eq!(route(&ab, json!({"by": "round_robin"})), Ok(Route::Turns(2)));
+        assert_eq!(
+            route(&ab, json!({"by": "round_robin"})),
+            Ok(Route::Turns(2))
+        );
         assert_eq!(
             route(&ab, json!({"by": "chance", "weights": {"b": 3}})),
             Ok(Route::Chance(Box::new([1.0, 4.0])))

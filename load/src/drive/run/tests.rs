@@ -4,10 +4,9 @@
 use super::*;
 use crate::arrival::Dispenser;
 use crate::drive::blocking::Target;
+use crate::drive::job::{Codes, ErrorPolicy, Pacing, Watched};
 use crate::drive::link::Link;
 use crate::drive::null_server::testing::NullServer;
-use crate::drive::pace::Pacing;
-use crate::drive::setup::{Codes, ErrorPolicy};
 use crate::drive::socket::Address;
 use crate::drive::steps::Cue;
 use crate::drive::worker::Connection;
@@ -166,11 +165,11 @@ fn job(workload: Arc<dyn Workload>) -> Job {
             answer_timeout_ns: None,
             looks_first: false,
         },
-        engine: plan::Engine::Epoll,
+        engine: crate::plan::Engine::Epoll,
         warmup_ns: SECOND_NS / 100,
         measure_ns: SECOND_NS / 10,
         interval_ns: 0,
-        watch_pid: None,
+        watched: Watched::default(),
         arms: None,
     }
 }
@@ -187,13 +186,7 @@ fn a_session_has_as_many_links_as_there_are_numbers() {
         link.log_in(Login::new(Credentials::default(), Options::default()));
         Connection {
             link,
-            seat: 0,
-            number,
-            server: 0,
-            asked_ns: 0,
-            sent_bytes: 0,
-            received_bytes: 0,
-            held_back: Vec::new(),
+            ..Connection::new(0, number, 0)
         }
     };
     worker.links = (0..=workload::Link::MAX).map(open).collect();

@@ -2,9 +2,9 @@
 
 use super::{Job, Ran, Stage};
 use crate::drive::clock::{nanoseconds, seconds_ns};
-use crate::drive::pace::Pacing;
-use crate::drive::run::{self, Progress, Watched};
-use crate::drive::setup::{Codes, ErrorPolicy, Setup};
+use crate::drive::job::{Codes, ErrorPolicy, Pacing, Setup, Watched};
+use crate::drive::measured::Progress;
+use crate::drive::{job, run};
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::Failure;
 use crate::plan::Engine;
@@ -40,10 +40,10 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
     })
 }
 
-fn driver_job(job: Job) -> run::Job {
+fn driver_job(job: Job) -> job::Job {
     let (server, more_servers) = job.servers.targets();
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    run::Job {
+    job::Job {
         setup: Setup {
             server,
             more_servers,

@@ -6,10 +6,13 @@ mod fibers;
 mod fill;
 mod gate;
 mod ground;
+mod measure;
 mod os_threads;
+pub mod threads;
 mod ticker;
 
 pub use ground::BlockingGround;
+pub use measure::{failure_of, measure};
 pub use os_threads::run_command;
 pub use ticker::Ticker;
 

@@ -3,7 +3,7 @@
 mod route;
 mod session;
 
-use super::replay::{Meaning, Question, Replay, questions_of};
+use super::replay::{Meaning, Question, Replay};
 use super::statement::Parameters;
 use super::tables::Tables;
 use super::{Answer, EventKind, Seat, Session, Workload};
@@ -346,7 +346,16 @@ impl<K: Kind> Replay for Native<K> {
     }
 
     fn questions(&self, seed: u64, cycle: u64) -> Vec<Question> {
-        questions_of(&*self.kind, seed, cycle)
+        let mut questions = Vec::new();
+        walk(&*self.kind, seed, cycle, |query, values| {
+            let (table, meaning) = self.kind.meaning(query);
+            questions.push(Question {
+                meaning,
+                table,
+                values,
+            });
+        });
+        questions
     }
 }
 

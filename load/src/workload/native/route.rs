@@ -31,7 +31,8 @@ impl Route {
     /// Shares keys 1 to `rows` out, as evenly as it goes, in order.
     pub fn by_even_keys(rows: u64, nodes: u16) -> Self {
         let count = u64::from(nodes.max(1));
-        let last = |node: u16| (u128::from(rows) * (u128::from(node) + 1) / u128::from(count)) as u64;
+        let last =
+            |node: u16| (u128::from(rows) * (u128::from(node) + 1) / u128::from(count)) as u64;
         Self::Key(nodes, (0..nodes).map(|node| (last(node), node)).collect())
     }
 
@@ -51,7 +52,10 @@ impl Route {
             Self::Key(_, owners) => {
                 let place = owners.partition_point(|(last, _)| *last < event.key);
                 // A plan whose keys have no owner is refused before.
-                owners.get(place).or(owners.last()).map_or(0, |(_, node)| *node)
+                owners
+                    .get(place)
+                    .or(owners.last())
+                    .map_or(0, |(_, node)| *node)
             }
         }
     }
@@ -63,7 +67,9 @@ mod tests {
 
     fn nodes_of(route: &Route, events: u64) -> Vec<u16> {
         let event = |cycle| Event::new(5, cycle);
-        (0..events).map(|cycle| route.node_of(&event(cycle))).collect()
+        (0..events)
+            .map(|cycle| route.node_of(&event(cycle)))
+            .collect()
     }
 
     #[test]

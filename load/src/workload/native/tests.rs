@@ -303,9 +303,10 @@ fn an_event_may_listen_pause_and_roll_back() {
 
 #[test]
 fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
-    let mut session = session(Protocol::Prepared);
-    session = NativeSession::new(
-        Arc::clone(&session.kind),
+    let keys = Sampler::new(Shape::Uniform, 1, 100);
+    let kind = PointSelect::new(Tables::new("sbtest", None), keys);
+    let mut session = NativeSession::new(
+        Arc::new(kind),
         Way {
             protocol: Protocol::Prepared,
             route: Route::Turns(2),
@@ -338,7 +339,10 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
         };
         session.next(Call::Answer(&answer), &mut Vec::new())
     };
-    assert!(matches!(session.next(Call::Start, &mut out), Step::Connect(0)));
+    assert!(matches!(
+        session.next(Call::Start, &mut out),
+        Step::Connect(0)
+    ));
     assert!(matches!(set_up(&mut session, 0), Step::Connect(1)));
     assert!(matches!(set_up(&mut session, 1), Step::Ready));
     for cycle in 0..4u8 {
@@ -349,6 +353,9 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
         assert_eq!((out[4], out[5]), (0x17, 10 + cycle % 2));
     }
     // One link is lost and set up again; the other one stays as it is.
-    assert!(matches!(session.next(Call::Lost(1), &mut out), Step::Connect(1)));
+    assert!(matches!(
+        session.next(Call::Lost(1), &mut out),
+        Step::Connect(1)
+    ));
     assert!(matches!(set_up(&mut session, 1), Step::Ready));
 }

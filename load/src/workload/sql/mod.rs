@@ -6,8 +6,8 @@ mod placeholder;
 pub use parse::SqlError;
 
 use super::native::{Event, Heard, Kind, Next, Query, Way};
-use super::registry::{self, Told, native};
 use super::statement::Parameters;
+use super::told::{self, Told, native};
 use super::{EventKind, Workload};
 use parse::{EventText, StatementText};
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ pub struct Keys {
     text: String,
 }
 
-impl registry::Keys for Keys {
+impl told::Keys for Keys {
     const KIND: &'static str = "sql";
     const WRITES: Option<bool> = None;
 }

@@ -5,13 +5,12 @@
 //! the window as elsewhere, if it was to begin inside it; the queries of events in progress at an
 //! edge count where they were answered.
 
-use super::sysbench::planned::Planned;
+use super::{Servers, Stage, Ticker};
 use crate::arrival::DueCount;
 use crate::drive::clock;
 use crate::drive::counters::ProcessSnapshot;
-use crate::drive::pace::Pacing;
-use crate::drive::run::{Ended, Job, Measured, Progress, Queue};
-use crate::drive::script::{self as host, Stage, Ticker};
+use crate::drive::job::{Job, Pacing};
+use crate::drive::measured::{Ended, Measured, Progress, Queue};
 use crate::lua::figures::{Counter, Reading};
 use crate::lua::run::Run;
 use crate::outcome::Failure;
@@ -191,11 +190,11 @@ pub fn refuse(job: &Job) -> Result<(), String> {
 /// # Errors
 /// A thread could not begin, which it said; or the threads cannot be had.
 pub fn run(
-    script: &Planned,
+    run: &Arc<Run>,
+    servers: &Servers,
     job: &Job,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Measured, Failure> {
-    let run = &script.run;
     let threads = job.setup.seats;
     let ledger = Arc::new(Mutex::new(Ledger::new(run, job.setup.tally())));
     let locked = || ledger.lock().unwrap_or_else(PoisonError::into_inner);
@@ -214,7 +213,7 @@ pub fn run(
     let mut opened = begun;
     let mut due = begun;
     let mut ended = Ended::Time;
-    let ran = host::run(host_job(script, job), &mut |stage| match stage {
+    let ran = super::run(host_job(run, servers, job), &mut |stage| match stage {
         Stage::Ready => {
             begun = Instant::now();
             tell(Progress::Ready {
@@ -300,10 +299,10 @@ pub fn run(
     })
 }
 
-fn host_job(script: &Planned, job: &Job) -> host::Job {
-    host::Job {
-        run: Arc::clone(&script.run),
-        servers: script.servers.clone(),
+fn host_job(run: &Arc<Run>, servers: &Servers, job: &Job) -> super::Job {
+    super::Job {
+        run: Arc::clone(run),
+        servers: servers.clone(),
         threads: job.setup.seats,
         warmup: Duration::from_nanos(job.warmup_ns),
         time: Some(Duration::from_nanos(job.measure_ns)),
