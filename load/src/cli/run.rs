@@ -2,7 +2,7 @@
 
 use super::plan_file::nodes::route_of;
 use super::sysbench::planned::{self, Planned};
-use super::tell::Teller;
+use super::tell::OutcomeWriter;
 use super::{output, plan_file};
 use crate::drive::job::Job;
 use crate::drive::of_plan::{dispenser_of, job_of};
@@ -108,17 +108,17 @@ fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload
 }
 
 fn measure(job: Job, log: Option<BufWriter<File>>, script: Option<Planned>) -> ExitCode {
-    let mut teller = Teller::new(&job.setup, log);
+    let mut writer = OutcomeWriter::new(&job.setup, log);
     let measured = match script {
-        None => run(job, &mut |progress| teller.tell(progress)),
-        Some(script) => script.measure(job, &mut |progress| teller.tell(progress)),
+        None => run(job, &mut |progress| writer.tell(progress)),
+        Some(script) => script.measure(job, &mut |progress| writer.tell(progress)),
     };
     let outcome = match measured {
-        Ok(measured) => Outcome::Done(Box::new(teller.done(&measured))),
+        Ok(measured) => Outcome::Done(Box::new(writer.done(&measured))),
         Err(failure) => Outcome::Error(failure),
     };
-    teller.write(&outcome);
-    match (teller.broken(), outcome) {
+    writer.write(&outcome);
+    match (writer.broken(), outcome) {
         (Some(error), _) => output::failed(&error),
         (None, Outcome::Error(failure)) => {
             eprintln!("contend-load: {}", output::in_words(&failure));

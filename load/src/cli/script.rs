@@ -5,7 +5,7 @@ use super::{output, plan_file};
 use crate::drive::fill::make_database;
 use crate::drive::script as host;
 use crate::drive::threads;
-use crate::lua::options::{Kind, normal_name};
+use crate::lua::options::{OptionType, normal_name};
 use crate::lua::{Called, Sharing, thread};
 use crate::plan::Plan;
 use serde::Serialize;
@@ -105,15 +105,15 @@ fn describe(script: &Planned) -> Description {
     }
 }
 
-fn kind_name(kind: Kind) -> &'static str {
+fn kind_name(kind: OptionType) -> &'static str {
     match kind {
-        Kind::Bool => "bool",
-        Kind::Int => "int",
-        Kind::Size => "size",
-        Kind::Double => "number",
-        Kind::Str => "text",
-        Kind::List => "list",
-        Kind::File => "file",
+        OptionType::Bool => "bool",
+        OptionType::Int => "int",
+        OptionType::Size => "size",
+        OptionType::Double => "number",
+        OptionType::Str => "text",
+        OptionType::List => "list",
+        OptionType::File => "file",
     }
 }
 

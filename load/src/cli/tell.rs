@@ -1,23 +1,22 @@
 //! Turns what a run tells into outcome lines, and its sum into the last one.
 
+mod figures;
+
 use super::output;
-use crate::drive::failure;
 use crate::drive::job::Setup;
-use crate::drive::link::SessionFacts;
-use crate::drive::measured;
-use crate::drive::measured::{ArmSum, Ended, Measured, Progress, Queue};
+use crate::drive::measured::{self, ArmSum, Ended, Measured, Progress, Queue};
 use crate::outcome::{
-    ArmFigures, ClassFigures, Done, Drained, ErrorCount, Hello, Interval, KindFigures, NodeFigures,
-    NodeHello, OUTCOME_VERSION, OpenLoop, Outcome, Percentiles, Phase, Slice, Visit,
+    ArmFigures, Done, Drained, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase, Slice,
+    Visit,
 };
-use crate::record::{ErrorTally, HdrLog, KindTally, Latency, OpenTally, Tally};
+use crate::record::{HdrLog, OpenTally, Tally};
 use crate::workload::Workload;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::sync::Arc;
 
 /// Turns progress into lines.
-pub struct Teller {
+pub struct OutcomeWriter {
     workload: Arc<dyn Workload>,
     /// Names of the arms, and of the nodes.
     arms: Vec<String>,
@@ -34,7 +33,7 @@ enum Log {
     Open(HdrLog<BufWriter<File>>),
 }
 
-impl Teller {
+impl OutcomeWriter {
     pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
         Self {
             workload: Arc::clone(&setup.workload),
@@ -83,8 +82,8 @@ impl Teller {
                     threads: workers,
                     engine: engine.to_owned(),
                     server_version: session.server_version,
-                    session: words(&session.agreed),
-                    nodes: self.nodes.iter().zip(sessions).map(node_hello).collect(),
+                    session: figures::words(&session.agreed),
+                    nodes: self.nodes.iter().zip(sessions).map(figures::node_hello).collect(),
                 }));
             }
             Progress::Phase { name, at_s, .. } => {
@@ -113,7 +112,7 @@ impl Teller {
                     qps: rate(tally.queries() + tally.carried, duration_s),
                     latency_us: tally.whole().response.percentiles_us(),
                     classes: if tally.classes.len() > 1 {
-                        self.classes(tally)
+                        figures::of_classes(&*self.workload, tally)
                     } else {
                         Vec::new()
                     },
@@ -149,7 +148,7 @@ impl Teller {
             drained: slice.drained.events(),
             failed: whole.failed,
             retries: whole.retries,
-            kinds: self.kinds(tally),
+            kinds: figures::of_kinds(&*self.workload, tally),
             not_begun: slice.not_begun,
             queries: tally.queries(),
             answered,
@@ -159,7 +158,7 @@ impl Teller {
             qps: rate(answered, slice.duration_s),
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
-            errors: with_hints(&tally.errors),
+            errors: figures::with_hints(&tally.errors),
             client_cpu_us: slice.client_cpu_us,
             watched_cpu_us: slice.watched_cpu_us.clone(),
             visit: Visit {
@@ -184,7 +183,7 @@ impl Teller {
             qps: rate(sum.answered, sum.measured_s),
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
-            errors: with_hints(&tally.errors),
+            errors: figures::with_hints(&tally.errors),
         }
     }
 
@@ -235,8 +234,8 @@ impl Teller {
             failed: whole.failed,
             rolled_back: whole.rolled_back,
             retries: whole.retries,
-            latency_without_retries_us: without_retries_us(&whole),
-            kinds: self.kinds(tally),
+            latency_without_retries_us: figures::without_retries_us(&whole),
+            kinds: figures::of_kinds(&*self.workload, tally),
             drained: Drained {
                 events: drained.events,
                 queries: measured.drained.queries(),
@@ -257,8 +256,8 @@ impl Teller {
             .to_owned(),
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
-            classes: self.classes(tally),
-            errors: with_hints(&tally.errors),
+            classes: figures::of_classes(&*self.workload, tally),
+            errors: figures::with_hints(&tally.errors),
             reconnects: tally.reconnects,
             outage_s: tally.outage_ns as f64 / 1e9,
             setup_connect_us: measured.setup_connects.percentiles_us(),
@@ -273,7 +272,7 @@ impl Teller {
             longest_wait_s: measured.longest_wait_ns as f64 / 1e9,
             client: measured.client.clone(),
             server: measured.server.clone(),
-            nodes: self.node_figures(measured),
+            nodes: figures::of_nodes(&self.nodes, measured),
             client_busiest_thread_share: share(
                 measured.busiest_worker_cpu_ns,
                 measured.measured_ns,
@@ -289,103 +288,6 @@ impl Teller {
                 .collect(),
         }
     }
-
-    fn node_figures(&self, measured: &Measured) -> Vec<NodeFigures> {
-        let tallies = self.nodes.iter().zip(&measured.tally.nodes);
-        let servers = measured.node_servers.iter().cloned();
-        let servers = servers.chain(std::iter::repeat(None));
-        let figures = tallies.zip(servers).map(|((name, tally), server)| {
-            let times = tally.queries.latency.as_deref();
-            NodeFigures {
-                name: name.clone(),
-                queries: tally.queries.queries,
-                rows: tally.queries.rows,
-                bytes_sent: tally.queries.bytes_sent,
-                bytes_received: tally.queries.bytes_received,
-                latency_us: times.map(Latency::percentiles_us).unwrap_or_default(),
-                latency_hdr_ns: times.map(Latency::encode).unwrap_or_default(),
-                errors: with_hints(&tally.errors),
-                reconnects: tally.reconnects,
-                outage_s: tally.outage_ns as f64 / 1e9,
-                server,
-            }
-        });
-        figures.collect()
-    }
-
-    /// Each kind of event; of a workload with one, the figures of all events are its own.
-    fn kinds(&self, tally: &Tally) -> Vec<KindFigures> {
-        if tally.kinds.len() < 2 {
-            return Vec::new();
-        }
-        let kinds = self.workload.kinds().iter().zip(&tally.kinds);
-        kinds
-            .map(|(kind, tally)| KindFigures {
-                name: kind.name.clone(),
-                events: tally.events,
-                rolled_back: tally.rolled_back,
-                failed: tally.failed,
-                retries: tally.retries,
-                latency_us: tally.response.percentiles_us(),
-                latency_hdr_ns: tally.response.encode(),
-                latency_without_retries_us: without_retries_us(tally),
-                service_us: tally
-                    .open
-                    .as_ref()
-                    .map(|open| open.service.percentiles_us()),
-                lag_us: tally.open.as_ref().map(|open| open.lag.percentiles_us()),
-                classes: kind.classes.clone(),
-            })
-            .collect()
-    }
-
-    fn classes(&self, tally: &Tally) -> Vec<ClassFigures> {
-        let whole = tally.whole();
-        self.workload
-            .classes()
-            .iter()
-            .zip(&tally.classes)
-            .map(|(name, class)| ClassFigures {
-                name: name.clone(),
-                queries: class.queries,
-                rows: class.rows,
-                errors: class.errors,
-                bytes_sent: class.bytes_sent,
-                bytes_received: class.bytes_received,
-                // If every query is an event, the times of events are those of queries.
-                latency_us: class
-                    .latency
-                    .as_deref()
-                    .unwrap_or(&whole.response)
-                    .percentiles_us(),
-            })
-            .collect()
-    }
-}
-
-fn without_retries_us(tally: &KindTally) -> Option<Percentiles> {
-    tally.without_retries().map(|times| times.percentiles_us())
-}
-
-fn words(agreed: &[&'static str]) -> Vec<String> {
-    agreed.iter().map(|&word| word.to_owned()).collect()
-}
-
-fn node_hello((name, session): (&String, &SessionFacts)) -> NodeHello {
-    NodeHello {
-        name: name.clone(),
-        server_version: session.server_version.clone(),
-        session: words(&session.agreed),
-    }
-}
-
-/// The errors, each with what can be done about it.
-fn with_hints(errors: &ErrorTally) -> Vec<ErrorCount> {
-    let mut errors = errors.counts();
-    for error in &mut errors {
-        error.hint = failure::hint(error.code).map(str::to_owned);
-    }
-    errors
 }
 
 /// What an open loop adds to the figures.

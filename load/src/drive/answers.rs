@@ -3,8 +3,8 @@
 use super::engine::Engine;
 use super::failure::{self, LOST, MALFORMED, client_error};
 use super::link::Heard;
-use super::seat::{Seat, Stand};
-use super::steps::Cue;
+use super::seat::{Seat, WaitsFor};
+use super::steps::Reason;
 use super::worker::{Phase, Worker};
 use crate::record::Query;
 use crate::wire::WireError;
@@ -51,7 +51,7 @@ impl<E: Engine> Worker<E> {
         }
         self.count(token, request);
         let Some(ending) = request.ends else {
-            return self.go_on(seat_index, Cue::Answer(token, Verdict::Ignore));
+            return self.go_on(seat_index, Reason::Answer(token, Verdict::Ignore));
         };
         self.end_event(seat_index, ending);
         self.offer_event(seat_index);
@@ -142,7 +142,7 @@ impl<E: Engine> Worker<E> {
                 errors.record(error.code, error.sqlstate(), &error.message, statement);
             }
         }
-        self.go_on(seat_index, Cue::Answer(token, verdict));
+        self.go_on(seat_index, Reason::Answer(token, verdict));
     }
 
     /// A connection stands and is logged in.
@@ -168,7 +168,7 @@ impl<E: Engine> Worker<E> {
                     .add_outage(usize::from(connection.server), outage_ns);
             }
         }
-        self.go_on(seat_index, Cue::Connected(token));
+        self.go_on(seat_index, Reason::Connected(token));
     }
 
     /// The other side closed, or the socket failed.
@@ -267,8 +267,8 @@ impl<E: Engine> Worker<E> {
         if !waits && seat.tokens.len() > 1 {
             return;
         }
-        seat.stand = Stand::Asking;
-        self.go_on(seat_index, Cue::Lost(number));
+        seat.waits_for = WaitsFor::Asking;
+        self.go_on(seat_index, Reason::Lost(number));
     }
 
     /// Gives up connections whose requests have waited too long.

@@ -3,10 +3,11 @@
 use super::clock::nanoseconds;
 use super::engine::Engine;
 use super::failure::{self, CANNOT_CONNECT};
-use super::seat::Stand;
+use super::seat::WaitsFor;
 use super::socket::Address;
-use super::steps::Cue;
-use super::worker::{Connection, Phase, Worker};
+use super::steps::Reason;
+use super::connection::Connection;
+use super::worker::{Phase, Worker};
 use crate::wire::{Login, ServerError};
 use crate::workload;
 use std::io;
@@ -23,18 +24,18 @@ impl<E: Engine> Worker<E> {
 
     /// Closes the links of a seat between two events, to open them again; one that is not the
     /// first when the session uses it next.
-    pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Cue> {
+    pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         seat.events_on_link = 0;
         for place in 0..seat.tokens.len() {
             let token = *self.seats.get(seat_index)?.tokens.get(place)?;
             self.hang_up(token);
         }
-        Some(Cue::Lost(0))
+        Some(Reason::Lost(0))
     }
 
     /// Connects the first link of the session that is not open, or a new one.
-    pub(super) fn connect_next(&mut self, seat_index: usize, server: u16) -> Option<Cue> {
+    pub(super) fn connect_next(&mut self, seat_index: usize, server: u16) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         let server = match self.setup.has_arms() {
             true => seat.arm,
@@ -60,7 +61,7 @@ impl<E: Engine> Worker<E> {
             connection.server = server;
         }
         if self.phase >= Phase::Closed && !self.judged {
-            return Some(Cue::Finish);
+            return Some(Reason::Finish);
         }
         if self.links.get(token)?.lost_ns.is_some() {
             self.connect_later(token);
@@ -72,11 +73,11 @@ impl<E: Engine> Worker<E> {
 
     /// A session has all the links that it can have numbers for.
     #[cold]
-    fn refuse_link(&mut self) -> Option<Cue> {
+    fn refuse_link(&mut self) -> Option<Reason> {
         let error = failure::too_many_links();
         if self.judged {
             self.trouble = Some(error);
-            return Some(Cue::Broken);
+            return Some(Reason::Broken);
         }
         self.fail(failure::plain(error.message));
         None
@@ -111,7 +112,7 @@ impl<E: Engine> Worker<E> {
         ));
         let timeout_ns = nanoseconds(target.connect_timeout);
         if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.stand = Stand::Connecting(token);
+            seat.waits_for = WaitsFor::Connecting(token);
         }
         self.alarm(seat_index, timeout_ns);
     }
@@ -126,7 +127,7 @@ impl<E: Engine> Worker<E> {
         connection.link.close();
         self.engine.detach(token);
         if error.kind() == io::ErrorKind::WouldBlock {
-            return self.knock_again(token);
+            return self.wait_for_socket_queue(token);
         }
         if self.judged {
             let error = failure::not_connected(self.address_of(token), error);
@@ -153,15 +154,15 @@ impl<E: Engine> Worker<E> {
         if waits {
             if let Some(seat) = self.seats.get_mut(seat_index) {
                 seat.alarm += 1;
-                seat.stand = Stand::Asking;
+                seat.waits_for = WaitsFor::Asking;
             }
             self.trouble = Some(error);
-            self.go_on(seat_index, Cue::Broken);
+            self.go_on(seat_index, Reason::Broken);
         }
     }
 
     /// The queue of the server's socket is full: waits in front of it, but not for ever.
-    fn knock_again(&mut self, token: usize) {
+    fn wait_for_socket_queue(&mut self, token: usize) {
         let Some(connection) = self.links.get(token) else {
             return;
         };
@@ -173,7 +174,7 @@ impl<E: Engine> Worker<E> {
         if self.now_ns.saturating_sub(connection.attempt_ns) > nanoseconds(timeout) {
             return self.not_connected(token, &io::ErrorKind::TimedOut.into());
         }
-        seat.stand = Stand::KnockingAgain(token);
+        seat.waits_for = WaitsFor::SocketQueueFull(token);
         self.alarm(seat_index, QUEUE_FULL_NS);
     }
 
@@ -190,7 +191,7 @@ impl<E: Engine> Worker<E> {
         }
         let pause_ns = connection.back_off_ns();
         if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.stand = Stand::BackingOff(token);
+            seat.waits_for = WaitsFor::BackingOff(token);
         }
         self.alarm(seat_index, pause_ns);
     }

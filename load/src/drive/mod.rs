@@ -5,6 +5,7 @@ mod bell;
 pub mod blocking;
 pub mod clock;
 mod connect;
+mod connection;
 mod control;
 pub mod counters;
 pub mod engine;

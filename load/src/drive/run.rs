@@ -6,7 +6,7 @@ use super::engine::{Engine, Epoll, Uring};
 use super::failure;
 use super::job::{Job, Pacing, Setup};
 use super::limits;
-use super::measured::{Measured, Progress};
+use super::measured::{Ended, Measured, Progress};
 use super::messages::{Mailbox, Report};
 use super::preflight;
 use super::signals::Signals;
@@ -46,15 +46,27 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
         spawn(number, Arc::clone(&setup), engine, mailbox, sender.clone())
             .map_err(|error| failure::plain(format!("starting a worker: {error}")))?;
     }
+    let thinks = setup.workload.thinks();
     let mut controller = Controller::new(setup, mailboxes, reports, progress, job.interval_ns);
     let measured = match &job.arms {
         Some(arms) => controller.control_arms(engine, arms, job.warmup_ns),
         None => controller.control(engine, job.warmup_ns, job.measure_ns, &job.watched),
     };
     drop(signals);
-    measured.and_then(|measured| match given_up(&measured.tally) {
-        Some(failure) => Err(failure),
-        None => Ok(measured),
+    let measured = measured?;
+    let nothing = given_up(&measured.tally).or_else(|| still_thinking(thinks, &measured));
+    nothing.map_or(Ok(measured), Err)
+}
+
+/// A run in which everybody thought until it was over has measured nothing.
+fn still_thinking(thinks: bool, measured: &Measured) -> Option<Failure> {
+    let is_one = thinks && measured.ended == Ended::Time && measured.tally.begun == 0;
+    is_one.then(|| Failure {
+        hint: Some("make load.measure_s longer than the think times".to_owned()),
+        ..failure::plain(format!(
+            "no event began within {} s: every connection was still thinking",
+            measured.measured_ns as f64 / 1e9
+        ))
     })
 }
 

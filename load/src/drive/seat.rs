@@ -5,7 +5,7 @@ use crate::workload::Session;
 /// A session with the times and counts that the driver keeps for it.
 pub struct Seat {
     pub session: Box<dyn Session>,
-    pub stand: Stand,
+    pub waits_for: WaitsFor,
     /// Tokens of its links, by their number.
     pub tokens: Vec<usize>,
     /// Its index in the run, the same in each arm.
@@ -42,7 +42,7 @@ pub struct Seat {
 
 /// What a seat waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand {
+pub enum WaitsFor {
     /// Its turn in the setup.
     Unborn,
     /// The connection of this token.
@@ -50,7 +50,7 @@ pub enum Stand {
     /// The end of the pause before it connects again.
     BackingOff(usize),
     /// A place in the queue of the server's socket, which was full.
-    KnockingAgain(usize),
+    SocketQueueFull(usize),
     /// An answer.
     Asking,
     /// The end of a sleep that the session asked for.
@@ -69,7 +69,7 @@ impl Seat {
     pub fn new(session: Box<dyn Session>, index: u32, arm: u16, is_idle: bool) -> Self {
         Self {
             session,
-            stand: Stand::Unborn,
+            waits_for: WaitsFor::Unborn,
             tokens: Vec::new(),
             index,
             arm,

@@ -3,8 +3,8 @@
 use super::clock::nanoseconds;
 use super::engine::Engine;
 use super::pace::{Pace, Taken};
-use super::seat::{Seat, Stand};
-use super::steps::Cue;
+use super::seat::{Seat, WaitsFor};
+use super::steps::Reason;
 use super::worker::{Phase, Worker};
 use crate::arrival::{Due, Next};
 use crate::workload::Ending;
@@ -20,7 +20,7 @@ impl<E: Engine> Worker<E> {
                 .for_each(|seat| seat.is_queued = false);
         }
         for seat_index in 0..self.seats.len() {
-            let parked = |seat: &Seat| seat.stand == Stand::Parked && !seat.rests;
+            let parked = |seat: &Seat| seat.waits_for == WaitsFor::Parked && !seat.rests;
             if self.seats.get(seat_index).is_some_and(parked) {
                 self.offer_event(seat_index);
             }
@@ -48,8 +48,8 @@ impl<E: Engine> Worker<E> {
             };
             match self.take_free() {
                 Some(seat_index) => {
-                    if let Some(cue) = self.begin_event(seat_index, due) {
-                        self.go_on(seat_index, cue);
+                    if let Some(reason) = self.begin_event(seat_index, due) {
+                        self.go_on(seat_index, reason);
                     }
                 }
                 // All seats that were free have lost their connections since.
@@ -76,7 +76,7 @@ impl<E: Engine> Worker<E> {
         while let Some(seat_index) = taken.free.pop_front() {
             let seat = self.seats.get_mut(seat_index)?;
             seat.is_queued = false;
-            if seat.stand == Stand::Parked {
+            if seat.waits_for == WaitsFor::Parked {
                 return Some(seat_index);
             }
         }
@@ -86,19 +86,19 @@ impl<E: Engine> Worker<E> {
     /// Lets a seat that is between events begin the next one, when it is time.
     #[inline]
     pub(super) fn offer_event(&mut self, seat_index: usize) {
-        if let Some(cue) = self.next_event(seat_index) {
-            self.go_on(seat_index, cue);
+        if let Some(reason) = self.next_event(seat_index) {
+            self.go_on(seat_index, reason);
         }
     }
 
     /// What a seat between events does next; nothing if it has to wait.
     #[inline]
-    pub(super) fn next_event(&mut self, seat_index: usize) -> Option<Cue> {
+    pub(super) fn next_event(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
-        seat.stand = Stand::Parked;
+        seat.waits_for = WaitsFor::Parked;
         match self.phase {
             Phase::Warmup | Phase::Measure => {}
-            Phase::Released => return Some(Cue::Finish),
+            Phase::Released => return Some(Reason::Finish),
             Phase::Closed => {
                 self.look_whether_drained();
                 return None;
@@ -118,7 +118,7 @@ impl<E: Engine> Worker<E> {
             Pace::Thinking { .. } => {
                 let is_first = seat.cycle == u64::from(seat.index);
                 let pause_ns = self.pace.think_ns(seat_index, is_first);
-                seat.stand = Stand::Thinking;
+                seat.waits_for = WaitsFor::Thinking;
                 self.alarm(seat_index, pause_ns);
                 None
             }
@@ -128,7 +128,7 @@ impl<E: Engine> Worker<E> {
 
     /// A free seat takes the next event of the schedule. If it is not due yet it waits, and the
     /// seat that has been free for longest will begin it.
-    fn take_event_of_schedule(&mut self, seat_index: usize) -> Option<Cue> {
+    fn take_event_of_schedule(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         let Pace::Open(taken) = &mut self.pace else {
             return None;
@@ -145,7 +145,7 @@ impl<E: Engine> Worker<E> {
                 None
             }
             Next::Nothing => None,
-            Next::Done => Some(Cue::Finish),
+            Next::Done => Some(Reason::Finish),
         }
     }
 
@@ -155,33 +155,33 @@ impl<E: Engine> Worker<E> {
             return;
         };
         if seat.rests || !matches!(self.phase, Phase::Warmup | Phase::Measure) {
-            seat.stand = Stand::Parked;
+            seat.waits_for = WaitsFor::Parked;
             return;
         }
-        let cue = match seat.thinks_of.take() {
+        let reason = match seat.thinks_of.take() {
             Some(number) => self.begin_event(seat_index, Due { at_ns, number }),
             None => self.begin_next(seat_index, at_ns),
         };
-        if let Some(cue) = cue {
-            self.go_on(seat_index, cue);
+        if let Some(reason) = reason {
+            self.go_on(seat_index, reason);
         }
     }
 
     /// Begins the seat's next event under a closed loop.
     #[inline]
-    fn begin_next(&mut self, seat_index: usize, at_ns: u64) -> Option<Cue> {
+    fn begin_next(&mut self, seat_index: usize, at_ns: u64) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         let own = seat.cycle;
         seat.cycle += u64::from(self.setup.seats);
         if own >= self.own_end {
-            return Some(Cue::Finish);
+            return Some(Reason::Finish);
         }
         // Usually every seat has its own numbers, so nobody has to be asked for the next.
         let number = match self.shares_events {
             false => own,
             true => match self.setup.dispenser.take(at_ns) {
                 Next::Event(due) => due.number,
-                Next::Nothing | Next::Done => return Some(Cue::Finish),
+                Next::Nothing | Next::Done => return Some(Reason::Finish),
             },
         };
         if self.thinks && self.think(seat_index, number) {
@@ -201,13 +201,13 @@ impl<E: Engine> Worker<E> {
             return false;
         }
         seat.thinks_of = Some(number);
-        seat.stand = Stand::Thinking;
+        seat.waits_for = WaitsFor::Thinking;
         self.alarm(seat_index, nanoseconds(time));
         true
     }
 
     #[inline]
-    fn begin_event(&mut self, seat_index: usize, due: Due) -> Option<Cue> {
+    fn begin_event(&mut self, seat_index: usize, due: Due) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         seat.event = Some(due.number);
         seat.intended_ns = due.at_ns;
@@ -216,7 +216,7 @@ impl<E: Engine> Worker<E> {
         seat.counts = due.at_ns >= self.timeline.open_ns;
         self.tally.begun += u64::from(seat.counts);
         self.begun += 1;
-        Some(Cue::Event(due.number))
+        Some(Reason::Event(due.number))
     }
 
     /// Records the event in progress, which has ended well.

@@ -8,7 +8,7 @@
 //! The setup of a thread goes deeper than its events. It returns when it is done: the stack is
 //! then empty, its memory is given back, and the rest of the thread's life begins on it anew.
 
-use super::ground::{Answered, Connected, Ground, Turn, client_error};
+use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use super::run::Run;
 use super::state::State;
 use super::thread::{self, Duty, End};
@@ -126,8 +126,8 @@ impl Life {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
         let (thread, lane, duty) = (self.thread, self.lane, self.duty);
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
-            let ground = FiberGround::new(yielder, wake, about, &run, false);
-            match thread::set_up(&run, thread, lane, duty, Box::new(ground)) {
+            let io = FiberIo::new(yielder, wake, about, &run, false);
+            match thread::set_up(&run, thread, lane, duty, Box::new(io)) {
                 Some(state) => Left::SetUp(state),
                 None => Left::Ended(End::NotReady),
             }
@@ -139,9 +139,9 @@ impl Life {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
         let (thread, duty) = (self.thread, self.duty);
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
-            let over = state.context().ground.is_over();
-            let ground = FiberGround::new(yielder, wake, about, &run, over);
-            state.context().ground = Box::new(ground);
+            let over = state.context().io.is_over();
+            let io = FiberIo::new(yielder, wake, about, &run, over);
+            state.context().io = Box::new(io);
             Left::Ended(thread::go_on(state, &run, thread, duty))
         })
     }
@@ -200,8 +200,8 @@ impl Drop for Fiber {
     }
 }
 
-/// The ground under a fiber.
-struct FiberGround {
+/// How a fiber waits: it leaves its stack.
+struct FiberIo {
     yielder: *const Yielder<Wake, Step>,
     wake: Wake,
     about: *mut About,
@@ -215,7 +215,7 @@ struct FiberGround {
     asked_since: bool,
 }
 
-impl FiberGround {
+impl FiberIo {
     fn new(
         yielder: &Yielder<Wake, Step>,
         wake: Wake,
@@ -276,7 +276,7 @@ impl FiberGround {
     }
 }
 
-impl Ground for FiberGround {
+impl ThreadIo for FiberIo {
     fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError> {
         let endpoint = u16::try_from(endpoint).unwrap_or(0);
         match self.wait(Step::Connect(endpoint)) {

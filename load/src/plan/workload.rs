@@ -25,7 +25,8 @@ impl JsonSchema for Workload {
     }
 }
 
-/// A sysbench script and what it is told.
+/// A sysbench script: one of its threads a connection, each query of it counted, each `event()` an
+/// event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {

@@ -28,11 +28,13 @@ pub const KINDS: &[Entry] = &[
     Entry::of::<script::Keys>(),
 ];
 
+type Read = fn(&Map<String, Value>) -> Result<Box<dyn Told>, String>;
+
 /// A kind of the registry.
 pub struct Entry {
     pub kind: &'static str,
     writes: Option<bool>,
-    read: fn(&Map<String, Value>) -> Result<Box<dyn Told>, String>,
+    read: Read,
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 

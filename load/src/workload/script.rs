@@ -4,15 +4,26 @@ use super::Workload;
 use super::native::Way;
 use super::told::{self, Told};
 use crate::plan::{Load, Script};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A sysbench script: one of its threads a connection, each query of it counted, each `event()` an
 /// event.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Keys(Script);
+
+impl JsonSchema for Keys {
+    fn schema_name() -> Cow<'static, str> {
+        Script::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Script::json_schema(generator)
+    }
+}
 
 const TABLES_MAX: u32 = 1_000_000;
 

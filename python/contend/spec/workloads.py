@@ -47,7 +47,9 @@ _SCRIPT_KEYS = (
 
 def plan_schema() -> dict[str, Any]:
     """The JSON Schema of plans, as `contend-load schema plan` prints it."""
-    text = (resources.files("contend.load") / "plan.schema.json").read_text(encoding="utf-8")
+    # By the folder: that package imports this one.
+    file = resources.files("contend") / "load" / "plan.schema.json"
+    text = file.read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
 

@@ -8,11 +8,11 @@ use crate::cli::nearest::nearest_of;
 use crate::drive::job::Job;
 use crate::drive::measured::{Measured, Progress};
 use crate::drive::of_plan::{dispenser_of, target_of};
-use crate::drive::script::{self, BlockingGround, Servers};
+use crate::drive::script::{self, BlockingIo, Servers};
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log};
-use crate::lua::options::{BadValue, Declared, Kind, normal_name, parse};
+use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
 use crate::lua::run::{Compat, Run, Script, Stop, Window};
 use crate::lua::{State, thread};
 use crate::outcome::Failure;
@@ -118,8 +118,8 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
         stop: Stop::default(),
         may_block: Mutex::default(),
     });
-    let ground = BlockingGround::new(Arc::clone(&run), Arc::new(servers.clone()), None);
-    let main = State::new(Arc::clone(&run), 0, Box::new(ground)).map_err(|error| error.0)?;
+    let io = BlockingIo::new(Arc::clone(&run), Arc::new(servers.clone()), None);
+    let main = State::new(Arc::clone(&run), 0, Box::new(io)).map_err(|error| error.0)?;
     let failed = |error: crate::lua::ScriptError| format!("workload.script: {error}");
     main.run_script().map_err(failed)?;
     let declared = main.declared_options().map_err(failed)?;
@@ -351,12 +351,12 @@ fn unknown_option(spec: &Spec, name: &str, declared: &[Declared], compat: Compat
     )
 }
 
-fn check_value(option: &Given, kind: Kind) -> Result<(), String> {
+fn check_value(option: &Given, kind: OptionType) -> Result<(), String> {
     let text = option.value.as_deref();
     let due = match parse(kind, text) {
         Ok(_) => return Ok(()),
         Err(BadValue::Bool) => "true or false",
-        Err(BadValue::Number) if kind == Kind::Int => "a whole number",
+        Err(BadValue::Number) if kind == OptionType::Int => "a whole number",
         Err(BadValue::Number) => "a number",
     };
     Err(format!(

@@ -8,8 +8,8 @@ use crate::drive::job::{Codes, ErrorPolicy, Pacing, Watched};
 use crate::drive::link::Link;
 use crate::drive::null_server::testing::NullServer;
 use crate::drive::socket::Address;
-use crate::drive::steps::Cue;
-use crate::drive::worker::Connection;
+use crate::drive::steps::Reason;
+use crate::drive::connection::Connection;
 use crate::serve::ServiceTime;
 use crate::wire::{Credentials, Login, Options, command};
 use crate::workload::{
@@ -192,7 +192,7 @@ fn a_session_has_as_many_links_as_there_are_numbers() {
     worker.links = (0..=workload::Link::MAX).map(open).collect();
     worker.seats[0].tokens = (0..worker.links.len()).collect();
     worker.judged = true;
-    assert!(matches!(worker.connect_next(0, 0), Some(Cue::Broken)));
+    assert!(matches!(worker.connect_next(0, 0), Some(Reason::Broken)));
     let words = "a thread has at most 65536 connections";
     assert_eq!(worker.trouble.take().unwrap().message, words);
     assert_eq!(worker.links.len(), workload::LINKS_MAX);
@@ -266,4 +266,56 @@ fn a_server_that_is_silent_is_named_whichever_it_is() {
     let failure = failure_of_second(&address);
     let words = format!("the server at {address} does not answer");
     assert_eq!(failure.message, words);
+}
+
+/// Sessions that need no server, and think for an hour before each event.
+struct Thinkers;
+
+struct Thinker;
+
+impl Workload for Thinkers {
+    fn kinds(&self) -> &[EventKind] {
+        &[]
+    }
+
+    fn classes(&self) -> &[String] {
+        &[]
+    }
+
+    fn thinks(&self) -> bool {
+        true
+    }
+
+    fn session(&self, _seat: workload::Seat) -> Result<Box<dyn Session>, Failure> {
+        Ok(Box::new(Thinker))
+    }
+}
+
+impl Session for Thinker {
+    fn next(&mut self, call: Call<'_>, _out: &mut Vec<u8>) -> Step {
+        match call {
+            Call::Start => Step::Ready,
+            _ => Step::Stop,
+        }
+    }
+
+    fn statement(&self) -> String {
+        String::new()
+    }
+
+    fn think(&mut self, _cycle: u64) -> Duration {
+        Duration::from_secs(3600)
+    }
+}
+
+#[test]
+fn who_thinks_longer_than_the_run_has_measured_nothing() {
+    let mut job = job(Arc::new(Thinkers));
+    job.measure_ns = 20_000_000;
+    let failure = run(job, &mut |_| ()).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "no event began within 0.02 s: every connection was still thinking"
+    );
+    assert!(failure.hint.unwrap().contains("load.measure_s"));
 }

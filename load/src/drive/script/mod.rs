@@ -5,13 +5,13 @@ mod cpu;
 mod fibers;
 mod fill;
 mod gate;
-mod ground;
+mod blocking_io;
 mod measure;
 mod os_threads;
 pub mod threads;
 mod ticker;
 
-pub use ground::BlockingGround;
+pub use blocking_io::BlockingIo;
 pub use measure::{failure_of, measure};
 pub use os_threads::run_command;
 pub use ticker::Ticker;
