@@ -3,7 +3,7 @@
 use super::output;
 use crate::drive::blocking::Target;
 use crate::drive::clock::seconds_ns;
-use crate::drive::fill::{Filled, Order, FillPhase, Progress, Trouble, fill_tables, make_database};
+use crate::drive::fill::{FillPhase, Filled, Order, Progress, Trouble, fill_tables, make_database};
 use crate::drive::of_plan::{address_of, password_of};
 use crate::drive::signals::Signals;
 use crate::drive::socket::Address;
@@ -421,11 +421,15 @@ mod tests {
             ("load", 10, 20)
         );
         assert_eq!(
-            board.sum(&[at(FillPhase::Keys, 10), at(FillPhase::Done, 10)]).phase,
+            board
+                .sum(&[at(FillPhase::Keys, 10), at(FillPhase::Done, 10)])
+                .phase,
             "keys"
         );
         assert_eq!(
-            board.sum(&[at(FillPhase::Done, 10), at(FillPhase::Done, 10)]).phase,
+            board
+                .sum(&[at(FillPhase::Done, 10), at(FillPhase::Done, 10)])
+                .phase,
             "done"
         );
         assert!(in_words(&sum).starts_with("10 of 20 rows (50 %)"));

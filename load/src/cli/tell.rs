@@ -83,7 +83,12 @@ impl OutcomeWriter {
                     engine: engine.to_owned(),
                     server_version: session.server_version,
                     session: figures::words(&session.agreed),
-                    nodes: self.nodes.iter().zip(sessions).map(figures::node_hello).collect(),
+                    nodes: self
+                        .nodes
+                        .iter()
+                        .zip(sessions)
+                        .map(figures::node_hello)
+                        .collect(),
                 }));
             }
             Progress::Phase { name, at_s, .. } => {

@@ -105,8 +105,16 @@ impl<E: Engine> Worker<E> {
         if let Some(tally) = self.tally.classes.get_mut(class) {
             tally.add(&query, time_ns);
         }
-        if let Some(node) = self.tally.nodes.get_mut(usize::from(connection.server)) {
-            node.queries.add(&query, time_ns);
+        if !self.tally.nodes.is_empty() {
+            let (node, time_ns) = (usize::from(connection.server), time_ns());
+            self.count_for_node(node, &query, time_ns);
+        }
+    }
+
+    #[inline(never)]
+    fn count_for_node(&mut self, node: usize, query: &Query, time_ns: u64) {
+        if let Some(node) = self.tally.nodes.get_mut(node) {
+            node.queries.add(query, || time_ns);
         }
     }
 

@@ -1,12 +1,12 @@
 //! How a worker connects its sessions, waits where the server has no place, and hangs up.
 
 use super::clock::nanoseconds;
+use super::connection::Connection;
 use super::engine::Engine;
 use super::failure::{self, CANNOT_CONNECT};
 use super::seat::WaitsFor;
 use super::socket::Address;
 use super::steps::Reason;
-use super::connection::Connection;
 use super::worker::{Phase, Worker};
 use crate::wire::{Login, ServerError};
 use crate::workload;

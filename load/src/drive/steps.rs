@@ -1,10 +1,10 @@
 //! What a worker does for its sessions: carries out their steps, wakes them, connects them.
 
 use super::clock::{nanoseconds, seconds_ns};
+use super::connection::Connection;
 use super::engine::Engine;
 use super::failure::{self, GONE, client_error};
 use super::seat::WaitsFor;
-use super::connection::Connection;
 use super::worker::{Phase, Worker};
 use crate::workload::{self, Answer, Call, Reply, Request, Step, Verdict};
 use std::io;
@@ -285,7 +285,9 @@ impl<E: Engine> Worker<E> {
                 let token = seat.tokens.iter().find(waits).copied().unwrap_or(0);
                 self.fail_at(token, |address| failure::of_silence(address, statement));
             }
-            WaitsFor::Connecting(token) => self.not_connected(token, &io::ErrorKind::TimedOut.into()),
+            WaitsFor::Connecting(token) => {
+                self.not_connected(token, &io::ErrorKind::TimedOut.into())
+            }
             WaitsFor::Unborn | WaitsFor::Asking | WaitsFor::Parked | WaitsFor::Stopped => {}
         }
     }

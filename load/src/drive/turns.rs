@@ -192,6 +192,7 @@ impl<E: Engine> Worker<E> {
 
     /// Lets the session think before this event; false if it has nothing to think about.
     #[cold]
+    #[inline(never)]
     fn think(&mut self, seat_index: usize, number: u64) -> bool {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return false;
@@ -234,14 +235,16 @@ impl<E: Engine> Worker<E> {
         let Some(tally) = self.tally.kinds.get_mut(usize::from(ending.kind)) else {
             return;
         };
-        tally.rolled_back += u64::from(ending.rolled_back);
         let response_ns = self.now_ns.saturating_sub(seat.intended_ns);
-        let lag_ns = seat.begun_ns.saturating_sub(seat.intended_ns);
-        let last_try_ns = match tried_again_ns {
-            0 => None,
-            begun_ns => Some(self.now_ns.saturating_sub(begun_ns)),
-        };
-        tally.record_ns(response_ns, lag_ns, last_try_ns);
+        tally.record_ns(response_ns);
+        if let Some(open) = &mut tally.open {
+            open.record_ns(response_ns, seat.begun_ns.saturating_sub(seat.intended_ns));
+        }
+        if tried_again_ns > 0 || ending.rolled_back {
+            let last_try_ns = self.now_ns.saturating_sub(tried_again_ns);
+            let last_try_ns = (tried_again_ns > 0).then_some(last_try_ns);
+            tally.record_more(response_ns, ending.rolled_back, last_try_ns);
+        }
     }
 
     /// Gives up the event in progress, if there is one.

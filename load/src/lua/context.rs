@@ -3,13 +3,13 @@
 
 use super::figures::ThreadFigures;
 use super::fixed::Fixed;
-use super::thread_io::ThreadIo;
 use super::heap::Heap;
 use super::histogram::Histogram;
 use super::run::Run;
 use super::sql::{Connection, DriverFace, Session};
 use super::stack::KeptTable;
 use super::sys::{self, lua_State};
+use super::thread_io::ThreadIo;
 use crate::random::Stream;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;

@@ -8,10 +8,10 @@
 //! The setup of a thread goes deeper than its events. It returns when it is done: the stack is
 //! then empty, its memory is given back, and the rest of the thread's life begins on it anew.
 
-use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use super::run::Run;
 use super::state::State;
 use super::thread::{self, Duty, End};
+use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::outcome::Failure;
 use crate::wire::ServerError;
 use crate::workload::{Call, Class, Ending, Link, Reply, Request, Session, Step};

@@ -249,8 +249,7 @@ impl Figures {
         if let Some(times) = &mut times {
             times.response.record_ns(time_ns);
             if let Some(open) = &mut times.open {
-                open.service.record_ns(time_ns.saturating_sub(lag_ns));
-                open.lag.record_ns(lag_ns);
+                open.record_ns(time_ns, lag_ns);
             }
         }
         self.of(thread).finish(time_ns);

@@ -14,7 +14,6 @@ pub mod database;
 pub mod fiber;
 pub mod figures;
 mod fixed;
-pub mod thread_io;
 mod heap;
 pub mod histogram;
 pub mod log;
@@ -28,6 +27,7 @@ mod sys;
 #[cfg(test)]
 pub mod testing;
 pub mod thread;
+pub mod thread_io;
 pub mod workload;
 
 pub use state::{Called, ScriptError, Sharing, State};

@@ -206,9 +206,18 @@ mod tests {
             parse(OptionType::Double, Some("10M")),
             Ok(Value::Double(10_485_760.0))
         );
-        assert_eq!(parse(OptionType::Double, Some("1.5k")), Ok(Value::Double(1536.0)));
-        assert_eq!(parse(OptionType::Double, Some("1e3")), Ok(Value::Double(1000.0)));
-        assert_eq!(parse(OptionType::Double, Some("-2")), Ok(Value::Double(-2.0)));
+        assert_eq!(
+            parse(OptionType::Double, Some("1.5k")),
+            Ok(Value::Double(1536.0))
+        );
+        assert_eq!(
+            parse(OptionType::Double, Some("1e3")),
+            Ok(Value::Double(1000.0))
+        );
+        assert_eq!(
+            parse(OptionType::Double, Some("-2")),
+            Ok(Value::Double(-2.0))
+        );
         for bad in ["abc", "10x", "1 2", "M", "10MB"] {
             assert_eq!(
                 parse(OptionType::Double, Some(bad)),
@@ -218,7 +227,11 @@ mod tests {
         }
         assert_eq!(parse(OptionType::Int, Some("12")), Ok(Value::Int(12)));
         for bad in ["2x", "1M", "99999999999", "1.5"] {
-            assert_eq!(parse(OptionType::Int, Some(bad)), Err(BadValue::Number), "{bad}");
+            assert_eq!(
+                parse(OptionType::Int, Some(bad)),
+                Err(BadValue::Number),
+                "{bad}"
+            );
         }
         assert_eq!(parse(OptionType::Size, Some("64K")), Ok(Value::Int(65_536)));
         assert_eq!(parse(OptionType::Size, Some("9T")), Ok(Value::Int(9 << 40)));

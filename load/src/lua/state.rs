@@ -2,11 +2,11 @@
 
 use super::chunks::{self, Chunks};
 use super::context::Context;
-use super::thread_io::ThreadIo;
 use super::options::{Declared, OptionType};
 use super::run::Run;
 use super::stack::Stack;
 use super::sys::{self, lua_State};
+use super::thread_io::ThreadIo;
 use super::{api, modules};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::NonNull;

@@ -4,11 +4,11 @@
 use super::chunks::Chunks;
 use super::database::{DRIVER, Database};
 use super::figures::Figures;
-use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use super::log::{Level, Log};
 use super::options::Options;
 use super::run::{Compat, Draws, Run, Script, Stop, Window};
 use super::state::State;
+use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::wire::ServerError;

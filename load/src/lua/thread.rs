@@ -1,9 +1,9 @@
 //! The life of one thread of a script, wherever it runs.
 
-use super::thread_io::ThreadIo;
 use super::log::Level;
 use super::run::Run;
 use super::state::{Called, ScriptError, State};
+use super::thread_io::ThreadIo;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -61,9 +61,7 @@ fn set_up_quietly(
     io: Box<dyn ThreadIo>,
 ) -> Option<State> {
     let said = |error: ScriptError| run.log.fatal(&error.0);
-    let mut state = State::new(Arc::clone(run), thread, io)
-        .map_err(said)
-        .ok()?;
+    let mut state = State::new(Arc::clone(run), thread, io).map_err(said).ok()?;
     state.context().lane = lane;
     begin(&state, run).map_err(said).ok()?;
     if duty == Duty::Events {

@@ -277,16 +277,17 @@ impl Tally {
 }
 
 impl KindTally {
-    /// Adds an event that ended well. `lag_ns` of its response time were over when it began, and
-    /// of one that was begun again `last_try_ns` since its last begin.
+    /// Adds an event that ended well.
     #[inline]
-    pub fn record_ns(&mut self, response_ns: u64, lag_ns: u64, last_try_ns: Option<u64>) {
+    pub fn record_ns(&mut self, response_ns: u64) {
         self.events += 1;
         self.response.record_ns(response_ns);
-        if let Some(open) = &mut self.open {
-            open.service.record_ns(response_ns.saturating_sub(lag_ns));
-            open.lag.record_ns(lag_ns);
-        }
+    }
+
+    /// What few of these events have: they rolled back, or were begun again so long ago.
+    #[cold]
+    pub fn record_more(&mut self, response_ns: u64, rolled_back: bool, last_try_ns: Option<u64>) {
+        self.rolled_back += u64::from(rolled_back);
         if let Some(last_try_ns) = last_try_ns {
             let retried = self.retried.get_or_insert_default();
             retried.response.record_ns(response_ns);
@@ -344,6 +345,14 @@ impl KindTally {
 }
 
 impl OpenTally {
+    /// Adds an event that lasted `response_ns` from its intended time, `lag_ns` of it before it
+    /// began.
+    #[inline]
+    pub fn record_ns(&mut self, response_ns: u64, lag_ns: u64) {
+        self.service.record_ns(response_ns.saturating_sub(lag_ns));
+        self.lag.record_ns(lag_ns);
+    }
+
     pub fn merge(&mut self, other: &Self) {
         self.service.merge(&other.service);
         self.lag.merge(&other.lag);

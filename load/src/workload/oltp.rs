@@ -207,10 +207,10 @@ impl Kind for Oltp {
         _own: &mut (),
         values: &mut Parameters,
     ) -> Next {
-        let part = self.steps.get(event.step).copied();
+        let part = self.steps.get(event.step as usize).copied();
         let part = part.unwrap_or(Part::Commit);
         event.step += 1;
-        let is_last = event.step >= self.steps.len();
+        let is_last = event.step as usize >= self.steps.len();
         let kind = self
             .kinds
             .iter()

@@ -3,7 +3,7 @@
 use super::extras::Extras;
 use super::report::{self, Form};
 use super::settings::{OsThreads, Settings};
-use super::watch::{self, Reporter, Hooks};
+use super::watch::{self, Hooks, Reporter};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt};
 use crate::drive::script::{self, Job, Servers, Stage, Ticker};
 use crate::lua::fiber::NOT_READY;
@@ -210,7 +210,11 @@ fn after_init_timeout(run: &Arc<Run>, settings: &Settings) -> Result<Ticker, Hal
         .map_err(|error| Halt::Fatal(format!("starting a thread: {error}")))
 }
 
-fn after_forced_shutdown(reporter: &Arc<Reporter>, run: &Arc<Run>, settings: &Settings) -> Option<Ticker> {
+fn after_forced_shutdown(
+    reporter: &Arc<Reporter>,
+    run: &Arc<Run>,
+    settings: &Settings,
+) -> Option<Ticker> {
     let after = settings.forced_shutdown?;
     let (reporter, run) = (Arc::clone(reporter), Arc::clone(run));
     let fire = move || {

@@ -4,12 +4,12 @@
 use super::*;
 use crate::arrival::Dispenser;
 use crate::drive::blocking::Target;
+use crate::drive::connection::Connection;
 use crate::drive::job::{Codes, ErrorPolicy, Pacing, Watched};
 use crate::drive::link::Link;
 use crate::drive::null_server::testing::NullServer;
 use crate::drive::socket::Address;
 use crate::drive::steps::Reason;
-use crate::drive::connection::Connection;
 use crate::serve::ServiceTime;
 use crate::wire::{Credentials, Login, Options, command};
 use crate::workload::{

@@ -10,8 +10,8 @@ use crate::drive::failure::{
 use crate::drive::link::{Heard, Link};
 use crate::drive::socket::send;
 use crate::drive::wait::any_ready;
-use crate::lua::thread_io::{Answered, Connected, ThreadIo, TableRows, Turn};
 use crate::lua::run::Run;
+use crate::lua::thread_io::{Answered, Connected, TableRows, ThreadIo, Turn};
 use crate::wire::{Capabilities, Login, ServerError, WireError};
 use crate::workload::{self, Class, Reply, Request};
 use std::fs::File;

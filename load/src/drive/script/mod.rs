@@ -1,11 +1,11 @@
 //! Runs the threads of a script: on the event loop, or on threads of the operating system where
 //! the script waits in ways that the host cannot see.
 
+mod blocking_io;
 mod cpu;
 mod fibers;
 mod fill;
 mod gate;
-mod blocking_io;
 mod measure;
 mod os_threads;
 pub mod threads;

@@ -1,8 +1,8 @@
 //! Threads of a script on threads of the operating system, as sysbench runs all of them.
 
+use super::blocking_io::BlockingIo;
 use super::cpu::CpuClocks;
 use super::gate::Gate;
-use super::blocking_io::BlockingIo;
 use super::{Job, Ran, Servers, Stage};
 use crate::drive::clock;
 use crate::drive::failure;

@@ -3,9 +3,9 @@
 use super::{Entry, Pushed, enter};
 use crate::lua::context::Context;
 use crate::lua::figures::Counter;
-use crate::lua::thread_io::Turn;
 use crate::lua::log::Level;
 use crate::lua::sys::lua_State;
+use crate::lua::thread_io::Turn;
 use std::time::Instant;
 
 pub const FUNCTIONS: &[Entry] = &[

@@ -1,9 +1,9 @@
 //! Rows for the tables of the bundled scripts.
 
 use super::{Entry, Pushed, enter};
-use crate::lua::thread_io::TableRows;
 use crate::lua::sql::{Connection, HandleKind};
 use crate::lua::sys::lua_State;
+use crate::lua::thread_io::TableRows;
 
 pub const FUNCTIONS: &[Entry] = &[(c"fill", fill)];
 

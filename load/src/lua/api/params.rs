@@ -145,7 +145,8 @@ unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
     let params: Option<Vec<*const Param>> = (2..=count)
         .map(|index| param(&mut stack, cx, index).map(<*mut Param>::cast_const))
         .collect();
-    let (Some(statement), Some(params)) = (stack.handle::<Statement>(1, HandleKind::Statement), params)
+    let (Some(statement), Some(params)) =
+        (stack.handle::<Statement>(1, HandleKind::Statement), params)
     else {
         stack.push_number(1.0);
         return 1;

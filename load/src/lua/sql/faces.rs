@@ -24,7 +24,9 @@ pub struct DriverFace {
 
 impl Default for DriverFace {
     fn default() -> Self {
-        Self { kind: HandleKind::Driver }
+        Self {
+            kind: HandleKind::Driver,
+        }
     }
 }
 

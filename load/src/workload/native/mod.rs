@@ -189,16 +189,19 @@ pub struct Event {
     pub stream: Stream,
     /// Its kind: a place in [`Kind::events`].
     pub kind: u8,
-    /// The node that it wants to ask, if it does not leave that to the plan's route.
-    pub node: Option<u16>,
+    /// The node that it wants to ask; [`Self::ANY_NODE`] leaves that to the plan's route.
+    pub node: u16,
     /// The kind's own: how far the event is, the place of a table, a key. Of a kind that asks for
     /// one key this is what a route by key goes by.
-    pub step: usize,
+    pub step: u32,
     pub place: usize,
     pub key: u64,
 }
 
 impl Event {
+    /// See [`Self::node`].
+    pub const ANY_NODE: u16 = u16::MAX;
+
     /// The stream of one named part of the event, which gives the same at every step.
     pub fn stream_of(&self, part: u64) -> Stream {
         Stream::for_cycle(self.seed, self.cycle).part(part)
@@ -211,7 +214,7 @@ impl Event {
             cycle,
             stream: Stream::for_cycle(seed, cycle),
             kind: 0,
-            node: None,
+            node: Self::ANY_NODE,
             step: 0,
             place: 0,
             key: 0,

@@ -38,8 +38,8 @@ impl Route {
 
     /// The place of the node that an event wants.
     pub fn node_of(&self, event: &Event) -> u16 {
-        if let Some(node) = event.node {
-            return node;
+        if event.node != Event::ANY_NODE {
+            return event.node;
         }
         match self {
             Self::Only => 0,
@@ -100,7 +100,7 @@ mod tests {
             })
             .into();
         assert_eq!(owners, [0, 0, 1, 1, 2, 2]);
-        event.node = Some(1);
+        event.node = 1;
         assert_eq!(route.node_of(&event), 1);
     }
 }

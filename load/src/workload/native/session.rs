@@ -151,7 +151,7 @@ impl<K: Kind> NativeSession<K> {
     }
 
     /// Does what the event does next.
-    #[inline]
+    #[inline(always)]
     fn go_on(&mut self, heard: Heard<'_>, out: &mut Vec<u8>) -> Step {
         self.parameters.clear();
         let (event, own) = (&mut self.event, &mut self.own);
@@ -165,12 +165,11 @@ impl<K: Kind> NativeSession<K> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn ask(&mut self, ask: Ask, out: &mut Vec<u8>) -> Step {
         self.last = ask.query;
         if self.links.len() > 1 {
-            self.link = self.way.route.node_of(&self.event);
-            self.last += self.own_queries().start;
+            self.choose_link();
         }
         self.state = State::Asking(ask.ends);
         let Some(query) = self.queries.get_mut(self.last) else {
@@ -192,6 +191,13 @@ impl<K: Kind> NativeSession<K> {
             },
             ends: ask.ends.map(|end| self.ending(end)),
         })
+    }
+
+    /// Of several nodes the one that the event wants.
+    #[inline(never)]
+    fn choose_link(&mut self) {
+        self.link = self.way.route.node_of(&self.event);
+        self.last += self.own_queries().start;
     }
 
     #[inline]

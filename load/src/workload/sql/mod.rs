@@ -122,7 +122,7 @@ impl Kind for Sql {
         _own: &mut (),
         values: &mut Parameters,
     ) -> Next {
-        let step = event.step;
+        let step = event.step as usize;
         event.step += 1;
         if step == 0 && self.events.len() > 1 {
             let sum = self.ends.last().copied().unwrap_or(1);
@@ -142,7 +142,7 @@ impl Kind for Sql {
             }
         }
         let query = self.firsts.get(event.place).map_or(0, |first| first + step);
-        let is_last = text.is_none_or(|text| event.step >= text.statements.len());
+        let is_last = text.is_none_or(|text| step + 1 >= text.statements.len());
         Next::in_turn(query, is_last)
     }
 }
