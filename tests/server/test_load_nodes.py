@@ -66,24 +66,29 @@ def run(stages: tuple[Stage, Stage], whole: dict[str, Any]) -> tuple[dict[str, A
     return lines[0], lines[-1]
 
 
+def sums(stage: Stage) -> list[int]:
+    """Of `k`, over the rows of the first node's keys, and of the second's."""
+    half = ROWS // 2
+    total = f"SELECT SUM(k) FROM {DATABASE}.sbtest WHERE id "
+    return [int(stage.sql(total + where)[0][0]) for where in (f"<= {half}", f"> {half}")]
+
+
 def test_each_node_is_asked_for_its_own_keys(stages: tuple[Stage, Stage]) -> None:
     updates = {"kind": "update_index", "rows": ROWS}
     for stage in stages:
         stage.fill_anew()
-    sums = f"SELECT SUM(k) FROM {DATABASE}.sbtest WHERE id "
-    half = ROWS // 2
-    before = [[int(stage.sql(sums + where)[0][0]) for where in (f"<= {half}", f"> {half}")]
-              for stage in stages]  # fmt: skip
+    before = [sums(stage) for stage in stages]
     hello, done = run(stages, plan(stages, updates, {"by": "key"}, events=600, measure_s=600))
     versions = [node["server_version"] for node in hello["nodes"]]
     assert versions[0].startswith("10.") and versions[1].startswith("11."), versions
     assert hello["nodes"][1]["session"] == ["tls"]
     counts = [node["queries"] for node in done["nodes"]]
     assert sum(counts) == 600 and min(counts) > 200
-    after = [[int(stage.sql(sums + where)[0][0]) for where in (f"<= {half}", f"> {half}")]
-             for stage in stages]  # fmt: skip
-    changes = [[b - a for a, b in zip(*pair, strict=True)] for pair in zip(before, after, strict=True)]
-    assert changes == [[counts[0], 0], [0, counts[1]]]
+    low, high = before[0], before[1]
+    assert [sums(stage) for stage in stages] == [
+        [low[0] + counts[0], low[1]],
+        [high[0], high[1] + counts[1]],
+    ]
     assert done["nodes"][0]["server"]["cpu_us"] > 0
     assert done["nodes"][1]["server"] is None
 
@@ -116,7 +121,8 @@ def test_a_node_that_dies_stops_no_other(
     private_server: Callable[..., PrivateServer],
     tmp_path: Path,
 ) -> None:
-    mortal = Stage(stages[0].program, private_server(mariadb_binary, {"local_infile": 1}), make(tmp_path))
+    server = private_server(mariadb_binary, {"local_infile": 1})
+    mortal = Stage(stages[0].program, server, make(tmp_path))
     mortal.fill()
     whole = stages[0].plan(
         stages[0].socket, POINT_SELECT, connections=8, measure_s=6, interval_s=0.2

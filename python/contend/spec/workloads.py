@@ -65,9 +65,7 @@ def tagged(schema: Mapping[str, Any], name: str, noun: str, default_kind: str) -
             _SCRIPT_KEYS
             if kind == SCRIPT
             else tuple(
-                _key(schema, key, told)
-                for key, told in properties.items()
-                if key not in SUPPLIED
+                _key(schema, key, told) for key, told in properties.items() if key not in SUPPLIED
             )
         )
     return Tagged(noun=noun, kinds=kinds, default_kind=default_kind, descriptions=descriptions)

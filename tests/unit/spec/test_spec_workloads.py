@@ -38,9 +38,7 @@ def with_made_up() -> dict[str, Any]:
 
 def test_a_kind_that_the_program_names_is_known_with_all_that_it_says() -> None:
     found = tagged(with_made_up(), "Workload", "workload", "point_select")
-    assert found.kinds["made_up"] == (
-        Key("luck", Whole(1, 13), 7, "the number that brings luck"),
-    )
+    assert found.kinds["made_up"] == (Key("luck", Whole(1, 13), 7, "the number that brings luck"),)
     assert found.descriptions["made_up"] == "asks for a lucky number"
     assert workloads.writes(with_made_up())["made_up"] is False
 
