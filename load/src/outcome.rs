@@ -38,6 +38,17 @@ pub struct Hello {
     /// `cached_metadata` where definitions come once and not with each prepared result.
     #[serde(default)]
     pub session: Vec<String>,
+    /// Each node, if the run has several; `server_version` and `session` are then the first one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeHello>,
+}
+
+/// What a node said of itself, and what was agreed with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeHello {
+    pub name: String,
+    pub server_version: String,
+    pub session: Vec<String>,
 }
 
 /// The run entered a phase: `warmup`, `measure`, `end`.
@@ -91,6 +102,11 @@ pub struct Slice {
     pub events: u64,
     pub drained: u64,
     pub failed: u64,
+    #[serde(default)]
+    pub retries: u64,
+    /// Each kind of event, if the workload has more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindFigures>,
     /// Under an open loop: events that were due inside the slice and had not begun at its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_begun: Option<u64>,
@@ -155,9 +171,23 @@ pub struct Done {
     /// Events that began and were to begin inside the window.
     #[serde(default)]
     pub begun: u64,
-    /// Those that were broken off by a lost connection, or dropped by a script.
+    /// Those that were broken off by a lost connection, given up after their last retry, or
+    /// dropped by a script.
     #[serde(default)]
     pub failed: u64,
+    /// Those of `events` that took back what they had done, as they were meant to.
+    #[serde(default)]
+    pub rolled_back: u64,
+    /// How often an event was begun again, after an error or a lost connection.
+    #[serde(default)]
+    pub retries: u64,
+    /// `latency_us` as it would be if the tries that failed had taken no time; absent if no event
+    /// was begun again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_without_retries_us: Option<Percentiles>,
+    /// Each kind of event, if the workload has more than one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindFigures>,
     /// Those of `events` that ended after the window; all other figures have them too.
     #[serde(default)]
     pub drained: Drained,
@@ -208,6 +238,9 @@ pub struct Done {
     pub client: ProcessDelta,
     /// Of the watched process; absent where none was named or its counters cannot be read.
     pub server: Option<ProcessDelta>,
+    /// What each node was asked, if the run has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeFigures>,
     /// CPU of the busiest worker over the window's wall time, 0 to 1.
     pub client_busiest_thread_share: f64,
     /// Jain's index over the queries of the connections: 1 is even.
@@ -270,6 +303,49 @@ pub struct OpenLoop {
     pub oldest_wait_s: f64,
     /// The rate was not kept: the queue grew, so the latencies depend on how long the run was.
     pub overloaded: bool,
+}
+
+/// The events of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KindFigures {
+    pub name: String,
+    /// Events that ended well; how many of them took back what they had done, as they were meant
+    /// to; those that failed; and how often one was begun again.
+    pub events: u64,
+    pub rolled_back: u64,
+    pub failed: u64,
+    pub retries: u64,
+    /// From the intended start to the last byte of the last answer.
+    pub latency_us: Percentiles,
+    pub latency_hdr_ns: String,
+    /// As if the tries that failed had taken no time; absent if none was begun again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_without_retries_us: Option<Percentiles>,
+    /// The two parts of the latency under an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_us: Option<Percentiles>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_us: Option<Percentiles>,
+    /// Names of its statement classes.
+    pub classes: Vec<String>,
+}
+
+/// The queries of one of several servers. Those of transactions that were taken back count too.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeFigures {
+    pub name: String,
+    pub queries: u64,
+    pub rows: u64,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+    /// From sending a query to the last byte of its answer.
+    pub latency_us: Percentiles,
+    pub latency_hdr_ns: String,
+    pub errors: Vec<ErrorCount>,
+    pub reconnects: u64,
+    pub outage_s: f64,
+    /// Of its watched process.
+    pub server: Option<ProcessDelta>,
 }
 
 /// The queries of one statement class.

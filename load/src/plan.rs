@@ -5,13 +5,12 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 mod workload;
 
-pub use workload::{
-    Distribution, ReadOnly, ReadWrite, RowsOf, Script, ScriptValue, Workload, WriteOnly,
-};
+pub use workload::{Distribution, Script, ScriptValue, Workload};
 
 /// The version this program reads. A plan of another version is refused.
 pub const PLAN_VERSION: u32 = 1;
@@ -34,6 +33,51 @@ pub struct Plan {
     /// `load.slices`. Absent: one server throughout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<Arm>,
+    /// The servers of a run that asks several of them, each event one, see `load.route`. Absent:
+    /// `server` alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<Node>,
+}
+
+/// One of the servers that a run asks. Each connection of the load is one to every node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// In outcomes and messages.
+    pub name: String,
+    /// Absent: the plan's server.
+    #[serde(default)]
+    pub server: Option<Server>,
+    /// Its process, if it runs on this host. Absent: nobody's counters are read for it.
+    #[serde(default)]
+    pub watch: Option<Watch>,
+}
+
+/// Which node an event asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Route {
+    /// Each in turn, by the number of the event.
+    RoundRobin {},
+    /// By chance, in proportion to these weights; a node that is not named has 1.
+    Chance {
+        #[serde(default)]
+        weights: BTreeMap<String, f64>,
+    },
+    /// The owner of the key that the event asks for.
+    Key {
+        /// Each owns the keys behind those of the one before, up to `upto`. None: every node owns
+        /// as many keys as the others, in the order of the plan.
+        #[serde(default)]
+        owners: Vec<Owner>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Owner {
+    pub upto: u64,
+    pub node: String,
 }
 
 /// A server, or a state of one, that a run hops to and from.
@@ -184,6 +228,9 @@ pub struct Load {
     /// When events begin.
     #[serde(default)]
     pub arrival: Arrival,
+    /// Needs `nodes`; absent: each in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Route>,
     /// Close and open each connection after so many events; absent: never.
     #[serde(default)]
     pub reconnect_every: Option<u64>,
@@ -263,12 +310,19 @@ pub enum Engine {
 }
 
 /// Errors by code. One that is in no list ends the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Errors {
     /// The event begins again, asking the same; its clock runs on.
     #[serde(default = "default_retry")]
     pub retry: Vec<u16>,
+    /// An event is given up, and counted as failed, if it has failed once more than this.
+    #[serde(default = "default_retry_limit")]
+    pub retry_limit: u32,
+    /// Pause before an event is begun again: each is drawn between half of this and the whole, and
+    /// is up to twice as long as the one before. 0: at once.
+    #[serde(default)]
+    pub retry_pause_s: f64,
     /// Counted, and passed over as if the answer were good.
     #[serde(default)]
     pub ignore: Vec<u16>,
@@ -284,6 +338,8 @@ impl Default for Errors {
     fn default() -> Self {
         Self {
             retry: default_retry(),
+            retry_limit: default_retry_limit(),
+            retry_pause_s: 0.0,
             ignore: Vec::new(),
             ignore_all: false,
             reconnect: default_reconnect(),
@@ -321,6 +377,9 @@ fn default_charset() -> String {
 /// A record changed since it was read, a lock wait that lasted too long, a deadlock.
 fn default_retry() -> Vec<u16> {
     vec![1020, 1205, 1213]
+}
+fn default_retry_limit() -> u32 {
+    100
 }
 fn default_reconnect() -> bool {
     true

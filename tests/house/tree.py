@@ -81,6 +81,37 @@ def rust_uses(source: str) -> Iterator[tuple[int, str]]:
             yield line, name
 
 
+def rust_modules_of(room: str) -> dict[str, set[str]]:
+    """The modules of a Rust room, each with those of the same room that it names: its files and
+    folders, a folder with all that is in it. Test modules do not count."""
+    root = RUST_ROOT / room
+    modules = {path.stem: set[str]() for path in root.iterdir() if path.stem != "mod"}
+    for path in root.rglob("*.rs"):
+        if path.stem == "tests" or path == root / "mod.rs":
+            continue
+        own = path.relative_to(root).parts[0].removesuffix(".rs")
+        inside = path.relative_to(RUST_ROOT).with_suffix("").parts
+        inside = inside[:-1] if inside[-1] == "mod" else inside
+        for named in _rust_paths(path.read_text(), inside):
+            if len(named) > 1 and named[0] == room and named[1] in modules and named[1] != own:
+                modules[own].add(named[1])
+    return modules
+
+
+def _rust_paths(source: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Every `crate::` and `super::` path in a source that is the module `inside`, from the root of
+    the crate."""
+    code = without_rust_comments(without_rust_tests(source))
+    for match in re.finditer(r"\b(crate|super(?:::super)*)((?:::\w+)*)(::\{)?", code):
+        up = match.group(1).count("super")
+        base = inside[: len(inside) - up] if up else ()
+        named = (*base, *filter(None, match.group(2).split("::")))
+        if match.group(3) is None:
+            yield named
+        else:
+            yield from ((*named, name) for name in _top_level_names(code, match.end()))
+
+
 def _top_level_names(code: str, start: int) -> Iterator[str]:
     """The first names inside a brace group of a `use` line: {a::b, c::{d, e}} gives a, c."""
     depth, expecting = 1, True

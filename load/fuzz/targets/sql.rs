@@ -2,12 +2,11 @@
 //!
 //! An event of a seed asks the same whenever it is asked, as text and as prepared statements.
 
-use contend_load::plan::{Protocol, Workload as Spec};
+use contend_load::plan::Protocol;
 use contend_load::wire::{Agreed, Capabilities, Flavour, Prepared, Summary};
 use contend_load::workload::native::Way;
-use contend_load::workload::{
-    Answer, Call, Reply, Seat, Session, SqlError, Step, Verdict, from_plan,
-};
+use contend_load::workload::told::native;
+use contend_load::workload::{Answer, Call, Reply, Seat, Session, Sql, SqlError, Step, Verdict};
 
 const SEED: u64 = 7;
 const CYCLES: u64 = 3;
@@ -33,13 +32,13 @@ fn lies_inside(text: &str, error: &SqlError) {
 
 /// The requests of the first few events.
 fn asked(text: &str, protocol: Protocol) -> Result<Vec<u8>, SqlError> {
-    let spec = Spec::Sql {
-        text: text.to_owned(),
-    };
     let init = ["SET @a = 1".to_owned()].into();
-    let Some(workload) = from_plan(&spec, Way { protocol, init })? else {
-        unreachable!("a script of statements is a native workload");
+    let way = Way {
+        protocol,
+        init,
+        ..Way::default()
     };
+    let workload = native(Sql::new(text)?, way);
     assert!((1..=250).contains(&workload.classes().len()));
     let seat = Seat {
         index: 0,
@@ -71,7 +70,7 @@ fn walk(session: &mut dyn Session, call: Call<'_>, all: &mut Vec<u8>) {
         let marks = out.iter().filter(|byte| **byte == b'?').count();
         out.clear();
         step = match step {
-            Step::Send(request) if request.ends => return,
+            Step::Send(request) if request.ends.is_some() => return,
             Step::Send(request) => {
                 assert!(!session.statement().is_empty());
                 session.next(Call::Answer(&good(request.reply, marks)), &mut out)
@@ -85,7 +84,7 @@ fn walk(session: &mut dyn Session, call: Call<'_>, all: &mut Vec<u8>) {
                 session.next(call, &mut out)
             }
             // A ? of the text itself makes the count that we answer with wrong.
-            Step::Ready | Step::EventEnd | Step::Fail(_) => return,
+            Step::Ready | Step::EventEnd(_) | Step::Fail(_) => return,
             other => unreachable!("{other:?}"),
         };
     }

@@ -1,7 +1,8 @@
 //! `contend-load engine PLAN`: which engine a run of the plan gets on this host.
 
-use super::{output, plan_file, run};
+use super::{output, plan_file};
 use crate::drive::engine::choice::{Choice, choose};
+use crate::drive::of_plan::workers_of;
 use crate::plan::Plan;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             Ok(text) => output::whole(&text),
             Err(error) => output::failed(&error.into()),
         },
-        Err(failure) => run::failed(failure),
+        Err(failure) => output::run_failed(failure),
     }
 }
 
@@ -51,7 +52,7 @@ fn answer(choice: Choice) -> Answer {
 /// As the run itself will count them, of one worker.
 fn sockets_of(plan: &Plan) -> usize {
     let load = &plan.load;
-    let workers = run::workers_of(load);
+    let workers = workers_of(load);
     let most = load.connections.div_ceil(workers) + load.idle_connections.div_ceil(workers);
     most as usize * plan.arms.len().max(1)
 }

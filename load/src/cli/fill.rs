@@ -1,9 +1,10 @@
 //! `contend-load fill`: makes tables and fills them with rows of a seed.
 
-use super::{output, run};
+use super::output;
 use crate::drive::blocking::Target;
 use crate::drive::clock::seconds_ns;
-use crate::drive::fill::{Filled, Order, Phase, Progress, Trouble, fill_tables, make_database};
+use crate::drive::fill::{FillPhase, Filled, Order, Progress, Trouble, fill_tables, make_database};
+use crate::drive::of_plan::{address_of, password_of};
 use crate::drive::signals::Signals;
 use crate::drive::socket::Address;
 use crate::fill::table::seed_of_table;
@@ -74,8 +75,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     pipe_dir: Option<PathBuf>,
     /// Progress for people on a terminal, or as JSON lines, or none.
-    #[arg(long, value_enum, default_value_t = Teller::Auto)]
-    progress: Teller,
+    #[arg(long, value_enum, default_value_t = OutcomeWriter::Auto)]
+    progress: OutcomeWriter,
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     connect_timeout_s: f64,
 }
@@ -100,7 +101,7 @@ enum IfExists {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Teller {
+enum OutcomeWriter {
     Auto,
     Json,
     None,
@@ -128,11 +129,11 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
         "password_env": arguments.password_env,
     }))
     .map_err(|error| error.to_string())?;
-    let address = run::address_of(&server)?;
+    let address = address_of(&server)?;
     Ok(Target {
         credentials: Credentials {
             user: arguments.user.clone(),
-            password: run::password_of(&server)?,
+            password: password_of(&server)?,
         },
         options: Options {
             database: Some(arguments.database.clone()),
@@ -208,7 +209,7 @@ fn work(arguments: &Arguments, target: &Target, orders: &[Order]) -> ExitCode {
         ),
         Err(trouble) => {
             let failure = trouble.failure();
-            eprintln!("contend-load: {}", run::in_words(failure));
+            eprintln!("contend-load: {}", output::in_words(failure));
             let code = match trouble {
                 Trouble::Exists(_) => ExitCode::from(2),
                 Trouble::Failed(_) | Trouble::Stopped(_) => ExitCode::FAILURE,
@@ -278,12 +279,12 @@ struct Board {
 
 impl Board {
     fn new(arguments: &Arguments, orders: &[Order]) -> Self {
-        let terminal = arguments.progress == Teller::Auto && io::stderr().is_terminal();
+        let terminal = arguments.progress == OutcomeWriter::Auto && io::stderr().is_terminal();
         Self {
             tables: Mutex::new(vec![None; orders.len()]),
             rows_total: orders.iter().map(|order| order.rows.count()).sum(),
             begun: std::time::Instant::now(),
-            json: arguments.progress == Teller::Json,
+            json: arguments.progress == OutcomeWriter::Json,
             human: terminal,
         }
     }
@@ -313,12 +314,12 @@ impl Board {
     fn sum(&self, tables: &[Option<Progress>]) -> FillProgress {
         let told = || tables.iter().flatten();
         let count = |phase| told().filter(|table| table.phase == phase).count();
-        let phase = if count(Phase::Done) == tables.len() {
-            Phase::Done
-        } else if count(Phase::Done) + count(Phase::Keys) == tables.len() {
-            Phase::Keys
+        let phase = if count(FillPhase::Done) == tables.len() {
+            FillPhase::Done
+        } else if count(FillPhase::Done) + count(FillPhase::Keys) == tables.len() {
+            FillPhase::Keys
         } else {
-            Phase::Load
+            FillPhase::Load
         };
         FillProgress {
             phase: phase.name().to_owned(),
@@ -338,7 +339,7 @@ fn in_words(progress: &FillProgress) -> String {
         elapsed_s,
         ..
     } = progress;
-    if phase != Phase::Load.name() {
+    if phase != FillPhase::Load.name() {
         return format!("{rows} rows loaded, making keys, {elapsed_s:.0} s so far");
     }
     let rate = if *elapsed_s > 0.0 {
@@ -414,17 +415,21 @@ mod tests {
                 elapsed: Duration::ZERO,
             })
         };
-        let sum = board.sum(&[at(Phase::Keys, 10), None]);
+        let sum = board.sum(&[at(FillPhase::Keys, 10), None]);
         assert_eq!(
             (sum.phase.as_str(), sum.rows, sum.rows_total),
             ("load", 10, 20)
         );
         assert_eq!(
-            board.sum(&[at(Phase::Keys, 10), at(Phase::Done, 10)]).phase,
+            board
+                .sum(&[at(FillPhase::Keys, 10), at(FillPhase::Done, 10)])
+                .phase,
             "keys"
         );
         assert_eq!(
-            board.sum(&[at(Phase::Done, 10), at(Phase::Done, 10)]).phase,
+            board
+                .sum(&[at(FillPhase::Done, 10), at(FillPhase::Done, 10)])
+                .phase,
             "done"
         );
         assert!(in_words(&sum).starts_with("10 of 20 rows (50 %)"));

@@ -14,7 +14,6 @@ pub mod plan_file;
 mod run;
 mod schema;
 mod script;
-mod script_threads;
 mod service_time;
 mod sysbench;
 mod tell;

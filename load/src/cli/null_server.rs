@@ -1,7 +1,7 @@
 //! `contend-load null-server`: answers without a database behind them, to measure the client.
 
+use super::output;
 use super::service_time::{self, us_ns};
-use super::{output, run};
 use crate::drive::clock::seconds_ns;
 use crate::drive::null_server::{Listening, Served, Servers, Service, serve};
 use crate::drive::signals::Signals;
@@ -78,7 +78,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     match served {
         Ok(served) => output::whole(&in_json(&served).to_string()),
         Err(failure) => {
-            eprintln!("contend-load: {}", run::in_words(&failure));
+            eprintln!("contend-load: {}", output::in_words(&failure));
             ExitCode::FAILURE
         }
     }

@@ -1,7 +1,7 @@
 //! Lines to standard output. A reader that has gone away ends the program quietly, not with a
 //! panic.
 
-use crate::outcome::Outcome;
+use crate::outcome::{Failure, Outcome};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
@@ -61,4 +61,25 @@ pub fn failed(error: &io::Error) -> ExitCode {
         eprintln!("contend-load: writing to standard output: {error}");
     }
     ExitCode::FAILURE
+}
+
+/// Says why something failed, to programs and to people.
+pub fn run_failed(failure: Failure) -> ExitCode {
+    eprintln!("contend-load: {}", in_words(&failure));
+    match outcome(&Outcome::Error(failure)) {
+        Ok(()) => ExitCode::FAILURE,
+        Err(error) => failed(&error),
+    }
+}
+
+/// A failure for people.
+pub fn in_words(failure: &Failure) -> String {
+    let mut words = failure.message.clone();
+    if let Some(statement) = &failure.statement {
+        words.push_str(&format!("\n  statement: {statement}"));
+    }
+    if let Some(hint) = &failure.hint {
+        words.push_str(&format!("\n  hint: {hint}"));
+    }
+    words
 }

@@ -1,9 +1,12 @@
 //! Reads a plan and refuses what cannot be meant, with one line that says what to do.
 
 mod load;
+pub mod nodes;
 
 use super::nearest::nearest_of;
-use crate::plan::{Distribution, PLAN_VERSION, Plan, Protocol, Server, Workload};
+use crate::plan::{PLAN_VERSION, Plan, Server, Workload};
+use crate::workload::registry;
+use crate::workload::told::Told;
 use serde::Deserialize;
 use std::io::Read;
 
@@ -11,13 +14,6 @@ use std::io::Read;
 const PLAN_BYTES_MAX: u64 = 64 << 20;
 /// A year: a longer time is a unit mistaken for another.
 pub const TIME_S_MAX: f64 = 366.0 * 86_400.0;
-/// The protocol counts parameters with two bytes.
-const PARAMETERS_MAX: u32 = 65_535;
-const TABLES_MAX: u32 = 1_000_000;
-/// In one event.
-const STATEMENTS_MAX: u64 = 100_000;
-const ITER_MAX: u32 = 1000;
-const ZIPFIAN_EXP_MAX: f64 = 100.0;
 
 /// Reads the plan at `source`, a path or `-` for standard input.
 ///
@@ -40,7 +36,8 @@ pub fn read(source: &str) -> Result<Plan, String> {
 pub fn parse(text: &str) -> Result<Plan, String> {
     // The version comes first: a plan of another one has other names, and complaining about
     // those would lead astray.
-    let version: Version = serde_json::from_str(text).map_err(|error| in_words(&error))?;
+    let version: Version =
+        serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
     if version.version != PLAN_VERSION {
         return Err(format!(
             "the plan has version {}, this program reads version {PLAN_VERSION}: use the \
@@ -48,25 +45,26 @@ pub fn parse(text: &str) -> Result<Plan, String> {
             version.version
         ));
     }
-    let plan: Plan = serde_json::from_str(text).map_err(|error| in_words(&error))?;
+    let mut plan: Plan =
+        serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
     check_server(&plan.server)?;
-    check_workload(&plan.workload)?;
+    let told = read_workload(&plan.workload)?;
+    told.fit(&mut plan.load)?;
     load::check(&plan.load)?;
     load::check_arms(&plan)?;
-    if matches!(plan.workload, Workload::Lua(_)) && plan.load.reconnect_every.is_some() {
-        return Err(
-            "load.reconnect_every: a script opens and closes its own connections".to_owned(),
-        );
-    }
-    let is_text = plan.load.protocol == Protocol::Text;
-    if is_text && matches!(plan.workload, Workload::BulkInsert { bulk_execute, .. } if bulk_execute)
-    {
-        return Err(
-            "workload.bulk_execute: executes what was prepared, and load.protocol is \"text\""
-                .to_owned(),
-        );
-    }
+    nodes::route_of(&plan, &*told)?;
     Ok(plan)
+}
+
+/// What a plan says of its workload.
+///
+/// # Errors
+/// One line for the reader of the plan.
+pub fn read_workload(workload: &Workload) -> Result<Box<dyn Told>, String> {
+    registry::read(workload).map_err(|refusal| match refusal.starts_with("workload") {
+        true => refusal,
+        false => in_words(&format!("workload: {refusal}")),
+    })
 }
 
 #[derive(Deserialize)]
@@ -82,151 +80,6 @@ fn check_server(server: &Server) -> Result<(), String> {
         return Err("server.port: 0 is no port to connect to".to_owned());
     }
     time("server.connect_timeout_s", server.connect_timeout_s, 0.001)
-}
-
-fn check_workload(workload: &Workload) -> Result<(), String> {
-    match workload {
-        Workload::PointSelect(of)
-        | Workload::UpdateIndex(of)
-        | Workload::UpdateNonIndex(of)
-        | Workload::Delete(of) => check_rows(&of.table, of.tables, of.rows, &of.distribution),
-        Workload::RandomPoints {
-            table,
-            tables,
-            rows,
-            points,
-            distribution,
-        } => {
-            range("workload.points", *points, 1, PARAMETERS_MAX)?;
-            check_rows(table, *tables, *rows, distribution)
-        }
-        Workload::RandomRanges {
-            table,
-            tables,
-            rows,
-            ranges,
-            delta,
-            distribution,
-        } => {
-            range("workload.ranges", *ranges, 1, PARAMETERS_MAX / 2)?;
-            range("workload.delta", *delta, 0, i64::MAX as u64)?;
-            check_rows(table, *tables, *rows, distribution)
-        }
-        Workload::Insert {
-            table,
-            tables,
-            rows,
-            distribution,
-            ..
-        } => check_rows(table, *tables, *rows, distribution),
-        Workload::BulkInsert {
-            table,
-            tables,
-            rows,
-            batch,
-            distribution,
-            ..
-        } => {
-            range("workload.batch", *batch, 1, PARAMETERS_MAX / 3)?;
-            check_rows(table, *tables, *rows, distribution)
-        }
-        // Read when the workload is made: its refusals have a place.
-        Workload::Sql { .. } => Ok(()),
-        Workload::Lua(script) => {
-            range("workload.tables", script.tables.unwrap_or(1), 1, TABLES_MAX)?;
-            range(
-                "workload.rows",
-                script.rows.unwrap_or(1),
-                1,
-                i64::MAX as u64,
-            )
-        }
-        Workload::ReadOnly(spec) => {
-            let (simple, sum) = (spec.simple_ranges, spec.sum_ranges);
-            let ranges = [simple, sum, spec.order_ranges, spec.distinct_ranges];
-            check_statements(&[&[spec.point_selects], &ranges[..]].concat())?;
-            range("workload.range_size", spec.range_size, 1, i64::MAX as u64)?;
-            check_rows(&spec.table, spec.tables, spec.rows, &spec.distribution)
-        }
-        Workload::WriteOnly(spec) => {
-            check_statements(&[
-                spec.index_updates,
-                spec.non_index_updates,
-                spec.delete_inserts,
-            ])?;
-            check_rows(&spec.table, spec.tables, spec.rows, &spec.distribution)
-        }
-        Workload::ReadWrite(spec) => {
-            let (simple, sum) = (spec.simple_ranges, spec.sum_ranges);
-            let ranges = [simple, sum, spec.order_ranges, spec.distinct_ranges];
-            let writes = [
-                spec.index_updates,
-                spec.non_index_updates,
-                spec.delete_inserts,
-            ];
-            check_statements(&[&[spec.point_selects], &ranges[..], &writes[..]].concat())?;
-            range("workload.range_size", spec.range_size, 1, i64::MAX as u64)?;
-            check_rows(&spec.table, spec.tables, spec.rows, &spec.distribution)
-        }
-    }
-}
-
-/// The numbers of statements of each kind in one event.
-fn check_statements(counts: &[u32]) -> Result<(), String> {
-    match counts.iter().map(|count| u64::from(*count)).sum::<u64>() {
-        0 => Err("workload: an event asks nothing; raise one of the counts".to_owned()),
-        sum => range("workload: statements of an event", sum, 1, STATEMENTS_MAX),
-    }
-}
-
-fn check_rows(
-    table: &str,
-    tables: Option<u32>,
-    rows: u64,
-    distribution: &Distribution,
-) -> Result<(), String> {
-    check_table(table)?;
-    range("workload.tables", tables.unwrap_or(1), 1, TABLES_MAX)?;
-    range("workload.rows", rows, 1, i64::MAX as u64)?;
-    check_distribution(distribution)
-}
-
-/// Names stand in the statements as they are, so they may not hold anything else.
-fn check_table(table: &str) -> Result<(), String> {
-    let fine = |part: &str| {
-        !part.is_empty()
-            && part.len() <= 64
-            && part
-                .chars()
-                .all(|c| c.is_alphanumeric() || c == '_' || c == '$')
-    };
-    if table.split('.').count() <= 2 && table.split('.').all(fine) {
-        return Ok(());
-    }
-    Err(format!(
-        "workload.table: {table:?} is no plain name; use letters, digits and _, with at most one \
-         dot after the database"
-    ))
-}
-
-fn check_distribution(distribution: &Distribution) -> Result<(), String> {
-    match *distribution {
-        Distribution::Uniform {} => Ok(()),
-        Distribution::Gaussian { iter } => range("workload.distribution.iter", iter, 1, ITER_MAX),
-        Distribution::Special { iter, pct, res } => {
-            range("workload.distribution.iter", iter, 1, ITER_MAX)?;
-            range("workload.distribution.pct", pct, 1, 100)?;
-            range("workload.distribution.res", res, 0, 100)
-        }
-        Distribution::Pareto { h } if h > 0.0 && h < 1.0 => Ok(()),
-        Distribution::Pareto { h } => Err(format!(
-            "workload.distribution.h: {h} is not between 0 and 1"
-        )),
-        Distribution::Zipfian { exp } if (0.0..=ZIPFIAN_EXP_MAX).contains(&exp) => Ok(()),
-        Distribution::Zipfian { exp } => Err(format!(
-            "workload.distribution.exp: {exp} is not between 0 and {ZIPFIAN_EXP_MAX}"
-        )),
-    }
 }
 
 fn range<N: PartialOrd + std::fmt::Display>(
@@ -252,9 +105,9 @@ fn time(path: &str, value_s: f64, min_s: f64) -> Result<(), String> {
 
 /// The JSON reader's complaint, with the nearest known name where a name is unknown. It repeats
 /// what stood in the plan, which may hold anything, and is one line all the same.
-fn in_words(error: &serde_json::Error) -> String {
+fn in_words(error: &str) -> String {
     let mut text = String::new();
-    for character in error.to_string().chars() {
+    for character in error.chars() {
         if character.is_control() {
             text.extend(character.escape_default());
         } else {
@@ -269,6 +122,7 @@ fn in_words(error: &serde_json::Error) -> String {
 
 /// Of the names that a message gives between backquotes, the one most like the first.
 fn nearest(message: &str) -> Option<&str> {
+    let message = message.strip_prefix("workload: ").unwrap_or(message);
     if !message.starts_with("unknown ") {
         return None;
     }

@@ -3,7 +3,10 @@
 use super::output;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
+use crate::workload::registry;
 use clap::ValueEnum;
+use schemars::SchemaGenerator;
+use serde_json::Value;
 use std::process::ExitCode;
 
 /// Print the JSON Schema of what `run` reads or writes.
@@ -22,9 +25,21 @@ enum Document {
 
 pub fn main(arguments: &Arguments) -> ExitCode {
     let schema = match arguments.document {
-        Document::Plan => schemars::schema_for!(Plan),
-        Document::Outcome => schemars::schema_for!(Outcome),
+        Document::Plan => plan(),
+        Document::Outcome => schemars::schema_for!(Outcome).to_value(),
     };
     // The alternate form is the indented one.
-    output::whole(&format!("{:#}", schema.as_value()))
+    output::whole(&format!("{schema:#}"))
+}
+
+/// A plan, with the kinds of workload that there are.
+fn plan() -> Value {
+    let mut generator = SchemaGenerator::default();
+    let workload = registry::schema(&mut generator);
+    let mut plan = schemars::schema_for!(Plan).to_value();
+    if let Some(definitions) = plan.get_mut("$defs").and_then(Value::as_object_mut) {
+        definitions.extend(generator.take_definitions(true));
+        definitions.insert("Workload".to_owned(), workload);
+    }
+    plan
 }

@@ -1,17 +1,13 @@
 //! The script of a plan: run as its workload, described, or told to prepare its tables.
 
 use super::sysbench::planned::{self, Planned};
-use super::{output, plan_file, run, script_threads};
+use super::{output, plan_file};
 use crate::drive::fill::make_database;
-use crate::drive::run::{Job, Measured, Progress, run as drive};
 use crate::drive::script as host;
 use crate::drive::threads;
-use crate::lua::figures::Counter;
-use crate::lua::options::{Kind, normal_name};
-use crate::lua::run::Run;
+use crate::lua::options::{OptionType, normal_name};
 use crate::lua::{Called, Sharing, thread};
-use crate::outcome::Failure;
-use crate::plan::{Plan, Workload};
+use crate::plan::Plan;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -69,7 +65,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
-    let Workload::Lua(spec) = plan.workload.clone() else {
+    let told = plan_file::read_workload(&plan.workload)?;
+    let Some(spec) = told.script() else {
         return Err("workload.kind: the plan's workload is no script".to_owned());
     };
     output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
@@ -78,7 +75,7 @@ fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
         // A command that all threads share has as many as the load generator gets of this host.
         plan.load.connections = threads::half_of_host();
     }
-    let script = planned::read(&plan, &spec, command)?;
+    let script = planned::read(&plan, spec, command)?;
     Ok((plan, script))
 }
 
@@ -108,22 +105,22 @@ fn describe(script: &Planned) -> Description {
     }
 }
 
-fn kind_name(kind: Kind) -> &'static str {
+fn kind_name(kind: OptionType) -> &'static str {
     match kind {
-        Kind::Bool => "bool",
-        Kind::Int => "int",
-        Kind::Size => "size",
-        Kind::Double => "number",
-        Kind::Str => "text",
-        Kind::List => "list",
-        Kind::File => "file",
+        OptionType::Bool => "bool",
+        OptionType::Int => "int",
+        OptionType::Size => "size",
+        OptionType::Double => "number",
+        OptionType::Str => "text",
+        OptionType::List => "list",
+        OptionType::File => "file",
     }
 }
 
 fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
     let (main, run) = (&script.main, &script.run);
     if creates_database && let Err(failure) = make_database(&script.servers.targets().0) {
-        return run::failed(failure);
+        return output::run_failed(failure);
     }
     let done = match main.command("prepare") {
         Some(Sharing::Parallel) => host::run_command(run, &script.servers, plan.load.connections),
@@ -146,64 +143,7 @@ fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
     };
     match done {
         Ok(true) => output::whole(r#"{"type":"prepared"}"#),
-        Ok(false) => run::failed(script.failure()),
-        Err(failure) => run::failed(failure),
+        Ok(false) => output::run_failed(host::failure_of(run)),
+        Err(failure) => output::run_failed(failure),
     }
-}
-
-/// Runs the script as the workload of a plan: its `init`, its events on all threads, its `done`.
-///
-/// # Errors
-/// The script failed, or the run could not be set up.
-pub fn run(
-    script: &Planned,
-    job: Job,
-    tell: &mut dyn FnMut(Progress<'_>),
-) -> Result<Measured, Failure> {
-    let (main, run) = (&script.main, &script.run);
-    if thread::call_if_there(main, run, "init").is_err() {
-        return Err(script.failure());
-    }
-    let measured = match script.wants_os_threads() {
-        true => script_threads::run(script, &job, tell),
-        false => run_on_loop(run, job, tell),
-    };
-    let failed = run.stop.has_failed() || !run.log.fatal_messages().is_empty();
-    let measured = match measured {
-        Err(failure) if !failed => return Err(failure),
-        Err(_) => return Err(script.failure()),
-        Ok(_) if run.stop.has_failed() => return Err(script.failure()),
-        Ok(measured) => measured,
-    };
-    // The figures stand: a failure at the end is said, and changes nothing.
-    let _ = thread::call_if_there(main, run, "done");
-    Ok(measured)
-}
-
-fn run_on_loop(
-    run: &Run,
-    job: Job,
-    tell: &mut dyn FnMut(Progress<'_>),
-) -> Result<Measured, Failure> {
-    let mut reconnects_before = 0;
-    let mut measured = drive(job, &mut |progress| {
-        match &progress {
-            Progress::Phase {
-                name: "measure", ..
-            } => reconnects_before = reconnects(run),
-            Progress::Phase { name: "end", .. } => run.stop.end(),
-            _ => {}
-        }
-        tell(progress);
-    })?;
-    // Connections that a script lost it opens again itself.
-    measured.tally.reconnects += reconnects(run).saturating_sub(reconnects_before);
-    Ok(measured)
-}
-
-fn reconnects(run: &Run) -> u64 {
-    let threads = run.figures.threads.iter();
-    threads
-        .map(|thread| thread.value(Counter::Reconnects as usize))
-        .sum()
 }

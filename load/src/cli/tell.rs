@@ -1,13 +1,13 @@
 //! Turns what a run tells into outcome lines, and its sum into the last one.
 
+mod figures;
+
 use super::output;
-use crate::drive::failure;
-use crate::drive::run::{ArmSum, Ended, Measured, Progress, Queue};
-use crate::drive::setup::Setup;
-use crate::drive::slices;
+use crate::drive::job::Setup;
+use crate::drive::measured::{self, ArmSum, Ended, Measured, Progress, Queue};
 use crate::outcome::{
-    ArmFigures, ClassFigures, Done, Drained, ErrorCount, Hello, Interval, OUTCOME_VERSION,
-    OpenLoop, Outcome, Phase, Slice, Visit,
+    ArmFigures, Done, Drained, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase, Slice,
+    Visit,
 };
 use crate::record::{HdrLog, OpenTally, Tally};
 use crate::workload::Workload;
@@ -16,10 +16,11 @@ use std::io::{self, BufWriter};
 use std::sync::Arc;
 
 /// Turns progress into lines.
-pub struct Teller {
+pub struct OutcomeWriter {
     workload: Arc<dyn Workload>,
-    /// Names of the arms.
+    /// Names of the arms, and of the nodes.
     arms: Vec<String>,
+    nodes: Vec<String>,
     log: Log,
     /// Why a line or the log could not be written. The run goes on to its end without.
     broken: Option<io::Error>,
@@ -32,11 +33,12 @@ enum Log {
     Open(HdrLog<BufWriter<File>>),
 }
 
-impl Teller {
+impl OutcomeWriter {
     pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
         Self {
             workload: Arc::clone(&setup.workload),
             arms: setup.arms.clone(),
+            nodes: setup.nodes.clone(),
             log: log.map_or(Log::None, Log::Waiting),
             broken: None,
         }
@@ -57,7 +59,7 @@ impl Teller {
     pub fn tell(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Ready {
-                session,
+                sessions,
                 engine,
                 workers,
                 start,
@@ -72,14 +74,21 @@ impl Teller {
                     },
                     other => other,
                 };
+                let session = sessions.first().cloned().unwrap_or_default();
                 self.write(&Outcome::Hello(Hello {
                     version: OUTCOME_VERSION,
                     program_version: env!("CARGO_PKG_VERSION").to_owned(),
                     pid: std::process::id(),
                     threads: workers,
                     engine: engine.to_owned(),
-                    server_version: session.server_version.clone(),
-                    session: session.agreed.iter().map(|&word| word.to_owned()).collect(),
+                    server_version: session.server_version,
+                    session: figures::words(&session.agreed),
+                    nodes: self
+                        .nodes
+                        .iter()
+                        .zip(sessions)
+                        .map(figures::node_hello)
+                        .collect(),
                 }));
             }
             Progress::Phase { name, at_s, .. } => {
@@ -100,19 +109,19 @@ impl Teller {
                     index,
                     start_s,
                     duration_s,
-                    queries: tally.queries,
-                    rows: tally.rows,
-                    bytes_sent: tally.bytes_sent,
-                    bytes_received: tally.bytes_received,
+                    queries: tally.queries(),
+                    rows: tally.rows(),
+                    bytes_sent: tally.bytes_sent(),
+                    bytes_received: tally.bytes_received(),
                     errors: tally.errors.total(),
-                    qps: rate(tally.queries + tally.carried, duration_s),
-                    latency_us: tally.response.percentiles_us(),
+                    qps: rate(tally.queries() + tally.carried, duration_s),
+                    latency_us: tally.whole().response.percentiles_us(),
                     classes: if tally.classes.len() > 1 {
-                        self.classes(tally)
+                        figures::of_classes(&*self.workload, tally)
                     } else {
                         Vec::new()
                     },
-                    backlog: tally.open.as_ref().map(|_| backlog),
+                    backlog: tally.is_open().then_some(backlog),
                 }));
             }
             Progress::Slice(slice) => {
@@ -127,8 +136,9 @@ impl Teller {
         self.arms.get(arm).cloned().unwrap_or_default()
     }
 
-    fn slice(&self, slice: &slices::Slice) -> Slice {
+    fn slice(&self, slice: &measured::Slice) -> Slice {
         let tally = &slice.tally;
+        let whole = tally.whole();
         let answered = tally.answered_before(&slice.drained);
         Slice {
             index: slice.index,
@@ -139,19 +149,21 @@ impl Teller {
             start_s: slice.start_s,
             duration_s: slice.duration_s,
             begun: tally.begun,
-            events: tally.events,
-            drained: slice.drained.events,
-            failed: tally.failed,
+            events: whole.events,
+            drained: slice.drained.events(),
+            failed: whole.failed,
+            retries: whole.retries,
+            kinds: figures::of_kinds(&*self.workload, tally),
             not_begun: slice.not_begun,
-            queries: tally.queries,
+            queries: tally.queries(),
             answered,
-            rows: tally.rows,
-            bytes_sent: tally.bytes_sent,
-            bytes_received: tally.bytes_received,
+            rows: tally.rows(),
+            bytes_sent: tally.bytes_sent(),
+            bytes_received: tally.bytes_received(),
             qps: rate(answered, slice.duration_s),
-            latency_us: tally.response.percentiles_us(),
-            latency_hdr_ns: tally.response.encode(),
-            errors: errors_of(tally),
+            latency_us: whole.response.percentiles_us(),
+            latency_hdr_ns: whole.response.encode(),
+            errors: figures::with_hints(&tally.errors),
             client_cpu_us: slice.client_cpu_us,
             watched_cpu_us: slice.watched_cpu_us.clone(),
             visit: Visit {
@@ -165,17 +177,18 @@ impl Teller {
 
     fn arm(&self, place: usize, sum: &ArmSum) -> ArmFigures {
         let tally = &sum.tally;
+        let whole = tally.whole();
         ArmFigures {
             arm: self.name_of(place),
             slices: sum.slices,
             measured_s: sum.measured_s,
-            events: tally.events,
-            queries: tally.queries,
+            events: whole.events,
+            queries: tally.queries(),
             answered: sum.answered,
             qps: rate(sum.answered, sum.measured_s),
-            latency_us: tally.response.percentiles_us(),
-            latency_hdr_ns: tally.response.encode(),
-            errors: errors_of(tally),
+            latency_us: whole.response.percentiles_us(),
+            latency_hdr_ns: whole.response.encode(),
+            errors: figures::with_hints(&tally.errors),
         }
     }
 
@@ -183,7 +196,14 @@ impl Teller {
         let Log::Open(log) = &mut self.log else {
             return;
         };
-        let mut written = log.write(None, start_s, duration_s, &tally.response);
+        let mut written = log.write(None, start_s, duration_s, &tally.whole().response);
+        if tally.kinds.len() > 1 {
+            for (kind, tally) in self.workload.kinds().iter().zip(&tally.kinds) {
+                let tag = format!("event.{}", kind.name);
+                written = written
+                    .and_then(|()| log.write(Some(&tag), start_s, duration_s, &tally.response));
+            }
+        }
         for (name, class) in self.workload.classes().iter().zip(&tally.classes) {
             if let Some(latency) = &class.latency {
                 written =
@@ -198,10 +218,11 @@ impl Teller {
 
     pub fn done(&mut self, measured: &Measured) -> Done {
         // What ended after the window is the last line of the log: its lines add up to the whole.
-        if measured.drained.events > 0 && measured.arms.is_empty() {
+        if measured.drained.events() > 0 && measured.arms.is_empty() {
             self.log_interval(measured.measured_ns as f64 / 1e9, 0.0, &measured.drained);
         }
         let tally = &measured.tally;
+        let (whole, drained) = (tally.whole(), measured.drained.whole());
         let measured_s = measured.measured_ns as f64 / 1e9;
         let answered = tally.answered_before(&measured.drained);
         let served = || measured.queries_by_seat.iter().copied();
@@ -213,31 +234,35 @@ impl Teller {
             }
             .to_owned(),
             measured_s,
-            events: tally.events,
+            events: whole.events,
             begun: tally.begun,
-            failed: tally.failed,
+            failed: whole.failed,
+            rolled_back: whole.rolled_back,
+            retries: whole.retries,
+            latency_without_retries_us: figures::without_retries_us(&whole),
+            kinds: figures::of_kinds(&*self.workload, tally),
             drained: Drained {
-                events: measured.drained.events,
-                queries: measured.drained.queries,
-                latency_us: measured.drained.response.percentiles_us(),
-                latency_hdr_ns: measured.drained.response.encode(),
+                events: drained.events,
+                queries: measured.drained.queries(),
+                latency_us: drained.response.percentiles_us(),
+                latency_hdr_ns: drained.response.encode(),
             },
-            queries: tally.queries,
-            rows: tally.rows,
-            bytes_sent: tally.bytes_sent,
-            bytes_received: tally.bytes_received,
+            queries: tally.queries(),
+            rows: tally.rows(),
+            bytes_sent: tally.bytes_sent(),
+            bytes_received: tally.bytes_received(),
             answered,
             qps: rate(answered, measured_s),
-            arrival: if tally.open.is_some() {
+            arrival: if tally.is_open() {
                 "open-loop"
             } else {
                 "closed-loop"
             }
             .to_owned(),
-            latency_us: tally.response.percentiles_us(),
-            latency_hdr_ns: tally.response.encode(),
-            classes: self.classes(tally),
-            errors: errors_of(tally),
+            latency_us: whole.response.percentiles_us(),
+            latency_hdr_ns: whole.response.encode(),
+            classes: figures::of_classes(&*self.workload, tally),
+            errors: figures::with_hints(&tally.errors),
             reconnects: tally.reconnects,
             outage_s: tally.outage_ns as f64 / 1e9,
             setup_connect_us: measured.setup_connects.percentiles_us(),
@@ -246,12 +271,13 @@ impl Teller {
                 .as_ref()
                 .map(|c| c.percentiles_us())
                 .unwrap_or_default(),
-            open: tally.open.as_ref().map(|open| open_loop(open, measured)),
+            open: whole.open.as_ref().map(|open| open_loop(open, measured)),
             unfinished: measured.unfinished,
             unanswered: measured.unanswered,
             longest_wait_s: measured.longest_wait_ns as f64 / 1e9,
             client: measured.client.clone(),
             server: measured.server.clone(),
+            nodes: figures::of_nodes(&self.nodes, measured),
             client_busiest_thread_share: share(
                 measured.busiest_worker_cpu_ns,
                 measured.measured_ns,
@@ -267,37 +293,6 @@ impl Teller {
                 .collect(),
         }
     }
-
-    fn classes(&self, tally: &Tally) -> Vec<ClassFigures> {
-        self.workload
-            .classes()
-            .iter()
-            .zip(&tally.classes)
-            .map(|(name, class)| ClassFigures {
-                name: name.clone(),
-                queries: class.queries,
-                rows: class.rows,
-                errors: class.errors,
-                bytes_sent: class.bytes_sent,
-                bytes_received: class.bytes_received,
-                // Where every query is an event, the times of events are those of queries.
-                latency_us: class
-                    .latency
-                    .as_deref()
-                    .unwrap_or(&tally.response)
-                    .percentiles_us(),
-            })
-            .collect()
-    }
-}
-
-/// The errors, each with what can be done about it.
-fn errors_of(tally: &Tally) -> Vec<ErrorCount> {
-    let mut errors = tally.errors.counts();
-    for error in &mut errors {
-        error.hint = failure::hint(error.code).map(str::to_owned);
-    }
-    errors
 }
 
 /// What an open loop adds to the figures.

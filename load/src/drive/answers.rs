@@ -3,9 +3,10 @@
 use super::engine::Engine;
 use super::failure::{self, LOST, MALFORMED, client_error};
 use super::link::Heard;
-use super::seat::{Seat, Stand};
-use super::steps::Cue;
+use super::seat::{Seat, WaitsFor};
+use super::steps::Reason;
 use super::worker::{Phase, Worker};
+use crate::record::Query;
 use crate::wire::WireError;
 use crate::workload::{Class, Request, Verdict};
 use std::io;
@@ -38,7 +39,7 @@ impl<E: Engine> Worker<E> {
     #[inline]
     fn answered(&mut self, token: usize, request: Request) {
         self.tick();
-        if self.tally.open.is_some() {
+        if self.is_open {
             self.note_begin(token);
         }
         let Some(connection) = self.links.get(token) else {
@@ -49,10 +50,10 @@ impl<E: Engine> Worker<E> {
             return self.refused(token, request);
         }
         self.count(token, request);
-        if !request.ends {
-            return self.go_on(seat_index, Cue::Answer(token, Verdict::Ignore));
-        }
-        self.end_event(seat_index);
+        let Some(ending) = request.ends else {
+            return self.go_on(seat_index, Reason::Answer(token, Verdict::Ignore));
+        };
+        self.end_event(seat_index, ending);
         self.offer_event(seat_index);
     }
 
@@ -93,20 +94,27 @@ impl<E: Engine> Worker<E> {
             return;
         }
         seat.queries += 1;
-        self.tally.queries += 1;
-        self.tally.rows += summary.rows;
-        self.tally.bytes_sent += connection.sent_bytes;
-        self.tally.bytes_received += connection.received_bytes;
+        let query = Query {
+            rows: summary.rows,
+            failed: summary.failed,
+            bytes_sent: connection.sent_bytes,
+            bytes_received: connection.received_bytes,
+        };
+        let (engine, now_ns) = (&self.engine, self.now_ns);
+        let time_ns = || now_ns.saturating_sub(engine.sent_ns(token).unwrap_or(now_ns));
         if let Some(tally) = self.tally.classes.get_mut(class) {
-            tally.queries += 1;
-            tally.rows += summary.rows;
-            tally.bytes_sent += connection.sent_bytes;
-            tally.bytes_received += connection.received_bytes;
-            tally.errors += u64::from(summary.failed);
-            if let Some(latency) = &mut tally.latency {
-                let sent_ns = self.engine.sent_ns(token).unwrap_or(self.now_ns);
-                latency.record_ns(self.now_ns.saturating_sub(sent_ns));
-            }
+            tally.add(&query, time_ns);
+        }
+        if !self.tally.nodes.is_empty() {
+            let (node, time_ns) = (usize::from(connection.server), time_ns());
+            self.count_for_node(node, &query, time_ns);
+        }
+    }
+
+    #[inline(never)]
+    fn count_for_node(&mut self, node: usize, query: &Query, time_ns: u64) {
+        if let Some(node) = self.tally.nodes.get_mut(node) {
+            node.queries.add(query, || time_ns);
         }
     }
 
@@ -133,39 +141,42 @@ impl<E: Engine> Worker<E> {
         };
         let Some(verdict) = verdict else {
             let failure = failure::of_statement(error, seat.session.statement());
-            return self.fail(self.setup.in_arm(connection.server, failure));
+            return self.fail(self.setup.at(connection.server, failure));
         };
         if self.is_inside(seat) {
             let statement = || seat.session.statement();
-            let errors = &mut self.tally.errors;
-            errors.record(error.code, error.sqlstate(), &error.message, statement);
+            let node = usize::from(connection.server);
+            for errors in self.tally.errors_of(node) {
+                errors.record(error.code, error.sqlstate(), &error.message, statement);
+            }
         }
-        self.go_on(seat_index, Cue::Answer(token, verdict));
+        self.go_on(seat_index, Reason::Answer(token, verdict));
     }
 
     /// A connection stands and is logged in.
     fn opened(&mut self, token: usize) {
         self.tick();
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.get_mut(token) else {
             return;
         };
         let seat_index = connection.seat;
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        seat.forget_back_off();
+        connection.forget_back_off();
         seat.alarm += 1;
         seat.events_on_link = 0;
-        let lost_ns = seat.lost_ns.take();
+        let lost_ns = connection.lost_ns.take();
         if self.phase <= Phase::Measure {
             let connects = self.tally.connect.get_or_insert_default();
-            connects.record_ns(self.now_ns.saturating_sub(seat.attempt_ns));
+            connects.record_ns(self.now_ns.saturating_sub(connection.attempt_ns));
             if let Some(lost_ns) = lost_ns {
-                self.tally.reconnects += 1;
-                self.tally.outage_ns += self.now_ns.saturating_sub(lost_ns);
+                let outage_ns = self.now_ns.saturating_sub(lost_ns);
+                self.tally
+                    .add_outage(usize::from(connection.server), outage_ns);
             }
         }
-        self.go_on(seat_index, Cue::Connected(token));
+        self.go_on(seat_index, Reason::Connected(token));
     }
 
     /// The other side closed, or the socket failed.
@@ -217,14 +228,15 @@ impl<E: Engine> Worker<E> {
     #[cold]
     fn lost(&mut self, token: usize, code: u16, sqlstate: &str, why: &str) {
         self.tick();
-        if self.links.get(token).is_some_and(|c| c.link.is_waiting()) {
-            self.note_begin(token);
-        }
         let Some(connection) = self.links.get(token) else {
             return;
         };
+        let waits = connection.link.is_waiting();
         let (seat_index, number) = (connection.seat, connection.number);
         let server = connection.server;
+        if waits {
+            self.note_begin(token);
+        }
         if self.judged {
             return self.tell_trouble(token, client_error(code, why));
         }
@@ -246,18 +258,25 @@ impl<E: Engine> Worker<E> {
             failure.hint = failure::hint(code)
                 .or(failure::hint(LOST))
                 .map(str::to_owned);
-            return self.fail(self.setup.in_arm(server, failure));
+            return self.fail(self.setup.at(server, failure));
         }
         self.count_error(token, code, sqlstate, why);
         self.hang_up(token);
         if self.phase >= Phase::Closed {
             return self.stop(seat_index);
         }
-        if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.lost_ns.get_or_insert(self.now_ns);
-            seat.stand = Stand::Asking;
+        if let Some(connection) = self.links.get_mut(token) {
+            connection.lost_ns.get_or_insert(self.now_ns);
         }
-        self.go_on(seat_index, Cue::Lost(number));
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        // The session is busy with another of its links: it hears of this one when it uses it.
+        if !waits && seat.tokens.len() > 1 {
+            return;
+        }
+        seat.waits_for = WaitsFor::Asking;
+        self.go_on(seat_index, Reason::Lost(number));
     }
 
     /// Gives up connections whose requests have waited too long.
@@ -285,10 +304,12 @@ impl<E: Engine> Worker<E> {
         let Some(seat) = connection.and_then(|c| self.seats.get(c.seat)) else {
             return;
         };
+        let node = connection.map_or(0, |connection| usize::from(connection.server));
         if self.is_inside(seat) {
             let statement = || seat.session.statement();
-            let errors = &mut self.tally.errors;
-            errors.record(code, sqlstate, message, statement);
+            for errors in self.tally.errors_of(node) {
+                errors.record(code, sqlstate, message, statement);
+            }
         }
     }
 

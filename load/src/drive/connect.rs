@@ -1,13 +1,13 @@
 //! How a worker connects its sessions, waits where the server has no place, and hangs up.
 
 use super::clock::nanoseconds;
+use super::connection::Connection;
 use super::engine::Engine;
 use super::failure::{self, CANNOT_CONNECT};
-use super::link::Link;
-use super::seat::Stand;
+use super::seat::WaitsFor;
 use super::socket::Address;
-use super::steps::Cue;
-use super::worker::{Connection, Phase, Worker};
+use super::steps::Reason;
+use super::worker::{Phase, Worker};
 use crate::wire::{Login, ServerError};
 use crate::workload;
 use std::io;
@@ -22,42 +22,37 @@ impl<E: Engine> Worker<E> {
         &self.setup.server_at(server).address
     }
 
-    /// Closes the link of a seat between two events, to open it again.
-    pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Cue> {
+    /// Closes the links of a seat between two events, to open them again; one that is not the
+    /// first when the session uses it next.
+    pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         seat.events_on_link = 0;
-        let token = *seat.tokens.first()?;
-        self.hang_up(token);
-        Some(Cue::Lost(0))
+        for place in 0..seat.tokens.len() {
+            let token = *self.seats.get(seat_index)?.tokens.get(place)?;
+            self.hang_up(token);
+        }
+        Some(Reason::Lost(0))
     }
 
     /// Connects the first link of the session that is not open, or a new one.
-    pub(super) fn connect_next(&mut self, seat_index: usize, server: u16) -> Option<Cue> {
+    pub(super) fn connect_next(&mut self, seat_index: usize, server: u16) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         let server = match self.setup.has_arms() {
             true => seat.arm,
             false => server,
         };
-        let closed = seat
-            .tokens
-            .iter()
-            .copied()
-            .find(|token| self.links.get(*token).is_none_or(|c| c.link.is_closed()));
+        let links = &self.links;
+        let is_closed = |token: &usize| links.get(*token).is_none_or(|c| c.link.is_closed());
+        let was_there = |token: &usize| links.get(*token).is_some_and(|c| c.server == server);
+        let mut closed = seat.tokens.iter().copied().filter(is_closed);
+        // The one that led to this server before, if there is one.
+        let closed = closed.clone().find(was_there).or_else(|| closed.next());
         let number = workload::Link::try_from(seat.tokens.len());
         let token = match (closed, number) {
             (Some(token), _) => token,
             (None, Ok(number)) => {
                 seat.tokens.push(self.links.len());
-                self.links.push(Connection {
-                    link: Link::default(),
-                    seat: seat_index,
-                    number,
-                    server,
-                    asked_ns: 0,
-                    sent_bytes: 0,
-                    received_bytes: 0,
-                    held_back: Vec::new(),
-                });
+                self.links.push(Connection::new(seat_index, number, server));
                 self.links.len() - 1
             }
             (None, Err(_)) => return self.refuse_link(),
@@ -66,9 +61,9 @@ impl<E: Engine> Worker<E> {
             connection.server = server;
         }
         if self.phase >= Phase::Closed && !self.judged {
-            return Some(Cue::Finish);
+            return Some(Reason::Finish);
         }
-        if self.seats.get(seat_index)?.lost_ns.is_some() {
+        if self.links.get(token)?.lost_ns.is_some() {
             self.connect_later(token);
         } else {
             self.connect(token);
@@ -78,22 +73,19 @@ impl<E: Engine> Worker<E> {
 
     /// A session has all the links that it can have numbers for.
     #[cold]
-    fn refuse_link(&mut self) -> Option<Cue> {
+    fn refuse_link(&mut self) -> Option<Reason> {
         let error = failure::too_many_links();
         if self.judged {
             self.trouble = Some(error);
-            return Some(Cue::Broken);
+            return Some(Reason::Broken);
         }
         self.fail(failure::plain(error.message));
         None
     }
 
     pub(super) fn connect(&mut self, token: usize) {
-        let Some(connection) = self.links.get(token) else {
-            return;
-        };
-        if let Some(seat) = self.seats.get_mut(connection.seat) {
-            seat.attempt_ns = self.now_ns;
+        if let Some(connection) = self.links.get_mut(token) {
+            connection.attempt_ns = self.now_ns;
         }
         self.open_socket(token);
     }
@@ -120,7 +112,7 @@ impl<E: Engine> Worker<E> {
         ));
         let timeout_ns = nanoseconds(target.connect_timeout);
         if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.stand = Stand::Connecting(token);
+            seat.waits_for = WaitsFor::Connecting(token);
         }
         self.alarm(seat_index, timeout_ns);
     }
@@ -135,7 +127,7 @@ impl<E: Engine> Worker<E> {
         connection.link.close();
         self.engine.detach(token);
         if error.kind() == io::ErrorKind::WouldBlock {
-            return self.knock_again(token);
+            return self.wait_for_socket_queue(token);
         }
         if self.judged {
             let error = failure::not_connected(self.address_of(token), error);
@@ -162,15 +154,15 @@ impl<E: Engine> Worker<E> {
         if waits {
             if let Some(seat) = self.seats.get_mut(seat_index) {
                 seat.alarm += 1;
-                seat.stand = Stand::Asking;
+                seat.waits_for = WaitsFor::Asking;
             }
             self.trouble = Some(error);
-            self.go_on(seat_index, Cue::Broken);
+            self.go_on(seat_index, Reason::Broken);
         }
     }
 
     /// The queue of the server's socket is full: waits in front of it, but not for ever.
-    fn knock_again(&mut self, token: usize) {
+    fn wait_for_socket_queue(&mut self, token: usize) {
         let Some(connection) = self.links.get(token) else {
             return;
         };
@@ -179,10 +171,10 @@ impl<E: Engine> Worker<E> {
             return;
         };
         let timeout = self.setup.server_at(connection.server).connect_timeout;
-        if self.now_ns.saturating_sub(seat.attempt_ns) > nanoseconds(timeout) {
+        if self.now_ns.saturating_sub(connection.attempt_ns) > nanoseconds(timeout) {
             return self.not_connected(token, &io::ErrorKind::TimedOut.into());
         }
-        seat.stand = Stand::KnockingAgain(token);
+        seat.waits_for = WaitsFor::SocketQueueFull(token);
         self.alarm(seat_index, QUEUE_FULL_NS);
     }
 
@@ -197,11 +189,10 @@ impl<E: Engine> Worker<E> {
         if self.phase >= Phase::Closed {
             return self.stop(seat_index);
         }
-        let Some(seat) = self.seats.get_mut(seat_index) else {
-            return;
-        };
-        seat.stand = Stand::BackingOff(token);
-        let pause_ns = seat.back_off_ns();
+        let pause_ns = connection.back_off_ns();
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.waits_for = WaitsFor::BackingOff(token);
+        }
         self.alarm(seat_index, pause_ns);
     }
 

@@ -2,11 +2,10 @@
 //! edges of the window, and adds up what it is handed.
 
 use super::clock;
-use super::counters::ProcessSnapshot;
 use super::failure;
-use super::run::{Ended, Measured, Progress, Queue};
-use super::setup::{Command, Mailbox, Report, SessionFacts, Setup, Timeline};
-use super::slices::Inside;
+use super::job::{Setup, Watched};
+use super::measured::{Ended, Inside, Measured, Progress, Queue};
+use super::messages::{Command, Mailbox, Report, Timeline};
 use crate::arrival::DueCount;
 use crate::outcome::{Failure, ProcessDelta};
 use crate::record::{Latency, Tally};
@@ -123,32 +122,25 @@ impl<'a> Controller<'a> {
         engine: &'static str,
         warmup_ns: u64,
         measure_ns: u64,
-        watch_pid: Option<u32>,
+        watched: &Watched,
     ) -> Result<Measured, Failure> {
         self.wait_for_setup(engine)?;
         self.begin(0, BEGIN_IN_NS, warmup_ns, measure_ns);
         self.phase("warmup", self.timeline.begin_ns);
         self.listen_until(|controller| controller.timeline.open_ns)?;
-        let ours = std::process::id();
-        let opened = (
-            ProcessSnapshot::take(ours),
-            watch_pid.and_then(ProcessSnapshot::take),
-        );
+        let opened = watched.read();
         self.phase("measure", self.timeline.open_ns);
         self.listen_until(|controller| controller.timeline.close_ns)?;
-        let closed = (
-            ProcessSnapshot::take(ours),
-            watch_pid.and_then(ProcessSnapshot::take),
-        );
+        let closed = watched.read();
         self.phase("end", self.timeline.close_ns);
         self.wait_for_close()?;
         let left = self.release()?;
-        let delta = |before: Option<ProcessSnapshot>, after: Option<ProcessSnapshot>| {
-            Some(before?.until(&after?))
-        };
+        let pairs = opened.iter().zip(&closed);
+        let mut used = pairs.map(|(before, after)| Some(before.as_ref()?.until(after.as_ref()?)));
         Ok(Measured {
-            client: delta(opened.0, closed.0).unwrap_or_default(),
-            server: delta(opened.1, closed.1),
+            client: used.next().flatten().unwrap_or_default(),
+            server: used.next().flatten(),
+            node_servers: used.collect(),
             measured_ns: self.timeline.close_ns - self.timeline.open_ns,
             ..self.sum(left)
         })
@@ -195,6 +187,7 @@ impl<'a> Controller<'a> {
             drained,
             client: ProcessDelta::default(),
             server: None,
+            node_servers: Vec::new(),
             busiest_worker_cpu_ns: self.busiest_worker_cpu_ns,
             queries_by_seat: std::mem::take(&mut self.queries_by_seat),
             unfinished: left.unfinished,
@@ -213,13 +206,13 @@ impl<'a> Controller<'a> {
 
     /// Waits until all sessions have connected and prepared.
     pub(super) fn wait_for_setup(&mut self, engine: &'static str) -> Result<(), Failure> {
-        let mut session = SessionFacts::default();
+        let mut sessions = Vec::new();
         let mut ready = 0;
         while ready < self.setup.workers && self.ended != Ended::Signal {
             // Every step of a setup has its own time limit, so this ends.
             match self.reports.recv() {
                 Ok(Report::Ready { facts, connects }) => {
-                    session = facts;
+                    sessions = facts;
                     ready += 1;
                     if let Some(connects) = connects {
                         self.setup_connects.merge(&connects);
@@ -230,7 +223,7 @@ impl<'a> Controller<'a> {
             }
         }
         (self.progress)(Progress::Ready {
-            session: &session,
+            sessions: &sessions,
             engine,
             workers: self.setup.workers,
             start: SystemTime::now(),

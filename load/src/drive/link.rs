@@ -1,6 +1,5 @@
 //! One connection: from the bytes of its socket to the end of an answer.
 
-use super::setup::SessionFacts;
 use crate::wire::{
     Agreed, AnswerReader, Capabilities, Channel, Login, Prepared, ServerError, State, Summary,
     WireError, command, sequence_after,
@@ -9,6 +8,14 @@ use crate::workload::{Reply, Request};
 
 /// Most bytes kept of an answer that a session wants whole.
 const WHOLE_BYTES_MAX: usize = 64 << 20;
+
+/// What a session found out about its server and agreed with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionFacts {
+    pub server_version: String,
+    /// In the words of an outcome's `session`.
+    pub agreed: Vec<&'static str>,
+}
 
 /// The protocol side of one connection. Its socket belongs to the engine, under the same token.
 pub struct Link {
@@ -301,14 +308,17 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::wire::Flavour;
-    use crate::workload::Class;
+    use crate::workload::{Class, Ending};
 
     const OK: &[u8] = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";
     const REQUEST: Request = Request {
         link: 0,
         class: Class::Of(0),
         reply: Reply::Counts,
-        ends: true,
+        ends: Some(Ending {
+            kind: 0,
+            rolled_back: false,
+        }),
     };
 
     fn open_link() -> Link {

@@ -5,7 +5,7 @@
 
 use super::blocking::{Connection, Target};
 use super::failure;
-use super::setup::Setup;
+use super::job::Setup;
 use crate::outcome::Failure;
 use std::time::Duration;
 
@@ -30,20 +30,22 @@ struct Room {
 /// # Errors
 /// Nobody answers, or the server is too small; the hint names the variable to raise.
 pub fn check(setup: &Setup) -> Result<(), Failure> {
-    for arm in 0..setup.copies() {
-        let server = setup.server_at(arm);
+    // Of arms or nodes there is one at each place; a run that has neither has one server.
+    let places = setup.arms.len().max(setup.nodes.len()).max(1) as u16;
+    for place in 0..places {
+        let server = setup.server_at(place);
         let here = |other: &u16| setup.server_at(*other).address == server.address;
-        let arms = (0..setup.copies()).filter(here).count() as u64;
-        check_server(server, setup, arms).map_err(|failure| setup.in_arm(arm, failure))?;
+        let times = (0..places).filter(here).count() as u64;
+        check_server(server, setup, times).map_err(|failure| setup.at(place, failure))?;
     }
     Ok(())
 }
 
-/// `arms`: how many of the run's arms this server serves.
-fn check_server(server: &Target, setup: &Setup, arms: u64) -> Result<(), Failure> {
+/// `times`: how many of the run's arms, or nodes, this server is.
+fn check_server(server: &Target, setup: &Setup, times: u64) -> Result<(), Failure> {
     let mut connection = Connection::open(server)?;
     match ask(&mut connection) {
-        Some(room) => compare(room, setup, arms),
+        Some(room) => compare(room, setup, times),
         None => Ok(()),
     }
 }
@@ -76,9 +78,9 @@ fn ask(connection: &mut Connection) -> Option<Room> {
     })
 }
 
-fn compare(room: Room, setup: &Setup, arms: u64) -> Result<(), Failure> {
-    let connections = (u64::from(setup.seats) + u64::from(setup.idle_seats)) * arms;
-    let statements = u64::from(setup.seats) * arms * setup.workload.prepared_statements() as u64;
+fn compare(room: Room, setup: &Setup, times: u64) -> Result<(), Failure> {
+    let connections = (u64::from(setup.seats) + u64::from(setup.idle_seats)) * times;
+    let statements = u64::from(setup.seats) * times * setup.workload.prepared_statements() as u64;
     fits(
         "connections",
         "max_connections",

@@ -4,161 +4,27 @@ use super::control::Controller;
 use super::engine::choice::choose;
 use super::engine::{Engine, Epoll, Uring};
 use super::failure;
+use super::job::{Job, Pacing, Setup};
 use super::limits;
-use super::pace::Pacing;
+use super::measured::{Ended, Measured, Progress};
+use super::messages::{Mailbox, Report};
 use super::preflight;
-use super::setup::{Mailbox, Report, SessionFacts, Setup};
 use super::signals::Signals;
-use super::slices::Slice;
 use super::threads;
 use super::worker::Worker;
-use crate::outcome::{Failure, ProcessDelta};
-use crate::plan;
-use crate::record::{Latency, Tally};
+use crate::outcome::Failure;
+use crate::record::Tally;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
-use std::time::{Instant, SystemTime};
-
-/// What to run, for how long, on which engine.
-pub struct Job {
-    pub setup: Setup,
-    pub engine: plan::Engine,
-    pub warmup_ns: u64,
-    /// `u64::MAX`: until the events are done or a signal comes.
-    pub measure_ns: u64,
-    pub interval_ns: u64,
-    /// The process whose counters are read at both edges of the window.
-    pub watch_pid: Option<u32>,
-    /// Hops between the arms of the setup, in place of one window.
-    pub arms: Option<Arms>,
-}
-
-/// How a run hops between its arms.
-pub struct Arms {
-    /// In the order of the setup's names.
-    pub arms: Vec<ArmJob>,
-    pub slice_ns: u64,
-    /// Before each slice, under its load, in no figure.
-    pub settle_ns: u64,
-    /// In each round every arm has one slice.
-    pub rounds: u32,
-}
-
-/// What is done on entering an arm, and the process to watch.
-pub struct ArmJob {
-    pub enter: Vec<String>,
-    pub watch_pid: Option<u32>,
-}
-
-/// All slices of one arm.
-#[derive(Debug)]
-pub struct ArmSum {
-    pub slices: u32,
-    pub measured_s: f64,
-    /// Queries that were answered inside the slices.
-    pub answered: u64,
-    pub tally: Tally,
-}
-
-impl ArmSum {
-    pub(super) fn new(empty: Tally) -> Self {
-        Self {
-            slices: 0,
-            measured_s: 0.0,
-            answered: 0,
-            tally: empty,
-        }
-    }
-
-    pub(super) fn add(&mut self, slice: &Slice) {
-        self.slices += 1;
-        self.measured_s += slice.duration_s;
-        self.answered += slice.tally.answered_before(&slice.drained);
-        self.tally.merge(&slice.tally);
-    }
-}
-
-/// What is told while the run goes on.
-#[derive(Debug)]
-pub enum Progress<'a> {
-    /// All sessions are ready.
-    Ready {
-        session: &'a SessionFacts,
-        engine: &'static str,
-        workers: u32,
-        start: SystemTime,
-    },
-    Phase {
-        name: &'static str,
-        at_s: f64,
-        /// When it was due: it is told a little later.
-        at: Instant,
-    },
-    /// One interval of the window, all workers together.
-    Interval {
-        index: u32,
-        start_s: f64,
-        duration_s: f64,
-        tally: &'a Tally,
-        /// Events of an open loop that were due at its end and had not begun.
-        backlog: u64,
-    },
-    Slice(&'a Slice),
-}
-
-/// The measured window.
-#[derive(Debug)]
-pub struct Measured {
-    pub ended: Ended,
-    pub measured_ns: u64,
-    /// Of the events that were to begin inside the window, wherever they ended.
-    pub tally: Tally,
-    /// Of those of them that ended after it.
-    pub drained: Tally,
-    pub client: ProcessDelta,
-    pub server: Option<ProcessDelta>,
-    pub busiest_worker_cpu_ns: u64,
-    /// Queries of each seat, in no order.
-    pub queries_by_seat: Vec<u64>,
-    /// Events of the window that had not ended when the run was over.
-    pub unfinished: u32,
-    /// Requests that were never answered, and how long the oldest had waited at the end.
-    pub unanswered: u32,
-    pub longest_wait_ns: u64,
-    /// Of the connections that were opened before the load began.
-    pub setup_connects: Latency,
-    pub queue: Queue,
-    /// In the order of the arms; empty: the run had none.
-    pub arms: Vec<ArmSum>,
-}
-
-/// Events of an open loop that were due and had not begun.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Queue {
-    /// All events that were due inside the window.
-    pub due: u64,
-    pub opened: u64,
-    /// At the end of each interval; the last is the end of the window.
-    pub closed: Vec<u64>,
-    /// How long the oldest had waited at the end.
-    pub oldest_wait_ns: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    Time,
-    Events,
-    Signal,
-}
 
 /// Runs a job and tells how it goes.
 ///
 /// # Errors
 /// Whatever keeps the run from giving figures.
 pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
-    let seats = u64::from(job.setup.seats) + u64::from(job.setup.idle_seats);
-    limits::make_room_for(seats * u64::from(job.setup.copies())).map_err(|error| Failure {
+    let sockets = (0..job.setup.workers).map(|worker| job.setup.sockets_of(worker) as u64);
+    limits::make_room_for(sockets.sum()).map_err(|error| Failure {
         hint: Some("raise it (ulimit -n), or ask for fewer connections".to_owned()),
         ..failure::plain(error.to_string())
     })?;
@@ -180,13 +46,54 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
         spawn(number, Arc::clone(&setup), engine, mailbox, sender.clone())
             .map_err(|error| failure::plain(format!("starting a worker: {error}")))?;
     }
+    let thinks = setup.workload.thinks();
     let mut controller = Controller::new(setup, mailboxes, reports, progress, job.interval_ns);
     let measured = match &job.arms {
         Some(arms) => controller.control_arms(engine, arms, job.warmup_ns),
-        None => controller.control(engine, job.warmup_ns, job.measure_ns, job.watch_pid),
+        None => controller.control(engine, job.warmup_ns, job.measure_ns, &job.watched),
     };
     drop(signals);
-    measured
+    let measured = measured?;
+    let nothing = given_up(&measured.tally).or_else(|| still_thinking(thinks, &measured));
+    nothing.map_or(Ok(measured), Err)
+}
+
+/// A run in which everybody thought until it was over has measured nothing.
+fn still_thinking(thinks: bool, measured: &Measured) -> Option<Failure> {
+    let is_one = thinks && measured.ended == Ended::Time && measured.tally.begun == 0;
+    is_one.then(|| Failure {
+        hint: Some("make load.measure_s longer than the think times".to_owned()),
+        ..failure::plain(format!(
+            "no event began within {} s: every connection was still thinking",
+            measured.measured_ns as f64 / 1e9
+        ))
+    })
+}
+
+/// A run whose every event was begun again until it was given up has measured nothing.
+fn given_up(tally: &Tally) -> Option<Failure> {
+    let (failed, retries) = (tally.failed(), tally.retries());
+    if tally.events() > 0 || failed == 0 || retries == 0 {
+        return None;
+    }
+    let errors = tally.errors.counts();
+    let most = errors.iter().max_by_key(|error| error.count);
+    let why = most.map_or(String::new(), |error| {
+        format!(", most often for error {}: {}", error.code, error.message)
+    });
+    Some(Failure {
+        code: most.map(|error| error.code),
+        sqlstate: most.map(|error| error.sqlstate.clone()),
+        statement: most.map(|error| error.statement.clone()),
+        hint: Some(
+            "take the error out of load.errors.retry to stop at the first one, or raise \
+             load.errors.retry_limit"
+                .to_owned(),
+        ),
+        ..failure::plain(format!(
+            "no event succeeded: {failed} were given up after {retries} retries{why}"
+        ))
+    })
 }
 
 fn spawn(
@@ -225,7 +132,10 @@ fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, report
         .and_then(|bell| E::new(sockets, bell))
         .map(|mut engine| {
             // Otherwise all that is recorded runs from the end of the answer before.
-            if setup.pacing == Pacing::Open || !setup.workload.is_single_query() {
+            if setup.pacing == Pacing::Open
+                || !setup.workload.is_single_query()
+                || !setup.nodes.is_empty()
+            {
                 engine.time_sends();
             }
             engine

@@ -5,7 +5,7 @@ use crate::workload::Session;
 /// A session with the times and counts that the driver keeps for it.
 pub struct Seat {
     pub session: Box<dyn Session>,
-    pub stand: Stand,
+    pub waits_for: WaitsFor,
     /// Tokens of its links, by their number.
     pub tokens: Vec<usize>,
     /// Its index in the run, the same in each arm.
@@ -23,7 +23,11 @@ pub struct Seat {
     pub counts: bool,
     /// It waits among the free seats of a schedule.
     pub is_queued: bool,
-    /// Events since its link was opened.
+    /// The event that it thinks before, if it is of a kind that does.
+    pub thinks_of: Option<u64>,
+    /// When the event in progress was begun again; 0: it was not.
+    pub tried_again_ns: u64,
+    /// Events since its links were opened.
     pub events_on_link: u64,
     /// When the event in progress was to begin, and when it did: with the sending of its first
     /// request, which is known when that is answered.
@@ -34,17 +38,11 @@ pub struct Seat {
     pub queries: u64,
     /// Number of the alarm that counts: an older one in the queue means nothing any more.
     pub alarm: u64,
-    /// Pause before the next attempt to connect.
-    pub backoff_ns: u64,
-    /// Since when its link has been gone.
-    pub lost_ns: Option<u64>,
-    /// When the present attempt to connect began.
-    pub attempt_ns: u64,
 }
 
 /// What a seat waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand {
+pub enum WaitsFor {
     /// Its turn in the setup.
     Unborn,
     /// The connection of this token.
@@ -52,28 +50,26 @@ pub enum Stand {
     /// The end of the pause before it connects again.
     BackingOff(usize),
     /// A place in the queue of the server's socket, which was full.
-    KnockingAgain(usize),
+    SocketQueueFull(usize),
     /// An answer.
     Asking,
     /// The end of a sleep that the session asked for.
     Sleeping,
     /// The end of its think time.
     Thinking,
+    /// The end of the pause before it begins its event again.
+    Pausing,
     /// Leave to begin an event.
     Parked,
     /// Nothing: the session has ended.
     Stopped,
 }
 
-/// Pauses between attempts to connect grow from the first to the last of these.
-const BACKOFF_NS_MIN: u64 = 10_000_000;
-const BACKOFF_NS_MAX: u64 = 1_000_000_000;
-
 impl Seat {
     pub fn new(session: Box<dyn Session>, index: u32, arm: u16, is_idle: bool) -> Self {
         Self {
             session,
-            stand: Stand::Unborn,
+            waits_for: WaitsFor::Unborn,
             tokens: Vec::new(),
             index,
             arm,
@@ -83,27 +79,14 @@ impl Seat {
             event: None,
             counts: false,
             is_queued: false,
+            thinks_of: None,
+            tried_again_ns: 0,
             events_on_link: 0,
             intended_ns: 0,
             begun_ns: 0,
             is_begun: false,
             queries: 0,
             alarm: 0,
-            backoff_ns: BACKOFF_NS_MIN,
-            lost_ns: None,
-            attempt_ns: 0,
         }
-    }
-
-    /// The pause before the next attempt; the one after will be twice as long.
-    pub fn back_off_ns(&mut self) -> u64 {
-        let pause = self.backoff_ns;
-        self.backoff_ns = (pause * 2).min(BACKOFF_NS_MAX);
-        pause
-    }
-
-    /// An attempt succeeded: the next pause is a short one again.
-    pub fn forget_back_off(&mut self) {
-        self.backoff_ns = BACKOFF_NS_MIN;
     }
 }

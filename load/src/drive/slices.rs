@@ -9,7 +9,8 @@ use super::clock;
 use super::control::{Controller, Left};
 use super::counters::ProcessSnapshot;
 use super::failure;
-use super::run::{ArmSum, Arms, Ended, Measured, Progress};
+use super::job::{ArmJob, Arms};
+use super::measured::{ArmSum, Ended, Inside, Measured, Progress, Slice, Visit};
 use crate::outcome::{Failure, ProcessDelta};
 use crate::random::Stream;
 use crate::record::Tally;
@@ -21,40 +22,6 @@ const BEGIN_IN_NS: u64 = 200_000;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Keeps the order of the arms apart from the other long streams of a seed.
 const ORDER_STREAM: u64 = (1 << 50) + 1;
-
-/// What was measured in one slice.
-#[derive(Debug)]
-pub struct Slice {
-    pub index: u32,
-    /// The arm's place in the plan, the round, and the slice's place in its round.
-    pub arm: u16,
-    pub round: u32,
-    pub position: u16,
-    /// Since the first slice began.
-    pub start_s: f64,
-    pub duration_s: f64,
-    /// Of the events that were to begin inside the slice, those that ended after it included.
-    pub tally: Tally,
-    /// Of those that ended after it.
-    pub drained: Tally,
-    /// Under an open loop: events that were due inside and had not begun at its end.
-    pub not_begun: Option<u64>,
-    /// CPU time used inside the slice: ours, and that of each arm's watched process.
-    pub client_cpu_us: f64,
-    pub watched_cpu_us: Vec<Option<f64>>,
-    pub visit: Visit,
-}
-
-/// From entering an arm until the last answer: settling, slice and drain. Nothing is asked at
-/// either edge.
-#[derive(Debug)]
-pub struct Visit {
-    pub duration_s: f64,
-    /// Events that began.
-    pub events: u64,
-    pub client: ProcessDelta,
-    pub watched: Vec<Option<ProcessDelta>>,
-}
 
 /// The counters of our own process and of each arm's.
 struct Counters {
@@ -90,7 +57,7 @@ impl Controller<'_> {
         let mut controls = self.open_controls(arms)?;
         for arm in 0..self.setup.copies() {
             if warmup_ns > 0 && self.ended != Ended::Signal {
-                enter(arms, &mut controls, arm).map_err(|f| self.setup.in_arm(arm, f))?;
+                enter(arms, &mut controls, arm).map_err(|f| self.setup.at(arm, f))?;
                 self.begin(arm, BEGIN_IN_NS, warmup_ns, 0);
                 self.end_visit(arm)?;
             }
@@ -107,7 +74,7 @@ impl Controller<'_> {
             shuffle(&mut order, &mut stream);
             for (position, &arm) in order.iter().enumerate() {
                 let ran = enter(arms, &mut controls, arm);
-                let ran = ran.map_err(|failure| self.setup.in_arm(arm, failure))?;
+                let ran = ran.map_err(|failure| self.setup.at(arm, failure))?;
                 // Reading them takes a moment: once is enough if nothing happened since.
                 let entered = match left.take() {
                     Some(counters) if !ran => counters,
@@ -150,13 +117,13 @@ impl Controller<'_> {
 
     /// A connection for the statements on entering, to each arm that has some.
     fn open_controls(&self, arms: &Arms) -> Result<Vec<Option<Connection>>, Failure> {
-        let open = |(place, arm): (usize, &super::run::ArmJob)| {
+        let open = |(place, arm): (usize, &ArmJob)| {
             if arm.enter.is_empty() {
                 return Ok(None);
             }
             let place = place as u16;
             let opened = Connection::open(self.setup.server_at(place));
-            opened.map(Some).map_err(|f| self.setup.in_arm(place, f))
+            opened.map(Some).map_err(|f| self.setup.at(place, f))
         };
         arms.arms.iter().enumerate().map(open).collect()
     }
@@ -179,14 +146,14 @@ impl Controller<'_> {
         if self.ended == Ended::Signal {
             return Ok(None);
         }
-        if inside.tally.events == 0 && drained.events > 0 {
-            return Err(self.setup.in_arm(place.arm, Failure {
+        if inside.tally.events() == 0 && drained.events() > 0 {
+            return Err(self.setup.at(place.arm, Failure {
                 hint: Some("make load.slices.slice_s longer than an answer takes".to_owned()),
                 ..failure::plain(format!(
                     "no event ended inside slice {} of {} s: its {} events were answered after it",
                     place.index,
                     arms.slice_ns as f64 / 1e9,
-                    drained.events
+                    drained.events()
                 ))
             }));
         }
@@ -223,7 +190,7 @@ impl Controller<'_> {
         self.wait_for_close()?;
         let limit_ns = clock::now_ns() + clock::nanoseconds(PATIENCE);
         if !self.wait_until_drained(limit_ns)? {
-            return Err(self.setup.in_arm(
+            return Err(self.setup.at(
                 arm,
                 Failure {
                     hint: Some("see what the server is busy with: SHOW PROCESSLIST".to_owned()),
@@ -236,15 +203,6 @@ impl Controller<'_> {
         }
         Ok(self.take_visit())
     }
-}
-
-/// What a slice had at its end.
-pub(super) struct Inside {
-    pub(super) tally: Tally,
-    /// Events of the schedule that were due inside.
-    pub(super) due: u64,
-    /// Events that began since the arm was entered.
-    pub(super) begun: u64,
 }
 
 /// Runs the statements of an arm; false if it has none.

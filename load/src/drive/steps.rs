@@ -1,17 +1,18 @@
 //! What a worker does for its sessions: carries out their steps, wakes them, connects them.
 
-use super::clock::seconds_ns;
+use super::clock::{nanoseconds, seconds_ns};
+use super::connection::Connection;
 use super::engine::Engine;
 use super::failure::{self, GONE, client_error};
-use super::seat::Stand;
-use super::worker::{Connection, Phase, Worker};
+use super::seat::WaitsFor;
+use super::worker::{Phase, Worker};
 use crate::workload::{self, Answer, Call, Reply, Request, Step, Verdict};
 use std::io;
 use std::time::Duration;
 
 /// Why a session is called: as [`Call`], without what is borrowed.
 #[derive(Clone, Copy, Debug)]
-pub enum Cue {
+pub enum Reason {
     Start,
     Connected(usize),
     Lost(workload::Link),
@@ -28,13 +29,13 @@ pub enum Cue {
 
 impl<E: Engine> Worker<E> {
     pub(super) fn start(&mut self, seat: usize) {
-        self.go_on(seat, Cue::Start);
+        self.go_on(seat, Reason::Start);
     }
 
     /// Calls the session, and again as long as its steps are over at once.
     #[inline]
-    pub(super) fn go_on(&mut self, seat_index: usize, first: Cue) {
-        let mut cue = first;
+    pub(super) fn go_on(&mut self, seat_index: usize, first: Reason) {
+        let mut reason = first;
         loop {
             if self.phase == Phase::Over {
                 return;
@@ -45,12 +46,12 @@ impl<E: Engine> Worker<E> {
             };
             let answer;
             let trouble;
-            let call = match cue {
-                Cue::Event(cycle) => Call::Event {
+            let call = match reason {
+                Reason::Event(cycle) => Call::Event {
                     cycle,
                     late_ns: seat.begun_ns.saturating_sub(seat.intended_ns),
                 },
-                Cue::Answer(token, verdict) => {
+                Reason::Answer(token, verdict) => {
                     let Some(Connection { link, .. }) = self.links.get(token) else {
                         return;
                     };
@@ -63,12 +64,12 @@ impl<E: Engine> Worker<E> {
                     };
                     Call::Answer(&answer)
                 }
-                Cue::NoAnswer => {
+                Reason::NoAnswer => {
                     answer = Answer::default();
                     Call::Answer(&answer)
                 }
-                Cue::Start => Call::Start,
-                Cue::Connected(token) => {
+                Reason::Start => Call::Start,
+                Reason::Connected(token) => {
                     let Some(connection) = self.links.get(token) else {
                         return;
                     };
@@ -80,20 +81,20 @@ impl<E: Engine> Worker<E> {
                         agreed,
                     }
                 }
-                Cue::Lost(link) => Call::Lost(link),
-                Cue::Broken => {
+                Reason::Lost(link) => Call::Lost(link),
+                Reason::Broken => {
                     trouble = self.trouble.take();
                     let Some(error) = &trouble else {
                         return;
                     };
                     Call::Broken(error)
                 }
-                Cue::Woken => Call::Woken,
-                Cue::Finish => Call::Finish,
+                Reason::Woken => Call::Woken,
+                Reason::Finish => Call::Finish,
             };
             let step = seat.session.next(call, &mut self.out);
             match self.carry_out(seat_index, step) {
-                Some(next) => cue = next,
+                Some(next) => reason = next,
                 None => return,
             }
         }
@@ -101,13 +102,14 @@ impl<E: Engine> Worker<E> {
 
     /// Carries out one step. Returns what the session is called with next, if at once.
     #[inline]
-    fn carry_out(&mut self, seat_index: usize, step: Step) -> Option<Cue> {
+    fn carry_out(&mut self, seat_index: usize, step: Step) -> Option<Reason> {
         match step {
             Step::Send(request) => self.send(seat_index, request),
-            Step::EventEnd => {
-                self.end_event(seat_index);
+            Step::EventEnd(ending) => {
+                self.end_event(seat_index, ending);
                 self.next_event(seat_index)
             }
+            Step::Retry(pause) => self.retry(seat_index, pause),
             Step::EventDropped => {
                 self.drop_event(seat_index);
                 self.next_event(seat_index)
@@ -121,7 +123,7 @@ impl<E: Engine> Worker<E> {
                     .tokens
                     .get(usize::from(number))?;
                 self.hang_up(token);
-                Some(Cue::Lost(number))
+                Some(Reason::Lost(number))
             }
             Step::Sleep(time) => {
                 self.sleep(seat_index, time);
@@ -139,7 +141,7 @@ impl<E: Engine> Worker<E> {
     }
 
     #[inline]
-    fn send(&mut self, seat_index: usize, request: Request) -> Option<Cue> {
+    fn send(&mut self, seat_index: usize, request: Request) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         let token = seat.tokens.get(usize::from(request.link)).copied();
         let connection = token.and_then(|token| self.links.get_mut(token));
@@ -153,11 +155,11 @@ impl<E: Engine> Worker<E> {
             // It was lost while the session slept, or by the session's own will.
             if self.judged {
                 self.trouble = Some(client_error(GONE, "the server closed the connection"));
-                return Some(Cue::Broken);
+                return Some(Reason::Broken);
             }
-            return Some(Cue::Lost(request.link));
+            return Some(Reason::Lost(request.link));
         }
-        seat.stand = Stand::Asking;
+        seat.waits_for = WaitsFor::Asking;
         connection.asked_ns = self.now_ns;
         let has_answer = request.reply != Reply::Nothing;
         if has_answer {
@@ -173,7 +175,7 @@ impl<E: Engine> Worker<E> {
                 // An engine has room for one thing to send until its answer comes. What has none
                 // goes with the next thing that has.
                 if !has_answer {
-                    return Some(Cue::NoAnswer);
+                    return Some(Reason::NoAnswer);
                 }
                 if connection.held_back.is_empty() {
                     self.engine.send(token, bytes);
@@ -195,13 +197,13 @@ impl<E: Engine> Worker<E> {
     }
 
     /// The session is set up, or set up again after its link was lost.
-    fn ready(&mut self, seat_index: usize) -> Option<Cue> {
+    fn ready(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
-        if let Some(cycle) = seat.event {
-            // The event that the loss broke begins again. Its clock has not stopped.
-            return Some(Cue::Event(cycle));
+        if seat.event.is_some() {
+            // The event that the loss broke begins again.
+            return self.try_again(seat_index);
         }
-        seat.stand = Stand::Parked;
+        seat.waits_for = WaitsFor::Parked;
         seat.alarm += 1;
         if self.phase == Phase::Setup {
             self.count_ready(seat_index);
@@ -212,11 +214,37 @@ impl<E: Engine> Worker<E> {
 
     fn sleep(&mut self, seat_index: usize, time: Duration) {
         if let Some(seat) = self.seats.get_mut(seat_index) {
-            seat.stand = Stand::Sleeping;
+            seat.waits_for = WaitsFor::Sleeping;
         }
         // One that sleeps for no time lets the others go on, and the worker hear what it is told.
         let pause_ns = seconds_ns(time.as_secs_f64()).max(1);
         self.alarm(seat_index, pause_ns);
+    }
+
+    /// Begins the event in progress again after a pause. Its clock has not stopped.
+    #[cold]
+    fn retry(&mut self, seat_index: usize, pause: Duration) -> Option<Reason> {
+        if pause.is_zero() {
+            return self.try_again(seat_index);
+        }
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.waits_for = WaitsFor::Pausing;
+        }
+        self.alarm(seat_index, nanoseconds(pause));
+        None
+    }
+
+    #[cold]
+    fn try_again(&mut self, seat_index: usize) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let cycle = seat.event?;
+        seat.tried_again_ns = self.now_ns.max(1);
+        if seat.counts
+            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
+        {
+            tally.retries += 1;
+        }
+        Some(Reason::Event(cycle))
     }
 
     /// Rings for a seat after `pause_ns`, unless another alarm is set before.
@@ -237,13 +265,18 @@ impl<E: Engine> Worker<E> {
         if seat.alarm != alarm {
             return;
         }
-        match seat.stand {
-            Stand::Sleeping => self.go_on(seat_index, Cue::Woken),
+        match seat.waits_for {
+            WaitsFor::Sleeping => self.go_on(seat_index, Reason::Woken),
             // Thinking ends when it should have: a late alarm is our fault, not the user's.
-            Stand::Thinking => self.end_think(seat_index, at_ns),
-            Stand::BackingOff(token) => self.connect(token),
-            Stand::KnockingAgain(token) => self.open_socket(token),
-            Stand::Asking if self.phase == Phase::Setup => {
+            WaitsFor::Thinking => self.end_think(seat_index, at_ns),
+            WaitsFor::Pausing => {
+                if let Some(reason) = self.try_again(seat_index) {
+                    self.go_on(seat_index, reason);
+                }
+            }
+            WaitsFor::BackingOff(token) => self.connect(token),
+            WaitsFor::SocketQueueFull(token) => self.open_socket(token),
+            WaitsFor::Asking if self.phase == Phase::Setup => {
                 let statement = seat.session.statement();
                 let waits = |token: &&usize| {
                     let connection = self.links.get(**token);
@@ -252,8 +285,10 @@ impl<E: Engine> Worker<E> {
                 let token = seat.tokens.iter().find(waits).copied().unwrap_or(0);
                 self.fail_at(token, |address| failure::of_silence(address, statement));
             }
-            Stand::Connecting(token) => self.not_connected(token, &io::ErrorKind::TimedOut.into()),
-            Stand::Unborn | Stand::Asking | Stand::Parked | Stand::Stopped => {}
+            WaitsFor::Connecting(token) => {
+                self.not_connected(token, &io::ErrorKind::TimedOut.into())
+            }
+            WaitsFor::Unborn | WaitsFor::Asking | WaitsFor::Parked | WaitsFor::Stopped => {}
         }
     }
 
@@ -262,11 +297,11 @@ impl<E: Engine> Worker<E> {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
         };
-        if seat.stand == Stand::Stopped {
+        if seat.waits_for == WaitsFor::Stopped {
             return;
         }
         let born_in_setup = self.phase == Phase::Setup;
-        seat.stand = Stand::Stopped;
+        seat.waits_for = WaitsFor::Stopped;
         self.drop_event(seat_index);
         let links = self
             .seats
@@ -295,18 +330,21 @@ impl<E: Engine> Worker<E> {
         let Some(seat) = self.seats.get(seat_index) else {
             return;
         };
-        match seat.stand {
-            Stand::Parked => self.go_on(seat_index, Cue::Finish),
-            Stand::Sleeping if self.judged => self.go_on(seat_index, Cue::Finish),
+        match seat.waits_for {
+            WaitsFor::Parked => self.go_on(seat_index, Reason::Finish),
+            WaitsFor::Sleeping if self.judged => self.go_on(seat_index, Reason::Finish),
+            // These have begun an event, which may still end well.
+            WaitsFor::Pausing => {}
+            WaitsFor::Sleeping if seat.event.is_some() => {}
             // These end by what comes of their connecting.
-            Stand::Connecting(_) | Stand::KnockingAgain(_) if self.judged => {}
-            Stand::Sleeping
-            | Stand::Thinking
-            | Stand::BackingOff(_)
-            | Stand::KnockingAgain(_)
-            | Stand::Connecting(_)
-            | Stand::Unborn => self.stop(seat_index),
-            Stand::Asking | Stand::Stopped => {}
+            WaitsFor::Connecting(_) | WaitsFor::SocketQueueFull(_) if self.judged => {}
+            WaitsFor::Sleeping
+            | WaitsFor::Thinking
+            | WaitsFor::BackingOff(_)
+            | WaitsFor::SocketQueueFull(_)
+            | WaitsFor::Connecting(_)
+            | WaitsFor::Unborn => self.stop(seat_index),
+            WaitsFor::Asking | WaitsFor::Stopped => {}
         }
     }
 }

@@ -8,7 +8,7 @@
 
 use super::blocking::{Connection, Whole, endless};
 use super::failure;
-use super::setup::Setup;
+use super::job::Setup;
 use crate::outcome::{Failure, Validated, WrongAnswer};
 use crate::wire::Reply as Due;
 use crate::workload::model::{Expected, Row, TableCopy};
@@ -28,6 +28,11 @@ const DUPLICATE: u16 = 1062;
 /// # Errors
 /// The answers cannot be had or cannot be checked. A wrong answer is none: it is counted.
 pub fn validate(setup: &Setup, events: u64) -> Result<Validated, Failure> {
+    if !setup.nodes.is_empty() {
+        return Err(failure::plain(
+            "a replay asks one server, and the plan has nodes; leave them out",
+        ));
+    }
     let Some(replay) = setup.workload.replay() else {
         return Err(failure::plain(
             "the events of this workload cannot be put a second time",
@@ -108,7 +113,7 @@ impl Replayer<'_> {
         loop {
             let request = match step {
                 Step::Send(request) => request,
-                Step::EventEnd | Step::Ready => return Ok(()),
+                Step::EventEnd(_) | Step::Ready => return Ok(()),
                 other => return Err(unexpected(&other)),
             };
             let answer = self.ask(&request, &out)?;
@@ -116,7 +121,7 @@ impl Replayer<'_> {
                 return Err(failure::plain("an event asked more than it was to ask"));
             };
             self.check(cycle, &question, &answer)?;
-            if request.ends {
+            if request.ends.is_some() {
                 return Ok(());
             }
             out.clear();

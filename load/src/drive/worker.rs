@@ -5,12 +5,13 @@
 //! rarely (edges of intervals, commands, lost connections) is kept out of its way.
 
 use super::clock;
+use super::connection::Connection;
 use super::engine::{Engine, Event};
 use super::idle::Idle;
-use super::link::Link;
+use super::job::{Pacing, Setup};
+use super::messages::{Command, Mailbox, Report, Timeline};
 use super::pace::Pace;
 use super::seat::Seat;
-use super::setup::{Command, Mailbox, Report, Setup, Timeline};
 use super::socket::Address;
 use super::timers::Timers;
 use crate::outcome::Failure;
@@ -49,6 +50,10 @@ pub struct Worker<E> {
     pub(super) spare: Vec<u8>,
     /// Sessions judge errors themselves.
     pub(super) judged: bool,
+    /// Events are due by a schedule.
+    pub(super) is_open: bool,
+    /// Sessions think before their events.
+    pub(super) thinks: bool,
     /// What a judging session is about to be told.
     pub(super) trouble: Option<ServerError>,
     reports: Sender<Report>,
@@ -67,22 +72,6 @@ pub struct Worker<E> {
     /// Seats that are in it.
     in_setup: usize,
     stopped: usize,
-}
-
-/// A link, and whose it is.
-pub struct Connection {
-    pub link: Link,
-    pub seat: usize,
-    pub number: workload::Link,
-    /// The server's place in the run's list.
-    pub server: u16,
-    /// When its session asked, the bytes of its request, and those of its answer so far. The
-    /// engine knows when the request was sent.
-    pub asked_ns: u64,
-    pub sent_bytes: u64,
-    pub received_bytes: u64,
-    /// Requests without an answer, which go with the next one.
-    pub held_back: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,6 +149,8 @@ impl<E: Engine> Worker<E> {
             out: Vec::with_capacity(4096),
             spare: Vec::new(),
             judged: setup.workload.judges_errors(),
+            is_open: setup.pacing == Pacing::Open,
+            thinks: setup.workload.thinks(),
             trouble: None,
             setup,
             reports,
@@ -347,7 +338,7 @@ impl<E: Engine> Worker<E> {
     pub(super) fn fail_at(&mut self, token: usize, failure: impl FnOnce(&Address) -> Failure) {
         let failure = failure(self.address_of(token));
         let place = self.links.get(token).map_or(0, |link| link.server);
-        self.fail(self.setup.in_arm(place, failure));
+        self.fail(self.setup.at(place, failure));
     }
 
     /// The run has failed.
@@ -478,10 +469,11 @@ impl<E: Engine> Worker<E> {
             return;
         }
         // A script that opens no connection has no server either.
-        let token = self.seats.get(seat).and_then(|seat| seat.tokens.first());
-        let facts = token
-            .and_then(|token| self.links.get(*token)?.link.facts())
-            .unwrap_or_default();
+        let tokens = self.seats.get(seat).map(|seat| seat.tokens.as_slice());
+        let links = tokens.unwrap_or_default().iter();
+        let facts = links
+            .filter_map(|token| self.links.get(*token)?.link.facts())
+            .collect();
         let connects = self.tally.connect.take();
         self.report(Report::Ready { facts, connects });
     }

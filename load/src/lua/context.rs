@@ -3,13 +3,13 @@
 
 use super::figures::ThreadFigures;
 use super::fixed::Fixed;
-use super::ground::Ground;
 use super::heap::Heap;
 use super::histogram::Histogram;
 use super::run::Run;
 use super::sql::{Connection, DriverFace, Session};
 use super::stack::KeptTable;
 use super::sys::{self, lua_State};
+use super::thread_io::ThreadIo;
 use crate::random::Stream;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Context {
     pub text: Vec<u8>,
     /// How many unique numbers this thread has drawn.
     pub unique_drawn: u64,
-    pub ground: Box<dyn Ground>,
+    pub io: Box<dyn ThreadIo>,
     pub connections: Vec<Fixed<Connection>>,
     pub histograms: Vec<Histogram>,
     pub driver: Fixed<DriverFace>,
@@ -52,7 +52,7 @@ pub struct EventClock {
 }
 
 impl Context {
-    pub fn new(run: Arc<Run>, thread: u32, ground: Box<dyn Ground>) -> Self {
+    pub fn new(run: Arc<Run>, thread: u32, io: Box<dyn ThreadIo>) -> Self {
         let stream = Stream::new(run.draws.seed, thread.into());
         Self {
             run,
@@ -62,7 +62,7 @@ impl Context {
             stream,
             text: Vec::new(),
             unique_drawn: 0,
-            ground,
+            io,
             connections: Vec::new(),
             histograms: Vec::new(),
             driver: Fixed::default(),
@@ -97,7 +97,7 @@ impl Context {
         Session {
             figures: self.run.figures.of(self.thread),
             run: &self.run,
-            ground: &mut *self.ground,
+            io: &mut *self.io,
         }
     }
 

@@ -8,13 +8,13 @@
 //! The setup of a thread goes deeper than its events. It returns when it is done: the stack is
 //! then empty, its memory is given back, and the rest of the thread's life begins on it anew.
 
-use super::ground::{Answered, Connected, Ground, Turn, client_error};
 use super::run::Run;
 use super::state::State;
 use super::thread::{self, Duty, End};
+use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::outcome::Failure;
 use crate::wire::ServerError;
-use crate::workload::{Call, Class, Link, Reply, Request, Session, Step};
+use crate::workload::{Call, Class, Ending, Link, Reply, Request, Session, Step};
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::sync::Arc;
@@ -126,8 +126,8 @@ impl Life {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
         let (thread, lane, duty) = (self.thread, self.lane, self.duty);
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
-            let ground = FiberGround::new(yielder, wake, about, &run, false);
-            match thread::set_up(&run, thread, lane, duty, Box::new(ground)) {
+            let io = FiberIo::new(yielder, wake, about, &run, false);
+            match thread::set_up(&run, thread, lane, duty, Box::new(io)) {
                 Some(state) => Left::SetUp(state),
                 None => Left::Ended(End::NotReady),
             }
@@ -139,9 +139,9 @@ impl Life {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
         let (thread, duty) = (self.thread, self.duty);
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
-            let over = state.context().ground.is_over();
-            let ground = FiberGround::new(yielder, wake, about, &run, over);
-            state.context().ground = Box::new(ground);
+            let over = state.context().io.is_over();
+            let io = FiberIo::new(yielder, wake, about, &run, over);
+            state.context().io = Box::new(io);
             Left::Ended(thread::go_on(state, &run, thread, duty))
         })
     }
@@ -200,8 +200,8 @@ impl Drop for Fiber {
     }
 }
 
-/// The ground under a fiber.
-struct FiberGround {
+/// How a fiber waits: it leaves its stack.
+struct FiberIo {
     yielder: *const Yielder<Wake, Step>,
     wake: Wake,
     about: *mut About,
@@ -215,7 +215,7 @@ struct FiberGround {
     asked_since: bool,
 }
 
-impl FiberGround {
+impl FiberIo {
     fn new(
         yielder: &Yielder<Wake, Step>,
         wake: Wake,
@@ -276,7 +276,7 @@ impl FiberGround {
     }
 }
 
-impl Ground for FiberGround {
+impl ThreadIo for FiberIo {
     fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError> {
         let endpoint = u16::try_from(endpoint).unwrap_or(0);
         match self.wait(Step::Connect(endpoint)) {
@@ -318,7 +318,7 @@ impl Ground for FiberGround {
             link,
             class,
             reply,
-            ends: false,
+            ends: None,
         }));
         let answered = match call {
             Call::Answer(answer) => {
@@ -373,7 +373,7 @@ impl Ground for FiberGround {
         }
         self.asked_since = false;
         let step = match counted {
-            true => Step::EventEnd,
+            true => Step::EventEnd(Ending::default()),
             false => Step::EventDropped,
         };
         let late_ns = self.offered.take().or_else(|| self.wait_for_leave(step));
@@ -459,7 +459,7 @@ mod tests {
         // An event is offered, ended by the script's loop, and the next one asked for.
         for cycle in 0..3 {
             step = fiber.next(Call::Event { cycle, late_ns: 0 }, &mut out);
-            assert!(matches!(step, Step::EventEnd), "{step:?}");
+            assert!(matches!(step, Step::EventEnd(_)), "{step:?}");
         }
         step = fiber.next(Call::Finish, &mut out);
         assert!(matches!(step, Step::Stop), "{step:?}");

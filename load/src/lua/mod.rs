@@ -2,7 +2,7 @@
 //!
 //! A script is run by as many [`State`]s as it has threads, which share a [`Run`] and nothing
 //! else. What a script calls is a function of [`api`]; what waits goes through a
-//! [`ground::Ground`]. The part of the interface that is Lua lies in `load/lua/api`, the scripts
+//! [`io::ThreadIo`]. The part of the interface that is Lua lies in `load/lua/api`, the scripts
 //! that come with the program in `load/lua/scripts`.
 //!
 //! No socket and no thread is opened here.
@@ -14,7 +14,6 @@ pub mod database;
 pub mod fiber;
 pub mod figures;
 mod fixed;
-pub mod ground;
 mod heap;
 pub mod histogram;
 pub mod log;
@@ -28,6 +27,7 @@ mod sys;
 #[cfg(test)]
 pub mod testing;
 pub mod thread;
+pub mod thread_io;
 pub mod workload;
 
 pub use state::{Called, ScriptError, Sharing, State};

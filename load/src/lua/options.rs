@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// What an option holds, as sysbench names the kinds. The numbers are those that scripts see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OptionType {
     Bool = 1,
     Int = 2,
     Size = 3,
@@ -14,7 +14,7 @@ pub enum Kind {
     File = 7,
 }
 
-impl Kind {
+impl OptionType {
     pub fn from_number(number: i64) -> Option<Self> {
         [
             Self::Bool,
@@ -55,24 +55,24 @@ pub enum BadValue {
 /// A number must be one from its first to its last character. sysbench reads numbers of scripts
 /// up to the first character that fits none, so that `--table-size=10M` gives 10 rows; here a
 /// size suffix is honoured for those numbers, and anything else after the digits is refused.
-pub fn parse(kind: Kind, text: Option<&str>) -> Result<Value, BadValue> {
+pub fn parse(kind: OptionType, text: Option<&str>) -> Result<Value, BadValue> {
     Ok(match kind {
-        Kind::Bool => Value::Bool(match text.map(str::to_ascii_lowercase).as_deref() {
+        OptionType::Bool => Value::Bool(match text.map(str::to_ascii_lowercase).as_deref() {
             None | Some("on" | "true" | "1") => true,
             Some("off" | "false" | "0") => false,
             Some(_) => return Err(BadValue::Bool),
         }),
-        Kind::Int => Value::Int(match text.unwrap_or("").trim_start() {
+        OptionType::Int => Value::Int(match text.unwrap_or("").trim_start() {
             "" => 0,
             digits => {
                 let number: i32 = digits.parse().map_err(|_| BadValue::Number)?;
                 i64::from(number)
             }
         }),
-        Kind::Size => Value::Int(whole_size(text.unwrap_or("")).ok_or(BadValue::Number)?),
-        Kind::Double => Value::Double(double(text.unwrap_or("")).ok_or(BadValue::Number)?),
-        Kind::Str | Kind::File => Value::Str(text.unwrap_or("").to_owned()),
-        Kind::List => Value::List(list(text.unwrap_or(""))),
+        OptionType::Size => Value::Int(whole_size(text.unwrap_or("")).ok_or(BadValue::Number)?),
+        OptionType::Double => Value::Double(double(text.unwrap_or("")).ok_or(BadValue::Number)?),
+        OptionType::Str | OptionType::File => Value::Str(text.unwrap_or("").to_owned()),
+        OptionType::List => Value::List(list(text.unwrap_or(""))),
     })
 }
 
@@ -191,7 +191,7 @@ pub struct Declared {
     pub name: String,
     pub help: String,
     pub default: Option<String>,
-    pub kind: Kind,
+    pub kind: OptionType,
 }
 
 #[cfg(test)]
@@ -203,41 +203,54 @@ mod tests {
     #[test]
     fn numbers_are_read_whole_or_refused() {
         assert_eq!(
-            parse(Kind::Double, Some("10M")),
+            parse(OptionType::Double, Some("10M")),
             Ok(Value::Double(10_485_760.0))
         );
-        assert_eq!(parse(Kind::Double, Some("1.5k")), Ok(Value::Double(1536.0)));
-        assert_eq!(parse(Kind::Double, Some("1e3")), Ok(Value::Double(1000.0)));
-        assert_eq!(parse(Kind::Double, Some("-2")), Ok(Value::Double(-2.0)));
+        assert_eq!(
+            parse(OptionType::Double, Some("1.5k")),
+            Ok(Value::Double(1536.0))
+        );
+        assert_eq!(
+            parse(OptionType::Double, Some("1e3")),
+            Ok(Value::Double(1000.0))
+        );
+        assert_eq!(
+            parse(OptionType::Double, Some("-2")),
+            Ok(Value::Double(-2.0))
+        );
         for bad in ["abc", "10x", "1 2", "M", "10MB"] {
             assert_eq!(
-                parse(Kind::Double, Some(bad)),
+                parse(OptionType::Double, Some(bad)),
                 Err(BadValue::Number),
                 "{bad}"
             );
         }
-        assert_eq!(parse(Kind::Int, Some("12")), Ok(Value::Int(12)));
+        assert_eq!(parse(OptionType::Int, Some("12")), Ok(Value::Int(12)));
         for bad in ["2x", "1M", "99999999999", "1.5"] {
-            assert_eq!(parse(Kind::Int, Some(bad)), Err(BadValue::Number), "{bad}");
+            assert_eq!(
+                parse(OptionType::Int, Some(bad)),
+                Err(BadValue::Number),
+                "{bad}"
+            );
         }
-        assert_eq!(parse(Kind::Size, Some("64K")), Ok(Value::Int(65_536)));
-        assert_eq!(parse(Kind::Size, Some("9T")), Ok(Value::Int(9 << 40)));
-        assert_eq!(parse(Kind::Size, Some("64Q")), Err(BadValue::Number));
+        assert_eq!(parse(OptionType::Size, Some("64K")), Ok(Value::Int(65_536)));
+        assert_eq!(parse(OptionType::Size, Some("9T")), Ok(Value::Int(9 << 40)));
+        assert_eq!(parse(OptionType::Size, Some("64Q")), Err(BadValue::Number));
         assert_eq!(
-            parse(Kind::Size, Some("9999999999999T")),
+            parse(OptionType::Size, Some("9999999999999T")),
             Err(BadValue::Number)
         );
     }
 
     #[test]
     fn no_value_means_on_empty_or_zero() {
-        assert_eq!(parse(Kind::Bool, None), Ok(Value::Bool(true)));
-        assert_eq!(parse(Kind::Bool, Some("OFF")), Ok(Value::Bool(false)));
-        assert_eq!(parse(Kind::Bool, Some("maybe")), Err(BadValue::Bool));
-        assert_eq!(parse(Kind::Int, None), Ok(Value::Int(0)));
-        assert_eq!(parse(Kind::Str, None), Ok(Value::Str(String::new())));
+        assert_eq!(parse(OptionType::Bool, None), Ok(Value::Bool(true)));
+        assert_eq!(parse(OptionType::Bool, Some("OFF")), Ok(Value::Bool(false)));
+        assert_eq!(parse(OptionType::Bool, Some("maybe")), Err(BadValue::Bool));
+        assert_eq!(parse(OptionType::Int, None), Ok(Value::Int(0)));
+        assert_eq!(parse(OptionType::Str, None), Ok(Value::Str(String::new())));
         assert_eq!(
-            parse(Kind::List, Some("a,b,,c")),
+            parse(OptionType::List, Some("a,b,,c")),
             Ok(Value::List(vec!["a".into(), "b".into(), "c".into()]))
         );
     }
@@ -253,7 +266,7 @@ mod tests {
         #[test]
         fn no_text_panics(text in ".*") {
             for number in 0..9 {
-                if let Some(kind) = Kind::from_number(number) {
+                if let Some(kind) = OptionType::from_number(number) {
                     let _ = parse(kind, Some(&text));
                 }
             }
@@ -261,7 +274,7 @@ mod tests {
 
         #[test]
         fn every_integer_reads_back(number: i32) {
-            prop_assert_eq!(parse(Kind::Int, Some(&number.to_string())), Ok(Value::Int(number.into())));
+            prop_assert_eq!(parse(OptionType::Int, Some(&number.to_string())), Ok(Value::Int(number.into())));
         }
     }
 }

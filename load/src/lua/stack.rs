@@ -3,7 +3,7 @@
 //! A function of the interface must not raise an error while Rust values wait to be dropped, so
 //! it never raises one at all: it answers `nil` or `false`, and its caller in Lua raises.
 
-use super::sql::Kind;
+use super::sql::HandleKind;
 use super::sys::{self, lua_CFunction, lua_State};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::marker::PhantomData;
@@ -98,7 +98,7 @@ impl Stack<'_> {
 
     /// The handle at `index`: a pointer of the FFI to a head that says it is of `kind`.
     #[inline]
-    pub fn handle<T>(&self, index: c_int, kind: Kind) -> Option<*mut T> {
+    pub fn handle<T>(&self, index: c_int, kind: HandleKind) -> Option<*mut T> {
         if self.kind(index) != sys::LUA_TCDATA {
             return None;
         }

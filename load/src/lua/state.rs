@@ -2,11 +2,11 @@
 
 use super::chunks::{self, Chunks};
 use super::context::Context;
-use super::ground::Ground;
-use super::options::{Declared, Kind};
+use super::options::{Declared, OptionType};
 use super::run::Run;
 use super::stack::Stack;
 use super::sys::{self, lua_State};
+use super::thread_io::ThreadIo;
 use super::{api, modules};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr::NonNull;
@@ -44,8 +44,8 @@ impl State {
     ///
     /// # Errors
     /// Where the memory for one more state cannot be had.
-    pub fn new(run: Arc<Run>, thread: u32, ground: Box<dyn Ground>) -> Result<Self, ScriptError> {
-        let context = Box::leak(Box::new(Context::new(run, thread, ground)));
+    pub fn new(run: Arc<Run>, thread: u32, io: Box<dyn ThreadIo>) -> Result<Self, ScriptError> {
+        let context = Box::leak(Box::new(Context::new(run, thread, io)));
         let context = NonNull::from(context);
         // SAFETY: the allocator finds its heap by the context, and both live as long as the state.
         let lua = unsafe { sys::lua_newstate(allocate, context.as_ptr().cast()) };
@@ -199,13 +199,13 @@ impl State {
             let help = stack.text_of_field(c"help").unwrap_or_default();
             let default = stack.text_of_field(c"default");
             stack.push_field(-1, c"kind");
-            let kind = Kind::from_number(stack.integer(-1));
+            let kind = OptionType::from_number(stack.integer(-1));
             stack.pop(2);
             declared.push(Declared {
                 name,
                 help,
                 default,
-                kind: kind.unwrap_or(Kind::Str),
+                kind: kind.unwrap_or(OptionType::Str),
             });
         }
         stack.pop(2);

@@ -4,11 +4,11 @@
 use super::chunks::Chunks;
 use super::database::{DRIVER, Database};
 use super::figures::Figures;
-use super::ground::{Answered, Connected, Ground, Turn, client_error};
 use super::log::{Level, Log};
 use super::options::Options;
 use super::run::{Compat, Draws, Run, Script, Stop, Window};
 use super::state::State;
+use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::wire::ServerError;
@@ -61,10 +61,10 @@ pub fn state_of(run: &Arc<Run>) -> State {
     state
 }
 
-/// Ground from which no server is reached.
+/// ThreadIo from which no server is reached.
 pub struct Nowhere;
 
-impl Ground for Nowhere {
+impl ThreadIo for Nowhere {
     fn connect(&mut self, _endpoint: usize) -> Result<Connected, ServerError> {
         Err(client_error(client_error::CANNOT_CONNECT_SOCKET, "nowhere"))
     }

@@ -1,9 +1,9 @@
 //! The life of one thread of a script, wherever it runs.
 
-use super::ground::Ground;
 use super::log::Level;
 use super::run::Run;
 use super::state::{Called, ScriptError, State};
+use super::thread_io::ThreadIo;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -27,8 +27,8 @@ pub enum End {
 }
 
 /// Lives a thread's life: to be called where it may wait.
-pub fn live(run: &Arc<Run>, thread: u32, lane: usize, duty: Duty, ground: Box<dyn Ground>) -> End {
-    match set_up(run, thread, lane, duty, ground) {
+pub fn live(run: &Arc<Run>, thread: u32, lane: usize, duty: Duty, io: Box<dyn ThreadIo>) -> End {
+    match set_up(run, thread, lane, duty, io) {
         Some(state) => go_on(state, run, thread, duty),
         None => End::NotReady,
     }
@@ -41,11 +41,11 @@ pub fn set_up(
     thread: u32,
     lane: usize,
     duty: Duty,
-    ground: Box<dyn Ground>,
+    io: Box<dyn ThreadIo>,
 ) -> Option<State> {
     run.log
         .say(Level::Debug, &format!("Worker thread (#{thread}) started"));
-    let state = set_up_quietly(run, thread, lane, duty, ground);
+    let state = set_up_quietly(run, thread, lane, duty, io);
     if state.is_none() {
         let words = format!("Worker thread (#{thread}) failed to initialize!");
         run.log.say(Level::Debug, &words);
@@ -58,12 +58,10 @@ fn set_up_quietly(
     thread: u32,
     lane: usize,
     duty: Duty,
-    ground: Box<dyn Ground>,
+    io: Box<dyn ThreadIo>,
 ) -> Option<State> {
     let said = |error: ScriptError| run.log.fatal(&error.0);
-    let mut state = State::new(Arc::clone(run), thread, ground)
-        .map_err(said)
-        .ok()?;
+    let mut state = State::new(Arc::clone(run), thread, io).map_err(said).ok()?;
     state.context().lane = lane;
     begin(&state, run).map_err(said).ok()?;
     if duty == Duty::Events {
@@ -78,7 +76,7 @@ fn set_up_quietly(
 
 /// Waits for the others, and lives the rest of a thread's life.
 pub fn go_on(mut state: State, run: &Run, thread: u32, duty: Duty) -> End {
-    state.context().ground.ready();
+    state.context().io.ready();
     let end = match duty {
         Duty::Events => live_by_events(&state, run, thread),
         Duty::Command => live_by_command(&state, run),

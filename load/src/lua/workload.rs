@@ -4,25 +4,29 @@ use super::fiber::Fiber;
 use super::run::Run;
 use super::thread::Duty;
 use crate::outcome::Failure;
-use crate::workload::{Seat, Session, Workload};
+use crate::workload::{EventKind, Seat, Session, Workload};
 use std::sync::Arc;
 
 /// The threads of a run, one a seat.
 pub struct ScriptWorkload {
     run: Arc<Run>,
-    classes: Vec<String>,
+    kinds: Vec<EventKind>,
 }
 
 impl ScriptWorkload {
     pub fn new(run: Arc<Run>) -> Self {
-        let classes = ["read", "write", "other"].map(str::to_owned).to_vec();
-        Self { run, classes }
+        let kinds = EventKind::only("event", &["read", "write", "other"]);
+        Self { run, kinds }
     }
 }
 
 impl Workload for ScriptWorkload {
+    fn kinds(&self) -> &[EventKind] {
+        &self.kinds
+    }
+
     fn classes(&self) -> &[String] {
-        &self.classes
+        self.kinds.first().map_or(&[], |kind| &kind.classes)
     }
 
     fn judges_errors(&self) -> bool {

@@ -1,95 +1,32 @@
 //! The part of a plan that says what is asked.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What is asked. One variant a kind of the `workload` room.
-///
-/// The tables are those of sysbench: `id` (primary key), `k` (indexed), `c` (119 characters) and
-/// `pad` (59 characters).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Workload {
-    /// `SELECT c FROM sbtest WHERE id = ?`.
-    PointSelect(RowsOf),
-    /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`.
-    RandomPoints {
-        #[serde(default = "default_table")]
-        table: String,
-        /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
-        #[serde(default)]
-        tables: Option<u32>,
-        rows: u64,
-        #[serde(default = "default_points")]
-        points: u32,
-        #[serde(default)]
-        distribution: Distribution,
-    },
-    /// `SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …`.
-    RandomRanges {
-        #[serde(default = "default_table")]
-        table: String,
-        #[serde(default)]
-        tables: Option<u32>,
-        rows: u64,
-        #[serde(default = "default_ranges")]
-        ranges: u32,
-        /// Width of each range.
-        #[serde(default = "default_delta")]
-        delta: u64,
-        #[serde(default)]
-        distribution: Distribution,
-    },
-    /// A transaction of point selects and ranges.
-    ReadOnly(ReadOnly),
-    /// A transaction that reads as `read_only` does, then updates, deletes and inserts.
-    ReadWrite(ReadWrite),
-    /// A transaction of updates, a delete and an insert.
-    WriteOnly(WriteOnly),
-    /// `UPDATE sbtest SET k = k + 1 WHERE id = ?`.
-    UpdateIndex(RowsOf),
-    /// `UPDATE sbtest SET c = ? WHERE id = ?`.
-    UpdateNonIndex(RowsOf),
-    /// `DELETE FROM sbtest WHERE id = ?`.
-    Delete(RowsOf),
-    /// One new row an event.
-    Insert {
-        #[serde(default = "default_table")]
-        table: String,
-        #[serde(default)]
-        tables: Option<u32>,
-        /// Rows that are there: `k` is drawn up to it.
-        rows: u64,
-        /// The server numbers the rows. If not, event n inserts the id `rows` + 1 + n.
-        #[serde(default = "default_true")]
-        auto_increment: bool,
-        #[serde(default)]
-        distribution: Distribution,
-    },
-    /// Many new rows an event, in one statement, numbered by the server.
-    BulkInsert {
-        #[serde(default = "default_table")]
-        table: String,
-        #[serde(default)]
-        tables: Option<u32>,
-        rows: u64,
-        #[serde(default = "default_batch")]
-        batch: u32,
-        /// MariaDB: the statement has one row, and one execution of it carries all of the batch
-        /// (`COM_STMT_BULK_EXECUTE`). Needs the prepared protocol.
-        #[serde(default)]
-        bulk_execute: bool,
-        #[serde(default)]
-        distribution: Distribution,
-    },
-    /// Statements of one's own; `docs/reference/sql-workload.md` has the grammar.
-    Sql { text: String },
-    /// A sysbench script, one of its threads a connection.
-    Lua(Script),
+/// What is asked: a kind, and the keys that this kind has. The `workload` room knows them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    pub kind: String,
+    #[serde(flatten)]
+    pub keys: Map<String, Value>,
 }
 
-/// A sysbench script and what it is told.
+impl JsonSchema for Workload {
+    fn schema_name() -> Cow<'static, str> {
+        "Workload".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        // Whoever prints the schema of a plan puts the kinds here.
+        json_schema!({"type": "object", "required": ["kind"]})
+    }
+}
+
+/// A sysbench script: one of its threads a connection, each query of it counted, each `event()` an
+/// event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -118,135 +55,46 @@ pub enum ScriptValue {
     Text(String),
 }
 
-/// Which rows a workload of one statement touches.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RowsOf {
-    #[serde(default = "default_table")]
-    pub table: String,
-    /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
-    #[serde(default)]
-    pub tables: Option<u32>,
-    pub rows: u64,
-    #[serde(default)]
-    pub distribution: Distribution,
-}
-
-/// A reading transaction: how many statements of each kind it has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReadOnly {
-    #[serde(default = "default_table")]
-    pub table: String,
-    /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
-    #[serde(default)]
-    pub tables: Option<u32>,
-    pub rows: u64,
-    #[serde(default)]
-    pub distribution: Distribution,
-    /// Without BEGIN and COMMIT every statement is a transaction.
-    #[serde(default = "default_true")]
-    pub transaction: bool,
-    #[serde(default = "default_point_selects")]
-    pub point_selects: u32,
-    /// Rows of each range.
-    #[serde(default = "default_range_size")]
-    pub range_size: u64,
-    #[serde(default = "default_one")]
-    pub simple_ranges: u32,
-    #[serde(default = "default_one")]
-    pub sum_ranges: u32,
-    #[serde(default = "default_one")]
-    pub order_ranges: u32,
-    #[serde(default = "default_one")]
-    pub distinct_ranges: u32,
-}
-
-/// A writing transaction: how many statements of each kind it has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WriteOnly {
-    #[serde(default = "default_table")]
-    pub table: String,
-    /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
-    #[serde(default)]
-    pub tables: Option<u32>,
-    pub rows: u64,
-    #[serde(default)]
-    pub distribution: Distribution,
-    /// Without BEGIN and COMMIT every statement is a transaction.
-    #[serde(default = "default_true")]
-    pub transaction: bool,
-    #[serde(default = "default_one")]
-    pub index_updates: u32,
-    #[serde(default = "default_one")]
-    pub non_index_updates: u32,
-    /// Pairs of a delete and an insert of the same row.
-    #[serde(default = "default_one")]
-    pub delete_inserts: u32,
-}
-
-/// A reading and writing transaction: how many statements of each kind it has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReadWrite {
-    #[serde(default = "default_table")]
-    pub table: String,
-    /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
-    #[serde(default)]
-    pub tables: Option<u32>,
-    pub rows: u64,
-    #[serde(default)]
-    pub distribution: Distribution,
-    /// Without BEGIN and COMMIT every statement is a transaction.
-    #[serde(default = "default_true")]
-    pub transaction: bool,
-    #[serde(default = "default_point_selects")]
-    pub point_selects: u32,
-    /// Rows of each range.
-    #[serde(default = "default_range_size")]
-    pub range_size: u64,
-    #[serde(default = "default_one")]
-    pub simple_ranges: u32,
-    #[serde(default = "default_one")]
-    pub sum_ranges: u32,
-    #[serde(default = "default_one")]
-    pub order_ranges: u32,
-    #[serde(default = "default_one")]
-    pub distinct_ranges: u32,
-    #[serde(default = "default_one")]
-    pub index_updates: u32,
-    #[serde(default = "default_one")]
-    pub non_index_updates: u32,
-    /// Pairs of a delete and an insert of the same row.
-    #[serde(default = "default_one")]
-    pub delete_inserts: u32,
-}
-
 /// Shapes of random keys; the parameters are named as sysbench names them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Distribution {
+    /// Every key equally likely.
     Uniform {},
+    /// The mean of `iter` uniform draws: a bell around the middle.
     Gaussian {
+        /// How many uniform draws are averaged.
         #[serde(default = "default_iter")]
+        #[schemars(range(min = 1, max = 1000))]
         iter: u32,
     },
-    /// `res` percent of the draws in the central `pct` percent, the rest gaussian.
+    /// `res` percent of the draws in the middle `pct` percent, the rest gaussian.
     Special {
+        /// How many uniform draws are averaged.
         #[serde(default = "default_iter")]
+        #[schemars(range(min = 1, max = 1000))]
         iter: u32,
+        /// Size of the hot middle, in percent of the range.
         #[serde(default = "default_pct")]
+        #[schemars(range(min = 1, max = 100))]
         pct: u32,
+        /// How many percent of the draws fall in the hot middle.
         #[serde(default = "default_res")]
+        #[schemars(range(min = 0, max = 100))]
         res: u32,
     },
+    /// A few keys take most draws, as a power law.
     Pareto {
+        /// Shape: smaller is more skewed.
         #[serde(default = "default_pareto_h")]
+        #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 1.0))]
         h: f64,
     },
+    /// The i-th most frequent key is drawn in proportion to 1 / i^exp.
     Zipfian {
+        /// Exponent: larger is more skewed.
         #[serde(default = "default_zipfian_exp")]
+        #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 100.0))]
         exp: f64,
     },
 }
@@ -257,33 +105,6 @@ impl Default for Distribution {
     }
 }
 
-fn default_ranges() -> u32 {
-    10
-}
-fn default_delta() -> u64 {
-    5
-}
-fn default_batch() -> u32 {
-    1000
-}
-fn default_point_selects() -> u32 {
-    10
-}
-fn default_range_size() -> u64 {
-    100
-}
-fn default_one() -> u32 {
-    1
-}
-fn default_true() -> bool {
-    true
-}
-fn default_table() -> String {
-    "sbtest".to_owned()
-}
-fn default_points() -> u32 {
-    10
-}
 fn default_iter() -> u32 {
     12
 }

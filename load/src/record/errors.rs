@@ -11,11 +11,11 @@ const OTHER: (u16, &str) = (0, "HY000");
 /// Counts of errors by code and SQLSTATE.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorTally {
-    kinds: BTreeMap<(u16, String), Kind>,
+    kinds: BTreeMap<(u16, String), Seen>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Kind {
+struct Seen {
     count: u64,
     message: String,
     statement: String,
@@ -55,7 +55,7 @@ impl ErrorTally {
         }
         let kind = self.kinds.entry(key).or_insert_with(|| {
             let (message, statement) = example();
-            Kind {
+            Seen {
                 count: 0,
                 message,
                 statement,

@@ -47,6 +47,14 @@ impl Latency {
         debug_assert!(added.is_ok());
     }
 
+    /// Takes away times that were recorded here, and adds as many others.
+    pub fn replace(&mut self, away: &Self, instead: &Self) {
+        // As above, and what is taken away is among what there is.
+        let taken = self.histogram.subtract(&away.histogram);
+        debug_assert!(taken.is_ok());
+        self.merge(instead);
+    }
+
     /// Forgets all times and keeps the room for more.
     pub fn clear(&mut self) {
         self.histogram.reset();

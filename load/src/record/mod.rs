@@ -13,4 +13,4 @@ mod tally;
 pub use errors::ErrorTally;
 pub use hdr_log::HdrLog;
 pub use latency::Latency;
-pub use tally::{ClassTally, OpenTally, Tally};
+pub use tally::{ClassTally, KindTally, NodeTally, OpenTally, Query, Shape, Tally};

@@ -1,36 +1,63 @@
 //! The figures of one worker over one interval, and their sum.
 
 use super::{ErrorTally, Latency};
+use std::borrow::Cow;
 
 /// What happened in one stretch of time. An *event* is what the workload repeats (a query, or a
 /// whole transaction); a *query* is one request with its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
+    shape: Shape,
     /// Events that began, whatever came of them.
     pub begun: u64,
-    /// Events that ended well: all others failed, or have not ended.
-    pub events: u64,
-    /// Events that ended otherwise: broken off, or dropped by a script.
-    pub failed: u64,
-    pub queries: u64,
     /// Queries of earlier events, of the warm-up, that were answered meanwhile: in no other count.
     pub carried: u64,
-    pub rows: u64,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
     /// Connections that were lost and opened again.
     pub reconnects: u64,
     /// Time from losing a connection to having it again, over all connections.
     pub outage_ns: u64,
-    /// From asking for a connection to its open session; absent where none was opened.
+    /// From asking for a connection to its open session; absent if none was opened.
     pub connect: Option<Box<Latency>>,
-    /// Of events: from the intended start to the last byte of the last answer.
-    pub response: Latency,
-    /// Of events under an open loop; absent under a closed loop, where they would say the same.
-    pub open: Option<Box<OpenTally>>,
+    /// One for each kind of event of the workload.
+    pub kinds: Vec<KindTally>,
     /// One for each statement class of the workload.
     pub classes: Vec<ClassTally>,
+    /// One for each server, if the run has several.
+    pub nodes: Vec<NodeTally>,
     pub errors: ErrorTally,
+}
+
+/// What a tally keeps apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Kinds of event, and statement classes, of the workload.
+    pub kinds: usize,
+    pub classes: usize,
+    /// Each class has a histogram of its own.
+    pub times_classes: bool,
+    /// The two parts of the response time under an open loop are kept.
+    pub is_open: bool,
+    /// Servers that are told apart; 0: there is one.
+    pub nodes: usize,
+}
+
+/// The events of one kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KindTally {
+    /// Those that ended well: all others failed, or have not ended.
+    pub events: u64,
+    /// Those of them that ended with a rollback of their own will.
+    pub rolled_back: u64,
+    /// Events that ended otherwise: broken off, given up, or dropped by a script.
+    pub failed: u64,
+    /// How often an event was begun again.
+    pub retries: u64,
+    /// From the intended start to the last byte of the last answer.
+    pub response: Latency,
+    /// Absent under a closed loop, where it would say the same.
+    pub open: Option<Box<OpenTally>>,
+    /// Absent if no event was begun again.
+    pub retried: Option<Box<RetriedTally>>,
 }
 
 /// Under an open loop the response time has two parts.
@@ -42,6 +69,15 @@ pub struct OpenTally {
     pub lag: Latency,
 }
 
+/// The events that were begun again and ended well.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RetriedTally {
+    /// Their response times, as they are among the others'.
+    pub response: Latency,
+    /// From the begin of the last try to the end.
+    pub last_try: Latency,
+}
+
 /// The queries of one statement class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassTally {
@@ -50,90 +86,144 @@ pub struct ClassTally {
     pub errors: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Absent where the workload has one class whose every query is an event: then the
-    /// response times say it all, and recording twice would only cost.
+    /// Absent if the workload has one class whose every query is an event: then the response
+    /// times say it all, and recording twice would only cost.
     pub latency: Option<Box<Latency>>,
 }
 
+/// What one of several servers was asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeTally {
+    pub queries: ClassTally,
+    pub reconnects: u64,
+    pub outage_ns: u64,
+    pub errors: ErrorTally,
+}
+
+/// A query that was answered, well or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    pub rows: u64,
+    pub failed: bool,
+    pub bytes_sent: u64,
+    pub bytes_received: u64,
+}
+
 impl Tally {
-    /// An empty tally of `classes` statement classes.
-    ///
-    /// `per_class` asks for a histogram for each class, `open` for those of an open loop.
-    pub fn new(classes: usize, per_class: bool, open: bool) -> Self {
+    pub fn new(shape: Shape) -> Self {
+        let kind = KindTally {
+            open: shape.is_open.then(Box::default),
+            ..KindTally::default()
+        };
         let class = ClassTally {
-            latency: per_class.then(Box::default),
+            latency: shape.times_classes.then(Box::default),
             ..ClassTally::default()
         };
+        let node = NodeTally {
+            queries: ClassTally {
+                latency: Some(Box::default()),
+                ..ClassTally::default()
+            },
+            ..NodeTally::default()
+        };
         Self {
+            shape,
             begun: 0,
-            events: 0,
-            failed: 0,
-            queries: 0,
             carried: 0,
-            rows: 0,
-            bytes_sent: 0,
-            bytes_received: 0,
             reconnects: 0,
             outage_ns: 0,
             connect: None,
-            response: Latency::new(),
-            open: open.then(Box::default),
-            classes: vec![class; classes],
+            kinds: vec![kind; shape.kinds],
+            classes: vec![class; shape.classes],
+            nodes: vec![node; shape.nodes],
             errors: ErrorTally::default(),
         }
     }
 
     /// An empty tally that records the same things.
     pub fn empty_like(&self) -> Self {
-        let per_class = self.classes.iter().any(|class| class.latency.is_some());
-        Self::new(self.classes.len(), per_class, self.open.is_some())
+        Self::new(self.shape)
     }
 
     /// Forgets what was recorded and keeps the room for more: nothing is allocated.
     pub fn clear(&mut self) {
         let Self {
+            shape: _,
             begun,
-            events,
-            failed,
-            queries,
             carried,
-            rows,
-            bytes_sent,
-            bytes_received,
             reconnects,
             outage_ns,
             connect,
-            response,
-            open,
+            kinds,
             classes,
+            nodes,
             errors,
         } = self;
-        let counts = [
-            begun,
-            events,
-            failed,
-            queries,
-            carried,
-            rows,
-            bytes_sent,
-            bytes_received,
-            reconnects,
-            outage_ns,
-        ];
+        let counts = [begun, carried, reconnects, outage_ns];
         counts.into_iter().for_each(|count| *count = 0);
         *connect = None;
-        response.clear();
-        if let Some(open) = open {
-            open.clear();
-        }
+        kinds.iter_mut().for_each(KindTally::clear);
         classes.iter_mut().for_each(ClassTally::clear);
+        nodes.iter_mut().for_each(NodeTally::clear);
         *errors = ErrorTally::default();
+    }
+
+    /// The two parts of the response time are kept.
+    pub fn is_open(&self) -> bool {
+        self.shape.is_open
+    }
+
+    /// Events of all kinds that ended well.
+    pub fn events(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.events).sum()
+    }
+
+    /// Those of them that rolled back of their own will.
+    pub fn rolled_back(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.rolled_back).sum()
+    }
+
+    pub fn failed(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.failed).sum()
+    }
+
+    pub fn retries(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.retries).sum()
+    }
+
+    /// Queries that were answered, whatever their class.
+    pub fn queries(&self) -> u64 {
+        self.classes.iter().map(|class| class.queries).sum()
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.classes.iter().map(|class| class.rows).sum()
+    }
+
+    pub fn bytes_sent(&self) -> u64 {
+        self.classes.iter().map(|class| class.bytes_sent).sum()
+    }
+
+    pub fn bytes_received(&self) -> u64 {
+        self.classes.iter().map(|class| class.bytes_received).sum()
+    }
+
+    /// The events of all kinds together.
+    pub fn whole(&self) -> Cow<'_, KindTally> {
+        match self.kinds.as_slice() {
+            [only] => Cow::Borrowed(only),
+            kinds => {
+                let mut sum = KindTally::default();
+                kinds.iter().for_each(|kind| sum.merge(kind));
+                Cow::Owned(sum)
+            }
+        }
     }
 
     /// Queries that were answered inside a window, if this is the sum of it and of `drained`, what
     /// ended after it.
     pub fn answered_before(&self, drained: &Self) -> u64 {
-        let answered = |tally: &Self| tally.queries + tally.carried;
+        let answered = |tally: &Self| tally.queries() + tally.carried;
         answered(self).saturating_sub(answered(drained))
     }
 
@@ -141,43 +231,116 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         // Taken apart by name, so that a new figure cannot be forgotten here.
         let Self {
+            shape: _,
             begun,
-            events,
-            failed,
-            queries,
             carried,
-            rows,
-            bytes_sent,
-            bytes_received,
             reconnects,
             outage_ns,
             connect,
-            response,
-            open,
+            kinds,
             classes,
+            nodes,
             errors,
         } = other;
         self.begun += begun;
-        self.events += events;
-        self.failed += failed;
-        self.queries += queries;
         self.carried += carried;
-        self.rows += rows;
-        self.bytes_sent += bytes_sent;
-        self.bytes_received += bytes_received;
         self.reconnects += reconnects;
         self.outage_ns += outage_ns;
-        if let Some(theirs) = connect {
-            self.connect.get_or_insert_default().merge(theirs);
-        }
-        self.response.merge(response);
-        if let (Some(ours), Some(theirs)) = (&mut self.open, open) {
+        merge_some(&mut self.connect, connect.as_deref(), Latency::merge);
+        for (ours, theirs) in self.kinds.iter_mut().zip(kinds) {
             ours.merge(theirs);
         }
         for (ours, theirs) in self.classes.iter_mut().zip(classes) {
             ours.merge(theirs);
         }
+        for (ours, theirs) in self.nodes.iter_mut().zip(nodes) {
+            ours.merge(theirs);
+        }
         self.errors.merge(errors);
+    }
+
+    /// Where an error of the server at this place is counted: in all, and for it.
+    pub fn errors_of(&mut self, node: usize) -> impl Iterator<Item = &mut ErrorTally> {
+        let node = self.nodes.get_mut(node).map(|node| &mut node.errors);
+        std::iter::once(&mut self.errors).chain(node)
+    }
+
+    /// A connection to the server at this place is there again.
+    pub fn add_outage(&mut self, node: usize, outage_ns: u64) {
+        self.reconnects += 1;
+        self.outage_ns += outage_ns;
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.reconnects += 1;
+            node.outage_ns += outage_ns;
+        }
+    }
+}
+
+impl KindTally {
+    /// Adds an event that ended well.
+    #[inline]
+    pub fn record_ns(&mut self, response_ns: u64) {
+        self.events += 1;
+        self.response.record_ns(response_ns);
+    }
+
+    /// What few of these events have: they rolled back, or were begun again so long ago.
+    #[cold]
+    pub fn record_more(&mut self, response_ns: u64, rolled_back: bool, last_try_ns: Option<u64>) {
+        self.rolled_back += u64::from(rolled_back);
+        if let Some(last_try_ns) = last_try_ns {
+            let retried = self.retried.get_or_insert_default();
+            retried.response.record_ns(response_ns);
+            retried.last_try.record_ns(last_try_ns);
+        }
+    }
+
+    /// The response times as they would be if the tries that failed had taken none; absent if no
+    /// event was begun again.
+    pub fn without_retries(&self) -> Option<Latency> {
+        let retried = self.retried.as_ref()?;
+        let mut times = self.response.clone();
+        times.replace(&retried.response, &retried.last_try);
+        Some(times)
+    }
+
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            events,
+            rolled_back,
+            failed,
+            retries,
+            response,
+            open,
+            retried,
+        } = other;
+        self.events += events;
+        self.rolled_back += rolled_back;
+        self.failed += failed;
+        self.retries += retries;
+        self.response.merge(response);
+        merge_some(&mut self.open, open.as_deref(), OpenTally::merge);
+        merge_some(&mut self.retried, retried.as_deref(), RetriedTally::merge);
+    }
+
+    fn clear(&mut self) {
+        let Self {
+            events,
+            rolled_back,
+            failed,
+            retries,
+            response,
+            open,
+            retried,
+        } = self;
+        let counts = [events, rolled_back, failed, retries];
+        counts.into_iter().for_each(|count| *count = 0);
+        response.clear();
+        if let Some(open) = open {
+            open.service.clear();
+            open.lag.clear();
+        }
+        *retried = None;
     }
 }
 
@@ -194,14 +357,50 @@ impl OpenTally {
         self.service.merge(&other.service);
         self.lag.merge(&other.lag);
     }
+}
 
-    pub fn clear(&mut self) {
-        self.service.clear();
-        self.lag.clear();
+impl RetriedTally {
+    fn merge(&mut self, other: &Self) {
+        self.response.merge(&other.response);
+        self.last_try.merge(&other.last_try);
+    }
+}
+
+impl NodeTally {
+    fn clear(&mut self) {
+        self.queries.clear();
+        (self.reconnects, self.outage_ns) = (0, 0);
+        self.errors = ErrorTally::default();
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let Self {
+            queries,
+            reconnects,
+            outage_ns,
+            errors,
+        } = other;
+        self.queries.merge(queries);
+        self.reconnects += reconnects;
+        self.outage_ns += outage_ns;
+        self.errors.merge(errors);
     }
 }
 
 impl ClassTally {
+    /// Adds a query. How long it took is only asked if that is kept.
+    #[inline]
+    pub fn add(&mut self, query: &Query, time_ns: impl FnOnce() -> u64) {
+        self.queries += 1;
+        self.rows += query.rows;
+        self.bytes_sent += query.bytes_sent;
+        self.bytes_received += query.bytes_received;
+        self.errors += u64::from(query.failed);
+        if let Some(latency) = &mut self.latency {
+            latency.record_ns(time_ns());
+        }
+    }
+
     fn clear(&mut self) {
         let latency = self.latency.take();
         *self = Self {
@@ -227,71 +426,20 @@ impl ClassTally {
         self.errors += errors;
         self.bytes_sent += bytes_sent;
         self.bytes_received += bytes_received;
-        if let (Some(ours), Some(theirs)) = (&mut self.latency, latency) {
-            ours.merge(theirs);
-        }
+        merge_some(&mut self.latency, latency.as_deref(), Latency::merge);
+    }
+}
+
+/// Adds what the other has, if it has any.
+fn merge_some<T: Default>(
+    ours: &mut Option<Box<T>>,
+    theirs: Option<&T>,
+    merge: impl FnOnce(&mut T, &T),
+) {
+    if let Some(theirs) = theirs {
+        merge(ours.get_or_insert_default(), theirs);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    fn filled() -> Tally {
-        let mut tally = Tally::new(2, true, true);
-        tally.begun = 12;
-        tally.events = 1;
-        tally.failed = 13;
-        tally.queries = 2;
-        tally.carried = 14;
-        tally.rows = 3;
-        tally.bytes_sent = 4;
-        tally.bytes_received = 5;
-        tally.reconnects = 6;
-        tally.outage_ns = 60;
-        tally.connect.get_or_insert_default().record_ns(77);
-        tally.response.record_ns(1000);
-        tally.open.as_mut().unwrap().service.record_ns(900);
-        tally.open.as_mut().unwrap().lag.record_ns(100);
-        tally.classes[1].queries = 7;
-        tally.classes[1].rows = 8;
-        tally.classes[1].errors = 9;
-        tally.classes[1].bytes_sent = 10;
-        tally.classes[1].bytes_received = 11;
-        tally.classes[1].latency.as_mut().unwrap().record_ns(500);
-        tally.errors.record(1213, "40001", "Deadlock", String::new);
-        tally
-    }
-
-    #[test]
-    fn merging_into_an_empty_one_gives_the_same() {
-        let mut merged = filled().empty_like();
-        merged.merge(&filled());
-        assert_eq!(merged, filled());
-    }
-
-    #[test]
-    fn merging_twice_doubles_every_figure() {
-        let mut merged = filled();
-        merged.merge(&filled());
-        assert_eq!((merged.begun, merged.events, merged.failed), (24, 2, 26));
-        assert_eq!((merged.queries, merged.carried, merged.rows), (4, 28, 6));
-        assert_eq!(
-            (merged.bytes_sent, merged.bytes_received, merged.reconnects),
-            (8, 10, 12)
-        );
-        assert_eq!(merged.response.count(), 2);
-        assert_eq!(merged.open.as_ref().unwrap().lag.count(), 2);
-        assert_eq!(merged.classes[1].queries, 14);
-        assert_eq!(merged.classes[1].latency.as_ref().unwrap().count(), 2);
-        assert_eq!(merged.errors.total(), 2);
-    }
-
-    #[test]
-    fn clearing_leaves_an_empty_tally_of_the_same_kind() {
-        let mut tally = filled();
-        tally.clear();
-        assert_eq!(tally, filled().empty_like());
-    }
-}
+mod tests;

@@ -15,6 +15,29 @@ pub enum Value<'v> {
     Time(Time),
 }
 
+impl Value<'_> {
+    /// A whole number, of a text its digits; none if it is none, or NULL.
+    pub fn as_int(&self) -> Option<i64> {
+        match *self {
+            Self::Int(number) => Some(number),
+            Self::Int32(number) => Some(number.into()),
+            Self::UInt(number) => number.try_into().ok(),
+            Self::Bytes(digits) => std::str::from_utf8(digits).ok()?.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// A number, of a text or a DECIMAL its digits; none if it is none, or NULL.
+    pub fn as_double(&self) -> Option<f64> {
+        match *self {
+            Self::Float(number) => Some(number.into()),
+            Self::Double(number) => Some(number),
+            Self::Bytes(digits) => std::str::from_utf8(digits).ok()?.parse().ok(),
+            _ => self.as_int().map(|number| number as f64),
+        }
+    }
+}
+
 /// A date or, with its time, a timestamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Date {

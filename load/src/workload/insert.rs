@@ -1,17 +1,50 @@
-//! New rows: one an event, or many in one statement.
+//! One new row an event.
 
-use super::native::{Ask, Event, Kind, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
 use super::replay::Meaning;
+use super::rows_keys::{keys_over_rows, yes};
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
+use super::told::{self, Told, native};
+use super::{EventKind, Workload};
 use crate::random::Sampler;
+use std::sync::Arc;
+
+keys_over_rows! {
+    /// One new row; `rows` are there, and `k` is drawn up to it.
+    Keys {
+        /// The server numbers the rows. If not, event n inserts the id `rows` + 1 + n.
+        #[serde(default = "yes")]
+        auto_increment: bool,
+    }
+}
+
+impl told::Keys for Keys {
+    const KIND: &'static str = "insert";
+    const WRITES: Option<bool> = Some(true);
+
+    fn check(&self) -> Result<(), String> {
+        self.over().check()
+    }
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let over = self.over();
+        let first_id = (!self.auto_increment).then_some(self.rows.saturating_add(1));
+        Ok(native(
+            Insert::new(over.tables(), over.sampler(), first_id),
+            way,
+        ))
+    }
+}
 
 /// `INSERT INTO sbtest (k, c, pad) VALUES (?, ?, ?)`
 #[derive(Clone, Debug)]
 pub struct Insert {
     tables: Tables,
     keys: Sampler,
-    /// The id of the first event's row, where the server does not number them.
+    /// The id of the first event's row, if the server does not number them.
     first_id: Option<u64>,
 }
 
@@ -26,8 +59,10 @@ impl Insert {
 }
 
 impl Kind for Insert {
-    fn classes(&self) -> Vec<String> {
-        vec!["insert".to_owned()]
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        EventKind::only("insert", &["insert"])
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -48,72 +83,22 @@ impl Kind for Insert {
         (query, Meaning::Insert { with_ids })
     }
 
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
         let table = self.tables.draw(&mut event.stream);
         if let Some(first) = self.first_id {
             // No two events of a seed have the same number, so no two rows have the same id.
-            parameters.int(first.saturating_add(event.cycle));
+            values.int(first.saturating_add(event.cycle));
         }
-        parameters.int(self.keys.draw(&mut event.stream));
-        parameters.template(&mut event.stream, C);
-        parameters.template(&mut event.stream, PAD);
-        Ask::only(table)
-    }
-}
-
-/// `INSERT INTO sbtest (k, c, pad) VALUES (?, ?, ?), …`
-#[derive(Clone, Debug)]
-pub struct BulkInsert {
-    tables: Tables,
-    keys: Sampler,
-    batch: u32,
-    /// One row in the statement, and all of them in its execution.
-    in_bulk: bool,
-}
-
-impl BulkInsert {
-    pub fn new(tables: Tables, keys: Sampler, batch: u32, in_bulk: bool) -> Self {
-        Self {
-            tables,
-            keys,
-            batch,
-            in_bulk,
-        }
-    }
-}
-
-impl Kind for BulkInsert {
-    fn classes(&self) -> Vec<String> {
-        vec!["bulk_insert".to_owned()]
-    }
-
-    fn queries(&self) -> Vec<Query> {
-        let rows = if self.in_bulk { 1 } else { self.batch };
-        let rows = vec!["(?, ?, ?)"; rows as usize].join(", ");
-        let sql = |table: &str| format!("INSERT INTO {table} (k, c, pad) VALUES {rows}");
-        let mut queries = Query::of_each(&self.tables, sql);
-        for query in &mut queries {
-            query.in_bulk = self.in_bulk;
-        }
-        queries
-    }
-
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
-    fn meaning(&self, query: usize) -> (usize, Meaning) {
-        (query, Meaning::Insert { with_ids: false })
-    }
-
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
-        let table = self.tables.draw(&mut event.stream);
-        for _ in 0..self.batch {
-            parameters.int(self.keys.draw(&mut event.stream));
-            parameters.template(&mut event.stream, C);
-            parameters.template(&mut event.stream, PAD);
-        }
-        Ask::only(table)
+        values.int(self.keys.draw(&mut event.stream));
+        values.template(&mut event.stream, C);
+        values.template(&mut event.stream, PAD);
+        Next::only(table)
     }
 }
 
@@ -129,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn events_number_their_rows_where_the_server_does_not() {
+    fn events_number_their_rows_if_the_server_does_not() {
         let tables = Tables::new("t", None);
         let texts = asked(&Insert::new(tables.clone(), keys(), Some(101)), 1, 3);
         for (event, text) in texts.iter().enumerate() {
@@ -141,17 +126,5 @@ mod tests {
         }
         let texts = asked(&Insert::new(tables, keys(), None), 1, 1);
         assert!(texts[0].starts_with("INSERT INTO t (k, c, pad) VALUES (5, '"));
-    }
-
-    #[test]
-    fn a_batch_is_one_statement() {
-        let tables = Tables::new("t", None);
-        let texts = asked(&BulkInsert::new(tables.clone(), keys(), 3, false), 1, 1);
-        assert_eq!(texts[0].matches("(5, '").count(), 3);
-        let bulk = BulkInsert::new(tables, keys(), 3, true);
-        assert_eq!(bulk.queries()[0].pieces.len(), 1 + 3);
-        let (mut event, mut values) = (Event::new(1, 0), Parameters::default());
-        bulk.ask(0, &mut event, &mut values);
-        assert_eq!(values.count(), 3 * 3);
     }
 }

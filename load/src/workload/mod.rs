@@ -15,38 +15,52 @@
 //! Finish ──> Send … ──> Stop
 //! ```
 //!
+//! An event may be begun again ([`Step::Retry`]): it is then called with the same cycle.
+//!
 //! The driver decides when an event begins (at once, after a think time, at its intended time)
 //! and measures it; the session decides what an event is. Native sessions write a request
 //! straight into the output buffer and allocate nothing; a session may as well be a coroutine
 //! of a script that is resumed by [`Session::next`] and yields at each step.
 
+mod bulk_insert;
 mod insert;
-mod kinds;
+mod list;
 pub mod model;
 pub mod native;
 mod oltp;
+mod oltp_keys;
 mod point_select;
 mod random_points;
 mod random_ranges;
+pub mod registry;
 pub mod replay;
+mod rows_keys;
+mod script;
 mod sql;
 pub mod statement;
 mod tables;
+pub mod told;
 
-pub use kinds::from_plan;
-pub use sql::SqlError;
+pub use sql::{Sql, SqlError};
 
 use crate::outcome::Failure;
 use crate::wire::{Agreed, Prepared, ServerError, Summary};
 use std::time::Duration;
 
+/// Classes are counted in a byte; some numbers are left.
+pub const CLASSES_MAX: usize = 250;
+
 /// What all sessions of a run have in common. Shared by the workers, hence never changed.
 pub trait Workload: Send + Sync {
-    /// Names of the statement classes; a request names its class by its place here.
+    /// The kinds of event, each recorded apart; an [`Ending`] names its kind by its place here.
+    fn kinds(&self) -> &[EventKind];
+
+    /// Names of the statement classes of all kinds, in order; a request names its class by its
+    /// place here.
     fn classes(&self) -> &[String];
 
-    /// True where every event is exactly one query of the only class: the driver then measures
-    /// each query once.
+    /// True if every event is exactly one query of the only class: the driver then measures each
+    /// query once.
     fn is_single_query(&self) -> bool {
         false
     }
@@ -64,8 +78,12 @@ pub trait Workload: Send + Sync {
         false
     }
 
-    /// The same events once more, to check their answers; none where nothing can be known of
-    /// them.
+    /// True if sessions think before their events, see [`Session::think`].
+    fn thinks(&self) -> bool {
+        false
+    }
+
+    /// The same events once more, to check their answers; none if nothing can be known of them.
     fn replay(&self) -> Option<&dyn replay::Replay> {
         None
     }
@@ -75,6 +93,23 @@ pub trait Workload: Send + Sync {
     /// # Errors
     /// Where the session cannot be made, the run ends before any load.
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure>;
+}
+
+/// A kind of event, and the names of the statement classes that only its events have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventKind {
+    pub name: String,
+    pub classes: Vec<String>,
+}
+
+impl EventKind {
+    /// The only kind of a workload, with these classes.
+    pub fn only(name: &str, classes: &[&str]) -> Vec<Self> {
+        vec![Self {
+            name: name.to_owned(),
+            classes: classes.iter().map(|&class| class.to_owned()).collect(),
+        }]
+    }
 }
 
 /// Which session of the run, out of how many.
@@ -94,6 +129,17 @@ pub trait Session {
 
     /// The last request in words, as an example beside its error. May allocate.
     fn statement(&self) -> String;
+
+    /// The kind of the event in progress.
+    fn kind(&self) -> u8 {
+        0
+    }
+
+    /// How long the session thinks before this event, which it will be called with next. Only
+    /// asked under a closed loop, and only if [`Workload::thinks`].
+    fn think(&mut self, _cycle: u64) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// Why the driver calls.
@@ -141,9 +187,11 @@ pub enum Step {
     Ready,
     /// The event is over: record it, and wait for the next. For sessions that do not know with
     /// the last request that it is the last.
-    EventEnd,
-    /// The event shall not be counted, neither its time. Wait for the next.
+    EventEnd(Ending),
+    /// The event failed, and its time shall not be recorded. Wait for the next.
     EventDropped,
+    /// Begin the event again after this time; its clock runs on.
+    Retry(Duration),
     /// Wait, then [`Call::Woken`].
     Sleep(Duration),
     /// This session has ended; the others go on.
@@ -159,7 +207,16 @@ pub struct Request {
     pub class: Class,
     pub reply: Reply,
     /// The event is over when a good answer is: the session is not called with it.
-    pub ends: bool,
+    pub ends: Option<Ending>,
+}
+
+/// How an event ended well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ending {
+    /// The place in [`Workload::kinds`].
+    pub kind: u8,
+    /// It took back what it had done, as it was meant to.
+    pub rolled_back: bool,
 }
 
 /// Under which class a query is counted.
@@ -168,7 +225,7 @@ pub enum Class {
     /// The place in [`Workload::classes`].
     Of(u8),
     /// By its answer: a result set is class 0 (read), affected rows make it class 1 (write),
-    /// else class 2 (other).
+    /// anything else is class 2 (other).
     ByAnswer,
     /// Not counted: preparing, closing and the like.
     Uncounted,

@@ -1,6 +1,7 @@
 //! sysbench's OLTP transactions, and their parts as workloads of their own.
 
-use super::native::{Ask, Event, Kind, Query};
+use super::EventKind;
+use super::native::{Event, Heard, Kind, Next, Query};
 use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
@@ -24,7 +25,7 @@ pub enum Part {
 }
 
 impl Part {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Begin => "begin",
             Self::PointSelect => "point_select",
@@ -84,6 +85,7 @@ impl Part {
 /// The parts of one event, in order, over some tables.
 #[derive(Clone, Debug)]
 pub struct Oltp {
+    name: &'static str,
     tables: Tables,
     keys: Sampler,
     range_size: u64,
@@ -94,8 +96,14 @@ pub struct Oltp {
 }
 
 impl Oltp {
-    /// An event of these parts.
-    pub fn new(tables: Tables, keys: Sampler, range_size: u64, steps: Vec<Part>) -> Self {
+    /// Events of this name and these parts.
+    pub fn new(
+        name: &'static str,
+        tables: Tables,
+        keys: Sampler,
+        range_size: u64,
+        steps: Vec<Part>,
+    ) -> Self {
         let mut kinds = Vec::new();
         for part in &steps {
             if !kinds.contains(part) {
@@ -104,6 +112,7 @@ impl Oltp {
         }
         let is_transaction = kinds.contains(&Part::Begin);
         Self {
+            name,
             tables,
             keys,
             range_size,
@@ -150,11 +159,11 @@ fn several(part: Part, count: u32) -> Vec<Part> {
 }
 
 impl Kind for Oltp {
-    fn classes(&self) -> Vec<String> {
-        self.kinds
-            .iter()
-            .map(|part| part.name().to_owned())
-            .collect()
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        let classes: Vec<_> = self.kinds.iter().map(|part| part.name()).collect();
+        EventKind::only(self.name, &classes)
     }
 
     /// For each table the different parts in order.
@@ -191,20 +200,24 @@ impl Kind for Oltp {
         )
     }
 
-    fn ask(&self, step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
-        let step = step as usize;
-        let is_last = step + 1 >= self.steps.len();
-        let part = self.steps.get(step).copied().unwrap_or(Part::Commit);
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
+        let part = self.steps.get(event.step as usize).copied();
+        let part = part.unwrap_or(Part::Commit);
+        event.step += 1;
+        let is_last = event.step as usize >= self.steps.len();
         let kind = self
             .kinds
             .iter()
             .position(|kind| *kind == part)
             .unwrap_or(0);
         if part.is_frame() {
-            return Ask {
-                query: kind,
-                is_last,
-            };
+            return Next::in_turn(kind, is_last);
         }
         if part != Part::Insert {
             event.place = self.tables.draw(&mut event.stream);
@@ -213,27 +226,24 @@ impl Kind for Oltp {
         let stream = &mut event.stream;
         match part {
             Part::SimpleRange | Part::SumRange | Part::OrderRange | Part::DistinctRange => {
-                parameters.int(event.key);
-                parameters.int(event.key.saturating_add(self.range_size.saturating_sub(1)));
+                values.int(event.key);
+                values.int(event.key.saturating_add(self.range_size.saturating_sub(1)));
             }
             Part::NonIndexUpdate => {
-                parameters.template(stream, C);
-                parameters.int(event.key);
+                values.template(stream, C);
+                values.int(event.key);
             }
             Part::Insert => {
-                parameters.int(event.key);
-                parameters.int(self.keys.draw(stream));
-                parameters.template(stream, C);
-                parameters.template(stream, PAD);
+                values.int(event.key);
+                values.int(self.keys.draw(stream));
+                values.template(stream, C);
+                values.template(stream, PAD);
             }
             Part::PointSelect | Part::IndexUpdate | Part::Delete | Part::Begin | Part::Commit => {
-                parameters.int(event.key);
+                values.int(event.key);
             }
         }
-        Ask {
-            query: event.place * self.kinds.len() + kind,
-            is_last,
-        }
+        Next::in_turn(event.place * self.kinds.len() + kind, is_last)
     }
 }
 
@@ -247,6 +257,7 @@ mod tests {
     fn oltp(parts: Vec<Part>, tables: Option<u32>) -> Oltp {
         let keys = Sampler::new(Shape::Uniform, 1, 1000);
         Oltp::new(
+            "read_write",
             Tables::new("sbtest", tables),
             keys,
             100,

@@ -1,10 +1,39 @@
 //! One row by its primary key.
 
-use super::native::{Ask, Event, Kind, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
 use super::replay::Meaning;
+use super::rows_keys::keys_over_rows;
 use super::statement::Parameters;
 use super::tables::Tables;
+use super::told::{self, Told, native};
+use super::{EventKind, Workload};
 use crate::random::Sampler;
+use std::sync::Arc;
+
+keys_over_rows! {
+    /// `SELECT c FROM sbtest WHERE id = ?`.
+    Keys {}
+}
+
+impl told::Keys for Keys {
+    const KIND: &'static str = "point_select";
+    const WRITES: Option<bool> = Some(false);
+
+    fn check(&self) -> Result<(), String> {
+        self.over().check()
+    }
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let over = self.over();
+        Ok(native(PointSelect::new(over.tables(), over.sampler()), way))
+    }
+
+    fn keys(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+}
 
 /// `SELECT c FROM sbtest WHERE id = ?`
 #[derive(Clone, Debug)]
@@ -20,8 +49,10 @@ impl PointSelect {
 }
 
 impl Kind for PointSelect {
-    fn classes(&self) -> Vec<String> {
-        vec!["point_select".to_owned()]
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        EventKind::only("point_select", &["point_select"])
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -38,10 +69,17 @@ impl Kind for PointSelect {
     }
 
     #[inline]
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
         let table = self.tables.draw(&mut event.stream);
-        parameters.int(self.keys.draw(&mut event.stream));
-        Ask::only(table)
+        event.key = self.keys.draw(&mut event.stream);
+        values.int(event.key);
+        Next::only(table)
     }
 }
 

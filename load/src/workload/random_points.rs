@@ -1,10 +1,41 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
-use super::native::{Ask, Event, Kind, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
 use super::replay::Meaning;
+use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::Tables;
+use super::told::{self, Told, native};
+use super::{EventKind, Workload};
 use crate::random::Sampler;
+use std::sync::Arc;
+
+keys_over_rows! {
+    /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`.
+    Keys {
+        /// How many keys one query asks for.
+        #[serde(default = "number::<10>")]
+        #[schemars(range(min = 1, max = 65_535))]
+        points: u32,
+    }
+}
+
+impl told::Keys for Keys {
+    const KIND: &'static str = "random_points";
+    const WRITES: Option<bool> = Some(false);
+
+    fn check(&self) -> Result<(), String> {
+        self.over().check()
+    }
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let over = self.over();
+        let kind = RandomPoints::new(over.tables(), over.sampler(), self.points);
+        Ok(native(kind, way))
+    }
+}
 
 /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`
 #[derive(Clone, Debug)]
@@ -25,8 +56,10 @@ impl RandomPoints {
 }
 
 impl Kind for RandomPoints {
-    fn classes(&self) -> Vec<String> {
-        vec!["random_points".to_owned()]
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        EventKind::only("random_points", &["random_points"])
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -44,12 +77,18 @@ impl Kind for RandomPoints {
     }
 
     #[inline]
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
         let table = self.tables.draw(&mut event.stream);
         for _ in 0..self.points {
-            parameters.int(self.keys.draw(&mut event.stream));
+            values.int(self.keys.draw(&mut event.stream));
         }
-        Ask::only(table)
+        Next::only(table)
     }
 }
 

@@ -1,10 +1,45 @@
 //! Several short ranges of a secondary key.
 
-use super::native::{Ask, Event, Kind, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
 use super::replay::Meaning;
+use super::rows_keys::{keys_over_rows, number, wide};
 use super::statement::Parameters;
 use super::tables::Tables;
+use super::told::{self, Told, native};
+use super::{EventKind, Workload};
 use crate::random::Sampler;
+use std::sync::Arc;
+
+keys_over_rows! {
+    /// `SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …`.
+    Keys {
+        /// How many ranges one query asks for.
+        #[serde(default = "number::<10>")]
+        #[schemars(range(min = 1, max = 32_767))]
+        ranges: u32,
+        /// Width of each range.
+        #[serde(default = "wide::<5>")]
+        #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
+        delta: u64,
+    }
+}
+
+impl told::Keys for Keys {
+    const KIND: &'static str = "random_ranges";
+    const WRITES: Option<bool> = Some(false);
+
+    fn check(&self) -> Result<(), String> {
+        self.over().check()
+    }
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let over = self.over();
+        let kind = RandomRanges::new(over.tables(), over.sampler(), self.ranges, self.delta);
+        Ok(native(kind, way))
+    }
+}
 
 /// `SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …`
 #[derive(Clone, Debug)]
@@ -27,8 +62,10 @@ impl RandomRanges {
 }
 
 impl Kind for RandomRanges {
-    fn classes(&self) -> Vec<String> {
-        vec!["random_ranges".to_owned()]
+    type Own = ();
+
+    fn events(&self) -> Vec<EventKind> {
+        EventKind::only("random_ranges", &["random_ranges"])
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -45,14 +82,20 @@ impl Kind for RandomRanges {
         (query, Meaning::CountOfRanges)
     }
 
-    fn ask(&self, _step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
         let table = self.tables.draw(&mut event.stream);
         for _ in 0..self.ranges {
             let start = self.keys.draw(&mut event.stream);
-            parameters.int(start);
-            parameters.int(start.saturating_add(self.delta));
+            values.int(start);
+            values.int(start.saturating_add(self.delta));
         }
-        Ask::only(table)
+        Next::only(table)
     }
 }
 

@@ -4,7 +4,6 @@
 //! with the [`Meaning`] of its query and its values, and [`super::model`] answers those from a
 //! copy of the tables.
 
-use super::native::{Event, Kind};
 use super::statement::Parameters;
 
 /// What a query asks of a table of sysbench's shape. Its values come in the order of its marks.
@@ -52,24 +51,4 @@ pub trait Replay {
 
     /// The questions of event number `cycle`, in order.
     fn questions(&self, seed: u64, cycle: u64) -> Vec<Question>;
-}
-
-/// The questions of an event of a native kind.
-pub(super) fn questions_of(kind: &impl Kind, seed: u64, cycle: u64) -> Vec<Question> {
-    let mut event = Event::new(seed, cycle);
-    let mut questions = Vec::new();
-    for step in 0.. {
-        let mut values = Parameters::default();
-        let ask = kind.ask(step, &mut event, &mut values);
-        let (table, meaning) = kind.meaning(ask.query);
-        questions.push(Question {
-            meaning,
-            table,
-            values,
-        });
-        if ask.is_last {
-            break;
-        }
-    }
-    questions
 }

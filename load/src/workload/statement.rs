@@ -123,6 +123,10 @@ impl Statement {
         self.prepared = Some(wire::Statement::new(prepared));
     }
 
+    pub fn is_prepared(&self) -> bool {
+        self.prepared.is_some()
+    }
+
     /// The connection it was prepared on is gone.
     pub fn forget(&mut self) {
         self.prepared = None;

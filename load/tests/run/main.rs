@@ -3,10 +3,12 @@
 
 mod ends;
 mod fake;
+mod nodes;
 mod null_server;
 mod pacing;
 mod program;
 mod refusals;
+mod retries;
 mod rubbish;
 mod scripts;
 mod slices;

@@ -98,7 +98,7 @@ def has_ceiling(workload: Mapping[str, Any]) -> bool:
     and gives every range `RANGE_ROWS` rows.
     """
     kind = workload["kind"]
-    if kind == STATEMENTS or workload.get("bulk_execute"):
+    if kind in STATEMENTS or workload.get("bulk_execute"):
         return False
     if kind == SCRIPT and is_file(str(workload["script"])):
         return False

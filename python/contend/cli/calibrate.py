@@ -43,7 +43,7 @@ from contend.units import format_duration, parse_duration_s
 CONNECTIONS = (1, 2, 4, 8, 16, 32, 64, 128, 512)
 CONNECTIONS_MAX = 65_535
 WORKLOADS = ("point_select", "random_points")
-NATIVE = tuple(kind for kind in WORKLOAD.kinds if kind not in (SCRIPT, STATEMENTS))
+NATIVE = tuple(kind for kind in WORKLOAD.kinds if kind not in {SCRIPT, *STATEMENTS})
 PROTOCOLS: dict[str, tuple[str, ...]] = {
     "prepared": ("prepared",),
     "text": ("text",),

@@ -71,7 +71,7 @@ def plan_of(
 def _tables(cell: CellSpec) -> dict[str, Any]:
     """What the workload is told of the tables; nothing where its script makes them, or its
     statements name them."""
-    if cell.data.schema == SCRIPT_SCHEMA or cell.workload.kind == STATEMENTS:
+    if cell.data.schema == SCRIPT_SCHEMA or cell.workload.kind in STATEMENTS:
         return {}
     tables = {} if cell.data.tables is None else {"tables": cell.data.tables}
     return {"rows": cell.data.rows, **tables}

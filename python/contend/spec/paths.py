@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from contend.spec.errors import did_you_mean
 from contend.spec.keys import OPTION_NAME, SECTIONS
-from contend.spec.values import AnyLevel, Key, Options, Refused, Tagged
+from contend.spec.values import AnyLevel, Key, Options, Refused, Tagged, Texts
 from contend.spec.workloads import WORKLOAD
 
 OPTIONS_PREFIX = "server.options."
@@ -93,7 +93,9 @@ def _resolve_workload(rest: str) -> Target | None:
     if isinstance(key.kind, Options):
         return None
     if not isinstance(key.kind, Tagged):
-        return None if inner else Target(path, ("workload", name), key, True)
+        # A list of lists would be a list of levels.
+        can_vary = not isinstance(key.kind, Texts)
+        return None if inner else Target(path, ("workload", name), key, can_vary)
     if inner == "kind":
         return Target(path, ("workload", name, "kind"), _kind_key(key.kind), True)
     inner_key = _parameters(key.kind).get(inner)

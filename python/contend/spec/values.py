@@ -240,6 +240,22 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
+class Texts:
+    """A list of strings."""
+
+    def read(self, value: object) -> list[str]:
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        return value
+
+    def words(self) -> str:
+        return "a list of texts in quotes"
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "array", "items": {"type": "string"}}
+
+
+@dataclass(frozen=True, slots=True)
 class Key:
     """One key of a table: its name, kind of value, default and what it means.
 

@@ -19,7 +19,7 @@ def plan(kind: str, **parameters: object) -> dict[str, Any]:
     return plan_of(cell, Address(socket="/nowhere"), seed=1, watch_pid=None)
 
 
-@pytest.mark.parametrize("kind", sorted(set(WORKLOAD.kinds) - {SCRIPT, STATEMENTS}))
+@pytest.mark.parametrize("kind", sorted(set(WORKLOAD.kinds) - {SCRIPT, *STATEMENTS}))
 def test_every_native_kind_is_accepted_with_what_a_file_gives_by_default(
     load_program: Path, kind: str
 ) -> None:
@@ -27,7 +27,7 @@ def test_every_native_kind_is_accepted_with_what_a_file_gives_by_default(
 
 
 def test_statements_are_accepted_and_need_no_tables(load_program: Path) -> None:
-    asked = plan(STATEMENTS, text="SELECT c FROM sbtest1 WHERE id = {id:uniform(1, 9)};")
+    asked = plan("sql", text="SELECT c FROM sbtest1 WHERE id = {id:uniform(1, 9)};")
     assert asked["workload"].keys() == {"kind", "text"}
     ScriptProcess(load_program).check(asked)
 
@@ -35,7 +35,7 @@ def test_statements_are_accepted_and_need_no_tables(load_program: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (plan(STATEMENTS, text="SELECT 1;\nSELECT {id:unifrm(1, 9)};"), "workload.text: line 2"),
+        (plan("sql", text="SELECT 1;\nSELECT {id:unifrm(1, 9)};"), "workload.text: line 2"),
         (
             plan("write_only", index_updates=0, non_index_updates=0, delete_inserts=0),
             "an event asks nothing",

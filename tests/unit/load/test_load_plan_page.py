@@ -45,7 +45,7 @@ def test_every_key_and_kind_is_named() -> None:
     kinds = [
         variant["properties"]["kind"]["const"] for variant in SCHEMA["$defs"]["Workload"]["oneOf"]
     ]
-    assert len(kinds) == 13
+    assert len(kinds) == 14
     assert [kind for kind in kinds if f"| `{kind}` |" not in PAGE] == []
 
 

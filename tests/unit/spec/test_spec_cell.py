@@ -99,6 +99,8 @@ LEVELS: dict[str, tuple[object, object]] = {
     "workload.batch": (4, 4),
     "workload.bulk_execute": (True, True),
     "workload.text": ("SELECT 1", "SELECT 1"),
+    "workload.times": (4, 4),
+    "workload.shared": (True, True),
     **{
         f"workload.{name}": (0, 0)
         for name in (
@@ -123,7 +125,11 @@ def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str)
     name = path.rsplit(".", 1)[-1]
     having = (kind for kind, keys in WORKLOAD.kinds.items() if name in {key.name for key in keys})
     kind = next(having, "random_points")
-    required = {"lua": 'script = "bulk_insert"\n', "sql": 'text = "SELECT 2"\n'}
+    required = {
+        "lua": 'script = "bulk_insert"\n',
+        "sql": 'text = "SELECT 2"\n',
+        "list": 'statements = ["SELECT 2"]\n',
+    }
     text = f'[workload]\nkind = "{kind}"\n{required.get(kind, "")}'
     if path.startswith("workload.distribution.") and name != "kind":
         text += f'distribution = {{ kind = "{kinds.get(name, "special")}" }}\n'

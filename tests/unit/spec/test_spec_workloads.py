@@ -1,72 +1,87 @@
-"""The table of workloads is that of the load generator, parameter by parameter."""
+"""The table of workloads is what the load generator says of itself, kind by kind, key by key."""
 
 from __future__ import annotations
 
-import json
-import re
-from importlib import resources
+import copy
 from typing import Any
 
 import pytest
 
-from contend.spec.values import Choice, Flag, Key, Options, Real, Tagged, Text, Whole
-from contend.spec.workloads import DISTRIBUTION, SUPPLIED, WORKLOAD
+from contend.spec import json_schema, workloads
+from contend.spec.values import Flag, Key, Real, Texts, Whole
+from contend.spec.workloads import DISTRIBUTION, STATEMENTS, WORKLOAD, WRITES, plan_schema, tagged
 
-PLAN: dict[str, Any] = json.loads(
-    (resources.files("contend.load") / "plan.schema.json").read_text(encoding="utf-8")
-)
-TYPES: dict[type, str] = {
-    Whole: "integer",
-    Real: "number",
-    Choice: "string",
-    Text: "string",
-    Options: "object",
-    Flag: "boolean",
+MADE_UP: dict[str, Any] = {
+    "description": "Asks for a lucky number.",
+    "type": "object",
+    "properties": {
+        "kind": {"type": "string", "const": "made_up"},
+        "rows": {"description": "Rows.", "type": "integer"},
+        "luck": {
+            "description": "The number that\nbrings luck.",
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 13,
+            "default": 7,
+        },
+    },
+    "required": ["kind", "rows"],
+    "x-writes": False,
 }
 
 
-def variants(definition: str) -> dict[str, dict[str, Any]]:
-    """Kind -> its properties but `kind`, as the program's schema states them."""
-    found = {}
-    for variant in PLAN["$defs"][definition]["oneOf"]:
-        properties = dict(variant["properties"])
-        found[properties.pop("kind")["const"]] = properties
-    return found
+def with_made_up() -> dict[str, Any]:
+    schema = copy.deepcopy(plan_schema())
+    schema["$defs"]["Workload"]["oneOf"].append(MADE_UP)
+    return schema
 
 
-@pytest.mark.parametrize(
-    ("ours", "definition", "supplied"),
-    [(WORKLOAD, "Workload", SUPPLIED), (DISTRIBUTION, "Distribution", frozenset())],
-)
-def test_kinds_and_parameters_are_those_of_the_plan(
-    ours: Tagged, definition: str, supplied: frozenset[str]
-) -> None:
-    theirs = variants(definition)
-    assert set(ours.kinds) == set(theirs)
-    for kind, keys in ours.kinds.items():
-        names = {key.name for key in keys}
-        assert names == set(theirs[kind]) - supplied, kind
-        for key in keys:
-            check(key, theirs[kind][key.name])
+def test_a_kind_that_the_program_names_is_known_with_all_that_it_says() -> None:
+    found = tagged(with_made_up(), "Workload", "workload", "point_select")
+    assert found.kinds["made_up"] == (Key("luck", Whole(1, 13), 7, "the number that brings luck"),)
+    assert found.descriptions["made_up"] == "asks for a lucky number"
+    assert workloads.writes(with_made_up())["made_up"] is False
 
 
-def check(key: Key, theirs: dict[str, Any]) -> None:
-    if isinstance(key.kind, Tagged):
-        assert theirs["$ref"] == f"#/$defs/{key.name.capitalize()}"
-        assert theirs["default"] == key.default
-        return
-    assert theirs["type"] == TYPES[type(key.kind)]
-    assert theirs.get("default") == key.default
-    assert key.required == ("default" not in theirs)
-    if isinstance(key.kind, Whole):
-        bits = re.fullmatch(r"uint(\d+)", theirs["format"])
-        assert bits is not None
-        assert key.kind.most < 2 ** int(bits.group(1))
+def test_it_shows_up_in_the_schema_of_experiment_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = tagged(with_made_up(), "Workload", "workload", "point_select")
+    monkeypatch.setattr("contend.spec.schema.WORKLOAD", found)
+    schema: Any = json_schema()
+    variants = schema["properties"]["workload"]["anyOf"]
+    made = next(v for v in variants if v["properties"].get("kind", {}).get("const") == "made_up")
+    assert made["properties"]["luck"] == {
+        "description": "the number that brings luck",
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 13,
+        "default": 7,
+    }
+
+
+def test_every_kind_of_value_is_read() -> None:
+    keys = {key.name: key for kind in WORKLOAD.kinds.values() for key in kind}
+    assert keys["points"].kind == Whole(1, 65_535)
+    assert keys["bulk_execute"].kind == Flag()
+    assert keys["statements"] == Key(
+        "statements", Texts(), None, keys["statements"].means, required=True
+    )
+    assert keys["distribution"].kind == DISTRIBUTION
+    assert DISTRIBUTION.kinds["pareto"][0].kind == Real(0.0, 1.0)
+    assert WORKLOAD.descriptions["point_select"] == "SELECT c FROM sbtest WHERE id = ?"
+    assert keys["bulk_execute"].means.startswith("MariaDB: ")
+
+
+def test_what_follows_from_the_data_is_left_out_and_statements_name_their_own_tables() -> None:
+    names = {key.name for kind in WORKLOAD.kinds.values() for key in kind}
+    assert names.isdisjoint({"rows", "table", "tables"})
+    assert {"sql", "list"} == STATEMENTS
+    assert WRITES["read_only"] is False and WRITES["insert"] is True and WRITES["sql"] is None
 
 
 def test_every_kind_is_described() -> None:
-    for tagged in (WORKLOAD, DISTRIBUTION):
-        assert set(tagged.descriptions) == set(tagged.kinds)
+    for found in (WORKLOAD, DISTRIBUTION):
+        assert set(found.descriptions) == set(found.kinds)
+        assert all(found.descriptions.values())
 
 
 def test_one_name_means_one_thing_in_all_kinds() -> None:

@@ -59,6 +59,7 @@ pub(super) fn check(load: &Load) -> Result<(), String> {
     if let Some(timeout_s) = load.answer_timeout_s {
         time("load.answer_timeout_s", timeout_s, 0.001)?;
     }
+    time("load.errors.retry_pause_s", load.errors.retry_pause_s, 0.0)?;
     check_arrival(&load.arrival)
 }
 

@@ -1,7 +1,7 @@
 //! Takes a command line apart: options, the test, the command.
 
 use super::table;
-use crate::lua::options::{BadValue, Kind, Options, Value, normal_name, parse};
+use crate::lua::options::{BadValue, OptionType, Options, Value, normal_name, parse};
 use crate::lua::run::Compat;
 use std::path::Path;
 
@@ -70,7 +70,7 @@ impl CommandLine {
     /// True where a switch is on; a value that is none counts as on, and is refused later.
     pub fn is_on(&self, name: &str) -> bool {
         self.last(name).is_some_and(|given| {
-            parse(Kind::Bool, given.value.as_deref()) != Ok(Value::Bool(false))
+            parse(OptionType::Bool, given.value.as_deref()) != Ok(Value::Bool(false))
         })
     }
 

@@ -3,7 +3,7 @@
 use super::arguments::{Given, Wrong};
 use super::settings::Settings;
 use super::{EXIT_DONE, EXIT_FAILED, Halt, events, fatal, settle_options};
-use crate::drive::script::{BlockingGround, Servers, run_command};
+use crate::drive::script::{BlockingIo, Servers, run_command};
 use crate::lua::options::Declared;
 use crate::lua::run::Run;
 use crate::lua::{Called, Sharing, State, thread};
@@ -20,9 +20,9 @@ pub fn serve(
     unknown: &[Given],
 ) -> Result<u8, Halt> {
     let servers = servers.map_err(Halt::Fatal)?;
-    let ground = BlockingGround::new(Arc::clone(run), Arc::new(servers.clone()), None);
+    let io = BlockingIo::new(Arc::clone(run), Arc::new(servers.clone()), None);
     let main =
-        State::new(Arc::clone(run), 0, Box::new(ground)).map_err(|error| Halt::Fatal(error.0))?;
+        State::new(Arc::clone(run), 0, Box::new(io)).map_err(|error| Halt::Fatal(error.0))?;
     main.run_script().map_err(|error| Halt::Fatal(error.0))?;
     let declared = settle_options(run, &main, unknown)?;
     let Some(command) = run.command.clone() else {

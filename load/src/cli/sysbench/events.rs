@@ -3,7 +3,7 @@
 use super::extras::Extras;
 use super::report::{self, Form};
 use super::settings::{OsThreads, Settings};
-use super::watch::{self, Desk, Hooks};
+use super::watch::{self, Hooks, Reporter};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt};
 use crate::drive::script::{self, Job, Servers, Stage, Ticker};
 use crate::lua::fiber::NOT_READY;
@@ -40,7 +40,7 @@ pub fn serve(
         debug: settings.debug,
         rate: settings.rate > 0,
     };
-    let desk = Arc::new(Desk::new(Arc::clone(run), form, extras));
+    let reporter = Arc::new(Reporter::new(Arc::clone(run), form, extras));
     let hooks = Hooks::of(&main);
     run.log.notice("Initializing worker threads...\n");
     let too_slow = after_init_timeout(run, settings)?;
@@ -69,14 +69,14 @@ pub fn serve(
         Stage::Measuring(opened) => {
             // Without a warm-up threads may have begun already, and everything they did counts.
             if !settings.warmup.is_zero() {
-                desk.books().begin();
+                reporter.books().begin();
             }
             // From when it was due, so that the last interval ends with the run.
-            match watch::start(&desk, settings, hooks, &servers, opened) {
+            match watch::start(&reporter, settings, hooks, &servers, opened) {
                 Ok(started) => tickers.extend(started),
                 Err(error) => run.log.fatal(&format!("cannot report: {error}")),
             }
-            if let Some(forced) = after_forced_shutdown(&desk, run, settings) {
+            if let Some(forced) = after_forced_shutdown(&reporter, run, settings) {
                 tickers.push(forced);
             }
         }
@@ -105,22 +105,22 @@ pub fn serve(
         let _ = thread::call_if_there(&main, run, "done");
         return Ok(EXIT_FAILED);
     }
-    conclude(&main, run, settings, &desk);
+    conclude(&main, run, settings, &reporter);
     Ok(EXIT_DONE)
 }
 
-fn conclude(main: &State, run: &Run, settings: &Settings, desk: &Desk) {
+fn conclude(main: &State, run: &Run, settings: &Settings, reporter: &Reporter) {
     let now = run.window.ended();
     run.log.say(Level::Info, "Done.\n");
-    let figures = desk.books().checkpoint(now);
+    let figures = reporter.books().checkpoint(now);
     if settings.histogram && run.log.shows(Level::Notice) {
         write_stdout(&format!("{}\n", report::histogram(&figures.latency)));
     }
-    desk.say_cumulative(Some(main), &figures);
+    reporter.say_cumulative(Some(main), &figures);
     // A failure of done() is said, and changes nothing any more.
     let _ = thread::call_if_there(main, run, "done");
-    let whole = desk.books().whole(now);
-    desk.extras().conclude(run, settings, &whole);
+    let whole = reporter.books().whole(now);
+    reporter.extras().conclude(run, settings, &whole);
     let waiting = whole.queue_length;
     if waiting > u64::from(settings.threads).max(settings.rate / OVERLOAD_OF_RATE) {
         eprintln!(
@@ -210,9 +210,13 @@ fn after_init_timeout(run: &Arc<Run>, settings: &Settings) -> Result<Ticker, Hal
         .map_err(|error| Halt::Fatal(format!("starting a thread: {error}")))
 }
 
-fn after_forced_shutdown(desk: &Arc<Desk>, run: &Arc<Run>, settings: &Settings) -> Option<Ticker> {
+fn after_forced_shutdown(
+    reporter: &Arc<Reporter>,
+    run: &Arc<Run>,
+    settings: &Settings,
+) -> Option<Ticker> {
     let after = settings.forced_shutdown?;
-    let (desk, run) = (Arc::clone(desk), Arc::clone(run));
+    let (reporter, run) = (Arc::clone(reporter), Arc::clone(run));
     let fire = move || {
         run.log
             .fatal("The --max-time limit has expired, forcing shutdown...\n");
@@ -220,9 +224,9 @@ fn after_forced_shutdown(desk: &Arc<Desk>, run: &Arc<Run>, settings: &Settings) 
         run.log.notice(&format!(
             "Number of unfinished transactions on forced shutdown: {unfinished}"
         ));
-        let figures = desk.books().checkpoint(Instant::now());
+        let figures = reporter.books().checkpoint(Instant::now());
         // The script's own report belongs to a state that another thread is in.
-        desk.say_cumulative(None, &figures);
+        reporter.say_cumulative(None, &figures);
         std::process::exit(i32::from(EXIT_FORCED));
     };
     Ticker::once("forced-shutdown", after, fire).ok()

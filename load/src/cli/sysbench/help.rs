@@ -1,7 +1,7 @@
 //! Lists of options, as sysbench lays them out.
 
 use super::table::{self, Group, Known};
-use crate::lua::options::{Declared, Kind};
+use crate::lua::options::{Declared, OptionType};
 use crate::lua::run::Compat;
 use std::fmt::Write as _;
 
@@ -67,14 +67,14 @@ impl Row {
     }
 }
 
-fn signature(name: &str, kind: Kind) -> String {
+fn signature(name: &str, kind: OptionType) -> String {
     let value = match kind {
-        Kind::Bool => "[=on|off]",
-        Kind::Int | Kind::Double => "=N",
-        Kind::Size => "=SIZE",
-        Kind::Str => "=STRING",
-        Kind::List => "=[LIST,...]",
-        Kind::File => "=FILENAME",
+        OptionType::Bool => "[=on|off]",
+        OptionType::Int | OptionType::Double => "=N",
+        OptionType::Size => "=SIZE",
+        OptionType::Str => "=STRING",
+        OptionType::List => "=[LIST,...]",
+        OptionType::File => "=FILENAME",
     };
     format!("--{name}{value}")
 }
@@ -111,9 +111,9 @@ mod tests {
             kind,
         };
         let text = script_options(&[
-            option("rows", Kind::Double, Some("5")),
-            option("fast", Kind::Bool, Some("on")),
-            option("file", Kind::File, None),
+            option("rows", OptionType::Double, Some("5")),
+            option("fast", OptionType::Bool, Some("on")),
+            option("file", OptionType::File, None),
         ]);
         assert_eq!(
             text,

@@ -264,7 +264,7 @@ fn read_declared(
             return Err(Halt::Fatal(words));
         };
         // A file that nobody named is no value.
-        if option.default.is_some() || option.kind != crate::lua::options::Kind::File {
+        if option.default.is_some() || option.kind != crate::lua::options::OptionType::File {
             options.set(&option.name, value);
         }
     }

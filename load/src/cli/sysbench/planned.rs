@@ -5,12 +5,14 @@ use super::arguments::{CommandLine, Given, read_known};
 use super::settings::{self, OsThreads};
 use super::{servers, settle_options, table};
 use crate::cli::nearest::nearest_of;
-use crate::cli::run::{dispenser_of, target_of};
-use crate::drive::script::{BlockingGround, Servers};
+use crate::drive::job::Job;
+use crate::drive::measured::{Measured, Progress};
+use crate::drive::of_plan::{dispenser_of, target_of};
+use crate::drive::script::{self, BlockingIo, Servers};
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log};
-use crate::lua::options::{BadValue, Declared, Kind, normal_name, parse};
+use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
 use crate::lua::run::{Compat, Run, Script, Stop, Window};
 use crate::lua::{State, thread};
 use crate::outcome::Failure;
@@ -116,8 +118,8 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
         stop: Stop::default(),
         may_block: Mutex::default(),
     });
-    let ground = BlockingGround::new(Arc::clone(&run), Arc::new(servers.clone()), None);
-    let main = State::new(Arc::clone(&run), 0, Box::new(ground)).map_err(|error| error.0)?;
+    let io = BlockingIo::new(Arc::clone(&run), Arc::new(servers.clone()), None);
+    let main = State::new(Arc::clone(&run), 0, Box::new(io)).map_err(|error| error.0)?;
     let failed = |error: crate::lua::ScriptError| format!("workload.script: {error}");
     main.run_script().map_err(failed)?;
     let declared = main.declared_options().map_err(failed)?;
@@ -349,12 +351,12 @@ fn unknown_option(spec: &Spec, name: &str, declared: &[Declared], compat: Compat
     )
 }
 
-fn check_value(option: &Given, kind: Kind) -> Result<(), String> {
+fn check_value(option: &Given, kind: OptionType) -> Result<(), String> {
     let text = option.value.as_deref();
     let due = match parse(kind, text) {
         Ok(_) => return Ok(()),
         Err(BadValue::Bool) => "true or false",
-        Err(BadValue::Number) if kind == Kind::Int => "a whole number",
+        Err(BadValue::Number) if kind == OptionType::Int => "a whole number",
         Err(BadValue::Number) => "a number",
     };
     Err(format!(
@@ -386,32 +388,16 @@ impl Planned {
         }
     }
 
-    /// Why the script failed: its own words, and the server's error behind them.
-    pub fn failure(&self) -> Failure {
-        let said = self.run.log.fatal_messages();
-        // The message of a failed function names file and line; those before it, the cause.
-        let place = said.iter().position(|words| words.starts_with('`'));
-        let message = place
-            .and_then(|place| said.get(place))
-            .or_else(|| said.first());
-        let before = said.get(..place.unwrap_or(0)).unwrap_or_default();
-        let errors = self.run.errors.lock();
-        let errors = errors.unwrap_or_else(PoisonError::into_inner).counts();
-        let ignored = |code: u16| self.run.database.ignore.has(code);
-        let error = errors.into_iter().find(|error| !ignored(error.code));
-        let name = self.run.script.name.as_deref().unwrap_or_default();
-        Failure {
-            message: format!(
-                "the script {name} failed: {}",
-                message.map_or("it did not say why", |words| words.trim_end())
-            ),
-            hint: match (&error, before) {
-                (Some(_), _) | (None, []) => None,
-                (None, before) => Some(before.join("; ")),
-            },
-            code: error.as_ref().map(|error| error.code),
-            sqlstate: error.as_ref().map(|error| error.sqlstate.clone()),
-            statement: error.map(|error| error.statement),
-        }
+    /// Runs it, see [`script::measure`].
+    ///
+    /// # Errors
+    /// The script failed, or the run could not be set up.
+    pub fn measure(
+        &self,
+        job: Job,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Measured, Failure> {
+        let on_threads = self.wants_os_threads().then_some(&self.servers);
+        script::measure(&self.main, &self.run, on_threads, job, tell)
     }
 }

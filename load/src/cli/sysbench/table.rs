@@ -1,14 +1,14 @@
 //! The options that are no script's: names, kinds, defaults, help.
 
 use super::table_database::{DATABASE, MYSQL};
-use crate::lua::options::Kind;
+use crate::lua::options::OptionType;
 use crate::lua::run::Compat;
 
 /// One option.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: OptionType,
     pub default: Option<&'static str>,
     pub help: &'static str,
     pub whose: Whose,
@@ -31,12 +31,12 @@ pub struct Group {
     pub options: &'static [Known],
 }
 
-use Kind::{Bool, Double, File, Int, List, Size, Str};
+use OptionType::{Bool, Double, File, Int, List, Size, Str};
 use Whose::{Both, Only1_0, Only1_1, Ours};
 
 pub const fn known(
     name: &'static str,
-    kind: Kind,
+    kind: OptionType,
     default: Option<&'static str>,
     whose: Whose,
     help: &'static str,

@@ -2,7 +2,7 @@
 
 use super::table::Whose::{Both, Only1_0, Only1_1};
 use super::table::{Group, known};
-use crate::lua::options::Kind::{Bool, List, Str};
+use crate::lua::options::OptionType::{Bool, List, Str};
 
 pub const DATABASE: Group = Group {
     title: "Databases in general:",

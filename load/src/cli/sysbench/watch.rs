@@ -4,7 +4,7 @@ use super::books::{Books, Figures};
 use super::extras::Extras;
 use super::report::{self, Form};
 use super::settings::Settings;
-use crate::drive::script::{BlockingGround, Servers, Ticker};
+use crate::drive::script::{BlockingIo, Servers, Ticker};
 use crate::lua::figures::Counter;
 use crate::lua::log::{Level, write_stdout};
 use crate::lua::run::Run;
@@ -19,14 +19,14 @@ const CUMULATIVE: &CStr = c"report_cumulative";
 
 /// What reporters share.
 #[derive(Debug)]
-pub struct Desk {
+pub struct Reporter {
     run: Arc<Run>,
     form: Mutex<Form>,
     books: Mutex<Books>,
     extras: Mutex<Extras>,
 }
 
-impl Desk {
+impl Reporter {
     pub fn new(run: Arc<Run>, form: Form, extras: Extras) -> Self {
         let books = Mutex::new(Books::new(Arc::clone(&run)));
         Self {
@@ -145,7 +145,7 @@ fn cumulative_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64
 /// # Errors
 /// A thread cannot be had.
 pub fn start(
-    desk: &Arc<Desk>,
+    reporter: &Arc<Reporter>,
     settings: &Settings,
     hooks: Hooks,
     servers: &Servers,
@@ -157,12 +157,12 @@ pub fn start(
         let precise = every.subsec_nanos() != 0;
         let state = hooks
             .intermediate
-            .then(|| (Arc::clone(&desk.run), servers.clone()));
-        let desk = Arc::clone(desk);
+            .then(|| (Arc::clone(&reporter.run), servers.clone()));
+        let reporter = Arc::clone(reporter);
         tickers.push(Ticker::start("report", move || {
             let state = state.and_then(|(run, servers)| report_state(&run, servers));
             let work = move |due: Instant| {
-                desk.say_interval(state.as_ref(), precise);
+                reporter.say_interval(state.as_ref(), precise);
                 Some(next_due(due, every, Instant::now()))
             };
             (work, Some(begun + every))
@@ -176,13 +176,13 @@ pub fn start(
             .map(move |second| begun + Duration::from_secs(second));
         let state = hooks
             .cumulative
-            .then(|| (Arc::clone(&desk.run), servers.clone()));
-        let desk = Arc::clone(desk);
+            .then(|| (Arc::clone(&reporter.run), servers.clone()));
+        let reporter = Arc::clone(reporter);
         tickers.push(Ticker::start("checkpoint", move || {
             let state = state.and_then(|(run, servers)| report_state(&run, servers));
             let first = moments.next();
             let work = move |_: Instant| {
-                desk.say_checkpoint(state.as_ref());
+                reporter.say_checkpoint(state.as_ref());
                 moments.next()
             };
             (work, first)
@@ -191,8 +191,8 @@ pub fn start(
     Ok(tickers)
 }
 
-/// The end of the interval that goes on at `now`. Those that ended unsaid, for nobody let this
-/// thread run, are in the one that was said: none is left of no length.
+/// When the interval ends that is in progress at `now`. If this thread was delayed, missed
+/// intervals are merged into the last report.
 fn next_due(due: Instant, every: Duration, now: Instant) -> Instant {
     let mut next = due + every;
     while next <= now {
@@ -220,9 +220,9 @@ impl Hooks {
 /// A state for hooks: the script in it, its thread number behind those of the workers.
 fn report_state(run: &Arc<Run>, servers: Servers) -> Option<State> {
     let made = || -> Result<State, ScriptError> {
-        let ground = BlockingGround::new(Arc::clone(run), Arc::new(servers), None);
+        let io = BlockingIo::new(Arc::clone(run), Arc::new(servers), None);
         let number = run.figures.threads.len() as u32;
-        let state = State::new(Arc::clone(run), number, Box::new(ground))?;
+        let state = State::new(Arc::clone(run), number, Box::new(io))?;
         thread::begin(&state, run)?;
         Ok(state)
     };

@@ -27,7 +27,7 @@ const GROUP: u16 = 0;
 
 /// What a completion belongs to, packed in its 64 bits: token, generation, kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Operation {
     Receive,
     Send,
     Connect,
@@ -74,7 +74,7 @@ struct Socket {
 }
 
 impl Uring {
-    fn data(&self, token: usize, kind: Kind) -> u64 {
+    fn data(&self, token: usize, kind: Operation) -> u64 {
         let generation = self
             .sockets
             .get(token)
@@ -108,7 +108,7 @@ impl Uring {
     }
 
     fn receive(&mut self, token: usize) -> io::Result<()> {
-        let data = self.data(token, Kind::Receive);
+        let data = self.data(token, Operation::Receive);
         let Some(Some(fd)) = self.sockets.get(token).map(|socket| socket.fd.as_ref()) else {
             return Ok(());
         };
@@ -122,7 +122,7 @@ impl Uring {
     fn watch_wake(&mut self) -> io::Result<()> {
         let entry = opcode::PollAdd::new(Fd(self.wake.as_raw_fd()), libc::POLLIN as u32)
             .build()
-            .user_data(Kind::Wake as u64);
+            .user_data(Operation::Wake as u64);
         // SAFETY: the entry points to nothing.
         unsafe { self.push(&entry) }
     }
@@ -250,7 +250,7 @@ impl Engine for Uring {
         if !connecting {
             return self.receive(token);
         }
-        let data = self.data(token, Kind::Connect);
+        let data = self.data(token, Operation::Connect);
         let entry = opcode::PollAdd::new(fd, libc::POLLOUT as u32)
             .build()
             .user_data(data);
@@ -259,7 +259,7 @@ impl Engine for Uring {
     }
 
     fn detach(&mut self, token: usize) {
-        let data = self.data(token, Kind::Receive);
+        let data = self.data(token, Operation::Receive);
         let Some(place) = self.sockets.get_mut(token) else {
             return;
         };
@@ -274,7 +274,7 @@ impl Engine for Uring {
         let entry = opcode::AsyncCancel::new(data)
             .build()
             .flags(squeue::Flags::SKIP_SUCCESS)
-            .user_data(Kind::Cancel as u64);
+            .user_data(Operation::Cancel as u64);
         // SAFETY: the entry points to nothing. If it cannot be queued the shutdown still ends
         // the receive.
         let _ = unsafe { self.push(&entry) };
@@ -291,7 +291,7 @@ impl Engine for Uring {
     }
 
     fn send_more(&mut self, token: usize, bytes: &[u8]) {
-        let data = self.data(token, Kind::Send);
+        let data = self.data(token, Operation::Send);
         let Some(place) = self.sockets.get_mut(token) else {
             return;
         };
@@ -370,7 +370,7 @@ impl Engine for Uring {
         };
         let token = (completion.data >> 32) as usize;
         let kind = completion.data & ((1 << KIND_BITS) - 1);
-        if kind == Kind::Wake as u64 {
+        if kind == Operation::Wake as u64 {
             self.woken();
             return (token, Event::Woken);
         }
@@ -384,13 +384,13 @@ impl Engine for Uring {
             self.lent = cqueue::buffer_select(completion.flags);
             return (token, Event::Nothing);
         }
-        if kind == Kind::Receive as u64 {
+        if kind == Operation::Receive as u64 {
             return (token, self.received(token, completion));
         }
-        if kind == Kind::Connect as u64 {
+        if kind == Operation::Connect as u64 {
             return (token, self.connected(token));
         }
-        if kind == Kind::Send as u64 && completion.result < 0 {
+        if kind == Operation::Send as u64 && completion.result < 0 {
             let error = io::Error::from_raw_os_error(-completion.result);
             return (token, Event::Closed(Some(error)));
         }

@@ -2,7 +2,7 @@
 
 use super::generator::Parts;
 use super::pipe::NamedPipe;
-use super::watch::{Phase, Watch};
+use super::watch::{FillPhase, Watch};
 use crate::drive::blocking::{Connection, PATIENCE_ASKED_EVERY};
 use crate::drive::failure;
 use crate::drive::wait::any_ready;
@@ -79,7 +79,7 @@ pub fn over_connection(
                         watch.sent(&part);
                         parts.recycle(part.text);
                     }
-                    None => watch.enter(Phase::Keys),
+                    None => watch.enter(FillPhase::Keys),
                 }
                 Ok(())
             },
@@ -128,7 +128,7 @@ fn through_pipe(
         }
         // Closing the pipe is what ends the file.
         drop(out);
-        watch.enter(Phase::Keys);
+        watch.enter(FillPhase::Keys);
         connection
             .end(&sql, &mut |waited| watch.ask(waited))
             .map(Some)

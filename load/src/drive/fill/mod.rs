@@ -14,7 +14,7 @@ mod watch;
 pub use load::Transport;
 pub use made::{Made, fill_made};
 pub use tables::fill_tables;
-pub use watch::{Phase, Progress};
+pub use watch::{FillPhase, Progress};
 
 use super::blocking::{Connection, Target, endless};
 use super::failure;
@@ -162,7 +162,7 @@ fn fill_created(
     for requirement in &recipe.requirements {
         connection.run(requirement, patience)?;
     }
-    watch.enter(Phase::Load);
+    watch.enter(FillPhase::Load);
     let pipe_folder = order.pipe_folder.as_deref();
     let (summary, transport, keys_by_sort) = {
         let (summary, transport) = load::load(connection, recipe, &order.rows, pipe_folder, watch)?;
@@ -178,7 +178,7 @@ fn fill_created(
     for statement in &recipe.finish {
         connection.run(statement, patience)?;
     }
-    watch.enter(Phase::Done);
+    watch.enter(FillPhase::Done);
     let load_s = watch.load_time().as_secs_f64();
     let total_s = watch.progress().elapsed.as_secs_f64();
     Ok(Filled {

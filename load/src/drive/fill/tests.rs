@@ -69,8 +69,8 @@ fn every_engine_gets_all_rows_and_the_same_content() {
         .unwrap();
         assert_eq!((filled.rows, filled.transport), (5_000, Transport::Local));
         assert!(filled.total_s >= filled.load_s);
-        assert_eq!(phases.first(), Some(&Phase::Load));
-        assert_eq!(phases.last(), Some(&Phase::Done));
+        assert_eq!(phases.first(), Some(&FillPhase::Load));
+        assert_eq!(phases.last(), Some(&FillPhase::Done));
         sums.push((filled.checksum, filled.bytes));
     }
     assert!(sums.windows(2).all(|pair| pair[0] == pair[1]));

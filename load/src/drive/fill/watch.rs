@@ -17,7 +17,7 @@ pub const DISK_FULL: u16 = 1021;
 
 /// What the server is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum FillPhase {
     /// Rows go to the server.
     Load,
     /// All rows are there; the server makes keys and statistics.
@@ -25,7 +25,7 @@ pub enum Phase {
     Done,
 }
 
-impl Phase {
+impl FillPhase {
     pub fn name(self) -> &'static str {
         match self {
             Self::Load => "load",
@@ -38,7 +38,7 @@ impl Phase {
 /// How far one table is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    pub phase: Phase,
+    pub phase: FillPhase,
     pub rows: u64,
     pub bytes: u64,
     pub elapsed: Duration,
@@ -50,7 +50,7 @@ pub struct Watch<'a> {
     tell: RefCell<&'a mut dyn FnMut(Progress)>,
     begun: Instant,
     told: Cell<Instant>,
-    phase: Cell<Phase>,
+    phase: Cell<FillPhase>,
     rows: Cell<u64>,
     bytes: Cell<u64>,
     checksum: Cell<u64>,
@@ -67,7 +67,7 @@ impl<'a> Watch<'a> {
             tell: RefCell::new(tell),
             begun: now,
             told: Cell::new(now),
-            phase: Cell::new(Phase::Load),
+            phase: Cell::new(FillPhase::Load),
             rows: Cell::new(0),
             bytes: Cell::new(0),
             checksum: Cell::new(0),
@@ -128,9 +128,9 @@ impl<'a> Watch<'a> {
             .set(self.checksum.get().wrapping_add(part.checksum));
     }
 
-    pub fn enter(&self, phase: Phase) {
+    pub fn enter(&self, phase: FillPhase) {
         self.phase.set(phase);
-        if phase == Phase::Keys {
+        if phase == FillPhase::Keys {
             self.load_time.set(self.begun.elapsed());
         }
         self.tell();
@@ -185,10 +185,10 @@ mod tests {
             (watch.progress().bytes, watch.checksum()),
             (20, u64::MAX - 1)
         );
-        watch.enter(Phase::Keys);
-        watch.enter(Phase::Done);
+        watch.enter(FillPhase::Keys);
+        watch.enter(FillPhase::Done);
         drop(watch);
-        assert_eq!(told, [(Phase::Keys, 4), (Phase::Done, 4)]);
+        assert_eq!(told, [(FillPhase::Keys, 4), (FillPhase::Done, 4)]);
     }
 
     #[test]

@@ -4,16 +4,17 @@
 use super::*;
 use crate::arrival::Dispenser;
 use crate::drive::blocking::Target;
+use crate::drive::connection::Connection;
+use crate::drive::job::{Codes, ErrorPolicy, Pacing, Watched};
 use crate::drive::link::Link;
 use crate::drive::null_server::testing::NullServer;
-use crate::drive::pace::Pacing;
-use crate::drive::setup::{Codes, ErrorPolicy};
 use crate::drive::socket::Address;
-use crate::drive::steps::Cue;
-use crate::drive::worker::Connection;
+use crate::drive::steps::Reason;
 use crate::serve::ServiceTime;
 use crate::wire::{Credentials, Login, Options, command};
-use crate::workload::{self, Call, Class, Reply, Request, Session, Step, Workload};
+use crate::workload::{
+    self, Call, Class, Ending, EventKind, Reply, Request, Session, Step, Workload,
+};
 use std::io::Write as _;
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
@@ -45,6 +46,10 @@ impl Panicking {
 }
 
 impl Workload for Panics {
+    fn kinds(&self) -> &[EventKind] {
+        &[]
+    }
+
     fn classes(&self) -> &[String] {
         &[]
     }
@@ -69,7 +74,7 @@ impl Session for Panicking {
                 self.panic_if(When::Finished);
                 Step::Stop
             }
-            Call::Woken => Step::EventEnd,
+            Call::Woken => Step::EventEnd(Ending::default()),
             _ => {
                 self.panic_if(When::Asked);
                 Step::Sleep(Duration::from_millis(1))
@@ -86,6 +91,10 @@ impl Session for Panicking {
 struct AsksSecond;
 
 impl Workload for AsksSecond {
+    fn kinds(&self) -> &[EventKind] {
+        &[]
+    }
+
     fn classes(&self) -> &[String] {
         &[]
     }
@@ -105,7 +114,7 @@ impl Session for AsksSecond {
             link,
             class: Class::Uncounted,
             reply: Reply::Counts,
-            ends: false,
+            ends: None,
         })
     }
 
@@ -131,6 +140,7 @@ fn job(workload: Arc<dyn Workload>) -> Job {
         setup: Setup {
             server: target(Address::Unix("/nonexistent/first".into())),
             more_servers: Vec::new(),
+            nodes: Vec::new(),
             arms: Vec::new(),
             workload,
             seats: 2,
@@ -155,11 +165,11 @@ fn job(workload: Arc<dyn Workload>) -> Job {
             answer_timeout_ns: None,
             looks_first: false,
         },
-        engine: plan::Engine::Epoll,
+        engine: crate::plan::Engine::Epoll,
         warmup_ns: SECOND_NS / 100,
         measure_ns: SECOND_NS / 10,
         interval_ns: 0,
-        watch_pid: None,
+        watched: Watched::default(),
         arms: None,
     }
 }
@@ -176,19 +186,13 @@ fn a_session_has_as_many_links_as_there_are_numbers() {
         link.log_in(Login::new(Credentials::default(), Options::default()));
         Connection {
             link,
-            seat: 0,
-            number,
-            server: 0,
-            asked_ns: 0,
-            sent_bytes: 0,
-            received_bytes: 0,
-            held_back: Vec::new(),
+            ..Connection::new(0, number, 0)
         }
     };
     worker.links = (0..=workload::Link::MAX).map(open).collect();
     worker.seats[0].tokens = (0..worker.links.len()).collect();
     worker.judged = true;
-    assert!(matches!(worker.connect_next(0, 0), Some(Cue::Broken)));
+    assert!(matches!(worker.connect_next(0, 0), Some(Reason::Broken)));
     let words = "a thread has at most 65536 connections";
     assert_eq!(worker.trouble.take().unwrap().message, words);
     assert_eq!(worker.links.len(), workload::LINKS_MAX);
@@ -262,4 +266,56 @@ fn a_server_that_is_silent_is_named_whichever_it_is() {
     let failure = failure_of_second(&address);
     let words = format!("the server at {address} does not answer");
     assert_eq!(failure.message, words);
+}
+
+/// Sessions that need no server, and think for an hour before each event.
+struct Thinkers;
+
+struct Thinker;
+
+impl Workload for Thinkers {
+    fn kinds(&self) -> &[EventKind] {
+        &[]
+    }
+
+    fn classes(&self) -> &[String] {
+        &[]
+    }
+
+    fn thinks(&self) -> bool {
+        true
+    }
+
+    fn session(&self, _seat: workload::Seat) -> Result<Box<dyn Session>, Failure> {
+        Ok(Box::new(Thinker))
+    }
+}
+
+impl Session for Thinker {
+    fn next(&mut self, call: Call<'_>, _out: &mut Vec<u8>) -> Step {
+        match call {
+            Call::Start => Step::Ready,
+            _ => Step::Stop,
+        }
+    }
+
+    fn statement(&self) -> String {
+        String::new()
+    }
+
+    fn think(&mut self, _cycle: u64) -> Duration {
+        Duration::from_secs(3600)
+    }
+}
+
+#[test]
+fn who_thinks_longer_than_the_run_has_measured_nothing() {
+    let mut job = job(Arc::new(Thinkers));
+    job.measure_ns = 20_000_000;
+    let failure = run(job, &mut |_| ()).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "no event began within 0.02 s: every connection was still thinking"
+    );
+    assert!(failure.hint.unwrap().contains("load.measure_s"));
 }

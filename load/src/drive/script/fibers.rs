@@ -2,9 +2,9 @@
 
 use super::{Job, Ran, Stage};
 use crate::drive::clock::{nanoseconds, seconds_ns};
-use crate::drive::pace::Pacing;
-use crate::drive::run::{self, Progress};
-use crate::drive::setup::{Codes, ErrorPolicy, Setup};
+use crate::drive::job::{Codes, ErrorPolicy, Pacing, Setup, Watched};
+use crate::drive::measured::Progress;
+use crate::drive::{job, run};
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::Failure;
 use crate::plan::Engine;
@@ -40,14 +40,15 @@ pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
     })
 }
 
-fn driver_job(job: Job) -> run::Job {
+fn driver_job(job: Job) -> job::Job {
     let (server, more_servers) = job.servers.targets();
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    run::Job {
+    job::Job {
         setup: Setup {
             server,
             more_servers,
             arms: Vec::new(),
+            nodes: Vec::new(),
             workload: Arc::new(ScriptWorkload::new(Arc::clone(&job.run))),
             seats: job.threads,
             workers: cores.min(job.threads).max(1),
@@ -79,7 +80,7 @@ fn driver_job(job: Job) -> run::Job {
         warmup_ns: nanoseconds(job.warmup),
         measure_ns: job.time.map_or(u64::MAX, nanoseconds),
         interval_ns: 0,
-        watch_pid: None,
+        watched: Watched::default(),
         arms: None,
     }
 }

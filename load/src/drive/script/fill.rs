@@ -5,7 +5,7 @@ use crate::drive::blocking::Target;
 use crate::drive::fill::{Made, fill_made};
 use crate::fill::table::seed_of_table;
 use crate::fill::{Engine, Rows, Sbtest10, Schema, Table};
-use crate::lua::ground::TableRows;
+use crate::lua::thread_io::TableRows;
 use crate::wire::Options;
 
 /// Fills a table that a script has just made.

@@ -1,15 +1,18 @@
 //! Runs the threads of a script: on the event loop, or on threads of the operating system where
 //! the script waits in ways that the host cannot see.
 
+mod blocking_io;
 mod cpu;
 mod fibers;
 mod fill;
 mod gate;
-mod ground;
+mod measure;
 mod os_threads;
+pub mod threads;
 mod ticker;
 
-pub use ground::BlockingGround;
+pub use blocking_io::BlockingIo;
+pub use measure::{failure_of, measure};
 pub use os_threads::run_command;
 pub use ticker::Ticker;
 

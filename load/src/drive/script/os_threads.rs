@@ -1,8 +1,8 @@
 //! Threads of a script on threads of the operating system, as sysbench runs all of them.
 
+use super::blocking_io::BlockingIo;
 use super::cpu::CpuClocks;
 use super::gate::Gate;
-use super::ground::BlockingGround;
 use super::{Job, Ran, Servers, Stage};
 use crate::drive::clock;
 use crate::drive::failure;
@@ -75,8 +75,8 @@ fn start(
         let cpu = Arc::clone(cpu);
         let body = move || {
             cpu.begin(number);
-            let ground = BlockingGround::new(Arc::clone(&run), servers, Some(Arc::clone(&gate)));
-            let live = || thread::live(&run, number, number as usize, duty, Box::new(ground));
+            let io = BlockingIo::new(Arc::clone(&run), servers, Some(Arc::clone(&gate)));
+            let live = || thread::live(&run, number, number as usize, duty, Box::new(io));
             let failed = has_failed(&run, number, live);
             cpu.end(number);
             gate.leave(failed);

@@ -3,9 +3,9 @@
 use super::{Entry, Pushed, enter};
 use crate::lua::context::Context;
 use crate::lua::figures::Counter;
-use crate::lua::ground::Turn;
 use crate::lua::log::Level;
 use crate::lua::sys::lua_State;
+use crate::lua::thread_io::Turn;
 use std::time::Instant;
 
 pub const FUNCTIONS: &[Entry] = &[
@@ -62,7 +62,7 @@ fn more(cx: &mut Context) -> bool {
     if cx.run.stop.has_failed() {
         return false;
     }
-    match cx.ground.next_event(counted) {
+    match cx.io.next_event(counted) {
         Turn::Event(due) => {
             cx.event.due = due;
             true
@@ -110,7 +110,7 @@ fn stop(cx: &mut Context) {
 unsafe extern "C-unwind" fn is_over(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
-    stack.push_flag(cx.run.stop.is_over() || cx.ground.is_over());
+    stack.push_flag(cx.run.stop.is_over() || cx.io.is_over());
     1
 }
 

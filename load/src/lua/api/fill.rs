@@ -1,9 +1,9 @@
 //! Rows for the tables of the bundled scripts.
 
 use super::{Entry, Pushed, enter};
-use crate::lua::ground::TableRows;
-use crate::lua::sql::{Connection, Kind};
+use crate::lua::sql::{Connection, HandleKind};
 use crate::lua::sys::lua_State;
+use crate::lua::thread_io::TableRows;
 
 pub const FUNCTIONS: &[Entry] = &[(c"fill", fill)];
 
@@ -12,7 +12,7 @@ pub const FUNCTIONS: &[Entry] = &[(c"fill", fill)];
 unsafe extern "C-unwind" fn fill(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (stack, cx) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
     let (Some(connection), false) = (connection, cx.run.database.dry_run) else {
         stack.push_nil();
         return 1;
@@ -28,7 +28,7 @@ unsafe extern "C-unwind" fn fill(lua: *mut lua_State) -> Pushed {
         shape: cx.run.draws.default,
     };
     let endpoint = unsafe { (*connection).endpoint() };
-    match cx.ground.fill(endpoint, &order) {
+    match cx.io.fill(endpoint, &order) {
         Some(Ok(())) => stack.push_flag(true),
         Some(Err(words)) => {
             let words = format!("filling table '{}' failed: {words}", order.table);

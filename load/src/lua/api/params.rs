@@ -2,7 +2,7 @@
 
 use super::{Entry, Pushed, enter};
 use crate::lua::context::Context;
-use crate::lua::sql::{Kind, Param, ParamKind, RawBind, Statement};
+use crate::lua::sql::{HandleKind, Param, ParamKind, RawBind, Statement};
 use crate::lua::stack::Stack;
 use crate::lua::sys::{self, lua_State};
 use std::ffi::c_int;
@@ -145,7 +145,8 @@ unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
     let params: Option<Vec<*const Param>> = (2..=count)
         .map(|index| param(&mut stack, cx, index).map(<*mut Param>::cast_const))
         .collect();
-    let (Some(statement), Some(params)) = (stack.handle::<Statement>(1, Kind::Statement), params)
+    let (Some(statement), Some(params)) =
+        (stack.handle::<Statement>(1, HandleKind::Statement), params)
     else {
         stack.push_number(1.0);
         return 1;
@@ -173,7 +174,7 @@ unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn bind_raw(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, _) = unsafe { enter(lua) };
-    let statement = stack.handle::<Statement>(1, Kind::Statement);
+    let statement = stack.handle::<Statement>(1, HandleKind::Statement);
     let array: *const RawBind = stack.address(2).cast();
     let count = stack.integer(3).clamp(0, PARAMS_MAX) as usize;
     let (Some(statement), false) = (statement, array.is_null()) else {

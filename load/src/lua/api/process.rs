@@ -28,7 +28,7 @@ unsafe extern "C-unwind" fn sleep(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
     let seconds = stack.number(1).clamp(0.0, SLEEP_S_MAX);
-    cx.ground.sleep(Duration::from_secs_f64(seconds));
+    cx.io.sleep(Duration::from_secs_f64(seconds));
     0
 }
 
@@ -45,7 +45,7 @@ unsafe extern "C-unwind" fn run_command(lua: *mut lua_State) -> Pushed {
             match child.try_wait() {
                 Ok(Some(status)) => break status.into_raw(),
                 Ok(None) => {
-                    cx.ground.sleep(pause);
+                    cx.io.sleep(pause);
                     pause = (pause * 2).min(POLL_MAX);
                 }
                 Err(_) => break -1,

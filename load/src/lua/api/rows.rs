@@ -3,7 +3,7 @@
 use super::{Entry, Pushed, enter};
 use crate::lua::context::Context;
 use crate::lua::log::Level;
-use crate::lua::sql::{Connection, Kind, ResultFace};
+use crate::lua::sql::{Connection, HandleKind, ResultFace};
 use crate::lua::stack::Stack;
 use crate::lua::sys::{self, lua_State};
 
@@ -18,7 +18,7 @@ pub const FUNCTIONS: &[Entry] = &[
 
 /// The connection whose result is at the first argument.
 fn connection_of_result<'a>(stack: &Stack<'_>, cx: &'a mut Context) -> Option<&'a mut Connection> {
-    let result = stack.handle::<ResultFace>(1, Kind::Result)?;
+    let result = stack.handle::<ResultFace>(1, HandleKind::Result)?;
     let owner = cx
         .connections
         .iter_mut()
@@ -110,7 +110,7 @@ unsafe extern "C-unwind" fn free_result(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn next_result(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (stack, cx) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
     let kept = match connection {
         Some(connection) if unsafe { (*connection).next_result() } => unsafe {
             (*connection).result_reference
@@ -124,7 +124,7 @@ unsafe extern "C-unwind" fn next_result(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn more_results(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (stack, _) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
     let more = connection.is_some_and(|connection| unsafe { (*connection).more_results() });
     stack.push_flag(more);
     1

@@ -2,7 +2,7 @@
 
 use super::{Entry, Pushed, enter};
 use crate::lua::database::DRIVER;
-use crate::lua::sql::{Connection, DriverFace, Kind, ResultFace, Statement};
+use crate::lua::sql::{Connection, DriverFace, HandleKind, ResultFace, Statement};
 use crate::lua::sys::lua_State;
 
 pub const FUNCTIONS: &[Entry] = &[
@@ -53,7 +53,7 @@ unsafe extern "C-unwind" fn driver_name(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn connect(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };
-    let Some(driver) = stack.handle::<DriverFace>(1, Kind::Driver) else {
+    let Some(driver) = stack.handle::<DriverFace>(1, HandleKind::Driver) else {
         stack.push_nil();
         return 1;
     };
@@ -71,7 +71,7 @@ unsafe extern "C-unwind" fn connect(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn result_of(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (stack, _) = unsafe { enter(lua) };
-    match stack.handle::<Connection>(1, Kind::Connection) {
+    match stack.handle::<Connection>(1, HandleKind::Connection) {
         Some(connection) => {
             let result: *mut ResultFace = unsafe { (*connection).result.address() };
             stack.push_address(result.cast());
@@ -93,7 +93,7 @@ unsafe extern "C-unwind" fn keep_null(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn keep_result(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (mut stack, _) = unsafe { enter(lua) };
-    if let Some(connection) = stack.handle::<Connection>(1, Kind::Connection) {
+    if let Some(connection) = stack.handle::<Connection>(1, HandleKind::Connection) {
         let reference = stack.keep();
         unsafe { (*connection).result_reference = reference };
     }
@@ -103,7 +103,7 @@ unsafe extern "C-unwind" fn keep_result(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn disconnect(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (stack, cx) = unsafe { enter(lua) };
-    if let Some(connection) = stack.handle::<Connection>(1, Kind::Connection) {
+    if let Some(connection) = stack.handle::<Connection>(1, HandleKind::Connection) {
         unsafe { (*connection).disconnect(&mut cx.session()) };
     }
     stack.push_flag(true);
@@ -113,7 +113,7 @@ unsafe extern "C-unwind" fn disconnect(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn reconnect(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (stack, cx) = unsafe { enter(lua) };
-    let fine = match stack.handle::<Connection>(1, Kind::Connection) {
+    let fine = match stack.handle::<Connection>(1, HandleKind::Connection) {
         Some(connection) => unsafe { (*connection).reconnect(&mut cx.session()) },
         None => false,
     };
@@ -126,7 +126,7 @@ unsafe extern "C-unwind" fn reconnect(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn query(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (mut stack, cx) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
     let (Some(connection), Some(sql)) = (connection, stack.bytes(2)) else {
         return super::wrong(&mut stack, "query", "a connection and the text of a query");
     };
@@ -143,7 +143,7 @@ unsafe extern "C-unwind" fn query(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn prepare(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (mut stack, cx) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
     let (Some(connection), Some(sql)) = (connection, stack.bytes(2)) else {
         return super::wrong(
             &mut stack,
@@ -163,7 +163,7 @@ unsafe extern "C-unwind" fn execute(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a statement, which lives
     // as long as its connection, and that as long as the state. What is bound is anchored.
     let (mut stack, cx) = unsafe { enter(lua) };
-    let Some(statement) = stack.handle::<Statement>(1, Kind::Statement) else {
+    let Some(statement) = stack.handle::<Statement>(1, HandleKind::Statement) else {
         return super::wrong(&mut stack, "execute", "a statement");
     };
     let (connection, executed) = unsafe {
@@ -184,7 +184,7 @@ unsafe extern "C-unwind" fn execute(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn close_statement(lua: *mut lua_State) -> Pushed {
     // SAFETY: as in `execute`.
     let (mut stack, cx) = unsafe { enter(lua) };
-    if let Some(statement) = stack.handle::<Statement>(1, Kind::Statement) {
+    if let Some(statement) = stack.handle::<Statement>(1, HandleKind::Statement) {
         unsafe {
             let statement = &mut *statement;
             let connection: &mut Connection = &mut *statement.face.connection.cast();
@@ -200,7 +200,7 @@ unsafe extern "C-unwind" fn close_statement(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn bulk_insert_init(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (mut stack, _) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
     let (Some(connection), Some(head)) = (connection, stack.bytes(2)) else {
         return super::wrong(
             &mut stack,
@@ -217,7 +217,7 @@ unsafe extern "C-unwind" fn bulk_insert_init(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn bulk_insert_next(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (mut stack, cx) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, Kind::Connection);
+    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
     let (Some(connection), Some(row)) = (connection, stack.bytes(2)) else {
         return super::wrong(
             &mut stack,
@@ -233,7 +233,7 @@ unsafe extern "C-unwind" fn bulk_insert_next(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn bulk_insert_done(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (mut stack, cx) = unsafe { enter(lua) };
-    let Some(connection) = stack.handle::<Connection>(1, Kind::Connection) else {
+    let Some(connection) = stack.handle::<Connection>(1, HandleKind::Connection) else {
         return super::wrong(&mut stack, "bulk_insert_done", "a connection");
     };
     let connection = unsafe { &mut *connection };

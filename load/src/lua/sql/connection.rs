@@ -1,15 +1,15 @@
 //! One connection of a script: queries, their classes, and what an error leads to.
 
 use super::faces::{ConnectionFace, DriverFace, Gravity, ResultFace, RowValue};
-use super::result::{Rows, Shape};
 use super::statement::Statement;
 use super::{Bulk, faces};
 use crate::lua::figures::{Counter, ThreadFigures};
 use crate::lua::fixed::Fixed;
-use crate::lua::ground::{Answered, Connected, Ground, client_error};
 use crate::lua::log::Level;
 use crate::lua::run::Run;
-use crate::wire::{ServerError, command};
+use crate::lua::thread_io::{Answered, Connected, ThreadIo, client_error};
+use crate::wire::rows::{Rows, Shape};
+use crate::wire::{ServerError, Value, command};
 use crate::workload::Reply;
 use std::ffi::{c_int, c_ulong};
 use std::sync::PoisonError;
@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Session<'a> {
     pub run: &'a Run,
     pub figures: &'a ThreadFigures,
-    pub ground: &'a mut dyn Ground,
+    pub io: &'a mut dyn ThreadIo,
 }
 
 /// A call failed; the connection's head says with what, and how grave it is.
@@ -108,7 +108,7 @@ impl Connection {
     }
 
     fn connect(&mut self, session: &mut Session<'_>) -> Result<(), ServerError> {
-        let connected = session.ground.connect(self.endpoint)?;
+        let connected = session.io.connect(self.endpoint)?;
         self.link = Some(connected);
         self.generation = self.generation.wrapping_add(1);
         Ok(())
@@ -146,7 +146,7 @@ impl Connection {
         let link = self.link_or_refuse(session)?;
         let mut answer = std::mem::take(&mut self.answer);
         answer.clear();
-        let answered = session.ground.exchange(
+        let answered = session.io.exchange(
             link.link,
             Reply::Whole,
             sql,
@@ -235,12 +235,12 @@ impl Connection {
     /// Opens the connection again, however long it takes, while the run lasts.
     fn come_back(&mut self, session: &mut Session<'_>) {
         let mut pause = RECONNECT_PAUSE_MIN;
-        while self.link.is_none() && !session.ground.is_over() {
+        while self.link.is_none() && !session.io.is_over() {
             match self.connect(session) {
                 Ok(()) => session.figures.count(Counter::Reconnects),
                 Err(error) => {
                     record(session.run, &error, b"(connect)");
-                    session.ground.sleep(pause);
+                    session.io.sleep(pause);
                     pause = (pause * 2).min(RECONNECT_PAUSE_MAX);
                 }
             }
@@ -284,7 +284,7 @@ impl Connection {
         self.has_result = false;
         self.forget_rows();
         if let Some(connected) = self.link.take() {
-            session.ground.disconnect(connected.link);
+            session.io.disconnect(connected.link);
         }
     }
 
@@ -337,8 +337,12 @@ impl Connection {
         moved && self.shape_result()
     }
 
-    /// Hands the values of the next row to `take`; false where there is none.
-    pub fn next_row(&mut self, take: impl FnMut(Option<&[u8]>)) -> bool {
+    /// Hands the values of the next row to `take`; false if there is none.
+    pub fn next_row(&mut self, mut take: impl FnMut(Option<&[u8]>)) -> bool {
+        let take = |value: Value<'_>| match value {
+            Value::Bytes(bytes) => take(Some(bytes)),
+            _ => take(None),
+        };
         self.rows
             .as_mut()
             .is_some_and(|rows| rows.next_row(take).unwrap_or(false))
@@ -475,7 +479,7 @@ fn record(run: &Run, error: &ServerError, sql: &[u8]) {
 /// The error of a connection that broke in the middle of an exchange.
 pub fn lost(code: u16) -> ServerError {
     let words = match code {
-        crate::lua::ground::client_error::SERVER_GONE => "Server has gone away",
+        crate::lua::thread_io::client_error::SERVER_GONE => "Server has gone away",
         _ => "Lost connection to server during query",
     };
     client_error(code, words)

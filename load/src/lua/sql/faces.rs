@@ -9,7 +9,7 @@ use std::ptr;
 /// What a handle points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Kind {
+pub enum HandleKind {
     Driver = 0x5342_4401,
     Connection = 0x5342_4302,
     Statement = 0x5342_5303,
@@ -19,12 +19,14 @@ pub enum Kind {
 #[derive(Debug)]
 #[repr(C)]
 pub struct DriverFace {
-    kind: Kind,
+    kind: HandleKind,
 }
 
 impl Default for DriverFace {
     fn default() -> Self {
-        Self { kind: Kind::Driver }
+        Self {
+            kind: HandleKind::Driver,
+        }
     }
 }
 
@@ -41,7 +43,7 @@ pub enum Gravity {
 #[derive(Debug)]
 #[repr(C)]
 pub struct ConnectionFace {
-    kind: Kind,
+    kind: HandleKind,
     pub error: Gravity,
     pub sql_errno: c_int,
     pub sql_state: *const c_char,
@@ -52,7 +54,7 @@ pub struct ConnectionFace {
 impl ConnectionFace {
     pub fn new(driver: *const DriverFace) -> Self {
         Self {
-            kind: Kind::Connection,
+            kind: HandleKind::Connection,
             error: Gravity::None,
             sql_errno: 0,
             sql_state: ptr::null(),
@@ -65,14 +67,14 @@ impl ConnectionFace {
 #[derive(Debug)]
 #[repr(C)]
 pub struct StatementFace {
-    kind: Kind,
+    kind: HandleKind,
     pub connection: *mut ConnectionFace,
 }
 
 impl StatementFace {
     pub fn new(connection: *mut ConnectionFace) -> Self {
         Self {
-            kind: Kind::Statement,
+            kind: HandleKind::Statement,
             connection,
         }
     }
@@ -89,7 +91,7 @@ pub struct RowValue {
 #[derive(Debug)]
 #[repr(C)]
 pub struct ResultFace {
-    kind: Kind,
+    kind: HandleKind,
     /// The counter under which the query fell.
     pub counter: c_int,
     pub rows: u32,
@@ -102,7 +104,7 @@ pub struct ResultFace {
 impl Default for ResultFace {
     fn default() -> Self {
         Self {
-            kind: Kind::Result,
+            kind: HandleKind::Result,
             counter: 0,
             rows: 0,
             fields: 0,

@@ -1,18 +1,16 @@
 //! The database driver of scripts: connections, statements, results, and the rules for errors.
 //!
-//! Whatever waits goes through [`super::ground::Ground`]; nothing here knows a socket or Lua.
+//! Whatever waits goes through [`super::thread_io::ThreadIo`]; nothing here knows a socket or Lua.
 
 mod bulk;
 mod connection;
 mod emulate;
 mod faces;
 mod param;
-mod result;
 mod statement;
 
 pub use bulk::Bulk;
 pub use connection::{Connection, Failure, Session};
-pub use faces::{ConnectionFace, DriverFace, Kind, ResultFace, RowValue, StatementFace};
+pub use faces::{ConnectionFace, DriverFace, HandleKind, ResultFace, RowValue, StatementFace};
 pub use param::{Param, ParamKind, RawBind};
-pub use result::Rows;
 pub use statement::Statement;

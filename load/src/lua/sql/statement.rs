@@ -6,7 +6,7 @@ use super::faces::{Gravity, StatementFace};
 use super::param::{Param, RawBind};
 use crate::lua::figures::Counter;
 use crate::lua::fixed::Fixed;
-use crate::lua::ground::{Answered, client_error};
+use crate::lua::thread_io::{Answered, client_error};
 use crate::wire::{self, Value, command};
 use crate::workload::Reply;
 use std::ffi::c_int;
@@ -86,7 +86,7 @@ impl Connection {
 
     fn prepare_on_server(&mut self, session: &mut Session<'_>, sql: &[u8]) -> Result<How, Failure> {
         let link = self.link_or_refuse(session)?;
-        let answered = session.ground.exchange(
+        let answered = session.io.exchange(
             link.link,
             Reply::Prepared,
             sql,
@@ -162,7 +162,7 @@ impl Connection {
             };
             return self.take_counts(session, &statement.sql, Ok(answered));
         }
-        let answered = session.ground.exchange(
+        let answered = session.io.exchange(
             link.link,
             Reply::Counts,
             &statement.sql,
@@ -209,7 +209,7 @@ impl Connection {
         {
             let id = statement.id;
             // Nothing is answered, so nothing can fail but the connection: the next call sees it.
-            let _ = session.ground.exchange(
+            let _ = session.io.exchange(
                 link.link,
                 Reply::Nothing,
                 &[],

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
 use crate::random::{Sampler, Shape};
-use crate::wire::{Prepared, ServerError};
+use crate::wire::{Agreed, Prepared, ServerError};
 use crate::workload::point_select::PointSelect;
+use crate::workload::statement::Statement;
+use crate::workload::{Call, Class, Ending, Reply, Request, Step, Verdict};
 
 /// The texts that the first `cycles` events of a kind ask, step by step.
 pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
@@ -14,17 +16,11 @@ pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
         .collect();
     let mut texts = Vec::new();
     for cycle in 0..cycles {
-        let mut event = Event::new(seed, cycle);
-        for step in 0.. {
-            let mut parameters = Parameters::default();
-            let ask = kind.ask(step, &mut event, &mut parameters);
-            let statement = &statements[ask.query];
-            assert_eq!(statement.marks(), parameters.count());
-            texts.push(statement.text(&parameters));
-            if ask.is_last {
-                break;
-            }
-        }
+        walk(kind, seed, cycle, |query, values| {
+            let statement = &statements[query];
+            assert_eq!(statement.marks(), values.count());
+            texts.push(statement.text(&values));
+        });
     }
     texts
 }
@@ -33,7 +29,28 @@ fn session(protocol: Protocol) -> NativeSession<PointSelect> {
     let keys = Sampler::new(Shape::Uniform, 1, 100);
     let kind = PointSelect::new(Tables::new("sbtest", None), keys);
     let init = Arc::from(["SET @a = 1".to_owned()]);
-    NativeSession::new(Arc::new(kind), Way { protocol, init }, 3)
+    let retries = Retries {
+        limit: 2,
+        pause: Duration::ZERO,
+    };
+    let way = Way {
+        protocol,
+        init,
+        retries,
+        route: Route::Only,
+    };
+    NativeSession::new(Arc::new(kind), way, SEAT)
+}
+
+const SEAT: Seat = Seat {
+    index: 0,
+    count: 1,
+    worker: 0,
+    seed: 3,
+};
+
+fn begin(cycle: u64) -> Call<'static> {
+    Call::Event { cycle, late_ns: 0 }
 }
 
 fn request(step: Step) -> Request {
@@ -49,7 +66,7 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
     let mut out = Vec::new();
     assert!(matches!(
         session.next(Call::Start, &mut out),
-        Step::Connect(SERVER)
+        Step::Connect(0)
     ));
     for _ in 0..2 {
         out.clear();
@@ -83,45 +100,262 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
             },
             &mut out,
         ));
-        assert!(asked.ends && asked.class == Class::Of(0));
+        assert!(asked.ends == Some(Ending::default()) && asked.class == Class::Of(0));
         assert_eq!(out[4], 0x17);
         assert!(matches!(
             session.next(Call::Lost(0), &mut out),
-            Step::Connect(SERVER)
+            Step::Connect(0)
         ));
     }
 }
 
-#[test]
-fn a_retried_event_asks_the_same_again() {
-    let mut session = session(Protocol::Text);
-    let (mut first, mut again) = (Vec::new(), Vec::new());
-    session.next(
-        Call::Event {
-            cycle: 8,
-            late_ns: 0,
-        },
-        &mut first,
-    );
-    let error = ServerError {
+fn refused(error: &ServerError, verdict: Verdict) -> Answer<'_> {
+    Answer {
+        error: Some(error),
+        verdict,
+        ..Answer::default()
+    }
+}
+
+fn lock_wait() -> ServerError {
+    ServerError {
         code: 1205,
         sqlstate: *b"HY000",
         message: "Lock wait".to_owned(),
+    }
+}
+
+#[test]
+fn a_retried_event_asks_the_same_again_until_it_is_given_up() {
+    let mut session = session(Protocol::Text);
+    let mut first = Vec::new();
+    session.next(begin(8), &mut first);
+    let error = lock_wait();
+    let retry = refused(&error, Verdict::Retry);
+    for _ in 0..2 {
+        let step = session.next(Call::Answer(&retry), &mut Vec::new());
+        assert!(matches!(step, Step::Retry(Duration::ZERO)), "{step:?}");
+        let mut again = Vec::new();
+        request(session.next(begin(8), &mut again));
+        assert_eq!(first, again);
+    }
+    let step = session.next(Call::Answer(&retry), &mut Vec::new());
+    assert!(matches!(step, Step::EventDropped), "{step:?}");
+    // The next event has all its tries.
+    session.next(begin(9), &mut Vec::new());
+    let step = session.next(Call::Answer(&retry), &mut Vec::new());
+    assert!(matches!(step, Step::Retry(_)), "{step:?}");
+    session.next(begin(9), &mut Vec::new());
+    let passed_over = refused(&error, Verdict::Ignore);
+    let step = session.next(Call::Answer(&passed_over), &mut Vec::new());
+    assert!(matches!(step, Step::EventEnd(_)), "{step:?}");
+}
+
+#[test]
+fn pauses_before_retries_grow_and_scatter() {
+    let retries = Retries {
+        limit: 100,
+        pause: Duration::from_millis(2),
     };
-    let answer = Answer {
-        error: Some(&error),
-        verdict: Verdict::Retry,
-        ..Answer::default()
+    let mut jitter = Stream::new(1, 1);
+    let mut pause = |number| retries.pause(number, &mut jitter).as_millis();
+    assert!((0..100).all(|_| (1..2).contains(&pause(1))));
+    assert!((0..100).all(|_| (4..8).contains(&pause(3))));
+    assert!((0..100).all(|_| (64..128).contains(&pause(50))));
+    let at_once = Retries::default().pause(5, &mut jitter);
+    assert!(at_once.is_zero());
+}
+
+/// Looks a number up, pauses if it is odd, and takes back what it found unless it is 7; each
+/// session counts its events.
+struct Curious;
+
+struct Counted(u64);
+
+impl Own for Counted {
+    fn of(seat: Seat) -> Self {
+        Self(u64::from(seat.index))
+    }
+}
+
+impl Kind for Curious {
+    type Own = Counted;
+
+    fn events(&self) -> Vec<EventKind> {
+        let kind = |name: &str, class: &str| EventKind {
+            name: name.to_owned(),
+            classes: vec![class.to_owned()],
+        };
+        vec![kind("kept", "look"), kind("undone", "take_back")]
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        vec![Query::new(0, "SELECT ?"), Query::new(1, "ROLLBACK")]
+    }
+
+    fn is_single_query(&self) -> bool {
+        false
+    }
+
+    fn is_deaf(&self) -> bool {
+        false
+    }
+
+    fn thinks(&self) -> bool {
+        true
+    }
+
+    fn think(&self, event: &mut Event, _own: &mut Counted) -> Duration {
+        Duration::from_millis(event.cycle)
+    }
+
+    fn next(
+        &self,
+        heard: Heard<'_>,
+        event: &mut Event,
+        own: &mut Counted,
+        values: &mut Parameters,
+    ) -> Next {
+        match heard {
+            Heard::Begin => {
+                own.0 += 1;
+                values.int(own.0);
+                Next::Ask(Ask {
+                    query: 0,
+                    wants_rows: true,
+                    ends: None,
+                })
+            }
+            Heard::Said(said) => {
+                said.first_row(|value| event.key = value.as_int().unwrap_or(0) as u64);
+                match event.key {
+                    7 => Next::End(End::Done),
+                    odd if odd % 2 == 1 => Next::Pause(Duration::from_millis(1)),
+                    _ => self.next(Heard::Woken, event, own, values),
+                }
+            }
+            Heard::Woken => {
+                event.kind = 1;
+                Next::Ask(Ask {
+                    query: 1,
+                    wants_rows: false,
+                    ends: Some(End::RolledBack),
+                })
+            }
+        }
+    }
+}
+
+/// What the server answers to `SELECT 7` and its like, as text.
+fn one_number(digit: u8) -> Vec<u8> {
+    let row = [1, digit];
+    let packets: [&[u8]; 5] = [
+        b"\x01",
+        b"\x03def",
+        b"\xfe\0\0\x02\0",
+        &row,
+        b"\xfe\0\0\x02\0",
+    ];
+    let mut bytes = Vec::new();
+    for (place, packet) in packets.iter().enumerate() {
+        bytes.extend_from_slice(&[packet.len() as u8, 0, 0, place as u8 + 1]);
+        bytes.extend_from_slice(packet);
+    }
+    bytes
+}
+
+#[test]
+fn an_event_may_listen_pause_and_roll_back() {
+    let way = Way {
+        protocol: Protocol::Text,
+        ..Way::default()
     };
-    request(session.next(Call::Answer(&answer), &mut again));
-    assert_eq!(first, again);
-    let answer = Answer {
-        error: Some(&error),
-        verdict: Verdict::Ignore,
-        ..Answer::default()
+    let mut session = NativeSession::new(Arc::new(Curious), way, SEAT);
+    let mut out = Vec::new();
+    assert_eq!(session.think(4), Duration::from_millis(4));
+    let mut answered = |session: &mut NativeSession<Curious>, cycle, digit| {
+        let asked = request(session.next(begin(cycle), &mut out));
+        assert_eq!((asked.reply, asked.ends), (Reply::Whole, None));
+        assert_eq!(session.statement(), format!("SELECT {}", cycle + 1));
+        let bytes = one_number(digit);
+        let answer = Answer {
+            bytes: Some(&bytes),
+            ..Answer::default()
+        };
+        session.next(Call::Answer(&answer), &mut out)
+    };
+    let undone = Some(Ending {
+        kind: 1,
+        rolled_back: true,
+    });
+    let step = answered(&mut session, 0, b'7');
+    assert!(matches!(step, Step::EventEnd(ending) if ending == Ending::default()));
+    let step = answered(&mut session, 1, b'6');
+    assert_eq!(request(step).ends, undone);
+    let step = answered(&mut session, 2, b'5');
+    assert!(matches!(step, Step::Sleep(time) if time == Duration::from_millis(1)));
+    assert_eq!(
+        request(session.next(Call::Woken, &mut Vec::new())).ends,
+        undone
+    );
+    assert_eq!(session.kind(), 1);
+}
+
+#[test]
+fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
+    let keys = Sampler::new(Shape::Uniform, 1, 100);
+    let kind = PointSelect::new(Tables::new("sbtest", None), keys);
+    let mut session = NativeSession::new(
+        Arc::new(kind),
+        Way {
+            protocol: Protocol::Prepared,
+            route: Route::Turns(2),
+            ..Way::default()
+        },
+        SEAT,
+    );
+    let mut out = Vec::new();
+    let agreed = Agreed {
+        server_version: "test".to_owned(),
+        flavour: crate::wire::Flavour::MariaDb,
+        connection_id: 1,
+        capabilities: Capabilities::NONE,
+        status: 0,
+    };
+    let set_up = |session: &mut NativeSession<PointSelect>, link: u16| {
+        let call = Call::Connected {
+            link,
+            agreed: &agreed,
+        };
+        let prepare = request(session.next(call, &mut Vec::new()));
+        assert_eq!((prepare.link, prepare.reply), (link, Reply::Prepared));
+        let answer = Answer {
+            prepared: Some(Prepared {
+                id: 10 + u32::from(link),
+                columns: 1,
+                parameters: 1,
+            }),
+            ..Answer::default()
+        };
+        session.next(Call::Answer(&answer), &mut Vec::new())
     };
     assert!(matches!(
-        session.next(Call::Answer(&answer), &mut again),
-        Step::EventEnd
+        session.next(Call::Start, &mut out),
+        Step::Connect(0)
     ));
+    assert!(matches!(set_up(&mut session, 0), Step::Connect(1)));
+    assert!(matches!(set_up(&mut session, 1), Step::Ready));
+    for cycle in 0..4u8 {
+        out.clear();
+        let asked = request(session.next(begin(u64::from(cycle)), &mut out));
+        assert_eq!(asked.link, u16::from(cycle % 2));
+        // The statement as this node knows it.
+        assert_eq!((out[4], out[5]), (0x17, 10 + cycle % 2));
+    }
+    // One link is lost and set up again; the other one stays as it is.
+    assert!(matches!(
+        session.next(Call::Lost(1), &mut out),
+        Step::Connect(1)
+    ));
+    assert!(matches!(set_up(&mut session, 1), Step::Ready));
 }

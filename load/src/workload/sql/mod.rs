@@ -5,9 +5,34 @@ mod placeholder;
 
 pub use parse::SqlError;
 
-use super::native::{Ask, Event, Kind, Query};
+use super::native::{Event, Heard, Kind, Next, Query, Way};
 use super::statement::Parameters;
+use super::told::{self, Told, native};
+use super::{EventKind, Workload};
 use parse::{EventText, StatementText};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Statements of your own, from a script.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Keys {
+    /// Statements with placeholders, in the grammar of the page on the sql workload.
+    text: String,
+}
+
+impl told::Keys for Keys {
+    const KIND: &'static str = "sql";
+    const WRITES: Option<bool> = None;
+}
+
+impl Told for Keys {
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+        let script = Sql::new(&self.text).map_err(|error| format!("workload.text: {error}"))?;
+        Ok(native(script, way))
+    }
+}
 
 /// A script, read.
 #[derive(Debug)]
@@ -47,16 +72,19 @@ impl Sql {
 }
 
 impl Kind for Sql {
+    type Own = ();
+
     /// An event of one statement is one class of its name; of several, `name.1`, `name.2`, ….
-    fn classes(&self) -> Vec<String> {
-        let mut classes = Vec::new();
-        for event in &self.events {
-            match event.statements.len() {
-                1 => classes.push(event.name.clone()),
-                count => classes.extend((1..=count).map(|n| format!("{}.{n}", event.name))),
-            }
-        }
-        classes
+    fn events(&self) -> Vec<EventKind> {
+        let classes = |event: &EventText| match event.statements.len() {
+            1 => vec![event.name.clone()],
+            count => (1..=count).map(|n| format!("{}.{n}", event.name)).collect(),
+        };
+        let kind = |event: &EventText| EventKind {
+            name: event.name.clone(),
+            classes: classes(event),
+        };
+        self.events.iter().map(kind).collect()
     }
 
     fn queries(&self) -> Vec<Query> {
@@ -67,7 +95,7 @@ impl Kind for Sql {
                 class: class as u8,
                 pieces: statement.pieces.clone(),
                 in_bulk: false,
-                is_text: !can_be_prepared(statement),
+                is_text: !can_be_prepared(beginning(statement)),
             })
             .collect()
     }
@@ -80,19 +108,28 @@ impl Kind for Sql {
         self.events.get(event.place).is_some_and(|event| {
             event.statements.iter().any(|statement| {
                 matches!(
-                    first_word(statement).as_str(),
+                    first_word(beginning(statement)).as_str(),
                     "BEGIN" | "START" | "SET" | "XA"
                 )
             })
         })
     }
 
-    fn ask(&self, step: u32, event: &mut Event, parameters: &mut Parameters) -> Ask {
+    fn next(
+        &self,
+        _heard: Heard<'_>,
+        event: &mut Event,
+        _own: &mut (),
+        values: &mut Parameters,
+    ) -> Next {
+        let step = event.step as usize;
+        event.step += 1;
         if step == 0 && self.events.len() > 1 {
             let sum = self.ends.last().copied().unwrap_or(1);
             event.place = self.chosen(event.stream.below(sum));
+            // There are fewer than 256 statements.
+            event.kind = event.place as u8;
         }
-        let step = step as usize;
         let text = self.events.get(event.place);
         if let Some(text) = text
             && let Some(statement) = text.statements.get(step)
@@ -100,33 +137,32 @@ impl Kind for Sql {
             for place in &statement.placeholders {
                 if let Some(source) = text.sources.get(*place) {
                     // A stream of its own for each name: used again, it gives the same value.
-                    source.put(event.cycle, event.stream_of(*place as u64), parameters);
+                    source.put(event.cycle, event.stream_of(*place as u64), values);
                 }
             }
         }
-        Ask {
-            query: self.firsts.get(event.place).map_or(0, |first| first + step),
-            is_last: text.is_none_or(|text| step + 1 >= text.statements.len()),
-        }
+        let query = self.firsts.get(event.place).map_or(0, |first| first + step);
+        let is_last = text.is_none_or(|text| step + 1 >= text.statements.len());
+        Next::in_turn(query, is_last)
     }
 }
 
 /// Whether every server can prepare it. Others go as text, with their values written in.
-fn can_be_prepared(statement: &StatementText) -> bool {
+pub(super) fn can_be_prepared(statement: &str) -> bool {
     matches!(
         first_word(statement).as_str(),
         "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "CALL" | "WITH" | "DO"
     )
 }
 
+/// The text of a statement before its first placeholder.
+fn beginning(statement: &StatementText) -> &str {
+    statement.pieces.first().map_or("", String::as_str)
+}
+
 /// The first word of a statement, in capitals.
-fn first_word(statement: &StatementText) -> String {
-    let text = statement
-        .pieces
-        .first()
-        .map(String::as_str)
-        .unwrap_or_default();
-    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
+fn first_word(statement: &str) -> String {
+    let text = statement.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
     let end = text
         .find(|c: char| !c.is_ascii_alphabetic())
         .unwrap_or(text.len());
@@ -182,10 +218,13 @@ mod tests {
     #[test]
     fn classes_are_named_after_events() {
         let sql = Sql::new(SCRIPT).unwrap();
+        let kinds = sql.events();
         assert_eq!(
-            sql.classes(),
-            ["read", "move.1", "move.2", "move.3", "move.4"]
+            (kinds[0].name.as_str(), kinds[1].name.as_str()),
+            ("read", "move")
         );
+        assert_eq!(kinds[0].classes, ["read"]);
+        assert_eq!(kinds[1].classes, ["move.1", "move.2", "move.3", "move.4"]);
         assert!(!sql.is_single_query());
         assert!(Sql::new("SELECT 1;").unwrap().is_single_query());
         let texts: Vec<bool> = sql.queries().iter().map(|query| query.is_text).collect();

@@ -3,6 +3,7 @@
 //! `docs/reference/sql-workload.md` has the grammar. Every refusal names its line and column.
 
 use super::placeholder::{Argument, Source};
+use crate::workload::CLASSES_MAX;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -42,8 +43,8 @@ impl fmt::Display for SqlError {
     }
 }
 
-/// Statements of a whole script: their classes are counted in a byte.
-const STATEMENTS_MAX: usize = 250;
+/// Statements of a whole script: each is a class.
+const STATEMENTS_MAX: usize = CLASSES_MAX;
 const WEIGHT_MAX: u64 = 1_000_000_000;
 /// Values of a statement: the protocol counts them with two bytes.
 const PLACEHOLDERS_MAX: usize = 65_535;

@@ -1,7 +1,9 @@
-//! The rows of a text result, read one by one out of the bytes of its answer.
+//! The rows of an answer, read one by one out of its bytes.
 
-use crate::wire::row::TextRow;
-use crate::wire::{AnswerReader, Capabilities, Event, FrameReader, Reply, WireError};
+use super::{
+    AnswerReader, BinaryRow, Capabilities, Column, Event, FrameReader, Reply, TextRow, Value,
+    WireError,
+};
 
 /// Longest row that is read; the servers' own limit on a packet is as much.
 const PACKET_BYTES_MAX: usize = 1 << 30;
@@ -11,7 +13,16 @@ const PACKET_BYTES_MAX: usize = 1 << 30;
 pub struct Rows {
     frames: FrameReader,
     reader: AnswerReader,
+    form: Form,
     stands: Stands,
+}
+
+/// How values are written.
+#[derive(Debug)]
+enum Form {
+    Text,
+    /// By the columns of the result.
+    Binary(Vec<Column>),
 }
 
 /// Where reading stands.
@@ -33,8 +44,18 @@ pub struct Shape {
 }
 
 impl Rows {
-    /// Reads `answer`, all frames as they came on a connection with these capabilities.
+    /// Reads the answer to a query that was sent as text: all frames as they came on a connection
+    /// with these capabilities.
     pub fn new(answer: &[u8], capabilities: Capabilities) -> Self {
+        Self::in_form(answer, capabilities, Form::Text)
+    }
+
+    /// Reads the answer to the execution of a prepared statement.
+    pub fn of_prepared(answer: &[u8], capabilities: Capabilities) -> Self {
+        Self::in_form(answer, capabilities, Form::Binary(Vec::new()))
+    }
+
+    fn in_form(answer: &[u8], capabilities: Capabilities, form: Form) -> Self {
         let mut frames = FrameReader::new(PACKET_BYTES_MAX);
         frames.expect_sequence(1);
         frames.feed(answer);
@@ -43,6 +64,7 @@ impl Rows {
         Self {
             frames,
             reader,
+            form,
             stands: Stands::Inside,
         }
     }
@@ -64,11 +86,12 @@ impl Rows {
         shapes
     }
 
-    /// Hands the values of the next row to `take`; false behind the last row of this result.
+    /// Hands the values of the next row to `take`; false behind the last row of this result. Of
+    /// text all values are bytes or NULL.
     ///
     /// # Errors
     /// The server's bytes break the protocol.
-    pub fn next_row(&mut self, mut take: impl FnMut(Option<&[u8]>)) -> Result<bool, WireError> {
+    pub fn next_row(&mut self, mut take: impl FnMut(Value<'_>)) -> Result<bool, WireError> {
         while self.stands == Stands::Inside {
             let Some(packet) = self.frames.next_packet()? else {
                 self.stands = Stands::Done;
@@ -76,10 +99,33 @@ impl Rows {
             };
             match self.reader.packet(packet)? {
                 Event::Row(row) => {
-                    for value in TextRow::new(row) {
-                        take(value?);
+                    match &self.form {
+                        Form::Text => {
+                            for value in TextRow::new(row) {
+                                take(value?.map_or(Value::Null, Value::Bytes));
+                            }
+                        }
+                        Form::Binary(columns) => {
+                            for value in BinaryRow::new(columns, row)? {
+                                take(value?);
+                            }
+                        }
                     }
                     return Ok(true);
+                }
+                Event::ResultSet { metadata, .. } => match &mut self.form {
+                    Form::Binary(_) if !metadata => {
+                        return Err(WireError::ours(
+                            "the answer has no definitions of its columns: leave cache_metadata out",
+                        ));
+                    }
+                    Form::Binary(columns) => columns.clear(),
+                    Form::Text => {}
+                },
+                Event::Column(payload) => {
+                    if let Form::Binary(columns) = &mut self.form {
+                        columns.push(Column::parse(payload)?);
+                    }
                 }
                 Event::ResultEnd => self.stands = Stands::Between,
                 Event::Done => self.stands = Stands::Done,
@@ -89,7 +135,7 @@ impl Rows {
         Ok(false)
     }
 
-    /// Moves to the next result; false where there is none.
+    /// Moves to the next result; false if there is none.
     ///
     /// # Errors
     /// The server's bytes break the protocol.
@@ -134,7 +180,12 @@ mod tests {
     fn row(rows: &mut Rows) -> Option<Vec<Option<Vec<u8>>>> {
         let mut values = Vec::new();
         let more = rows
-            .next_row(|value| values.push(value.map(<[u8]>::to_vec)))
+            .next_row(|value| {
+                values.push(match value {
+                    Value::Bytes(bytes) => Some(bytes.to_vec()),
+                    _ => None,
+                });
+            })
             .unwrap();
         more.then_some(values)
     }
@@ -169,6 +220,31 @@ mod tests {
                 }
             ]
         );
+    }
+
+    #[test]
+    fn rows_of_a_prepared_statement_are_read_by_their_columns() {
+        // `SELECT 7` as a number of 8 bytes, and NULL beside it.
+        let column = b"\x03def\0\0\0\x01a\0\x0c\x3f\0\x14\0\0\0\x08\0\0\0\0\0";
+        let packets: [&[u8]; 6] = [
+            b"\x02",
+            column,
+            column,
+            b"\xfe\0\0\x02\0",
+            b"\0\x08\x07\0\0\0\0\0\0\0",
+            b"\xfe\0\0\x02\0",
+        ];
+        let mut bytes = Vec::new();
+        for (place, packet) in packets.iter().enumerate() {
+            bytes.extend_from_slice(&[packet.len() as u8, 0, 0, place as u8 + 1]);
+            bytes.extend_from_slice(packet);
+        }
+        let mut rows = Rows::of_prepared(&bytes, Capabilities::NONE);
+        let mut values = Vec::new();
+        let mut take = |value: Value<'_>| values.push(value.as_int());
+        assert!(rows.next_row(&mut take).unwrap());
+        assert!(!rows.next_row(&mut take).unwrap());
+        assert_eq!(values, [Some(7), None]);
     }
 
     #[test]

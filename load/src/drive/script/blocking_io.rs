@@ -1,4 +1,4 @@
-//! The ground under threads of a script that really wait: one thread of the operating system.
+//! How threads of a script wait that have a thread of the operating system each: by blocking.
 
 use super::Servers;
 use super::gate::Gate;
@@ -10,8 +10,8 @@ use crate::drive::failure::{
 use crate::drive::link::{Heard, Link};
 use crate::drive::socket::send;
 use crate::drive::wait::any_ready;
-use crate::lua::ground::{Answered, Connected, Ground, TableRows, Turn};
 use crate::lua::run::Run;
+use crate::lua::thread_io::{Answered, Connected, TableRows, ThreadIo, Turn};
 use crate::wire::{Capabilities, Login, ServerError, WireError};
 use crate::workload::{self, Class, Reply, Request};
 use std::fs::File;
@@ -25,7 +25,7 @@ const READ_BYTES: usize = 64 * 1024;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Waits by blocking.
-pub struct BlockingGround {
+pub struct BlockingIo {
     run: Arc<Run>,
     servers: Arc<Servers>,
     connections: Vec<Connection>,
@@ -44,7 +44,7 @@ struct Connection {
     link: Link,
 }
 
-impl BlockingGround {
+impl BlockingIo {
     pub fn new(run: Arc<Run>, servers: Arc<Servers>, gate: Option<Arc<Gate>>) -> Self {
         Self {
             run,
@@ -216,7 +216,7 @@ impl BlockingGround {
     }
 }
 
-impl BlockingGround {
+impl BlockingIo {
     /// Waits until an event is due, or the run is over.
     fn wait_until(&mut self, due_ns: u64) -> Turn {
         loop {
@@ -243,7 +243,7 @@ fn left(limit: Instant) -> Duration {
     limit.saturating_duration_since(Instant::now())
 }
 
-impl Ground for BlockingGround {
+impl ThreadIo for BlockingIo {
     fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError> {
         let (link, capabilities) = self.open(endpoint)?;
         Ok(Connected { link, capabilities })
@@ -277,7 +277,7 @@ impl Ground for BlockingGround {
             link,
             class: Class::Uncounted,
             reply,
-            ends: false,
+            ends: None,
         };
         let asked = self.ask(place, request, write).and_then(|()| {
             if reply == Reply::Nothing {
@@ -365,21 +365,21 @@ mod tests {
             options: Options::default(),
             connect_timeout: Duration::ZERO,
         };
-        let mut ground = BlockingGround::new(run_of("", 1), Arc::new(servers), None);
+        let mut io = BlockingIo::new(run_of("", 1), Arc::new(servers), None);
         let file = File::open("/dev/null").unwrap();
         let taken = || Connection {
-            // SAFETY: the file is open, and the ground is never dropped, so none closes it.
+            // SAFETY: the file is open, and the io is never dropped, so none closes it.
             socket: Some(unsafe { File::from_raw_fd(file.as_raw_fd()) }),
             link: Link::default(),
         };
         let many = workload::LINKS_MAX - 1;
-        ground.connections.extend((0..many).map(|_| taken()));
-        assert_eq!(ground.free_place(), Some((65_535, 65_535)));
-        ground.connections[many] = taken();
-        let error = ground.connect(0).unwrap_err();
+        io.connections.extend((0..many).map(|_| taken()));
+        assert_eq!(io.free_place(), Some((65_535, 65_535)));
+        io.connections[many] = taken();
+        let error = io.connect(0).unwrap_err();
         assert_eq!(error.message, "a thread has at most 65536 connections");
-        std::mem::forget(std::mem::take(&mut ground.connections[7].socket));
-        assert_eq!(ground.free_place(), Some((7, 7)));
-        std::mem::forget(ground);
+        std::mem::forget(std::mem::take(&mut io.connections[7].socket));
+        assert_eq!(io.free_place(), Some((7, 7)));
+        std::mem::forget(io);
     }
 }

@@ -10,7 +10,7 @@ use crate::workload::{Link, Reply};
 use std::time::{Duration, Instant};
 
 /// What a thread may ask of the world around it.
-pub trait Ground {
+pub trait ThreadIo {
     /// Opens a connection to the server at `endpoint` of the run's list.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ pub trait Ground {
     fn ready(&mut self);
 
     /// Fills a table that was just made with rows of the OLTP scripts, over connections of its
-    /// own. None where this ground has no way to.
+    /// own. None if there is no way to do so from here.
     ///
     /// # Errors
     /// Words for why the rows did not get there.

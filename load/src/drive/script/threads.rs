@@ -5,14 +5,12 @@
 //! the window as elsewhere, if it was to begin inside it; the queries of events in progress at an
 //! edge count where they were answered.
 
-use super::sysbench::planned::Planned;
+use super::{Servers, Stage, Ticker};
 use crate::arrival::DueCount;
 use crate::drive::clock;
 use crate::drive::counters::ProcessSnapshot;
-use crate::drive::pace::Pacing;
-use crate::drive::run::{Ended, Job, Measured, Progress, Queue};
-use crate::drive::script::{self as host, Stage, Ticker};
-use crate::drive::setup::SessionFacts;
+use crate::drive::job::{Job, Pacing};
+use crate::drive::measured::{Ended, Measured, Progress, Queue};
 use crate::lua::figures::{Counter, Reading};
 use crate::lua::run::Run;
 use crate::outcome::Failure;
@@ -121,14 +119,15 @@ impl Ledger {
             sum.merge(&now.since(then));
         }
         let mut tally = self.empty.clone();
-        tally.events = sum.of(Counter::Events);
-        tally.response = times.response;
-        tally.open = times.open;
+        if let Some(kind) = tally.kinds.first_mut() {
+            kind.events = sum.of(Counter::Events);
+            kind.response = times.response;
+            kind.open = times.open;
+        }
         tally.reconnects = sum.of(Counter::Reconnects);
         let kinds = [Counter::Read, Counter::Write, Counter::Other];
         for (class, counter) in tally.classes.iter_mut().zip(kinds) {
             class.queries = sum.of(counter);
-            tally.queries += class.queries;
         }
         let mut errors = self
             .run
@@ -191,11 +190,11 @@ pub fn refuse(job: &Job) -> Result<(), String> {
 /// # Errors
 /// A thread could not begin, which it said; or the threads cannot be had.
 pub fn run(
-    script: &Planned,
+    run: &Arc<Run>,
+    servers: &Servers,
     job: &Job,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Measured, Failure> {
-    let run = &script.run;
     let threads = job.setup.seats;
     let ledger = Arc::new(Mutex::new(Ledger::new(run, job.setup.tally())));
     let locked = || ledger.lock().unwrap_or_else(PoisonError::into_inner);
@@ -203,7 +202,7 @@ pub fn run(
     let look = || {
         (
             ProcessSnapshot::take(ours),
-            job.watch_pid.and_then(ProcessSnapshot::take),
+            job.watched.server.and_then(ProcessSnapshot::take),
         )
     };
     let mut edges = [(None, None), (None, None)];
@@ -214,11 +213,11 @@ pub fn run(
     let mut opened = begun;
     let mut due = begun;
     let mut ended = Ended::Time;
-    let ran = host::run(host_job(script, job), &mut |stage| match stage {
+    let ran = super::run(host_job(run, servers, job), &mut |stage| match stage {
         Stage::Ready => {
             begun = Instant::now();
             tell(Progress::Ready {
-                session: &SessionFacts::default(),
+                sessions: &[],
                 engine: "threads",
                 workers: threads,
                 start: SystemTime::now(),
@@ -252,7 +251,6 @@ pub fn run(
         }
     })?;
     let mut drained = locked().count();
-    drained.queries = 0;
     drained
         .classes
         .iter_mut()
@@ -272,7 +270,7 @@ pub fn run(
         });
         start_s += length.as_secs_f64();
     }
-    tally.begun = tally.events + u64::from(ran.unfinished);
+    tally.begun = tally.events() + u64::from(ran.unfinished);
     let [opened, closed] = edges;
     let between = |before: Option<ProcessSnapshot>, after: Option<ProcessSnapshot>| {
         Some(before?.until(&after?))
@@ -286,6 +284,7 @@ pub fn run(
         busiest_worker_cpu_ns: ran.busiest_cpu_ns,
         client,
         server: between(opened.1, closed.1),
+        node_servers: Vec::new(),
         queries_by_seat: last
             .iter()
             .zip(&first)
@@ -300,10 +299,10 @@ pub fn run(
     })
 }
 
-fn host_job(script: &Planned, job: &Job) -> host::Job {
-    host::Job {
-        run: Arc::clone(&script.run),
-        servers: script.servers.clone(),
+fn host_job(run: &Arc<Run>, servers: &Servers, job: &Job) -> super::Job {
+    super::Job {
+        run: Arc::clone(run),
+        servers: servers.clone(),
         threads: job.setup.seats,
         warmup: Duration::from_nanos(job.warmup_ns),
         time: Some(Duration::from_nanos(job.measure_ns)),

@@ -1,141 +1,12 @@
-//! What every worker of a run is given, and what workers and controller say to one another.
+//! What the workers of a run and its controller say to one another.
 
 use super::bell::Bell;
-use super::blocking::Target;
-use super::pace::Pacing;
-use crate::arrival::Dispenser;
+use super::link::SessionFacts;
 use crate::outcome::Failure;
 use crate::record::{Latency, Tally};
-use crate::workload::{Verdict, Workload};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// The run as all workers see it. Read only.
-pub struct Setup {
-    pub server: Target,
-    /// More servers: a session chooses by the place, see [`Self::server_at`]. In a run with arms
-    /// each arm has the server at its own place.
-    pub more_servers: Vec<Target>,
-    /// Names of the arms; empty: the run has no arms, and all its seats are loaded at once.
-    pub arms: Vec<String>,
-    pub workload: Arc<dyn Workload>,
-    /// Seats that are loaded at the same time, and the workers they are spread over.
-    pub seats: u32,
-    pub workers: u32,
-    pub seed: u64,
-    pub errors: ErrorPolicy,
-    /// For each answer before the load begins.
-    pub setup_timeout_ns: u64,
-    /// For what sessions have begun when the load is over.
-    pub drain_ns: u64,
-    /// Events of each seat, if they are limited.
-    pub events_each: Option<u64>,
-    pub pacing: Pacing,
-    /// Has the events that all seats share: those of a schedule, or of a run that has so many.
-    pub dispenser: Arc<Dispenser>,
-    /// Close and open each connection after so many events.
-    pub reconnect_every: Option<u64>,
-    /// Seats beside the others that ask nothing.
-    pub idle_seats: u32,
-    /// Open all connections at the same time.
-    pub storm: bool,
-    /// A request without an answer for so long counts as a lost connection.
-    pub answer_timeout_ns: Option<u64>,
-    /// Look whether the server has room for the run before anything else.
-    pub looks_first: bool,
-}
-
-/// Time enough for a request that is on its way.
-pub const DRAIN_NS: u64 = 1_000_000_000;
-
-impl Setup {
-    /// The server at a place of the run's list; the first one if there are not so many.
-    pub fn server_at(&self, place: u16) -> &Target {
-        let place = usize::from(place).checked_sub(1);
-        place
-            .and_then(|place| self.more_servers.get(place))
-            .unwrap_or(&self.server)
-    }
-
-    /// Says in which arm a run failed, if it has arms.
-    pub fn in_arm(&self, place: u16, failure: Failure) -> Failure {
-        match self.arms.get(usize::from(place)) {
-            Some(name) => Failure {
-                message: format!("arm \"{name}\": {}", failure.message),
-                ..failure
-            },
-            None => failure,
-        }
-    }
-
-    /// How often each seat is there: once for each arm.
-    pub fn copies(&self) -> u16 {
-        self.arms.len().clamp(1, usize::from(u16::MAX)) as u16
-    }
-
-    /// Whether the run hops from arm to arm.
-    pub fn has_arms(&self) -> bool {
-        !self.arms.is_empty()
-    }
-
-    /// The seats of one worker in one arm: as many as the others', give or take one.
-    pub fn seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
-        (worker..self.seats).step_by(self.workers.max(1) as usize)
-    }
-
-    /// The idle seats of one worker in one arm, numbered after all others.
-    pub fn idle_seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
-        let first = self.seats;
-        (worker..self.idle_seats)
-            .step_by(self.workers.max(1) as usize)
-            .map(move |i| first + i)
-    }
-
-    /// How many connections a worker opens, if each session has one.
-    pub fn sockets_of(&self, worker: u32) -> usize {
-        let seats = self.seats_of(worker).count() + self.idle_seats_of(worker).count();
-        seats * usize::from(self.copies())
-    }
-
-    /// An empty tally of this run.
-    pub fn tally(&self) -> Tally {
-        let classes = self.workload.classes().len();
-        Tally::new(
-            classes,
-            !self.workload.is_single_query(),
-            self.pacing == Pacing::Open,
-        )
-    }
-}
-
-/// What is done about an error of the server, by its code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorPolicy {
-    pub retry: Vec<u16>,
-    pub ignore: Codes,
-    /// Open a lost connection again, or end the run.
-    pub reconnect: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Codes {
-    All,
-    Only(Vec<u16>),
-}
-
-impl ErrorPolicy {
-    /// None where the error ends the run.
-    pub fn verdict(&self, code: u16) -> Option<Verdict> {
-        if self.retry.contains(&code) {
-            return Some(Verdict::Retry);
-        }
-        match &self.ignore {
-            Codes::All => Some(Verdict::Ignore),
-            Codes::Only(codes) => codes.contains(&code).then_some(Verdict::Ignore),
-        }
-    }
-}
+use std::sync::{Mutex, PoisonError};
 
 /// The moments that all workers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,20 +50,13 @@ pub enum Command {
     Release,
 }
 
-/// What a session found out about its server and agreed with it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionFacts {
-    pub server_version: String,
-    /// In the words of an outcome's `session`.
-    pub agreed: Vec<&'static str>,
-}
-
 /// What a worker tells the controller.
 #[derive(Debug)]
 pub enum Report {
-    /// Every session is ready; the times that connecting took.
+    /// Every session is ready; what one of them agreed with each of its servers, and the times that
+    /// connecting took.
     Ready {
-        facts: SessionFacts,
+        facts: Vec<SessionFacts>,
         connects: Option<Box<Latency>>,
     },
     /// One interval of the window, in order.
@@ -313,24 +177,6 @@ mod tests {
         };
         assert_eq!(whole.interval_end_ns(0), 3_505);
         assert_eq!(timeline.interval_end_ns(u32::MAX), 3_505);
-    }
-
-    #[test]
-    fn the_policy_knows_three_classes() {
-        let policy = ErrorPolicy {
-            retry: vec![1213],
-            ignore: Codes::Only(vec![1062]),
-            reconnect: true,
-        };
-        assert_eq!(policy.verdict(1213), Some(Verdict::Retry));
-        assert_eq!(policy.verdict(1062), Some(Verdict::Ignore));
-        assert_eq!(policy.verdict(1146), None);
-        let lenient = ErrorPolicy {
-            ignore: Codes::All,
-            ..policy
-        };
-        assert_eq!(lenient.verdict(1146), Some(Verdict::Ignore));
-        assert_eq!(lenient.verdict(1213), Some(Verdict::Retry));
     }
 
     #[test]

@@ -1,0 +1,222 @@
+//! Refuses what a plan cannot mean by its nodes, and reads which node an event asks.
+
+use super::check_server;
+use crate::cli::nearest::nearest_of;
+use crate::plan::{Node, Owner, Plan, Route as Spec};
+use crate::workload::native::Route;
+use crate::workload::told::Told;
+use std::collections::BTreeMap;
+
+/// More servers than anybody has; links and places are counted in two bytes.
+const NODES_MAX: usize = 1000;
+
+/// Which node an event asks.
+///
+/// # Errors
+/// What the plan cannot mean by its nodes, in words that name the path.
+pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<Route, String> {
+    let nodes = &plan.nodes;
+    if nodes.is_empty() {
+        return match plan.load.route {
+            None => Ok(Route::Only),
+            Some(_) => Err("load.route: it chooses between nodes; name them in nodes".to_owned()),
+        };
+    }
+    check(plan, told)?;
+    let count = nodes.len() as u16;
+    match &plan.load.route {
+        None | Some(Spec::RoundRobin {}) => Ok(Route::Turns(count)),
+        Some(Spec::Chance { weights }) => by_chance(nodes, weights),
+        Some(Spec::Key { owners }) => {
+            let rows = told.keys().ok_or(
+                "load.route: by key needs a workload whose every event asks for one key, such as \
+                 point_select, update_index, update_non_index and delete",
+            )?;
+            match owners.as_slice() {
+                [] => Ok(Route::by_even_keys(rows, count)),
+                owners => by_owners(nodes, owners, rows),
+            }
+        }
+    }
+}
+
+fn check(plan: &Plan, told: &dyn Told) -> Result<(), String> {
+    let nodes = &plan.nodes;
+    if nodes.len() > NODES_MAX {
+        return Err(format!(
+            "nodes: there are {}, and a run has at most {NODES_MAX}",
+            nodes.len()
+        ));
+    }
+    if !plan.arms.is_empty() {
+        return Err(
+            "nodes: a run that hops between arms asks one server at a time; leave arms or nodes out"
+                .to_owned(),
+        );
+    }
+    if told.script().is_some() {
+        return Err("nodes: a script chooses its servers itself; leave nodes out".to_owned());
+    }
+    for (place, node) in nodes.iter().enumerate() {
+        let path = format!("nodes[{place}]");
+        if node.name.is_empty() {
+            return Err(format!("{path}.name: it is empty"));
+        }
+        if nodes
+            .iter()
+            .take(place)
+            .any(|other| other.name == node.name)
+        {
+            return Err(format!(
+                "{path}.name: there is a node {:?} before",
+                node.name
+            ));
+        }
+        if let Some(server) = &node.server {
+            check_server(server).map_err(|words| format!("{path}.{words}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn place_of(nodes: &[Node], name: &str, path: &str) -> Result<u16, String> {
+    let place = nodes.iter().position(|node| node.name == name);
+    place.map(|place| place as u16).ok_or_else(|| {
+        let names = nodes.iter().map(|node| node.name.as_str());
+        let hint = nearest_of(name, names).map(|nearest| format!("; did you mean {nearest:?}?"));
+        format!(
+            "{path}: there is no node {name:?}{}",
+            hint.unwrap_or_default()
+        )
+    })
+}
+
+fn by_chance(nodes: &[Node], weights: &BTreeMap<String, f64>) -> Result<Route, String> {
+    for (name, weight) in weights {
+        let path = format!("load.route.weights.{name}");
+        place_of(nodes, name, &path)?;
+        if !(weight.is_finite() && *weight >= 0.0) {
+            return Err(format!("{path}: {weight} is no weight; it is 0 or more"));
+        }
+    }
+    let mut sum = 0.0;
+    let ends = nodes.iter().map(|node| {
+        sum += weights.get(&node.name).copied().unwrap_or(1.0);
+        sum
+    });
+    let ends: Box<[f64]> = ends.collect();
+    match sum > 0.0 && sum.is_finite() {
+        true => Ok(Route::Chance(ends)),
+        false => Err("load.route.weights: every weight is 0, so no node would be asked".to_owned()),
+    }
+}
+
+fn by_owners(nodes: &[Node], owners: &[Owner], rows: u64) -> Result<Route, String> {
+    let mut stretches = Vec::new();
+    let mut last = 0;
+    for (place, owner) in owners.iter().enumerate() {
+        let path = format!("load.route.owners[{place}]");
+        if owner.upto <= last {
+            return Err(format!(
+                "{path}.upto: {} is not above {last}, the last key before it",
+                owner.upto
+            ));
+        }
+        last = owner.upto;
+        let node = place_of(nodes, &owner.node, &format!("{path}.node"))?;
+        stretches.push((owner.upto, node));
+    }
+    if last < rows {
+        return Err(format!(
+            "load.route.owners: keys {} to {rows} have no owner",
+            last + 1
+        ));
+    }
+    Ok(Route::Key(nodes.len() as u16, stretches.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::cli::plan_file::{parse, read_workload};
+    use serde_json::{Value, json};
+
+    fn plan(nodes: &[&str], route: Value) -> Value {
+        let nodes: Vec<_> = nodes.iter().map(|name| json!({"name": name})).collect();
+        json!({
+            "version": 1,
+            "server": {"socket": "/run/db.sock"},
+            "nodes": nodes,
+            "workload": {"kind": "point_select", "rows": 1000},
+            "load": {"connections": 8, "measure_s": 1.0, "route": route},
+        })
+    }
+
+    fn route(nodes: &[&str], route: Value) -> Result<Route, String> {
+        let plan = parse(&plan(nodes, route).to_string())?;
+        route_of(&plan, &*read_workload(&plan.workload)?)
+    }
+
+    #[test]
+    fn routes_are_read() {
+        let ab = ["a", "b"];
+        assert_eq!(route(&ab, json!(null)), Ok(Route::Turns(2)));
+        assert_eq!(
+            route(&ab, json!({"by": "round_robin"})),
+            Ok(Route::Turns(2))
+        );
+        assert_eq!(
+            route(&ab, json!({"by": "chance", "weights": {"b": 3}})),
+            Ok(Route::Chance(Box::new([1.0, 4.0])))
+        );
+        assert_eq!(
+            route(&ab, json!({"by": "key"})),
+            Ok(Route::Key(2, Box::new([(500, 0), (1000, 1)])))
+        );
+        let owners = json!([{"upto": 10, "node": "b"}, {"upto": 2000, "node": "a"}]);
+        assert_eq!(
+            route(&ab, json!({"by": "key", "owners": owners})),
+            Ok(Route::Key(2, Box::new([(10, 1), (2000, 0)])))
+        );
+        assert_eq!(route(&[], json!(null)), Ok(Route::Only));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_by_its_path() {
+        let ab = ["alpha", "beta"];
+        let refused = |nodes: &[&str], wanted: Value| route(nodes, wanted).unwrap_err();
+        assert_eq!(
+            refused(&ab, json!({"by": "chance", "weights": {"bata": 1}})),
+            "load.route.weights.bata: there is no node \"bata\"; did you mean \"beta\"?"
+        );
+        assert!(refused(&ab, json!({"by": "chance", "weights": {"beta": -1}})).contains("-1"));
+        let none = json!({"by": "chance", "weights": {"alpha": 0, "beta": 0}});
+        assert!(refused(&ab, none).contains("every weight is 0"));
+        let owner = |upto: u64, node: &str| json!({"upto": upto, "node": node});
+        let owners = |list: Vec<Value>| json!({"by": "key", "owners": list});
+        assert_eq!(
+            refused(&ab, owners(vec![owner(400, "alpha"), owner(900, "beta")])),
+            "load.route.owners: keys 901 to 1000 have no owner"
+        );
+        assert_eq!(
+            refused(&ab, owners(vec![owner(400, "alpha"), owner(400, "beta")])),
+            "load.route.owners[1].upto: 400 is not above 400, the last key before it"
+        );
+        assert!(refused(&ab, owners(vec![owner(1000, "gamma")])).contains("no node \"gamma\""));
+        assert!(refused(&["a", "a"], json!(null)).contains("nodes[1].name"));
+        assert!(refused(&[""], json!(null)).contains("nodes[0].name: it is empty"));
+        assert!(refused(&[], json!({"by": "round_robin"})).contains("name them in nodes"));
+        let many: Vec<String> = (0..1001).map(|n| format!("n{n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert!(refused(&many, json!(null)).contains("at most 1000"));
+    }
+
+    #[test]
+    fn a_route_by_key_needs_one_key_an_event() {
+        let mut plan = plan(&["a", "b"], json!({"by": "key"}));
+        plan["workload"] = json!({"kind": "random_points", "rows": 1000});
+        let refusal = parse(&plan.to_string()).unwrap_err();
+        assert!(refusal.contains("asks for one key"), "{refusal}");
+    }
+}

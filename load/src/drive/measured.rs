@@ -1,0 +1,153 @@
+//! What a run tells while it goes on, and what it comes to: plain data.
+
+use super::link::SessionFacts;
+use crate::outcome::ProcessDelta;
+use crate::record::{Latency, Tally};
+use std::time::{Instant, SystemTime};
+
+/// What is told while the run goes on.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// All sessions are ready.
+    Ready {
+        /// What was agreed with the server, or with each node; empty if nobody connects.
+        sessions: &'a [SessionFacts],
+        engine: &'static str,
+        workers: u32,
+        start: SystemTime,
+    },
+    Phase {
+        name: &'static str,
+        at_s: f64,
+        /// When it was due: it is told a little later.
+        at: Instant,
+    },
+    /// One interval of the window, all workers together.
+    Interval {
+        index: u32,
+        start_s: f64,
+        duration_s: f64,
+        tally: &'a Tally,
+        /// Events of an open loop that were due at its end and had not begun.
+        backlog: u64,
+    },
+    Slice(&'a Slice),
+}
+
+/// The measured window.
+#[derive(Debug)]
+pub struct Measured {
+    pub ended: Ended,
+    pub measured_ns: u64,
+    /// Of the events that were to begin inside the window, wherever they ended.
+    pub tally: Tally,
+    /// Of those of them that ended after it.
+    pub drained: Tally,
+    pub client: ProcessDelta,
+    pub server: Option<ProcessDelta>,
+    /// In the order of the nodes.
+    pub node_servers: Vec<Option<ProcessDelta>>,
+    pub busiest_worker_cpu_ns: u64,
+    /// Queries of each seat, in no order.
+    pub queries_by_seat: Vec<u64>,
+    /// Events of the window that had not ended when the run was over.
+    pub unfinished: u32,
+    /// Requests that were never answered, and how long the oldest had waited at the end.
+    pub unanswered: u32,
+    pub longest_wait_ns: u64,
+    /// Of the connections that were opened before the load began.
+    pub setup_connects: Latency,
+    pub queue: Queue,
+    /// In the order of the arms; empty: the run had none.
+    pub arms: Vec<ArmSum>,
+}
+
+/// Events of an open loop that were due and had not begun.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// All events that were due inside the window.
+    pub due: u64,
+    pub opened: u64,
+    /// At the end of each interval; the last is the end of the window.
+    pub closed: Vec<u64>,
+    /// How long the oldest had waited at the end.
+    pub oldest_wait_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    Time,
+    Events,
+    Signal,
+}
+
+/// What was measured in one slice.
+#[derive(Debug)]
+pub struct Slice {
+    pub index: u32,
+    /// The arm's place in the plan, the round, and the slice's place in its round.
+    pub arm: u16,
+    pub round: u32,
+    pub position: u16,
+    /// Since the first slice began.
+    pub start_s: f64,
+    pub duration_s: f64,
+    /// Of the events that were to begin inside the slice, those that ended after it included.
+    pub tally: Tally,
+    /// Of those that ended after it.
+    pub drained: Tally,
+    /// Under an open loop: events that were due inside and had not begun at its end.
+    pub not_begun: Option<u64>,
+    /// CPU time used inside the slice: ours, and that of each arm's watched process.
+    pub client_cpu_us: f64,
+    pub watched_cpu_us: Vec<Option<f64>>,
+    pub visit: Visit,
+}
+
+/// From entering an arm until the last answer: settling, slice and drain. Nothing is asked at
+/// either edge.
+#[derive(Debug)]
+pub struct Visit {
+    pub duration_s: f64,
+    /// Events that began.
+    pub events: u64,
+    pub client: ProcessDelta,
+    pub watched: Vec<Option<ProcessDelta>>,
+}
+
+/// All slices of one arm.
+#[derive(Debug)]
+pub struct ArmSum {
+    pub slices: u32,
+    pub measured_s: f64,
+    /// Queries that were answered inside the slices.
+    pub answered: u64,
+    pub tally: Tally,
+}
+
+impl ArmSum {
+    pub(super) fn new(empty: Tally) -> Self {
+        Self {
+            slices: 0,
+            measured_s: 0.0,
+            answered: 0,
+            tally: empty,
+        }
+    }
+
+    pub(super) fn add(&mut self, slice: &Slice) {
+        self.slices += 1;
+        self.measured_s += slice.duration_s;
+        self.answered += slice.tally.answered_before(&slice.drained);
+        self.tally.merge(&slice.tally);
+    }
+}
+
+/// What a slice had at its end.
+pub(super) struct Inside {
+    pub(super) tally: Tally,
+    /// Events of the schedule that were due inside.
+    pub(super) due: u64,
+    /// Events that began since the arm was entered.
+    pub(super) begun: u64,
+}

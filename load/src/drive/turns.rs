@@ -1,0 +1,271 @@
+//! Whose turn it is: lets seats begin events when it is time, and records how they ended.
+
+use super::clock::nanoseconds;
+use super::engine::Engine;
+use super::pace::{Pace, Taken};
+use super::seat::{Seat, WaitsFor};
+use super::steps::Reason;
+use super::worker::{Phase, Worker};
+use crate::arrival::{Due, Next};
+use crate::workload::Ending;
+
+impl<E: Engine> Worker<E> {
+    /// The load begins: every seat that is ready may ask.
+    pub(super) fn begin_pace(&mut self) {
+        self.seats.iter_mut().for_each(|seat| seat.thinks_of = None);
+        if let Pace::Open(taken) = &mut self.pace {
+            *taken = Taken::default();
+            self.seats
+                .iter_mut()
+                .for_each(|seat| seat.is_queued = false);
+        }
+        for seat_index in 0..self.seats.len() {
+            let parked = |seat: &Seat| seat.waits_for == WaitsFor::Parked && !seat.rests;
+            if self.seats.get(seat_index).is_some_and(parked) {
+                self.offer_event(seat_index);
+            }
+        }
+    }
+
+    /// When the pace needs the worker awake: when the first event is due that it has taken.
+    #[inline]
+    pub(super) fn pace_wake_ns(&self) -> u64 {
+        match &self.pace {
+            Pace::AtOnce | Pace::Thinking { .. } => u64::MAX,
+            Pace::Open(taken) if self.phase <= Phase::Measure => {
+                taken.events.front().map_or(u64::MAX, |due| due.at_ns)
+            }
+            Pace::Open(_) => u64::MAX,
+        }
+    }
+
+    /// Begins the events that are due.
+    #[inline]
+    pub(super) fn dispatch(&mut self) {
+        while self.pace_wake_ns() <= self.now_ns {
+            let Some(due) = self.take_kept() else {
+                return;
+            };
+            match self.take_free() {
+                Some(seat_index) => {
+                    if let Some(reason) = self.begin_event(seat_index, due) {
+                        self.go_on(seat_index, reason);
+                    }
+                }
+                // All seats that were free have lost their connections since.
+                None => self.setup.dispenser.give_back(due),
+            }
+            // The next one of a burst begins later than the first, and its lag must say so.
+            self.tick();
+        }
+    }
+
+    fn take_kept(&mut self) -> Option<Due> {
+        match &mut self.pace {
+            Pace::Open(taken) => taken.events.pop_front(),
+            Pace::AtOnce | Pace::Thinking { .. } => None,
+        }
+    }
+
+    /// The seat that has been free for longest. One that has lost its connection meanwhile asks
+    /// for an event again when it is back.
+    fn take_free(&mut self) -> Option<usize> {
+        let Pace::Open(taken) = &mut self.pace else {
+            return None;
+        };
+        while let Some(seat_index) = taken.free.pop_front() {
+            let seat = self.seats.get_mut(seat_index)?;
+            seat.is_queued = false;
+            if seat.waits_for == WaitsFor::Parked {
+                return Some(seat_index);
+            }
+        }
+        None
+    }
+
+    /// Lets a seat that is between events begin the next one, when it is time.
+    #[inline]
+    pub(super) fn offer_event(&mut self, seat_index: usize) {
+        if let Some(reason) = self.next_event(seat_index) {
+            self.go_on(seat_index, reason);
+        }
+    }
+
+    /// What a seat between events does next; nothing if it has to wait.
+    #[inline]
+    pub(super) fn next_event(&mut self, seat_index: usize) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        seat.waits_for = WaitsFor::Parked;
+        match self.phase {
+            Phase::Warmup | Phase::Measure => {}
+            Phase::Released => return Some(Reason::Finish),
+            Phase::Closed => {
+                self.look_whether_drained();
+                return None;
+            }
+            Phase::Setup | Phase::Armed | Phase::Over => return None,
+        }
+        if seat.rests {
+            return None;
+        }
+        if let Some(every) = self.setup.reconnect_every
+            && seat.events_on_link >= every
+        {
+            return self.reconnect(seat_index);
+        }
+        match &self.pace {
+            Pace::AtOnce => self.begin_next(seat_index, self.now_ns),
+            Pace::Thinking { .. } => {
+                let is_first = seat.cycle == u64::from(seat.index);
+                let pause_ns = self.pace.think_ns(seat_index, is_first);
+                seat.waits_for = WaitsFor::Thinking;
+                self.alarm(seat_index, pause_ns);
+                None
+            }
+            Pace::Open(_) => self.take_event_of_schedule(seat_index),
+        }
+    }
+
+    /// A free seat takes the next event of the schedule. If it is not due yet it waits, and the
+    /// seat that has been free for longest will begin it.
+    fn take_event_of_schedule(&mut self, seat_index: usize) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let Pace::Open(taken) = &mut self.pace else {
+            return None;
+        };
+        if seat.is_queued {
+            return None;
+        }
+        match self.setup.dispenser.take(self.now_ns) {
+            Next::Event(due) if due.at_ns <= self.now_ns => self.begin_event(seat_index, due),
+            Next::Event(due) => {
+                seat.is_queued = true;
+                taken.free.push_back(seat_index);
+                taken.keep(due);
+                None
+            }
+            Next::Nothing => None,
+            Next::Done => Some(Reason::Finish),
+        }
+    }
+
+    /// A think time is over.
+    pub(super) fn end_think(&mut self, seat_index: usize, at_ns: u64) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        if seat.rests || !matches!(self.phase, Phase::Warmup | Phase::Measure) {
+            seat.waits_for = WaitsFor::Parked;
+            return;
+        }
+        let reason = match seat.thinks_of.take() {
+            Some(number) => self.begin_event(seat_index, Due { at_ns, number }),
+            None => self.begin_next(seat_index, at_ns),
+        };
+        if let Some(reason) = reason {
+            self.go_on(seat_index, reason);
+        }
+    }
+
+    /// Begins the seat's next event under a closed loop.
+    #[inline]
+    fn begin_next(&mut self, seat_index: usize, at_ns: u64) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let own = seat.cycle;
+        seat.cycle += u64::from(self.setup.seats);
+        if own >= self.own_end {
+            return Some(Reason::Finish);
+        }
+        // Usually every seat has its own numbers, so nobody has to be asked for the next.
+        let number = match self.shares_events {
+            false => own,
+            true => match self.setup.dispenser.take(at_ns) {
+                Next::Event(due) => due.number,
+                Next::Nothing | Next::Done => return Some(Reason::Finish),
+            },
+        };
+        if self.thinks && self.think(seat_index, number) {
+            return None;
+        }
+        self.begin_event(seat_index, Due { at_ns, number })
+    }
+
+    /// Lets the session think before this event; false if it has nothing to think about.
+    #[cold]
+    #[inline(never)]
+    fn think(&mut self, seat_index: usize, number: u64) -> bool {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return false;
+        };
+        let time = seat.session.think(number);
+        if time.is_zero() {
+            return false;
+        }
+        seat.thinks_of = Some(number);
+        seat.waits_for = WaitsFor::Thinking;
+        self.alarm(seat_index, nanoseconds(time));
+        true
+    }
+
+    #[inline]
+    fn begin_event(&mut self, seat_index: usize, due: Due) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        seat.event = Some(due.number);
+        seat.intended_ns = due.at_ns;
+        seat.begun_ns = self.now_ns;
+        seat.is_begun = false;
+        seat.counts = due.at_ns >= self.timeline.open_ns;
+        self.tally.begun += u64::from(seat.counts);
+        self.begun += 1;
+        Some(Reason::Event(due.number))
+    }
+
+    /// Records the event in progress, which has ended well.
+    #[inline]
+    pub(super) fn end_event(&mut self, seat_index: usize, ending: Ending) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        seat.event = None;
+        seat.events_on_link += 1;
+        let tried_again_ns = std::mem::take(&mut seat.tried_again_ns);
+        if !std::mem::take(&mut seat.counts) {
+            return;
+        }
+        let Some(tally) = self.tally.kinds.get_mut(usize::from(ending.kind)) else {
+            return;
+        };
+        let response_ns = self.now_ns.saturating_sub(seat.intended_ns);
+        tally.record_ns(response_ns);
+        if let Some(open) = &mut tally.open {
+            open.record_ns(response_ns, seat.begun_ns.saturating_sub(seat.intended_ns));
+        }
+        if tried_again_ns > 0 || ending.rolled_back {
+            let last_try_ns = self.now_ns.saturating_sub(tried_again_ns);
+            let last_try_ns = (tried_again_ns > 0).then_some(last_try_ns);
+            tally.record_more(response_ns, ending.rolled_back, last_try_ns);
+        }
+    }
+
+    /// Gives up the event in progress, if there is one.
+    pub(super) fn drop_event(&mut self, seat_index: usize) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        seat.tried_again_ns = 0;
+        if seat.event.take().is_some()
+            && std::mem::take(&mut seat.counts)
+            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
+        {
+            tally.failed += 1;
+        }
+    }
+
+    /// When the first event was due that this worker has taken and has not begun.
+    pub(super) fn next_due_ns(&self) -> Option<u64> {
+        match &self.pace {
+            Pace::Open(taken) => taken.events.front().map(|due| due.at_ns),
+            Pace::AtOnce | Pace::Thinking { .. } => None,
+        }
+    }
+}

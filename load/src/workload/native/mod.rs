@@ -1,0 +1,393 @@
+//! The seam of native workloads: a kind is one file that says what its events ask.
+
+mod route;
+mod session;
+
+use super::replay::{Meaning, Question, Replay};
+use super::statement::Parameters;
+use super::tables::Tables;
+use super::{Answer, EventKind, Seat, Session, Workload};
+use crate::outcome::Failure;
+use crate::plan::Protocol;
+use crate::random::Stream;
+use crate::wire::{Capabilities, Rows, Summary, Value};
+pub use route::Route;
+use session::NativeSession;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One kind of native workload: its queries, and what its events ask.
+///
+/// Every draw comes from the event's own stream, so cycle n of a seed asks the same question
+/// on any connection of any thread. What depends on answers, or on the session, does not.
+pub trait Kind: Send + Sync + 'static {
+    /// What a session keeps from event to event.
+    type Own: Own;
+
+    /// The kinds of event, with their statement classes; [`Event::kind`] is a place in it.
+    fn events(&self) -> Vec<EventKind>;
+
+    /// The queries that [`Self::next`] chooses from. Their classes are places in the classes of
+    /// all kinds of event, one after the other.
+    fn queries(&self) -> Vec<Query>;
+
+    /// True if every event is one query of the only class.
+    fn is_single_query(&self) -> bool {
+        true
+    }
+
+    /// An event that must begin again may leave a transaction behind, which is taken back first.
+    fn leaves_transaction(&self, _event: &Event) -> bool {
+        false
+    }
+
+    /// What an event asks does not depend on what it is answered.
+    fn is_deaf(&self) -> bool {
+        true
+    }
+
+    /// The tables that its queries touch; none if only the server knows.
+    fn tables(&self) -> &[String] {
+        &[]
+    }
+
+    /// Which of the tables the query at this place asks, and what.
+    fn meaning(&self, _query: usize) -> (usize, Meaning) {
+        (0, Meaning::Unknown)
+    }
+
+    /// True if [`Self::think`] has something to say.
+    fn thinks(&self) -> bool {
+        false
+    }
+
+    /// How long a user thinks before this event. Not asked under an open loop, where the schedule
+    /// says when an event begins.
+    fn think(&self, _event: &mut Event, _own: &mut Self::Own) -> Duration {
+        Duration::ZERO
+    }
+
+    /// What the event does next. `values` is empty, and takes the values of the query asked.
+    fn next(
+        &self,
+        heard: Heard<'_>,
+        event: &mut Event,
+        own: &mut Self::Own,
+        values: &mut Parameters,
+    ) -> Next;
+}
+
+/// What a session of a kind keeps from event to event.
+pub trait Own: 'static {
+    fn of(seat: Seat) -> Self;
+}
+
+/// Most kinds keep nothing.
+impl Own for () {
+    fn of(_seat: Seat) -> Self {}
+}
+
+/// Why an event is asked what it does next.
+#[derive(Clone, Copy, Debug)]
+pub enum Heard<'a> {
+    /// It begins, for the first time or again.
+    Begin,
+    /// The answer to its last question.
+    Said(Said<'a>),
+    /// Its pause is over.
+    Woken,
+}
+
+/// An answer that an event may listen to. One with an error that the plan ignores says nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    answer: &'a Answer<'a>,
+    capabilities: Capabilities,
+    is_prepared: bool,
+}
+
+impl Said<'_> {
+    /// Rows, affected rows, the insert id of the OK packet, and the like.
+    pub fn summary(&self) -> &Summary {
+        &self.answer.summary
+    }
+
+    /// The server refused, and the plan ignores that error.
+    pub fn is_refused(&self) -> bool {
+        self.answer.error.is_some()
+    }
+
+    /// Hands over the values of the first row, in order; false if there is none. The question must
+    /// have asked for rows.
+    pub fn first_row(&self, take: impl FnMut(Value<'_>)) -> bool {
+        self.rows().next_row(take).unwrap_or(false)
+    }
+
+    /// The rows, if the question asked for them.
+    pub fn rows(&self) -> Rows {
+        let bytes = self.answer.bytes.unwrap_or_default();
+        match self.is_prepared {
+            true => Rows::of_prepared(bytes, self.capabilities),
+            false => Rows::new(bytes, self.capabilities),
+        }
+    }
+}
+
+/// What an event does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Ask(Ask),
+    /// Waits, within the event: its clock runs on.
+    Pause(Duration),
+    /// It is over, without another question.
+    End(End),
+}
+
+/// A question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// The place in [`Kind::queries`].
+    pub query: usize,
+    /// The event wants to read the rows of the answer.
+    pub wants_rows: bool,
+    /// The event is over with the answer, and ends so.
+    pub ends: Option<End>,
+}
+
+/// How an event ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Done,
+    /// It took back what it had done, as it was meant to.
+    RolledBack,
+}
+
+impl Next {
+    /// The only question of an event.
+    #[inline]
+    pub fn only(query: usize) -> Self {
+        Self::in_turn(query, true)
+    }
+
+    /// One of several questions whose answers nobody listens to.
+    #[inline]
+    pub fn in_turn(query: usize, is_last: bool) -> Self {
+        Self::Ask(Ask {
+            query,
+            wants_rows: false,
+            ends: is_last.then_some(End::Done),
+        })
+    }
+}
+
+/// What the steps of one event share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub seed: u64,
+    pub cycle: u64,
+    /// Every draw of the event comes from here.
+    pub stream: Stream,
+    /// Its kind: a place in [`Kind::events`].
+    pub kind: u8,
+    /// The node that it wants to ask; [`Self::ANY_NODE`] leaves that to the plan's route.
+    pub node: u16,
+    /// The kind's own: how far the event is, the place of a table, a key. Of a kind that asks for
+    /// one key this is what a route by key goes by.
+    pub step: u32,
+    pub place: usize,
+    pub key: u64,
+}
+
+impl Event {
+    /// See [`Self::node`].
+    pub const ANY_NODE: u16 = u16::MAX;
+
+    /// The stream of one named part of the event, which gives the same at every step.
+    pub fn stream_of(&self, part: u64) -> Stream {
+        Stream::for_cycle(self.seed, self.cycle).part(part)
+    }
+
+    #[inline]
+    pub fn new(seed: u64, cycle: u64) -> Self {
+        Self {
+            seed,
+            cycle,
+            stream: Stream::for_cycle(seed, cycle),
+            kind: 0,
+            node: Self::ANY_NODE,
+            step: 0,
+            place: 0,
+            key: 0,
+        }
+    }
+}
+
+/// One query of a kind, or one statement of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    pub class: u8,
+    /// Its text between the values: one piece more than there are values.
+    pub pieces: Vec<String>,
+    /// It is always sent as text, for not every server can prepare it.
+    pub is_text: bool,
+    /// One execution carries several sets of values, as only MariaDB knows it.
+    pub in_bulk: bool,
+}
+
+impl Query {
+    /// A query with a `?` for each value, and no other.
+    pub fn new(class: u8, sql: &str) -> Self {
+        Self {
+            class,
+            pieces: sql.split('?').map(str::to_owned).collect(),
+            is_text: false,
+            in_bulk: false,
+        }
+    }
+
+    /// The same query of the only class, for each table.
+    pub fn of_each(tables: &Tables, sql: impl Fn(&str) -> String) -> Vec<Self> {
+        let names = tables.names().iter();
+        names.map(|table| Self::new(0, &sql(table))).collect()
+    }
+}
+
+/// How a native session asks, whatever it asks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Way {
+    pub protocol: Protocol,
+    /// Statements that each new connection begins with.
+    pub init: Arc<[String]>,
+    pub retries: Retries,
+    pub route: Route,
+}
+
+/// How often an event is begun again after an error, and after which pause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// The event is given up when it failed once more than this.
+    pub limit: u32,
+    /// Before the first; each pause is up to twice as long as the one before.
+    pub pause: Duration,
+}
+
+/// A pause grows so often at most.
+const DOUBLINGS_MAX: u32 = 6;
+
+impl Retries {
+    /// The pause before a retry, the first of which is number 1: between half of what it may be
+    /// and the whole, so that those who met do not meet again.
+    fn pause(self, number: u32, jitter: &mut Stream) -> Duration {
+        if self.pause.is_zero() {
+            return self.pause;
+        }
+        let whole = self.pause * (1 << number.saturating_sub(1).min(DOUBLINGS_MAX));
+        let half_ns = (whole / 2).as_nanos() as u64;
+        Duration::from_nanos(half_ns + jitter.below(half_ns.max(1)))
+    }
+}
+
+/// A kind as a workload.
+pub struct Native<K> {
+    kind: Arc<K>,
+    way: Way,
+    kinds: Vec<EventKind>,
+    classes: Vec<String>,
+}
+
+impl<K: Kind> Native<K> {
+    pub fn new(kind: K, way: Way) -> Self {
+        let kinds = kind.events();
+        let classes = kinds.iter().flat_map(|kind| kind.classes.iter().cloned());
+        Self {
+            classes: classes.collect(),
+            kinds,
+            kind: Arc::new(kind),
+            way,
+        }
+    }
+}
+
+impl<K: Kind> Workload for Native<K> {
+    fn kinds(&self) -> &[EventKind] {
+        &self.kinds
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn is_single_query(&self) -> bool {
+        self.kind.is_single_query()
+    }
+
+    fn thinks(&self) -> bool {
+        self.kind.thinks()
+    }
+
+    fn prepared_statements(&self) -> usize {
+        // On each node.
+        match self.way.protocol {
+            Protocol::Prepared => self.kind.queries().iter().filter(|q| !q.is_text).count(),
+            Protocol::Text => 0,
+        }
+    }
+
+    fn replay(&self) -> Option<&dyn Replay> {
+        self.kind.is_deaf().then_some(self as &dyn Replay)
+    }
+
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
+        let kind = Arc::clone(&self.kind);
+        Ok(Box::new(NativeSession::new(kind, self.way.clone(), seat)))
+    }
+}
+
+impl<K: Kind> Replay for Native<K> {
+    fn tables(&self) -> &[String] {
+        self.kind.tables()
+    }
+
+    fn questions(&self, seed: u64, cycle: u64) -> Vec<Question> {
+        let mut questions = Vec::new();
+        walk(&*self.kind, seed, cycle, |query, values| {
+            let (table, meaning) = self.kind.meaning(query);
+            questions.push(Question {
+                meaning,
+                table,
+                values,
+            });
+        });
+        questions
+    }
+}
+
+/// Walks through an event that does not listen, as the only session of a run would ask it: hands
+/// over the place of each query, and its values.
+pub fn walk<K: Kind>(kind: &K, seed: u64, cycle: u64, mut take: impl FnMut(usize, Parameters)) {
+    let mut own = K::Own::of(Seat {
+        index: 0,
+        count: 1,
+        worker: 0,
+        seed,
+    });
+    let mut event = Event::new(seed, cycle);
+    let mut heard = Heard::Begin;
+    loop {
+        let mut values = Parameters::default();
+        match kind.next(heard, &mut event, &mut own, &mut values) {
+            Next::Ask(ask) => {
+                take(ask.query, values);
+                if ask.ends.is_some() {
+                    return;
+                }
+            }
+            Next::Pause(_) => {}
+            Next::End(_) => return,
+        }
+        heard = Heard::Woken;
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,352 @@
+//! The session of every native workload: prepare, ask step by step, begin again if it must.
+
+use super::{Ask, End, Event, Heard, Kind, Next, Own, Said, Way};
+use crate::outcome::Failure;
+use crate::plan::Protocol;
+use crate::random::Stream;
+use crate::wire::{Agreed, Capabilities, command};
+use crate::workload::statement::{Parameters, Statement};
+use crate::workload::{
+    Answer, Call, Class, Ending, Link, Reply, Request, Seat, Session, Step, Verdict,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Keeps the pauses before retries apart from the other long streams of a seed.
+const RETRY_STREAMS: u64 = 1 << 51;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Sending the statement at this place of those that a connection begins with.
+    Beginning(usize),
+    /// Preparing the query at this place.
+    Preparing(usize),
+    Ready,
+    /// Waiting for an answer, with which the event may end.
+    Asking(Option<End>),
+    /// Waiting for the end of a pause of the event's own.
+    Pausing,
+    /// Taking back a transaction that failed, before the event begins again.
+    RollingBack,
+}
+
+/// A query as this session asks it.
+struct Asked {
+    class: Class,
+    is_text: bool,
+    in_bulk: bool,
+    statement: Statement,
+}
+
+pub struct NativeSession<K: Kind> {
+    kind: Arc<K>,
+    own: K::Own,
+    way: Way,
+    /// The kind's queries, once for each node.
+    queries: Vec<Asked>,
+    queries_of_node: usize,
+    /// One link to each node, which has the same place.
+    links: Vec<LinkState>,
+    seed: u64,
+    event: Event,
+    parameters: Parameters,
+    /// The link used last, and the place of the query asked last.
+    link: Link,
+    last: usize,
+    state: State,
+    /// The event that was begun again last, and how often.
+    retried: (u64, u32),
+    jitter: Stream,
+}
+
+#[derive(Clone, Copy)]
+struct LinkState {
+    is_set_up: bool,
+    capabilities: Capabilities,
+}
+
+impl<K: Kind> NativeSession<K> {
+    pub fn new(kind: Arc<K>, way: Way, seat: Seat) -> Self {
+        let of_node = kind.queries();
+        let nodes = usize::from(way.route.nodes());
+        let queries = vec![of_node.clone(); nodes].into_iter().flatten();
+        let queries = queries.map(|query| Asked {
+            class: Class::Of(query.class),
+            is_text: query.is_text,
+            in_bulk: query.in_bulk,
+            statement: Statement::new(query.pieces),
+        });
+        let link = LinkState {
+            is_set_up: false,
+            capabilities: Capabilities::NONE,
+        };
+        Self {
+            queries: queries.collect(),
+            queries_of_node: of_node.len(),
+            links: vec![link; nodes],
+            kind,
+            own: K::Own::of(seat),
+            way,
+            seed: seat.seed,
+            event: Event::new(seat.seed, 0),
+            parameters: Parameters::default(),
+            link: 0,
+            last: 0,
+            state: State::Ready,
+            retried: (u64::MAX, 0),
+            jitter: Stream::new(seat.seed, RETRY_STREAMS + u64::from(seat.index)),
+        }
+    }
+
+    /// Connects to the first node to which there is no link, or is ready.
+    fn connect_or_ready(&mut self) -> Step {
+        match self.links.iter().position(|link| !link.is_set_up) {
+            Some(node) => Step::Connect(node as u16),
+            None => {
+                self.state = State::Ready;
+                Step::Ready
+            }
+        }
+    }
+
+    /// The places of the queries of the link used last.
+    fn own_queries(&self) -> std::ops::Range<usize> {
+        let first = usize::from(self.link) * self.queries_of_node;
+        first..first + self.queries_of_node
+    }
+
+    /// Sends the statement at `place` of those that a connection begins with, then prepares.
+    pub(super) fn set_up(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
+        let Some(sql) = self.way.init.get(place) else {
+            return self.prepare(self.own_queries().start, out);
+        };
+        command::query(out, sql.as_bytes());
+        self.state = State::Beginning(place);
+        self.uncounted(Reply::Counts)
+    }
+
+    /// Prepares the next query of the link from `place` on. After the last the link is set up.
+    fn prepare(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
+        let place = match self.way.protocol {
+            Protocol::Text => None,
+            Protocol::Prepared => (place..self.own_queries().end)
+                .find(|place| self.queries.get(*place).is_some_and(|query| !query.is_text)),
+        };
+        let Some((place, query)) = place.and_then(|p| Some((p, self.queries.get(p)?))) else {
+            if let Some(link) = self.links.get_mut(usize::from(self.link)) {
+                link.is_set_up = true;
+            }
+            return self.connect_or_ready();
+        };
+        query.statement.put_prepare(out);
+        self.last = place;
+        self.state = State::Preparing(place);
+        self.uncounted(Reply::Prepared)
+    }
+
+    #[inline]
+    fn begin(&mut self, cycle: u64, out: &mut Vec<u8>) -> Step {
+        self.event = Event::new(self.seed, cycle);
+        self.go_on(Heard::Begin, out)
+    }
+
+    /// Does what the event does next.
+    #[inline(always)]
+    fn go_on(&mut self, heard: Heard<'_>, out: &mut Vec<u8>) -> Step {
+        self.parameters.clear();
+        let (event, own) = (&mut self.event, &mut self.own);
+        match self.kind.next(heard, event, own, &mut self.parameters) {
+            Next::Ask(ask) => self.ask(ask, out),
+            Next::Pause(time) => {
+                self.state = State::Pausing;
+                Step::Sleep(time)
+            }
+            Next::End(end) => Step::EventEnd(self.ending(end)),
+        }
+    }
+
+    #[inline(always)]
+    fn ask(&mut self, ask: Ask, out: &mut Vec<u8>) -> Step {
+        self.last = ask.query;
+        if self.links.len() > 1 {
+            self.choose_link();
+        }
+        self.state = State::Asking(ask.ends);
+        let Some(query) = self.queries.get_mut(self.last) else {
+            return Step::Stop;
+        };
+        let put = match query.in_bulk {
+            false => query.statement.put(out, &self.parameters),
+            true => query.statement.put_in_bulk(out, &self.parameters),
+        };
+        if let Err(error) = put {
+            return self.failed(error.to_string(), None);
+        }
+        Step::Send(Request {
+            link: self.link,
+            class: query.class,
+            reply: match ask.wants_rows {
+                true => Reply::Whole,
+                false => Reply::Counts,
+            },
+            ends: ask.ends.map(|end| self.ending(end)),
+        })
+    }
+
+    /// Of several nodes the one that the event wants.
+    #[inline(never)]
+    fn choose_link(&mut self) {
+        self.link = self.way.route.node_of(&self.event);
+        self.last += self.own_queries().start;
+    }
+
+    #[inline]
+    fn ending(&self, end: End) -> Ending {
+        Ending {
+            kind: self.event.kind,
+            rolled_back: end == End::RolledBack,
+        }
+    }
+
+    /// Not every server has a bulk execute; that one has it is seen before anything is prepared.
+    fn connected(&mut self, link: Link, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
+        self.link = link;
+        if let Some(state) = self.links.get_mut(usize::from(link)) {
+            state.capabilities = agreed.capabilities;
+        }
+        let has_bulk = agreed.capabilities.has(Capabilities::MARIADB_STMT_BULK);
+        if !has_bulk && self.queries.iter().any(|query| query.in_bulk) {
+            return self.failed(
+                "the server has no bulk execute (COM_STMT_BULK_EXECUTE)".to_owned(),
+                Some("MariaDB has it; for other servers leave workload.bulk_execute out."),
+            );
+        }
+        self.set_up(0, out)
+    }
+
+    fn failed(&self, message: String, hint: Option<&str>) -> Step {
+        Step::Fail(Box::new(Failure {
+            message,
+            hint: hint.map(str::to_owned),
+            code: None,
+            sqlstate: None,
+            statement: Some(self.statement()),
+        }))
+    }
+
+    fn answered(&mut self, answer: &Answer<'_>, out: &mut Vec<u8>) -> Step {
+        match self.state {
+            State::Beginning(place) => self.set_up(place + 1, out),
+            State::Preparing(place) => {
+                if let (Some(prepared), Some(query)) =
+                    (answer.prepared, self.queries.get_mut(place))
+                {
+                    query.statement.set_prepared(prepared);
+                }
+                // An ignored error leaves the statement as text, which asks the same.
+                self.prepare(place + 1, out)
+            }
+            State::Asking(ends) => match (answer.error, answer.verdict, ends) {
+                (Some(_), Verdict::Retry, _) if self.kind.leaves_transaction(&self.event) => {
+                    self.roll_back(out)
+                }
+                (Some(_), Verdict::Retry, _) => self.try_again(),
+                (_, _, Some(end)) => Step::EventEnd(self.ending(end)),
+                (_, _, None) => {
+                    let query = self.queries.get(self.last);
+                    let link = self.links.get(usize::from(self.link));
+                    let said = Said {
+                        answer,
+                        capabilities: link.map_or(Capabilities::NONE, |link| link.capabilities),
+                        is_prepared: query.is_some_and(|query| query.statement.is_prepared()),
+                    };
+                    self.go_on(Heard::Said(said), out)
+                }
+            },
+            State::RollingBack => self.try_again(),
+            State::Ready | State::Pausing => Step::Ready,
+        }
+    }
+
+    /// After an error inside a transaction the server may have kept it open.
+    fn roll_back(&mut self, out: &mut Vec<u8>) -> Step {
+        command::query(out, ROLLBACK.as_bytes());
+        self.state = State::RollingBack;
+        self.uncounted(Reply::Counts)
+    }
+
+    /// Begins the event again, or gives it up.
+    #[cold]
+    fn try_again(&mut self) -> Step {
+        let number = match self.retried {
+            (cycle, number) if cycle == self.event.cycle => number + 1,
+            _ => 1,
+        };
+        self.retried = (self.event.cycle, number);
+        self.state = State::Ready;
+        if number > self.way.retries.limit {
+            return Step::EventDropped;
+        }
+        Step::Retry(self.way.retries.pause(number, &mut self.jitter))
+    }
+
+    /// The link is gone, and what was prepared on it.
+    fn forget(&mut self, link: Link) -> Step {
+        self.link = link;
+        let own = self.own_queries();
+        let queries = self.queries.get_mut(own).into_iter().flatten();
+        queries.for_each(|query| query.statement.forget());
+        if let Some(state) = self.links.get_mut(usize::from(link)) {
+            state.is_set_up = false;
+        }
+        self.connect_or_ready()
+    }
+
+    /// A request that is no part of the load.
+    fn uncounted(&self, reply: Reply) -> Step {
+        Step::Send(Request {
+            link: self.link,
+            class: Class::Uncounted,
+            reply,
+            ends: None,
+        })
+    }
+}
+
+const ROLLBACK: &str = "ROLLBACK";
+
+impl<K: Kind> Session for NativeSession<K> {
+    fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
+        match call {
+            Call::Event { cycle, .. } => self.begin(cycle, out),
+            Call::Answer(answer) => self.answered(answer, out),
+            Call::Start => self.connect_or_ready(),
+            Call::Connected { link, agreed } => self.connected(link, agreed, out),
+            Call::Lost(link) => self.forget(link),
+            // A native session judges no errors, so nothing breaks but by loss.
+            Call::Broken(_) => self.forget(self.link),
+            Call::Woken if self.state == State::Pausing => self.go_on(Heard::Woken, out),
+            Call::Woken => Step::Ready,
+            Call::Finish => Step::Stop,
+        }
+    }
+
+    fn statement(&self) -> String {
+        match (self.state, self.queries.get(self.last)) {
+            (State::Beginning(place), _) => self.way.init.get(place).cloned().unwrap_or_default(),
+            (State::RollingBack, _) => ROLLBACK.to_owned(),
+            (State::Preparing(_), Some(query)) => format!("PREPARE {}", query.statement.sql()),
+            (_, Some(query)) => query.statement.text(&self.parameters),
+            (_, None) => String::new(),
+        }
+    }
+
+    fn kind(&self) -> u8 {
+        self.event.kind
+    }
+
+    fn think(&mut self, cycle: u64) -> Duration {
+        self.event = Event::new(self.seed, cycle);
+        self.kind.think(&mut self.event, &mut self.own)
+    }
+}

@@ -1,0 +1,284 @@
+//! sysbench's OLTP transactions, and their parts alone, as kinds of workload.
+
+use super::Workload;
+use super::native::Way;
+use super::oltp::{self, Oltp, Part};
+use super::rows_keys::{keys_over_rows, number, wide, yes};
+use super::told::{Keys, Told, native};
+use std::sync::Arc;
+
+/// Statements of one event.
+const STATEMENTS_MAX: u64 = 100_000;
+
+/// Declares a transaction: whether it is one, and how many statements of each kind it has.
+macro_rules! transaction {
+    ($(#[$meta:meta])* $name:ident { $($(#[$field:meta])* $key:ident: $type:ty,)* }) => {
+        keys_over_rows! {
+            $(#[$meta])*
+            $name {
+                /// BEGIN before and COMMIT after the statements; without, each is a transaction.
+                #[serde(default = "yes")]
+                transaction: bool,
+                $($(#[$field])* $key: $type,)*
+            }
+        }
+    };
+}
+
+transaction! {
+    /// A transaction of reads.
+    ReadOnly {
+        /// Point selects of an event.
+        #[serde(default = "number::<10>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        point_selects: u32,
+        /// Rows of a range.
+        #[serde(default = "wide::<100>")]
+        #[schemars(range(min = 1, max = 9_223_372_036_854_775_807_u64))]
+        range_size: u64,
+        /// Range selects of an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        simple_ranges: u32,
+        /// Selects of a range's sum in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        sum_ranges: u32,
+        /// Selects of a range in order in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        order_ranges: u32,
+        /// Selects of a range's distinct values in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        distinct_ranges: u32,
+    }
+}
+
+transaction! {
+    /// A transaction of writes.
+    WriteOnly {
+        /// Updates of the indexed column in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        index_updates: u32,
+        /// Updates of another column in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        non_index_updates: u32,
+        /// Pairs of a DELETE and an INSERT of the same row in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        delete_inserts: u32,
+    }
+}
+
+transaction! {
+    /// A transaction of reads and then writes.
+    ReadWrite {
+        /// Point selects of an event.
+        #[serde(default = "number::<10>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        point_selects: u32,
+        /// Rows of a range.
+        #[serde(default = "wide::<100>")]
+        #[schemars(range(min = 1, max = 9_223_372_036_854_775_807_u64))]
+        range_size: u64,
+        /// Range selects of an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        simple_ranges: u32,
+        /// Selects of a range's sum in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        sum_ranges: u32,
+        /// Selects of a range in order in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        order_ranges: u32,
+        /// Selects of a range's distinct values in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        distinct_ranges: u32,
+        /// Updates of the indexed column in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        index_updates: u32,
+        /// Updates of another column in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        non_index_updates: u32,
+        /// Pairs of a DELETE and an INSERT of the same row in an event.
+        #[serde(default = "number::<1>")]
+        #[schemars(range(min = 0, max = 100_000))]
+        delete_inserts: u32,
+    }
+}
+
+/// The numbers of statements of each kind in one event.
+fn check_statements(counts: &[u32]) -> Result<(), String> {
+    match counts.iter().map(|count| u64::from(*count)).sum::<u64>() {
+        0 => Err("workload: an event asks nothing; raise one of the counts".to_owned()),
+        sum if sum > STATEMENTS_MAX => Err(format!(
+            "workload: statements of an event: {sum} is not between 1 and {STATEMENTS_MAX}"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What a transaction is made of.
+trait Made {
+    fn parts(&self) -> Vec<Part>;
+
+    /// How many statements of each kind.
+    fn counts(&self) -> Vec<u32>;
+
+    fn range_size(&self) -> u64 {
+        1
+    }
+}
+
+/// What the three transactions have in common.
+macro_rules! is_transaction {
+    ($name:ident, $kind:literal, writes: $writes:literal) => {
+        impl Keys for $name {
+            const KIND: &'static str = $kind;
+            const WRITES: Option<bool> = Some($writes);
+
+            fn check(&self) -> Result<(), String> {
+                check_statements(&self.counts())?;
+                self.over().check()
+            }
+        }
+
+        impl Told for $name {
+            fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+                let over = self.over();
+                let parts = oltp::framed(self.transaction, self.parts());
+                let (tables, keys) = (over.tables(), over.sampler());
+                let kind = Oltp::new($kind, tables, keys, Made::range_size(self), parts);
+                Ok(native(kind, way))
+            }
+        }
+    };
+}
+
+is_transaction!(ReadOnly, "read_only", writes: false);
+is_transaction!(WriteOnly, "write_only", writes: true);
+is_transaction!(ReadWrite, "read_write", writes: true);
+
+impl Made for ReadOnly {
+    fn parts(&self) -> Vec<Part> {
+        let (simple, sum) = (self.simple_ranges, self.sum_ranges);
+        let (order, distinct) = (self.order_ranges, self.distinct_ranges);
+        oltp::reads(self.point_selects, simple, sum, order, distinct)
+    }
+
+    fn counts(&self) -> Vec<u32> {
+        let ranges = [self.simple_ranges, self.sum_ranges];
+        let sorted = [self.order_ranges, self.distinct_ranges];
+        [&[self.point_selects], &ranges[..], &sorted[..]].concat()
+    }
+
+    fn range_size(&self) -> u64 {
+        self.range_size
+    }
+}
+
+impl Made for WriteOnly {
+    fn parts(&self) -> Vec<Part> {
+        oltp::writes(
+            self.index_updates,
+            self.non_index_updates,
+            self.delete_inserts,
+        )
+    }
+
+    fn counts(&self) -> Vec<u32> {
+        vec![
+            self.index_updates,
+            self.non_index_updates,
+            self.delete_inserts,
+        ]
+    }
+}
+
+impl Made for ReadWrite {
+    fn parts(&self) -> Vec<Part> {
+        let (simple, sum) = (self.simple_ranges, self.sum_ranges);
+        let (order, distinct) = (self.order_ranges, self.distinct_ranges);
+        let reads = oltp::reads(self.point_selects, simple, sum, order, distinct);
+        let writes = oltp::writes(
+            self.index_updates,
+            self.non_index_updates,
+            self.delete_inserts,
+        );
+        [reads, writes].concat()
+    }
+
+    fn counts(&self) -> Vec<u32> {
+        let ranges = [self.simple_ranges, self.sum_ranges];
+        let sorted = [self.order_ranges, self.distinct_ranges];
+        let writes = [
+            self.index_updates,
+            self.non_index_updates,
+            self.delete_inserts,
+        ];
+        [&[self.point_selects], &ranges[..], &sorted[..], &writes[..]].concat()
+    }
+
+    fn range_size(&self) -> u64 {
+        self.range_size
+    }
+}
+
+/// One statement of the transactions, alone.
+macro_rules! is_statement {
+    ($(#[$meta:meta])* $name:ident, $kind:literal, $part:expr) => {
+        keys_over_rows! {
+            $(#[$meta])*
+            $name {}
+        }
+
+        impl Keys for $name {
+            const KIND: &'static str = $kind;
+            const WRITES: Option<bool> = Some(true);
+
+            fn check(&self) -> Result<(), String> {
+                self.over().check()
+            }
+        }
+
+        impl Told for $name {
+            fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+                let over = self.over();
+                let parts = vec![$part];
+                let kind = Oltp::new($part.name(), over.tables(), over.sampler(), 1, parts);
+                Ok(native(kind, way))
+            }
+
+            fn keys(&self) -> Option<u64> {
+                Some(self.rows)
+            }
+        }
+    };
+}
+
+is_statement!(
+    /// `UPDATE sbtest SET k = k + 1 WHERE id = ?`.
+    UpdateIndex,
+    "update_index",
+    Part::IndexUpdate
+);
+is_statement!(
+    /// `UPDATE sbtest SET c = ? WHERE id = ?`.
+    UpdateNonIndex,
+    "update_non_index",
+    Part::NonIndexUpdate
+);
+is_statement!(
+    /// `DELETE FROM sbtest WHERE id = ?`.
+    Delete,
+    "delete",
+    Part::Delete
+);

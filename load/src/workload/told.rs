@@ -1,0 +1,56 @@
+//! What a kind of workload says of itself: its keys in a plan, and what becomes of them.
+
+use super::Workload;
+use super::native::{Kind, Native, Way};
+use crate::plan::{Load, Script};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// What a plan says of its workload, read and checked.
+pub trait Told {
+    /// The workload.
+    ///
+    /// # Errors
+    /// What only shows when it is made, in words that name the path.
+    fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String>;
+
+    /// The largest key, if every event asks for one between 1 and this.
+    fn keys(&self) -> Option<u64> {
+        None
+    }
+
+    /// Sees whether the load suits it, and limits it if the workload has an end.
+    ///
+    /// # Errors
+    /// Words that name the path.
+    fn fit(&self, _load: &mut Load) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// It is a script of the host for them, and no native workload.
+    fn script(&self) -> Option<&Script> {
+        None
+    }
+}
+
+/// The keys of a kind, as its file declares them.
+pub trait Keys: Told + DeserializeOwned + JsonSchema + 'static {
+    /// As plans name it.
+    const KIND: &'static str;
+    /// Its events leave other rows than they found; none: that depends on what it is told.
+    const WRITES: Option<bool>;
+
+    /// What the ranges of single keys do not say.
+    ///
+    /// # Errors
+    /// Words that name the path.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A kind as a workload.
+pub fn native(kind: impl Kind, way: Way) -> Arc<dyn Workload> {
+    Arc::new(Native::new(kind, way))
+}
