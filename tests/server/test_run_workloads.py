@@ -29,6 +29,7 @@ rows = {ROWS}
 auto_increment = false
 batch = 10
 text = "{TEXT}"
+statements = ["SELECT c FROM sbtest WHERE id = 1", "SELECT c FROM sbtest WHERE id = 2"]
 
 [load]
 warmup = "20ms"
