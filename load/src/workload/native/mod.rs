@@ -290,7 +290,7 @@ impl Retries {
 /// A kind as a workload.
 pub struct Native<K> {
     kind: Arc<K>,
-    way: Way,
+    way: Arc<Way>,
     kinds: Vec<EventKind>,
     classes: Vec<String>,
 }
@@ -303,7 +303,7 @@ impl<K: Kind> Native<K> {
             classes: classes.collect(),
             kinds,
             kind: Arc::new(kind),
-            way,
+            way: Arc::new(way),
         }
     }
 }
@@ -339,7 +339,11 @@ impl<K: Kind> Workload for Native<K> {
 
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
         let kind = Arc::clone(&self.kind);
-        Ok(Box::new(NativeSession::new(kind, self.way.clone(), seat)))
+        Ok(Box::new(NativeSession::new(
+            kind,
+            Arc::clone(&self.way),
+            seat,
+        )))
     }
 }
 

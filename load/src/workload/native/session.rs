@@ -3,7 +3,6 @@
 use super::{Ask, End, Event, Heard, Kind, Next, Own, Said, Way};
 use crate::outcome::Failure;
 use crate::plan::Protocol;
-use crate::random::Stream;
 use crate::wire::{Agreed, Capabilities, command};
 use crate::workload::statement::{Parameters, Statement};
 use crate::workload::{
@@ -12,8 +11,8 @@ use crate::workload::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Keeps the pauses before retries apart from the other long streams of a seed.
-const RETRY_STREAMS: u64 = 1 << 51;
+/// Keeps the pauses before retries apart from the draws of the event.
+const RETRY_PART: u64 = 1 << 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -41,7 +40,7 @@ struct Asked {
 pub struct NativeSession<K: Kind> {
     kind: Arc<K>,
     own: K::Own,
-    way: Way,
+    way: Arc<Way>,
     /// The kind's queries, once for each node.
     queries: Vec<Asked>,
     queries_of_node: usize,
@@ -56,7 +55,6 @@ pub struct NativeSession<K: Kind> {
     state: State,
     /// The event that was begun again last, and how often.
     retried: (u64, u32),
-    jitter: Stream,
 }
 
 #[derive(Clone, Copy)]
@@ -66,7 +64,7 @@ struct LinkState {
 }
 
 impl<K: Kind> NativeSession<K> {
-    pub fn new(kind: Arc<K>, way: Way, seat: Seat) -> Self {
+    pub fn new(kind: Arc<K>, way: Arc<Way>, seat: Seat) -> Self {
         let of_node = kind.queries();
         let nodes = usize::from(way.route.nodes());
         let queries = vec![of_node.clone(); nodes].into_iter().flatten();
@@ -94,7 +92,6 @@ impl<K: Kind> NativeSession<K> {
             last: 0,
             state: State::Ready,
             retried: (u64::MAX, 0),
-            jitter: Stream::new(seat.seed, RETRY_STREAMS + u64::from(seat.index)),
         }
     }
 
@@ -287,7 +284,9 @@ impl<K: Kind> NativeSession<K> {
         if number > self.way.retries.limit {
             return Step::EventDropped;
         }
-        Step::Retry(self.way.retries.pause(number, &mut self.jitter))
+        // Drawn apart from what the event asks.
+        let mut jitter = self.event.stream_of(RETRY_PART + u64::from(number));
+        Step::Retry(self.way.retries.pause(number, &mut jitter))
     }
 
     /// The link is gone, and what was prepared on it.

@@ -39,7 +39,7 @@ fn session(protocol: Protocol) -> NativeSession<PointSelect> {
         retries,
         route: Route::Only,
     };
-    NativeSession::new(Arc::new(kind), way, SEAT)
+    NativeSession::new(Arc::new(kind), Arc::new(way), SEAT)
 }
 
 const SEAT: Seat = Seat {
@@ -270,7 +270,7 @@ fn an_event_may_listen_pause_and_roll_back() {
         protocol: Protocol::Text,
         ..Way::default()
     };
-    let mut session = NativeSession::new(Arc::new(Curious), way, SEAT);
+    let mut session = NativeSession::new(Arc::new(Curious), Arc::new(way), SEAT);
     let mut out = Vec::new();
     assert_eq!(session.think(4), Duration::from_millis(4));
     let mut answered = |session: &mut NativeSession<Curious>, cycle, digit| {
@@ -307,11 +307,11 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
     let kind = PointSelect::new(Tables::new("sbtest", None), keys);
     let mut session = NativeSession::new(
         Arc::new(kind),
-        Way {
+        Arc::new(Way {
             protocol: Protocol::Prepared,
             route: Route::Turns(2),
             ..Way::default()
-        },
+        }),
         SEAT,
     );
     let mut out = Vec::new();
