@@ -39,9 +39,11 @@ pub struct Script {
     /// Tables `sbtest`1, `sbtest`2 and so on that are there: the script's option `tables`, where
     /// it has one and `options` does not.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 1_000_000))]
     pub tables: Option<u32>,
     /// Rows of each table: the script's option `table_size`, likewise.
     #[serde(default)]
+    #[schemars(range(min = 1, max = 9_223_372_036_854_775_807_u64))]
     pub rows: Option<u64>,
 }
 

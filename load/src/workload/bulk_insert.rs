@@ -5,7 +5,7 @@ use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
-use super::told::{self, Told, native};
+use super::told::{Told, native};
 use super::{EventKind, Workload};
 use crate::plan::{Load, Protocol};
 use crate::random::Sampler;
@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 keys_over_rows! {
     /// Many new rows an event, in one statement, numbered by the server.
-    Keys {
+    Keys, "bulk_insert", writes: true;
+    {
         /// New rows of one statement.
         #[serde(default = "number::<1000>")]
         #[schemars(range(min = 1, max = 21_845))]
@@ -22,15 +23,6 @@ keys_over_rows! {
         /// (`COM_STMT_BULK_EXECUTE`). Needs the prepared protocol.
         #[serde(default)]
         bulk_execute: bool,
-    }
-}
-
-impl told::Keys for Keys {
-    const KIND: &'static str = "bulk_insert";
-    const WRITES: Option<bool> = Some(true);
-
-    fn check(&self) -> Result<(), String> {
-        self.over().check()
     }
 }
 

@@ -5,26 +5,18 @@ use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, yes};
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
-use super::told::{self, Told, native};
+use super::told::{Told, native};
 use super::{EventKind, Workload};
 use crate::random::Sampler;
 use std::sync::Arc;
 
 keys_over_rows! {
     /// One new row; `rows` are there, and `k` is drawn up to it.
-    Keys {
+    Keys, "insert", writes: true;
+    {
         /// The server numbers the rows. If not, event n inserts the id `rows` + 1 + n.
         #[serde(default = "yes")]
         auto_increment: bool,
-    }
-}
-
-impl told::Keys for Keys {
-    const KIND: &'static str = "insert";
-    const WRITES: Option<bool> = Some(true);
-
-    fn check(&self) -> Result<(), String> {
-        self.over().check()
     }
 }
 

@@ -4,7 +4,7 @@ use super::Workload;
 use super::native::Way;
 use super::oltp::{self, Oltp, Part};
 use super::rows_keys::{keys_over_rows, number, wide, yes};
-use super::told::{Keys, Told, native};
+use super::told::{Told, native};
 use std::sync::Arc;
 
 /// Statements of one event.
@@ -12,107 +12,91 @@ const STATEMENTS_MAX: u64 = 100_000;
 
 /// Declares a transaction: whether it is one, and how many statements of each kind it has.
 macro_rules! transaction {
-    ($(#[$meta:meta])* $name:ident { $($(#[$field:meta])* $key:ident: $type:ty,)* }) => {
+    ($head:tt { $($keys:tt)* } reads $($rest:ident)?) => {
+        transaction! { $head {
+            $($keys)*
+            /// Point selects of an event.
+            #[serde(default = "number::<10>")]
+            #[schemars(range(min = 0, max = 100_000))]
+            point_selects: u32,
+            /// Rows of a range.
+            #[serde(default = "wide::<100>")]
+            #[schemars(range(min = 1, max = 9_223_372_036_854_775_807_u64))]
+            range_size: u64,
+            /// Range selects of an event.
+            #[serde(default = "number::<1>")]
+            #[schemars(range(min = 0, max = 100_000))]
+            simple_ranges: u32,
+            /// Selects of a range's sum in an event.
+            #[serde(default = "number::<1>")]
+            #[schemars(range(min = 0, max = 100_000))]
+            sum_ranges: u32,
+            /// Selects of a range in order in an event.
+            #[serde(default = "number::<1>")]
+            #[schemars(range(min = 0, max = 100_000))]
+            order_ranges: u32,
+            /// Selects of a range's distinct values in an event.
+            #[serde(default = "number::<1>")]
+            #[schemars(range(min = 0, max = 100_000))]
+            distinct_ranges: u32,
+        } $($rest)? }
+    };
+    ($head:tt { $($keys:tt)* } writes) => {
+        transaction! { $head {
+            $($keys)*
+            /// Updates of the indexed column in an event.
+            #[serde(default = "number::<1>")]
+            #[schemars(range(min = 0, max = 100_000))]
+            index_updates: u32,
+            /// Updates of another column in an event.
+            #[serde(default = "number::<1>")]
+            #[schemars(range(min = 0, max = 100_000))]
+            non_index_updates: u32,
+            /// Pairs of a DELETE and an INSERT of the same row in an event.
+            #[serde(default = "number::<1>")]
+            #[schemars(range(min = 0, max = 100_000))]
+            delete_inserts: u32,
+        } }
+    };
+    ([$(#[$meta:meta])* $name:ident, $kind:literal, writes: $writes:literal] $keys:tt) => {
         keys_over_rows! {
             $(#[$meta])*
-            $name {
-                /// BEGIN before and COMMIT after the statements; without, each is a transaction.
-                #[serde(default = "yes")]
-                transaction: bool,
-                $($(#[$field])* $key: $type,)*
+            $name, $kind, writes: $writes, also: |own: &$name| check_statements(&own.counts());
+            $keys
+        }
+
+        impl Told for $name {
+            fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
+                let over = self.over();
+                let parts = oltp::framed(self.transaction, self.parts());
+                let (tables, keys) = (over.tables(), over.sampler());
+                let kind = Oltp::new($kind, tables, keys, Made::range_size(self), parts);
+                Ok(native(kind, way))
             }
         }
+    };
+    ($(#[$meta:meta])* $name:ident, $kind:literal, writes: $writes:literal; $first:ident $($second:ident)?) => {
+        transaction! { [$(#[$meta])* $name, $kind, writes: $writes] {
+            /// BEGIN before and COMMIT after the statements; without, each is a transaction.
+            #[serde(default = "yes")]
+            transaction: bool,
+        } $first $($second)? }
     };
 }
 
 transaction! {
     /// A transaction of reads.
-    ReadOnly {
-        /// Point selects of an event.
-        #[serde(default = "number::<10>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        point_selects: u32,
-        /// Rows of a range.
-        #[serde(default = "wide::<100>")]
-        #[schemars(range(min = 1, max = 9_223_372_036_854_775_807_u64))]
-        range_size: u64,
-        /// Range selects of an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        simple_ranges: u32,
-        /// Selects of a range's sum in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        sum_ranges: u32,
-        /// Selects of a range in order in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        order_ranges: u32,
-        /// Selects of a range's distinct values in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        distinct_ranges: u32,
-    }
+    ReadOnly, "read_only", writes: false; reads
 }
 
 transaction! {
     /// A transaction of writes.
-    WriteOnly {
-        /// Updates of the indexed column in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        index_updates: u32,
-        /// Updates of another column in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        non_index_updates: u32,
-        /// Pairs of a DELETE and an INSERT of the same row in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        delete_inserts: u32,
-    }
+    WriteOnly, "write_only", writes: true; writes
 }
 
 transaction! {
     /// A transaction of reads and then writes.
-    ReadWrite {
-        /// Point selects of an event.
-        #[serde(default = "number::<10>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        point_selects: u32,
-        /// Rows of a range.
-        #[serde(default = "wide::<100>")]
-        #[schemars(range(min = 1, max = 9_223_372_036_854_775_807_u64))]
-        range_size: u64,
-        /// Range selects of an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        simple_ranges: u32,
-        /// Selects of a range's sum in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        sum_ranges: u32,
-        /// Selects of a range in order in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        order_ranges: u32,
-        /// Selects of a range's distinct values in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        distinct_ranges: u32,
-        /// Updates of the indexed column in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        index_updates: u32,
-        /// Updates of another column in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        non_index_updates: u32,
-        /// Pairs of a DELETE and an INSERT of the same row in an event.
-        #[serde(default = "number::<1>")]
-        #[schemars(range(min = 0, max = 100_000))]
-        delete_inserts: u32,
-    }
+    ReadWrite, "read_write", writes: true; reads writes
 }
 
 /// The numbers of statements of each kind in one event.
@@ -137,35 +121,6 @@ trait Made {
         1
     }
 }
-
-/// What the three transactions have in common.
-macro_rules! is_transaction {
-    ($name:ident, $kind:literal, writes: $writes:literal) => {
-        impl Keys for $name {
-            const KIND: &'static str = $kind;
-            const WRITES: Option<bool> = Some($writes);
-
-            fn check(&self) -> Result<(), String> {
-                check_statements(&self.counts())?;
-                self.over().check()
-            }
-        }
-
-        impl Told for $name {
-            fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
-                let over = self.over();
-                let parts = oltp::framed(self.transaction, self.parts());
-                let (tables, keys) = (over.tables(), over.sampler());
-                let kind = Oltp::new($kind, tables, keys, Made::range_size(self), parts);
-                Ok(native(kind, way))
-            }
-        }
-    };
-}
-
-is_transaction!(ReadOnly, "read_only", writes: false);
-is_transaction!(WriteOnly, "write_only", writes: true);
-is_transaction!(ReadWrite, "read_write", writes: true);
 
 impl Made for ReadOnly {
     fn parts(&self) -> Vec<Part> {
@@ -237,16 +192,8 @@ macro_rules! is_statement {
     ($(#[$meta:meta])* $name:ident, $kind:literal, $part:expr) => {
         keys_over_rows! {
             $(#[$meta])*
-            $name {}
-        }
-
-        impl Keys for $name {
-            const KIND: &'static str = $kind;
-            const WRITES: Option<bool> = Some(true);
-
-            fn check(&self) -> Result<(), String> {
-                self.over().check()
-            }
+            $name, $kind, writes: true;
+            {}
         }
 
         impl Told for $name {

@@ -5,23 +5,15 @@ use super::replay::Meaning;
 use super::rows_keys::keys_over_rows;
 use super::statement::Parameters;
 use super::tables::Tables;
-use super::told::{self, Told, native};
+use super::told::{Told, native};
 use super::{EventKind, Workload};
 use crate::random::Sampler;
 use std::sync::Arc;
 
 keys_over_rows! {
     /// `SELECT c FROM sbtest WHERE id = ?`.
-    Keys {}
-}
-
-impl told::Keys for Keys {
-    const KIND: &'static str = "point_select";
-    const WRITES: Option<bool> = Some(false);
-
-    fn check(&self) -> Result<(), String> {
-        self.over().check()
-    }
+    Keys, "point_select", writes: false;
+    {}
 }
 
 impl Told for Keys {

@@ -5,27 +5,19 @@ use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::Tables;
-use super::told::{self, Told, native};
+use super::told::{Told, native};
 use super::{EventKind, Workload};
 use crate::random::Sampler;
 use std::sync::Arc;
 
 keys_over_rows! {
     /// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`.
-    Keys {
+    Keys, "random_points", writes: false;
+    {
         /// How many keys one query asks for.
         #[serde(default = "number::<10>")]
         #[schemars(range(min = 1, max = 65_535))]
         points: u32,
-    }
-}
-
-impl told::Keys for Keys {
-    const KIND: &'static str = "random_points";
-    const WRITES: Option<bool> = Some(false);
-
-    fn check(&self) -> Result<(), String> {
-        self.over().check()
     }
 }
 

@@ -5,14 +5,15 @@ use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number, wide};
 use super::statement::Parameters;
 use super::tables::Tables;
-use super::told::{self, Told, native};
+use super::told::{Told, native};
 use super::{EventKind, Workload};
 use crate::random::Sampler;
 use std::sync::Arc;
 
 keys_over_rows! {
     /// `SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …`.
-    Keys {
+    Keys, "random_ranges", writes: false;
+    {
         /// How many ranges one query asks for.
         #[serde(default = "number::<10>")]
         #[schemars(range(min = 1, max = 32_767))]
@@ -21,15 +22,6 @@ keys_over_rows! {
         #[serde(default = "wide::<5>")]
         #[schemars(range(min = 0, max = 9_223_372_036_854_775_807_u64))]
         delta: u64,
-    }
-}
-
-impl told::Keys for Keys {
-    const KIND: &'static str = "random_ranges";
-    const WRITES: Option<bool> = Some(false);
-
-    fn check(&self) -> Result<(), String> {
-        self.over().check()
     }
 }
 

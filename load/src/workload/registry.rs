@@ -5,8 +5,8 @@
 
 use super::told::{Keys, Told};
 use super::{bulk_insert, insert, list, oltp_keys, point_select, random_points};
-use super::{random_ranges, script, sql};
-use crate::plan::Workload as Named;
+use super::{random_ranges, sql};
+use crate::plan::{Script, Workload as Named};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ pub const KINDS: &[Entry] = &[
     Entry::of::<bulk_insert::Keys>(),
     Entry::of::<sql::Keys>(),
     Entry::of::<list::Keys>(),
-    Entry::of::<script::Keys>(),
+    Entry::of::<Script>(),
 ];
 
 type Read = fn(&Map<String, Value>) -> Result<Box<dyn Told>, String>;

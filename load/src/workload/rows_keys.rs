@@ -4,15 +4,16 @@ use super::tables::Tables;
 use crate::plan::Distribution;
 use crate::random::{Sampler, Shape};
 
-const TABLES_MAX: u32 = 1_000_000;
 const ITER_MAX: u32 = 1000;
 const ZIPFIAN_EXP_MAX: f64 = 100.0;
 
-/// Declares the keys of a kind: its own, and those of the tables it asks.
+/// Declares a kind and its keys: its own, and those of the tables it asks. `also` is a check of the
+/// kind's own.
 macro_rules! keys_over_rows {
     (
         $(#[$meta:meta])*
-        $name:ident { $($(#[$field:meta])* $key:ident: $type:ty,)* }
+        $name:ident, $kind:literal, writes: $writes:literal $(, also: $also:expr)?;
+        { $($(#[$field:meta])* $key:ident: $type:ty,)* }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, serde::Deserialize, schemars::JsonSchema)]
@@ -23,6 +24,7 @@ macro_rules! keys_over_rows {
             table: String,
             /// Absent: the one table of that name. A number: `table`1, `table`2 and so on.
             #[serde(default)]
+            #[schemars(range(min = 1, max = 1_000_000))]
             tables: Option<u32>,
             /// Rows of each table; keys are drawn from 1 to this.
             #[schemars(range(min = 1, max = 9_223_372_036_854_775_807_u64))]
@@ -31,6 +33,16 @@ macro_rules! keys_over_rows {
             #[serde(default)]
             distribution: crate::plan::Distribution,
             $($(#[$field])* $key: $type,)*
+        }
+
+        impl crate::workload::told::Keys for $name {
+            const KIND: &'static str = $kind;
+            const WRITES: Option<bool> = Some($writes);
+
+            fn check(&self) -> Result<(), String> {
+                $($also(self)?;)?
+                self.over().check()
+            }
         }
 
         impl $name {
@@ -69,12 +81,6 @@ impl Over<'_> {
     /// What cannot be meant, in words that name the path.
     pub fn check(&self) -> Result<(), String> {
         check_table(self.table)?;
-        let tables = self.tables.unwrap_or(1);
-        if !(1..=TABLES_MAX).contains(&tables) {
-            return Err(format!(
-                "workload.tables: {tables} is not between 1 and {TABLES_MAX}"
-            ));
-        }
         check_distribution(self.distribution)
     }
 }

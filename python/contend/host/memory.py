@@ -63,7 +63,7 @@ def _idle_schemes(tree: Tree) -> list[str] | None:
     it then empties the page cache however much memory is free. None where the kernel has none."""
     if not tree.exists(f"{_DAMON}/nr_kdamonds"):
         return None
-    actions = []
+    actions: list[str] = []
     for kdamond in tree.names(_DAMON):
         if tree.text(f"{_DAMON}/{kdamond}/state") != "on":
             continue
