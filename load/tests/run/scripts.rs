@@ -393,9 +393,7 @@ end
         let mut plan = of(&folder, text, &server.socket);
         plan["workload"]["options"] = json!({"os_threads": os_threads});
         plan["load"]["connections"] = json!(1);
-        let mut plan = of_events(plan, 2);
-        plan["load"]["warmup_s"] = json!(0);
-        let done = done(&run(&plan));
+        let done = done(&run(&of_events(plan, 2)));
         assert_eq!(done["events"], json!(2), "{done}");
     }
 }
