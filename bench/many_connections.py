@@ -22,7 +22,7 @@ from rounds import markdown_table, publish
 
 from contend.load import find_program
 
-RESIDENT_MB_MAX = 100
+RESIDENT_MB_MAX = 40
 START_S_MAX = 5.0
 
 

@@ -2,6 +2,7 @@
 
 use crate::random::Stream;
 use crate::wire::{self, Prepared, Value, WireError, command};
+use std::sync::Arc;
 
 /// The values of one request, in order. Kept and reused, so asking allocates nothing.
 #[derive(Debug, Default)]
@@ -83,39 +84,47 @@ impl Parameters {
     }
 }
 
-/// One query of a session.
-#[derive(Debug)]
+/// One query of a session. Copies share its text.
+#[derive(Clone, Debug)]
 pub struct Statement {
+    text: Arc<Text>,
+    /// As the server knows it, where it was prepared on the present connection.
+    prepared: Option<wire::Statement>,
+}
+
+#[derive(Debug)]
+struct Text {
     sql: String,
     /// The text between the marks, one piece more than there are marks.
     pieces: Box<[String]>,
-    /// As the server knows it, where it was prepared on the present connection.
-    prepared: Option<wire::Statement>,
 }
 
 impl Statement {
     /// A statement of this text between its values. The text may hold other `?`, as data.
     pub fn new(pieces: Vec<String>) -> Self {
-        Self {
+        let text = Text {
             sql: pieces.join("?"),
             pieces: pieces.into(),
+        };
+        Self {
+            text: Arc::new(text),
             prepared: None,
         }
     }
 
     /// How many values it takes.
     pub fn marks(&self) -> usize {
-        self.pieces.len() - 1
+        self.text.pieces.len() - 1
     }
 
     /// The text with its marks.
     pub fn sql(&self) -> &str {
-        &self.sql
+        &self.text.sql
     }
 
     /// Appends the command that prepares it.
     pub fn put_prepare(&self, out: &mut Vec<u8>) {
-        command::prepare(out, self.sql.as_bytes());
+        command::prepare(out, self.text.sql.as_bytes());
     }
 
     /// It was prepared on the present connection.
@@ -159,7 +168,7 @@ impl Statement {
     /// Appends the query as text.
     fn put_text(&self, out: &mut Vec<u8>, parameters: &Parameters) {
         let mut values = parameters.values();
-        for (place, piece) in self.pieces.iter().enumerate() {
+        for (place, piece) in self.text.pieces.iter().enumerate() {
             if place > 0 {
                 put_literal(out, values.next().unwrap_or(Value::Null));
             }

@@ -12,7 +12,7 @@ use crate::plan::Protocol;
 use crate::random::Stream;
 use crate::wire::{Capabilities, Rows, Summary, Value};
 pub use route::Route;
-use session::NativeSession;
+use session::{Asked, NativeSession};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -290,6 +290,7 @@ impl Retries {
 /// A kind as a workload.
 pub struct Native<K> {
     kind: Arc<K>,
+    queries: Vec<Asked>,
     way: Arc<Way>,
     kinds: Vec<EventKind>,
     classes: Vec<String>,
@@ -302,9 +303,15 @@ impl<K: Kind> Native<K> {
         Self {
             classes: classes.collect(),
             kinds,
+            queries: kind.queries().into_iter().map(Asked::new).collect(),
             kind: Arc::new(kind),
             way: Arc::new(way),
         }
+    }
+
+    fn session_of(&self, seat: Seat) -> NativeSession<K> {
+        let (kind, way) = (Arc::clone(&self.kind), Arc::clone(&self.way));
+        NativeSession::new(kind, &self.queries, way, seat)
     }
 }
 
@@ -328,7 +335,7 @@ impl<K: Kind> Workload for Native<K> {
     fn prepared_statements(&self) -> usize {
         // On each node.
         match self.way.protocol {
-            Protocol::Prepared => self.kind.queries().iter().filter(|q| !q.is_text).count(),
+            Protocol::Prepared => self.queries.iter().filter(|q| !q.is_text).count(),
             Protocol::Text => 0,
         }
     }
@@ -338,12 +345,7 @@ impl<K: Kind> Workload for Native<K> {
     }
 
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
-        let kind = Arc::clone(&self.kind);
-        Ok(Box::new(NativeSession::new(
-            kind,
-            Arc::clone(&self.way),
-            seat,
-        )))
+        Ok(Box::new(self.session_of(seat)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The session of every native workload: prepare, ask step by step, begin again if it must.
 
-use super::{Ask, End, Event, Heard, Kind, Next, Own, Said, Way};
+use super::{Ask, End, Event, Heard, Kind, Next, Own, Query, Said, Way};
 use crate::outcome::Failure;
 use crate::plan::Protocol;
 use crate::wire::{Agreed, Capabilities, command};
@@ -29,12 +29,24 @@ enum State {
     RollingBack,
 }
 
-/// A query as this session asks it.
-struct Asked {
+/// A query as a session asks it.
+#[derive(Clone)]
+pub(super) struct Asked {
     class: Class,
-    is_text: bool,
+    pub is_text: bool,
     in_bulk: bool,
     statement: Statement,
+}
+
+impl Asked {
+    pub fn new(query: Query) -> Self {
+        Self {
+            class: Class::Of(query.class),
+            is_text: query.is_text,
+            in_bulk: query.in_bulk,
+            statement: Statement::new(query.pieces),
+        }
+    }
 }
 
 pub struct NativeSession<K: Kind> {
@@ -42,10 +54,10 @@ pub struct NativeSession<K: Kind> {
     own: K::Own,
     way: Arc<Way>,
     /// The kind's queries, once for each node.
-    queries: Vec<Asked>,
+    queries: Box<[Asked]>,
     queries_of_node: usize,
     /// One link to each node, which has the same place.
-    links: Vec<LinkState>,
+    links: Box<[LinkState]>,
     seed: u64,
     event: Event,
     parameters: Parameters,
@@ -64,24 +76,17 @@ struct LinkState {
 }
 
 impl<K: Kind> NativeSession<K> {
-    pub fn new(kind: Arc<K>, way: Arc<Way>, seat: Seat) -> Self {
-        let of_node = kind.queries();
+    /// `queries` are the kind's, none of them prepared.
+    pub fn new(kind: Arc<K>, queries: &[Asked], way: Arc<Way>, seat: Seat) -> Self {
         let nodes = usize::from(way.route.nodes());
-        let queries = vec![of_node.clone(); nodes].into_iter().flatten();
-        let queries = queries.map(|query| Asked {
-            class: Class::Of(query.class),
-            is_text: query.is_text,
-            in_bulk: query.in_bulk,
-            statement: Statement::new(query.pieces),
-        });
         let link = LinkState {
             is_set_up: false,
             capabilities: Capabilities::NONE,
         };
         Self {
-            queries: queries.collect(),
-            queries_of_node: of_node.len(),
-            links: vec![link; nodes],
+            queries: vec![queries; nodes].concat().into(),
+            queries_of_node: queries.len(),
+            links: vec![link; nodes].into(),
             kind,
             own: K::Own::of(seat),
             way,

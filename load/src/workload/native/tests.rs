@@ -39,7 +39,7 @@ fn session(protocol: Protocol) -> NativeSession<PointSelect> {
         retries,
         route: Route::Only,
     };
-    NativeSession::new(Arc::new(kind), Arc::new(way), SEAT)
+    Native::new(kind, way).session_of(SEAT)
 }
 
 const SEAT: Seat = Seat {
@@ -270,7 +270,7 @@ fn an_event_may_listen_pause_and_roll_back() {
         protocol: Protocol::Text,
         ..Way::default()
     };
-    let mut session = NativeSession::new(Arc::new(Curious), Arc::new(way), SEAT);
+    let mut session = Native::new(Curious, way).session_of(SEAT);
     let mut out = Vec::new();
     assert_eq!(session.think(4), Duration::from_millis(4));
     let mut answered = |session: &mut NativeSession<Curious>, cycle, digit| {
@@ -305,15 +305,12 @@ fn an_event_may_listen_pause_and_roll_back() {
 fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
     let keys = Sampler::new(Shape::Uniform, 1, 100);
     let kind = PointSelect::new(Tables::new("sbtest", None), keys);
-    let mut session = NativeSession::new(
-        Arc::new(kind),
-        Arc::new(Way {
-            protocol: Protocol::Prepared,
-            route: Route::Turns(2),
-            ..Way::default()
-        }),
-        SEAT,
-    );
+    let way = Way {
+        protocol: Protocol::Prepared,
+        route: Route::Turns(2),
+        ..Way::default()
+    };
+    let mut session = Native::new(kind, way).session_of(SEAT);
     let mut out = Vec::new();
     let agreed = Agreed {
         server_version: "test".to_owned(),

@@ -18,22 +18,22 @@ const PAGE: usize = 4096;
 
 /// One allocation for the ring, one for the buffers; both live as long as this.
 pub struct Buffers {
-    ring: Pages,
-    memory: Pages,
+    ring: Zeroed,
+    memory: Zeroed,
     /// A power of two.
     count: u16,
     tail: u16,
 }
 
-/// Zeroed memory at a page's start.
-struct Pages {
+/// Zeroed memory.
+struct Zeroed {
     start: std::ptr::NonNull<u8>,
     layout: std::alloc::Layout,
 }
 
-impl Pages {
-    fn new(bytes: usize) -> io::Result<Self> {
-        let layout = std::alloc::Layout::from_size_align(bytes.next_multiple_of(PAGE), PAGE)
+impl Zeroed {
+    fn new(bytes: usize, align: usize) -> io::Result<Self> {
+        let layout = std::alloc::Layout::from_size_align(bytes.next_multiple_of(align), align)
             .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         // SAFETY: the size is not zero.
         let start = unsafe { std::alloc::alloc_zeroed(layout) };
@@ -44,7 +44,7 @@ impl Pages {
     }
 }
 
-impl Drop for Pages {
+impl Drop for Zeroed {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout and freed only here.
         unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
@@ -56,8 +56,9 @@ impl Buffers {
     pub fn register(ring: &IoUring, group: u16, sockets: usize) -> io::Result<Self> {
         let count = sockets.clamp(COUNT_MIN, COUNT_MAX).next_power_of_two() as u16;
         let mut buffers = Self {
-            ring: Pages::new(usize::from(count) * size_of::<BufRingEntry>())?,
-            memory: Pages::new(usize::from(count) * STRIDE)?,
+            ring: Zeroed::new(usize::from(count) * size_of::<BufRingEntry>(), PAGE)?,
+            // Aligned to a page it would be zeroed by hand, and all of it be resident at once.
+            memory: Zeroed::new(usize::from(count) * STRIDE, 1)?,
             count,
             tail: 0,
         };
