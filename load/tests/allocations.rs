@@ -148,6 +148,7 @@ fn job(server: &NullServer, engine: Engine, spec: &Spec, open: bool, events: u64
             idle_seats: 0,
             storm: false,
             answer_timeout_ns: None,
+            checkpoints_ns: Vec::new(),
             looks_first: false,
         },
         engine,

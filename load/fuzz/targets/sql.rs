@@ -54,7 +54,11 @@ fn asked(text: &str, protocol: Protocol) -> Result<Vec<u8>, SqlError> {
     for cycle in 0..CYCLES {
         walk(
             session.as_mut(),
-            Call::Event { cycle, late_ns: 0 },
+            Call::Event {
+                cycle,
+                late_ns: 0,
+                counts: true,
+            },
             &mut all,
         );
     }

@@ -56,9 +56,11 @@ pub struct Dispenser {
     queue: Mutex<Queue>,
     /// The number that the next event without a schedule gets.
     next: AtomicU64,
-    /// From this number on nothing is handed out.
-    end: AtomicU64,
+    /// How many of the limit were handed out without a schedule.
+    taken: AtomicU64,
     limit: u64,
+    /// Events that are due before this, in the warm-up, are beside the limit.
+    open_ns: AtomicU64,
 }
 
 /// The events of a schedule that nobody has taken.
@@ -69,6 +71,8 @@ struct Queue {
     /// When the next one is due, and its number.
     next_ns: Option<u64>,
     number: u64,
+    /// How many of the limit were taken.
+    taken: u64,
     /// Events that were taken and given back.
     returned: Vec<Due>,
 }
@@ -81,15 +85,15 @@ impl Queue {
 }
 
 impl Dispenser {
-    /// `limit`: how many events there are in all, if they are limited.
+    /// `limit`: how many events there are after the warm-up, if they are limited.
     pub fn new(schedule: Option<Schedule>, limit: Option<u64>) -> Self {
-        let limit = limit.unwrap_or(u64::MAX);
         Self {
             schedule,
             queue: Mutex::default(),
             next: AtomicU64::new(0),
-            end: AtomicU64::new(limit),
-            limit,
+            taken: AtomicU64::new(0),
+            limit: limit.unwrap_or(u64::MAX),
+            open_ns: AtomicU64::new(0),
         }
     }
 
@@ -108,8 +112,9 @@ impl Dispenser {
     }
 
     /// Begins the schedule at this time, from its start. Numbers go on, so a schedule that begins
-    /// again asks new questions.
-    pub fn begin(&self, begin_ns: u64) {
+    /// again asks new questions. The limit is counted from `open_ns`.
+    pub fn begin(&self, begin_ns: u64, open_ns: u64) {
+        self.open_ns.store(open_ns, Relaxed);
         let Some(schedule) = &self.schedule else {
             return;
         };
@@ -123,26 +128,29 @@ impl Dispenser {
     /// The next event for somebody who is free at `now_ns`.
     #[inline]
     pub fn take(&self, now_ns: u64) -> Next {
+        let open_ns = self.open_ns.load(Relaxed);
         if self.schedule.is_none() {
-            let range = self.take_range(1);
-            return match range.is_empty() {
-                true => Next::Done,
-                false => Next::Event(Due {
-                    at_ns: now_ns,
-                    number: range.start,
-                }),
-            };
+            if now_ns >= open_ns && self.take_range(1).is_empty() {
+                return Next::Done;
+            }
+            return Next::Event(Due {
+                at_ns: now_ns,
+                number: self.next.fetch_add(1, Relaxed),
+            });
         }
         let mut queue = self.queue();
         if let Some(due) = queue.returned.pop() {
             return Next::Event(due);
         }
-        if queue.number >= self.end.load(Relaxed) {
-            return Next::Done;
-        }
         let Some(at_ns) = queue.next_ns else {
             return Next::Nothing;
         };
+        if at_ns >= open_ns {
+            if queue.taken >= self.limit {
+                return Next::Done;
+            }
+            queue.taken += 1;
+        }
         let number = queue.number;
         queue.number += 1;
         queue.advance();
@@ -153,12 +161,12 @@ impl Dispenser {
     /// shared without a schedule.
     #[inline]
     pub fn take_range(&self, most: u64) -> Range<u64> {
-        let end = self.end.load(Relaxed);
+        let end = self.limit;
         // Looked at first, so that those who ask in vain for a long time do not wrap it round.
-        if self.next.load(Relaxed) >= end {
+        if self.taken.load(Relaxed) >= end {
             return end..end;
         }
-        let start = self.next.fetch_add(most, Relaxed).min(end);
+        let start = self.taken.fetch_add(most, Relaxed).min(end);
         start..start.saturating_add(most).min(end)
     }
 
@@ -175,15 +183,6 @@ impl Dispenser {
         let queue = self.queue();
         let returned = queue.returned.last().map(|due| due.at_ns);
         returned.or(queue.next_ns)
-    }
-
-    /// Counts the limit from here: a warm-up, whose events were beside it, is over.
-    pub fn restart_limit(&self) {
-        let taken = match self.schedule {
-            Some(_) => self.queue().number,
-            None => self.next.load(Relaxed).min(self.end.load(Relaxed)),
-        };
-        self.end.store(taken.saturating_add(self.limit), Relaxed);
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -258,7 +257,7 @@ mod tests {
     fn events_come_in_order_and_one_that_was_given_back_comes_first() {
         let dispenser = Dispenser::new(Some(schedule(1000.0, Process::Even)), None);
         assert_eq!(dispenser.take(0), Next::Nothing);
-        dispenser.begin(500);
+        dispenser.begin(500, 0);
         assert_eq!(dispenser.next_due_ns(), Some(500));
         let taken: Vec<Due> = (0..4).map(|_| due(dispenser.take(0))).collect();
         let times: Vec<_> = taken.iter().map(|due| (due.number, due.at_ns)).collect();
@@ -277,23 +276,27 @@ mod tests {
     #[test]
     fn a_schedule_that_begins_again_goes_on_with_its_numbers() {
         let dispenser = Dispenser::new(Some(schedule(10.0, Process::Poisson)), None);
-        dispenser.begin(0);
+        dispenser.begin(0, 0);
         let first: Vec<Due> = (0..3).map(|_| due(dispenser.take(0))).collect();
-        dispenser.begin(1_000);
+        dispenser.begin(1_000, 0);
         let again = due(dispenser.take(0));
         assert_eq!((again.number, again.at_ns), (3, first[0].at_ns + 1_000));
     }
 
     #[test]
-    fn a_limit_ends_what_is_handed_out_and_may_be_counted_anew() {
+    fn a_limit_ends_what_is_handed_out_after_the_warm_up() {
         for schedule in [None, Some(schedule(1000.0, Process::Even))] {
             let dispenser = Dispenser::new(schedule, Some(3));
-            dispenser.begin(0);
-            let numbers: Vec<u64> = (0..3).map(|_| due(dispenser.take(9)).number).collect();
-            assert_eq!(numbers, [0, 1, 2]);
-            assert_eq!(dispenser.take(9), Next::Done);
-            dispenser.restart_limit();
-            assert_eq!(due(dispenser.take(9)).number, 3);
+            dispenser.begin(0, 2_000_000);
+            // By its schedule each is due a millisecond after the one before.
+            let mut at_ns = 0;
+            let mut take = || {
+                at_ns += 999_999;
+                dispenser.take(at_ns)
+            };
+            let numbers: Vec<u64> = (0..5).map(|_| due(take()).number).collect();
+            assert_eq!(numbers, [0, 1, 2, 3, 4]);
+            assert_eq!(take(), Next::Done);
         }
     }
 
@@ -338,7 +341,7 @@ mod tests {
             services in proptest::collection::vec(0u64..20_000_000, 1..200),
         ) {
             let dispenser = Dispenser::new(Some(schedule(1000.0, Process::Poisson)), None);
-            dispenser.begin(0);
+            dispenser.begin(0, 0);
             let mut free: BinaryHeap<Reverse<u64>> = (0..servers).map(|_| Reverse(0)).collect();
             let mut taken = Vec::new();
             for service in &services {

@@ -103,6 +103,7 @@ impl OutcomeWriter {
                 duration_s,
                 tally,
                 backlog,
+                ..
             } => {
                 self.log_interval(start_s, duration_s, tally);
                 self.write(&Outcome::Interval(Interval {
@@ -124,6 +125,7 @@ impl OutcomeWriter {
                     backlog: tally.is_open().then_some(backlog),
                 }));
             }
+            Progress::Opened { .. } => {}
             Progress::Slice(slice) => {
                 self.log_interval(slice.start_s, slice.duration_s, &slice.tally);
                 let line = self.slice(slice);

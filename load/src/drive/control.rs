@@ -5,7 +5,7 @@ use super::clock;
 use super::failure;
 use super::job::{Setup, Watched};
 use super::measured::{Ended, Inside, Measured, Progress, Queue};
-use super::messages::{Command, Mailbox, Report, Timeline};
+use super::messages::{Command, Counts, Mailbox, Report, Timeline};
 use crate::arrival::DueCount;
 use crate::outcome::{Failure, ProcessDelta};
 use crate::record::{Latency, Tally};
@@ -21,19 +21,23 @@ const BEGIN_IN_NS: u64 = 2_000_000;
 const WORKER_GRACE_NS: u64 = 10_000_000_000;
 
 /// What had not ended when a run was over.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Left {
     /// Events of the window.
     pub(super) unfinished: u32,
     /// Requests, and the longest wait for an answer.
     pub(super) unanswered: u32,
     pub(super) longest_wait_ns: u64,
+    pub(super) counts: Counts,
+    /// When the last session ended.
+    pub(super) stopped_ns: u64,
 }
 
 /// One interval, as far as the workers have handed it over.
 struct OpenInterval {
     /// Of the first who handed it over; the others' are added.
     tally: Box<Tally>,
+    counts: Counts,
     owner: u32,
     workers: u32,
     begun: u64,
@@ -53,6 +57,9 @@ pub(super) struct Controller<'a> {
     due_opened: u64,
     begun_opened: u64,
     workers_opened: u32,
+    counts_opened: Counts,
+    /// When the interval told last ended.
+    interval_ended_ns: u64,
     /// Events that were due and had not begun at the end of each interval told.
     backlogs: Vec<u64>,
     /// Events that were due, and those that had begun, at the end of the interval told last.
@@ -92,6 +99,8 @@ impl<'a> Controller<'a> {
             due_opened: 0,
             begun_opened: 0,
             workers_opened: 0,
+            counts_opened: Counts::new(),
+            interval_ended_ns: 0,
             backlogs: Vec::new(),
             due_closed: 0,
             begun_closed: 0,
@@ -135,12 +144,11 @@ impl<'a> Controller<'a> {
         self.phase("end", self.timeline.close_ns);
         self.wait_for_close()?;
         let left = self.release()?;
-        let pairs = opened.iter().zip(&closed);
-        let mut used = pairs.map(|(before, after)| Some(before.as_ref()?.until(after.as_ref()?)));
+        let used = Watched::used(&opened, &closed);
         Ok(Measured {
-            client: used.next().flatten().unwrap_or_default(),
-            server: used.next().flatten(),
-            node_servers: used.collect(),
+            client: used.client,
+            server: used.server,
+            node_servers: used.nodes,
             measured_ns: self.timeline.close_ns - self.timeline.open_ns,
             ..self.sum(left)
         })
@@ -166,7 +174,7 @@ impl<'a> Controller<'a> {
         (self.workers_closed, self.workers_drained) = (0, 0);
         self.backlogs.clear();
         self.handed_over.fill(0);
-        self.setup.dispenser.begin(begin_ns);
+        self.setup.dispenser.begin(begin_ns, self.timeline.open_ns);
         self.tell(Command::Begin(self.timeline, arm));
     }
 
@@ -200,6 +208,8 @@ impl<'a> Controller<'a> {
                 closed: std::mem::take(&mut self.backlogs),
                 oldest_wait_ns: self.oldest_wait_ns,
             },
+            ended_after_ns: left.stopped_ns.saturating_sub(self.timeline.open_ns),
+            counts: left.counts,
             arms: Vec::new(),
         }
     }
@@ -291,8 +301,12 @@ impl<'a> Controller<'a> {
                     unfinished,
                     unanswered,
                     longest_wait_ns,
+                    counts,
+                    stopped_ns,
                 } => {
                     ended += 1;
+                    left.counts.extend(counts);
+                    left.stopped_ns = left.stopped_ns.max(stopped_ns);
                     left.unfinished += unfinished;
                     self.drained.merge(&tally);
                     left.unanswered += unanswered;
@@ -314,21 +328,26 @@ impl<'a> Controller<'a> {
             Report::Interval {
                 worker,
                 tally,
+                counts,
                 begun,
                 next_due_ns,
             } => {
-                self.take_interval(worker, tally, begun, next_due_ns);
+                self.take_interval(worker, tally, counts, begun, next_due_ns);
             }
             Report::Opened {
                 worker,
                 before,
+                counts,
                 begun,
             } => {
                 self.give_back(worker, before);
                 self.begun_opened += begun;
                 self.workers_opened += 1;
+                self.counts_opened.extend(counts);
                 if self.workers_opened == self.setup.workers {
                     self.due_opened = self.due_before(self.timeline.open_ns);
+                    let counts = &std::mem::take(&mut self.counts_opened);
+                    (self.progress)(Progress::Opened { counts });
                 }
             }
             Report::Drained { worker, tally } => {
@@ -380,6 +399,7 @@ impl<'a> Controller<'a> {
         &mut self,
         worker: u32,
         tally: Box<Tally>,
+        counts: Counts,
         begun: u64,
         next_due_ns: Option<u64>,
     ) {
@@ -392,6 +412,7 @@ impl<'a> Controller<'a> {
         match self.intervals.get_mut(place) {
             Some(interval) => {
                 interval.tally.merge(&tally);
+                interval.counts.extend(counts);
                 interval.workers += 1;
                 interval.begun += begun;
                 let earliest = [interval.next_due_ns, next_due_ns];
@@ -400,6 +421,7 @@ impl<'a> Controller<'a> {
             }
             None => self.intervals.push_back(OpenInterval {
                 tally,
+                counts,
                 owner: worker,
                 workers: 1,
                 begun,
@@ -439,9 +461,10 @@ impl<'a> Controller<'a> {
         let index = self.backlogs.len() as u32;
         let start_ns = match index {
             0 => timeline.open_ns,
-            index => timeline.interval_end_ns(index - 1),
+            _ => self.interval_ended_ns,
         };
-        let end_ns = timeline.interval_end_ns(index);
+        let end_ns = timeline.interval_end_ns(start_ns, &self.setup.checkpoints_ns);
+        self.interval_ended_ns = end_ns;
         self.due_closed = self.due_before(end_ns);
         let backlog = self.due_closed.saturating_sub(interval.begun);
         let seconds = |ns: u64| ns as f64 / 1e9;
@@ -451,6 +474,7 @@ impl<'a> Controller<'a> {
                 start_s: seconds(start_ns.saturating_sub(timeline.open_ns)),
                 duration_s: seconds(end_ns.saturating_sub(start_ns)),
                 tally: &interval.tally,
+                counts: &interval.counts,
                 backlog,
             });
         }

@@ -3,7 +3,7 @@
 use super::blocking::Target;
 use super::counters::ProcessSnapshot;
 use crate::arrival::Dispenser;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, ProcessDelta};
 use crate::plan;
 use crate::record::{Shape, Tally};
 use crate::workload::{Verdict, Workload};
@@ -38,6 +38,27 @@ impl Watched {
         pids.map(|pid| pid.and_then(ProcessSnapshot::take))
             .collect()
     }
+
+    /// What each of these processes used between two times that they were read.
+    pub(super) fn used(
+        opened: &[Option<ProcessSnapshot>],
+        closed: &[Option<ProcessSnapshot>],
+    ) -> ProcessesUsed {
+        let pairs = opened.iter().zip(closed);
+        let mut used = pairs.map(|(before, after)| Some(before.as_ref()?.until(after.as_ref()?)));
+        ProcessesUsed {
+            client: used.next().flatten().unwrap_or_default(),
+            server: used.next().flatten(),
+            nodes: used.collect(),
+        }
+    }
+}
+
+/// What the watched processes used.
+pub(super) struct ProcessesUsed {
+    pub(super) client: ProcessDelta,
+    pub(super) server: Option<ProcessDelta>,
+    pub(super) nodes: Vec<Option<ProcessDelta>>,
 }
 
 /// How a run hops between its arms.
@@ -90,6 +111,8 @@ pub struct Setup {
     pub storm: bool,
     /// A request without an answer for so long counts as a lost connection.
     pub answer_timeout_ns: Option<u64>,
+    /// Moments of the window, since its begin, at which an interval ends too.
+    pub checkpoints_ns: Vec<u64>,
     /// Look whether the server has room for the run before anything else.
     pub looks_first: bool,
 }

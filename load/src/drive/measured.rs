@@ -2,7 +2,7 @@
 
 use super::link::SessionFacts;
 use crate::outcome::ProcessDelta;
-use crate::record::{Latency, Tally};
+use crate::record::{Latency, Reading, Tally};
 use std::time::{Instant, SystemTime};
 
 /// What is told while the run goes on.
@@ -22,12 +22,18 @@ pub enum Progress<'a> {
         /// When it was due: it is told a little later.
         at: Instant,
     },
+    /// The window is open. What sessions have counted by themselves before, by their seats.
+    Opened {
+        counts: &'a [(u32, Reading)],
+    },
     /// One interval of the window, all workers together.
     Interval {
         index: u32,
         start_s: f64,
         duration_s: f64,
         tally: &'a Tally,
+        /// What sessions have counted by themselves at its end.
+        counts: &'a [(u32, Reading)],
         /// Events of an open loop that were due at its end and had not begun.
         backlog: u64,
     },
@@ -58,6 +64,10 @@ pub struct Measured {
     /// Of the connections that were opened before the load began.
     pub setup_connects: Latency,
     pub queue: Queue,
+    /// From the begin of the window until the last session has ended.
+    pub ended_after_ns: u64,
+    /// What sessions have counted by themselves when they had ended.
+    pub counts: Vec<(u32, Reading)>,
     /// In the order of the arms; empty: the run had none.
     pub arms: Vec<ArmSum>,
 }

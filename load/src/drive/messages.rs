@@ -3,7 +3,7 @@
 use super::bell::Bell;
 use super::link::SessionFacts;
 use crate::outcome::Failure;
-use crate::record::{Latency, Tally};
+use crate::record::{Latency, Reading, Tally};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
@@ -20,21 +20,23 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Where interval number `index` of the window ends.
-    pub fn interval_end_ns(&self, index: u32) -> u64 {
-        if self.interval_ns == 0 {
+    /// Where the interval of the window ends that begins at `start_ns`: after the interval's
+    /// length, or at a checkpoint, so long after the begin of the window.
+    pub fn interval_end_ns(&self, start_ns: u64, checkpoints_ns: &[u64]) -> u64 {
+        let since_ns = start_ns.saturating_sub(self.open_ns);
+        let by_length = since_ns
+            .checked_div(self.interval_ns)
+            .and_then(|whole| self.interval_ns.checked_mul(whole + 1));
+        let next = checkpoints_ns.iter().copied().filter(|at| *at > since_ns);
+        let Some(end_ns) = next.chain(by_length).min() else {
             return self.close_ns;
-        }
-        let end = self
-            .interval_ns
-            .checked_mul(u64::from(index) + 1)
-            .and_then(|length| length.checked_add(self.open_ns))
-            .unwrap_or(u64::MAX);
+        };
+        let end_ns = end_ns.saturating_add(self.open_ns);
         // A last interval of next to no length would hold next to nothing.
-        if end.saturating_add(self.interval_ns / 100) >= self.close_ns {
+        if end_ns.saturating_add(self.interval_ns / 100) >= self.close_ns {
             self.close_ns
         } else {
-            end
+            end_ns
         }
     }
 }
@@ -50,6 +52,9 @@ pub enum Command {
     Release,
 }
 
+/// What each seat of a worker has counted by itself, by its index; empty unless sessions count.
+pub type Counts = Vec<(u32, Reading)>;
+
 /// What a worker tells the controller.
 #[derive(Debug)]
 pub enum Report {
@@ -63,6 +68,7 @@ pub enum Report {
     Interval {
         worker: u32,
         tally: Box<Tally>,
+        counts: Counts,
         /// Events of the schedule that have begun since the load did.
         begun: u64,
         /// When the first event was due that the worker has and has not begun.
@@ -73,6 +79,7 @@ pub enum Report {
     Opened {
         worker: u32,
         before: Box<Tally>,
+        counts: Counts,
         begun: u64,
     },
     /// The window is closed; every interval was sent before.
@@ -89,9 +96,11 @@ pub enum Report {
     Idle,
     /// The connections are closed. `tally` has what ended since the window was closed;
     /// `unfinished` events of it did not. `unanswered` requests, those of earlier events too, had
-    /// no answer, and the longest of them waited so long.
+    /// no answer, and the longest of them waited so long. The last session stopped at `stopped_ns`.
     Ended {
         tally: Box<Tally>,
+        counts: Counts,
+        stopped_ns: u64,
         unfinished: u32,
         unanswered: u32,
         longest_wait_ns: u64,
@@ -163,20 +172,26 @@ mod tests {
             close_ns: 3_505,
             interval_ns: 1_000,
         };
-        assert_eq!(timeline.interval_end_ns(0), 2_000);
-        assert_eq!(timeline.interval_end_ns(1), 3_000);
-        assert_eq!(timeline.interval_end_ns(2), 3_505);
+        assert_eq!(timeline.interval_end_ns(1_000, &[]), 2_000);
+        assert_eq!(timeline.interval_end_ns(2_000, &[]), 3_000);
+        assert_eq!(timeline.interval_end_ns(3_000, &[]), 3_505);
+        // Checkpoints are counted from the begin of the window, and end an interval too.
+        assert_eq!(timeline.interval_end_ns(1_000, &[500, 1_500]), 1_500);
+        assert_eq!(timeline.interval_end_ns(1_500, &[500, 1_500]), 2_000);
+        assert_eq!(timeline.interval_end_ns(2_000, &[500, 1_500]), 2_500);
+        assert_eq!(timeline.interval_end_ns(2_500, &[500, 1_500]), 3_000);
         let sliver = Timeline {
             close_ns: 3_005,
             ..timeline
         };
-        assert_eq!(sliver.interval_end_ns(1), 3_005);
+        assert_eq!(sliver.interval_end_ns(2_000, &[]), 3_005);
         let whole = Timeline {
             interval_ns: 0,
             ..timeline
         };
-        assert_eq!(whole.interval_end_ns(0), 3_505);
-        assert_eq!(timeline.interval_end_ns(u32::MAX), 3_505);
+        assert_eq!(whole.interval_end_ns(1_000, &[]), 3_505);
+        assert_eq!(whole.interval_end_ns(1_000, &[700]), 1_700);
+        assert_eq!(timeline.interval_end_ns(u64::MAX - 1, &[]), 3_505);
     }
 
     #[test]

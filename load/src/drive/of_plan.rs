@@ -47,6 +47,7 @@ pub fn job_of(
             idle_seats: load.idle_connections,
             storm: load.storm,
             answer_timeout_ns: load.answer_timeout_s.map(seconds_ns),
+            checkpoints_ns: Vec::new(),
             looks_first: true,
         },
         engine: load.engine,

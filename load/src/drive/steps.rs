@@ -50,6 +50,7 @@ impl<E: Engine> Worker<E> {
                 Reason::Event(cycle) => Call::Event {
                     cycle,
                     late_ns: seat.begun_ns.saturating_sub(seat.intended_ns),
+                    counts: seat.counts,
                 },
                 Reason::Answer(token, verdict) => {
                     let Some(Connection { link, .. }) = self.links.get(token) else {
@@ -108,6 +109,14 @@ impl<E: Engine> Worker<E> {
             Step::EventEnd(ending) => {
                 self.end_event(seat_index, ending);
                 self.next_event(seat_index)
+            }
+            Step::EventTimed(times) => {
+                self.end_timed_event(seat_index, times);
+                self.next_event(seat_index)
+            }
+            Step::EventMore(times) => {
+                self.record_one_more(seat_index, times);
+                Some(Reason::Woken)
             }
             Step::Retry(pause) => self.retry(seat_index, pause),
             Step::EventDropped => {

@@ -7,7 +7,7 @@ use super::seat::{Seat, WaitsFor};
 use super::steps::Reason;
 use super::worker::{Phase, Worker};
 use crate::arrival::{Due, Next};
-use crate::workload::Ending;
+use crate::workload::{Ending, EventTimes};
 
 impl<E: Engine> Worker<E> {
     /// The load begins: every seat that is ready may ask.
@@ -236,14 +236,38 @@ impl<E: Engine> Worker<E> {
             return;
         };
         let response_ns = self.now_ns.saturating_sub(seat.intended_ns);
-        tally.record_ns(response_ns);
-        if let Some(open) = &mut tally.open {
-            open.record_ns(response_ns, seat.begun_ns.saturating_sub(seat.intended_ns));
-        }
+        tally.record_ns(response_ns, seat.begun_ns.saturating_sub(seat.intended_ns));
         if tried_again_ns > 0 || ending.rolled_back {
             let last_try_ns = self.now_ns.saturating_sub(tried_again_ns);
             let last_try_ns = (tried_again_ns > 0).then_some(last_try_ns);
             tally.record_more(response_ns, ending.rolled_back, last_try_ns);
+        }
+    }
+
+    /// Records the event in progress, which has ended well, by the session's own clock.
+    pub(super) fn end_timed_event(&mut self, seat_index: usize, times: EventTimes) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        seat.event = None;
+        seat.events_on_link += 1;
+        if std::mem::take(&mut seat.counts) {
+            self.record_times(times);
+        }
+    }
+
+    /// Records one more event that has ended inside the one in progress.
+    #[cold]
+    pub(super) fn record_one_more(&mut self, seat_index: usize, times: EventTimes) {
+        if self.seats.get(seat_index).is_some_and(|seat| seat.counts) {
+            self.tally.begun += 1;
+            self.record_times(times);
+        }
+    }
+
+    fn record_times(&mut self, times: EventTimes) {
+        if let Some(tally) = self.tally.kinds.first_mut() {
+            tally.record_ns(times.response_ns, times.lag_ns);
         }
     }
 

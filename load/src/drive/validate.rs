@@ -107,9 +107,14 @@ impl Replayer<'_> {
         let mut questions = replay.questions(self.setup.seed, cycle).into_iter();
         self.found.events += 1;
         let mut out = Vec::new();
-        let mut step = self
-            .session
-            .next(Call::Event { cycle, late_ns: 0 }, &mut out);
+        let mut step = self.session.next(
+            Call::Event {
+                cycle,
+                late_ns: 0,
+                counts: true,
+            },
+            &mut out,
+        );
         loop {
             let request = match step {
                 Step::Send(request) => request,

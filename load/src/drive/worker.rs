@@ -9,7 +9,7 @@ use super::connection::Connection;
 use super::engine::{Engine, Event};
 use super::idle::Idle;
 use super::job::{Pacing, Setup};
-use super::messages::{Command, Mailbox, Report, Timeline};
+use super::messages::{Command, Counts, Mailbox, Report, Timeline};
 use super::pace::Pace;
 use super::seat::Seat;
 use super::socket::Address;
@@ -63,7 +63,6 @@ pub struct Worker<E> {
     drained: usize,
     /// When the next thing of the timeline is due.
     next_edge_ns: u64,
-    interval: u32,
     /// When to look for requests that have waited too long; never, unless the plan limits them.
     next_sweep_ns: u64,
     cpu_opened_ns: u64,
@@ -72,6 +71,8 @@ pub struct Worker<E> {
     /// Seats that are in it.
     in_setup: usize,
     stopped: usize,
+    /// When the last of them did.
+    stopped_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -162,12 +163,12 @@ impl<E: Engine> Worker<E> {
                 interval_ns: 0,
             },
             next_edge_ns: u64::MAX,
-            interval: 0,
             next_sweep_ns,
             cpu_opened_ns: 0,
             unborn: 0..seats.len(),
             in_setup: 0,
             stopped: 0,
+            stopped_ns: 0,
             seats,
         })
     }
@@ -273,9 +274,10 @@ impl<E: Engine> Worker<E> {
         self.report(Report::Opened {
             worker: self.number,
             before,
+            counts: self.counts(),
             begun: self.begun,
         });
-        self.next_edge_ns = self.timeline.interval_end_ns(0);
+        self.next_edge_ns = self.interval_end_ns(self.timeline.open_ns);
     }
 
     fn end_interval(&mut self) {
@@ -283,6 +285,7 @@ impl<E: Engine> Worker<E> {
         self.report(Report::Interval {
             worker: self.number,
             tally,
+            counts: self.counts(),
             begun: self.begun,
             next_due_ns: self.next_due_ns(),
         });
@@ -297,9 +300,20 @@ impl<E: Engine> Worker<E> {
             self.drained = 0;
             self.look_whether_drained();
         } else {
-            self.interval += 1;
-            self.next_edge_ns = self.timeline.interval_end_ns(self.interval);
+            self.next_edge_ns = self.interval_end_ns(self.next_edge_ns);
         }
+    }
+
+    fn interval_end_ns(&self, start_ns: u64) -> u64 {
+        let checkpoints_ns = &self.setup.checkpoints_ns;
+        self.timeline.interval_end_ns(start_ns, checkpoints_ns)
+    }
+
+    /// What the seats have counted by themselves.
+    fn counts(&self) -> Counts {
+        let seats = self.seats.iter().filter(|seat| !seat.is_idle);
+        let mut seats = seats.map(|seat| seat.index);
+        self.setup.workload.read_counts(&mut seats)
     }
 
     /// The tally so far; from here on another one is recorded in.
@@ -360,7 +374,6 @@ impl<E: Engine> Worker<E> {
 
     fn arm(&mut self, timeline: Timeline, arm: u16) {
         self.timeline = timeline;
-        self.interval = 0;
         self.begun = 0;
         for seat in &mut self.seats {
             seat.rests = seat.is_idle || seat.arm != arm;
@@ -407,6 +420,7 @@ impl<E: Engine> Worker<E> {
     /// One more session has ended.
     pub(super) fn count_stopped(&mut self) {
         self.stopped += 1;
+        self.stopped_ns = self.now_ns;
         // Those that ask nothing stay until all are released.
         let idle = self.seats.iter().filter(|seat| seat.is_idle).count();
         if self.stopped + idle == self.seats.len() && self.phase < Phase::Closed {
@@ -440,6 +454,8 @@ impl<E: Engine> Worker<E> {
         let tally = self.hand_over();
         self.report(Report::Ended {
             tally,
+            counts: self.counts(),
+            stopped_ns: self.stopped_ns,
             unfinished,
             unanswered,
             longest_wait_ns,

@@ -21,8 +21,6 @@ pub struct Context {
     /// Where the state's memory comes from: its owner frees it when the state is closed.
     pub heap: *mut Heap,
     pub thread: u32,
-    /// Which recorder takes the times of its events.
-    pub lane: usize,
     pub stream: Stream,
     /// Where texts are made, so that making one allocates nothing.
     pub text: Vec<u8>,
@@ -47,8 +45,6 @@ pub struct EventClock {
     pub due: Option<Instant>,
     /// Of the event that runs: when it was due, and when it began.
     pub begun: Option<(Instant, Instant)>,
-    /// An event ended since the last turn, and is to be counted.
-    pub counted: bool,
 }
 
 impl Context {
@@ -58,7 +54,6 @@ impl Context {
             run,
             heap: Box::leak(Box::default()),
             thread,
-            lane: thread as usize,
             stream,
             text: Vec::new(),
             unique_drawn: 0,

@@ -8,13 +8,14 @@
 //! The setup of a thread goes deeper than its events. It returns when it is done: the stack is
 //! then empty, its memory is given back, and the rest of the thread's life begins on it anew.
 
+use super::figures::ThreadFigures;
 use super::run::Run;
 use super::state::State;
 use super::thread::{self, Duty, End};
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::outcome::Failure;
 use crate::wire::ServerError;
-use crate::workload::{Call, Class, Ending, Link, Reply, Request, Session, Step};
+use crate::workload::{Call, Class, EventTimes, Link, Reply, Request, Session, Step};
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::sync::Arc;
@@ -53,7 +54,6 @@ pub struct Fiber {
 struct Life {
     run: Arc<Run>,
     thread: u32,
-    lane: usize,
     duty: Duty,
     /// The statement that the fiber asks at present, as an example beside its error.
     about: Box<About>,
@@ -69,7 +69,7 @@ struct About {
 impl Fiber {
     /// # Errors
     /// Where no memory can be had for one more stack.
-    pub fn new(run: Arc<Run>, thread: u32, lane: usize, duty: Duty) -> Result<Self, Failure> {
+    pub fn new(run: Arc<Run>, thread: u32, duty: Duty) -> Result<Self, Failure> {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| Failure {
             message: format!("no stack for one more thread of the script: {error}"),
             hint: Some("see the limits of memory and of mappings (vm.max_map_count)".to_owned()),
@@ -80,7 +80,6 @@ impl Fiber {
         let life = Life {
             run,
             thread,
-            lane,
             duty,
             about: Box::new(About {
                 text: std::ptr::null(),
@@ -124,10 +123,10 @@ impl Life {
     /// The setup, which goes deeper than events do: it runs the body of the script.
     fn set_up(&mut self, stack: DefaultStack) -> Body {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
-        let (thread, lane, duty) = (self.thread, self.lane, self.duty);
+        let (thread, duty) = (self.thread, self.duty);
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
             let io = FiberIo::new(yielder, wake, about, &run, false);
-            match thread::set_up(&run, thread, lane, duty, Box::new(io)) {
+            match thread::set_up(&run, thread, duty, Box::new(io)) {
                 Some(state) => Left::SetUp(state),
                 None => Left::Ended(End::NotReady),
             }
@@ -208,6 +207,10 @@ struct FiberIo {
     run: Arc<Run>,
     /// An event that no turn has taken yet: for how many ns it was due.
     offered: Option<u64>,
+    /// The event in progress was to begin inside the window.
+    counts: bool,
+    /// The event that ended since the last turn, if it is to be recorded.
+    ended: Option<EventTimes>,
     over: bool,
     /// When the fiber last let others go on without having to.
     waited: Instant,
@@ -229,6 +232,8 @@ impl FiberIo {
             about,
             run: Arc::clone(run),
             offered: None,
+            counts: false,
+            ended: None,
             over,
             waited: Instant::now(),
             asked_since: false,
@@ -264,7 +269,13 @@ impl FiberIo {
         let mut step = step;
         loop {
             match self.wait(step) {
-                Call::Event { late_ns, .. } => return Some(*late_ns),
+                Call::Event {
+                    late_ns, counts, ..
+                } => {
+                    let (late_ns, counts) = (*late_ns, *counts);
+                    self.counts = counts;
+                    return Some(late_ns);
+                }
                 Call::Finish => {
                     self.over = true;
                     return None;
@@ -359,8 +370,19 @@ impl ThreadIo for FiberIo {
         self.asked_since = true;
     }
 
-    fn next_event(&mut self, counted: bool) -> Turn {
-        if self.over {
+    fn event_ended(&mut self, _due: Instant, times: EventTimes, figures: &ThreadFigures) {
+        if !self.counts {
+            return figures.leave();
+        }
+        figures.finish(times.response_ns);
+        // A script with a loop of its own may have several events in one turn.
+        if let Some(earlier) = self.ended.replace(times) {
+            self.wait(Step::EventMore(earlier));
+        }
+    }
+
+    fn next_event(&mut self) -> Turn {
+        if self.over && self.ended.is_none() {
             return self.end();
         }
         if !self.asked_since && self.waited.elapsed() > SLICE {
@@ -372,9 +394,9 @@ impl ThreadIo for FiberIo {
             self.waited = Instant::now();
         }
         self.asked_since = false;
-        let step = match counted {
-            true => Step::EventEnd(Ending::default()),
-            false => Step::EventDropped,
+        let step = match self.ended.take() {
+            Some(times) => Step::EventTimed(times),
+            None => Step::EventDropped,
         };
         let late_ns = self.offered.take().or_else(|| self.wait_for_leave(step));
         match late_ns {
@@ -439,7 +461,6 @@ mod tests {
         let life = Life {
             run: run_of(DEEP, 1),
             thread: 0,
-            lane: 0,
             duty: Duty::Events,
             about: Box::new(About {
                 text: std::ptr::null(),
@@ -458,8 +479,15 @@ mod tests {
         assert!(deepest > 8 && left <= 2, "{deepest} pages, {left} left");
         // An event is offered, ended by the script's loop, and the next one asked for.
         for cycle in 0..3 {
-            step = fiber.next(Call::Event { cycle, late_ns: 0 }, &mut out);
-            assert!(matches!(step, Step::EventEnd(_)), "{step:?}");
+            step = fiber.next(
+                Call::Event {
+                    cycle,
+                    late_ns: 0,
+                    counts: true,
+                },
+                &mut out,
+            );
+            assert!(matches!(step, Step::EventTimed(_)), "{step:?}");
         }
         step = fiber.next(Call::Finish, &mut out);
         assert!(matches!(step, Step::Stop), "{step:?}");

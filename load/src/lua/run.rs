@@ -2,15 +2,14 @@
 
 use super::chunks::Chunks;
 use super::database::Database;
-use super::figures::{Figures, Reading};
+use super::figures::Figures;
 use super::log::Log;
 use super::options::Options;
 use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::record::ErrorTally;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
 
 /// Whose options and words are spoken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,7 +88,6 @@ pub struct Run {
     pub errors: Mutex<ErrorTally>,
     /// Has the events that the threads share, if they are limited or due by a schedule.
     pub dispenser: Arc<Dispenser>,
-    pub window: Window,
     pub stop: Stop,
     /// Names of functions that may block a thread without the host's knowledge.
     pub may_block: Mutex<Vec<String>>,
@@ -106,85 +104,8 @@ pub struct Late {
 }
 
 impl Run {
-    /// The warm-up is over: what each thread has counted by now, and this moment.
-    ///
-    /// What is asked after it counts, and so do events that begin after it.
-    pub fn open_window(&self) -> (Vec<Reading>, Instant) {
-        let mut opened = Instant::now();
-        let (readings, _) = self.figures.cut_and(|| {
-            // Looked at once the counters are read: all that an event of the window asks is in it.
-            opened = Instant::now();
-            self.window.open(opened);
-            self.dispenser.restart_limit();
-            self.figures.forget_extremes();
-        });
-        (readings, opened)
-    }
-
     pub fn options(&self) -> &Options {
         self.late.get().map_or(&self.known, |late| &late.options)
-    }
-}
-
-/// When the figures begin and end.
-#[derive(Debug)]
-pub struct Window {
-    epoch: Instant,
-    begun_ns: AtomicU64,
-    opened_ns: AtomicU64,
-    ended_ns: AtomicU64,
-}
-
-impl Default for Window {
-    fn default() -> Self {
-        Self {
-            epoch: Instant::now(),
-            begun_ns: AtomicU64::new(u64::MAX),
-            opened_ns: AtomicU64::new(0),
-            ended_ns: AtomicU64::new(0),
-        }
-    }
-}
-
-impl Window {
-    /// A thread begins its first event.
-    pub fn begin(&self, now: Instant) {
-        self.begun_ns.fetch_min(self.ns(now), Relaxed);
-    }
-
-    /// When the first thread began; now, where none has.
-    pub fn begun(&self) -> Instant {
-        match self.begun_ns.load(Relaxed) {
-            u64::MAX => Instant::now(),
-            ns => self.epoch + Duration::from_nanos(ns),
-        }
-    }
-
-    /// The warm-up is over: events that begin before this are not counted.
-    pub fn open(&self, now: Instant) {
-        self.opened_ns.store(self.ns(now), Relaxed);
-    }
-
-    #[inline]
-    pub fn counts(&self, begun: Instant) -> bool {
-        self.ns(begun) >= self.opened_ns.load(Relaxed)
-    }
-
-    /// A thread has ended its last event.
-    pub fn end(&self, now: Instant) {
-        self.ended_ns.fetch_max(self.ns(now), Relaxed);
-    }
-
-    /// When the last thread ended; now, where none has.
-    pub fn ended(&self) -> Instant {
-        match self.ended_ns.load(Relaxed) {
-            0 => Instant::now(),
-            ns => self.epoch + Duration::from_nanos(ns),
-        }
-    }
-
-    fn ns(&self, moment: Instant) -> u64 {
-        moment.saturating_duration_since(self.epoch).as_nanos() as u64
     }
 }
 
@@ -212,27 +133,5 @@ impl Stop {
 
     pub fn is_over(&self) -> bool {
         self.over.load(Relaxed) || self.has_failed()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_begins_before_the_window_does_not_count() {
-        let window = Window::default();
-        let before = Instant::now();
-        assert!(window.counts(before));
-        let opened = before + Duration::from_millis(1);
-        window.open(opened);
-        assert!(!window.counts(before) && window.counts(opened));
-        window.end(opened);
-        window.end(before);
-        assert_eq!(window.ended(), opened);
-        window.begin(opened);
-        window.begin(before);
-        window.begin(opened);
-        assert_eq!(window.begun(), before);
     }
 }

@@ -3,18 +3,18 @@
 #![allow(clippy::unwrap_used)]
 use super::chunks::Chunks;
 use super::database::{DRIVER, Database};
-use super::figures::Figures;
+use super::figures::{Figures, ThreadFigures};
 use super::log::{Level, Log};
 use super::options::Options;
-use super::run::{Compat, Draws, Run, Script, Stop, Window};
+use super::run::{Compat, Draws, Run, Script, Stop};
 use super::state::State;
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::wire::ServerError;
-use crate::workload::{Link, Reply};
+use crate::workload::{EventTimes, Link, Reply};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A run of a script by so many threads.
 pub fn run_of(source: &str, threads: usize) -> Arc<Run> {
@@ -45,9 +45,8 @@ pub fn run_of(source: &str, threads: usize) -> Arc<Run> {
         },
         log: Arc::new(Log::new(Level::Fatal as u8)),
         chunks: Chunks::default(),
-        figures: Figures::new(threads, false),
+        figures: Figures::new(threads),
         errors: Mutex::default(),
-        window: Window::default(),
         stop: Stop::default(),
         dispenser: Arc::new(Dispenser::new(None, None)),
         may_block: Mutex::default(),
@@ -84,7 +83,9 @@ impl ThreadIo for Nowhere {
 
     fn sleep(&mut self, _span: Duration) {}
 
-    fn next_event(&mut self, _counted: bool) -> Turn {
+    fn event_ended(&mut self, _due: Instant, _times: EventTimes, _figures: &ThreadFigures) {}
+
+    fn next_event(&mut self) -> Turn {
         Turn::Over
     }
 

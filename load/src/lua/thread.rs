@@ -5,7 +5,6 @@ use super::run::Run;
 use super::state::{Called, ScriptError, State};
 use super::thread_io::ThreadIo;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What the threads of a run do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +26,8 @@ pub enum End {
 }
 
 /// Lives a thread's life: to be called where it may wait.
-pub fn live(run: &Arc<Run>, thread: u32, lane: usize, duty: Duty, io: Box<dyn ThreadIo>) -> End {
-    match set_up(run, thread, lane, duty, io) {
+pub fn live(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) -> End {
+    match set_up(run, thread, duty, io) {
         Some(state) => go_on(state, run, thread, duty),
         None => End::NotReady,
     }
@@ -36,16 +35,10 @@ pub fn live(run: &Arc<Run>, thread: u32, lane: usize, duty: Duty, io: Box<dyn Th
 
 /// Begins a thread's life, up to where it waits for the others; none where it failed, which was
 /// said.
-pub fn set_up(
-    run: &Arc<Run>,
-    thread: u32,
-    lane: usize,
-    duty: Duty,
-    io: Box<dyn ThreadIo>,
-) -> Option<State> {
+pub fn set_up(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) -> Option<State> {
     run.log
         .say(Level::Debug, &format!("Worker thread (#{thread}) started"));
-    let state = set_up_quietly(run, thread, lane, duty, io);
+    let state = set_up_quietly(run, thread, duty, io);
     if state.is_none() {
         let words = format!("Worker thread (#{thread}) failed to initialize!");
         run.log.say(Level::Debug, &words);
@@ -53,16 +46,9 @@ pub fn set_up(
     state
 }
 
-fn set_up_quietly(
-    run: &Arc<Run>,
-    thread: u32,
-    lane: usize,
-    duty: Duty,
-    io: Box<dyn ThreadIo>,
-) -> Option<State> {
+fn set_up_quietly(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) -> Option<State> {
     let said = |error: ScriptError| run.log.fatal(&error.0);
-    let mut state = State::new(Arc::clone(run), thread, io).map_err(said).ok()?;
-    state.context().lane = lane;
+    let state = State::new(Arc::clone(run), thread, io).map_err(said).ok()?;
     begin(&state, run).map_err(said).ok()?;
     if duty == Duty::Events {
         let said = |error| say_failed(run, "thread_init", &error);
@@ -104,9 +90,7 @@ pub fn show_options(state: &State, run: &Run) {
 }
 
 fn live_by_events(state: &State, run: &Run, thread: u32) -> End {
-    run.window.begin(Instant::now());
     let ran = state.call("thread_run", &[thread]);
-    run.window.end(Instant::now());
     if let Err(error) = ran {
         say_failed(run, "thread_run", &error);
         run.stop.fail();

@@ -4,9 +4,10 @@
 //! their own that is left while they wait ([`super::fiber`]); elsewhere (the `prepare` of one
 //! thread, report hooks, threads of the operating system) the call blocks for good.
 
+use super::figures::ThreadFigures;
 use crate::random::Shape;
 use crate::wire::{Capabilities, Prepared, ServerError, Summary};
-use crate::workload::{Link, Reply};
+use crate::workload::{EventTimes, Link, Reply};
 use std::time::{Duration, Instant};
 
 /// What a thread may ask of the world around it.
@@ -38,8 +39,12 @@ pub trait ThreadIo {
     /// Waits.
     fn sleep(&mut self, span: Duration);
 
-    /// Ends the event in progress, if any (`counted` if it shall be), and waits for the next.
-    fn next_event(&mut self, counted: bool) -> Turn;
+    /// An event has ended that was due at this time: counts it in `figures`, and records it, if it
+    /// was to begin inside the window.
+    fn event_ended(&mut self, due: Instant, times: EventTimes, figures: &ThreadFigures);
+
+    /// Waits for the next event.
+    fn next_event(&mut self) -> Turn;
 
     /// True once the run's time is over: nothing should be begun any more.
     fn is_over(&self) -> bool;

@@ -4,6 +4,7 @@ use super::fiber::Fiber;
 use super::run::Run;
 use super::thread::Duty;
 use crate::outcome::Failure;
+use crate::record::Reading;
 use crate::workload::{EventKind, Seat, Session, Workload};
 use std::sync::Arc;
 
@@ -33,9 +34,14 @@ impl Workload for ScriptWorkload {
         true
     }
 
+    fn read_counts(&self, seats: &mut dyn Iterator<Item = u32>) -> Vec<(u32, Reading)> {
+        let read = |seat| (seat, self.run.figures.of(seat).read());
+        seats.map(read).collect()
+    }
+
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
         let run = Arc::clone(&self.run);
-        let fiber = Fiber::new(run, seat.index, seat.worker as usize, Duty::Events)?;
+        let fiber = Fiber::new(run, seat.index, Duty::Events)?;
         Ok(Box::new(fiber))
     }
 }

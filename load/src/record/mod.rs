@@ -5,11 +5,13 @@
 //! the window are the sum of its intervals, and the figures of a run on several hosts would be
 //! the sum of theirs. Nothing here draws from a random stream or reads a clock.
 
+mod counts;
 mod errors;
 mod hdr_log;
 mod latency;
 mod tally;
 
+pub use counts::{COUNTERS, Counter, Reading};
 pub use errors::ErrorTally;
 pub use hdr_log::HdrLog;
 pub use latency::Latency;

@@ -28,7 +28,7 @@ pub struct Tally {
 }
 
 /// What a tally keeps apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Kinds of event, and statement classes, of the workload.
     pub kinds: usize,
@@ -277,11 +277,16 @@ impl Tally {
 }
 
 impl KindTally {
-    /// Adds an event that ended well.
+    /// Adds an event that ended well, `response_ns` after it was due; `lag_ns` of that it had not
+    /// begun.
     #[inline]
-    pub fn record_ns(&mut self, response_ns: u64) {
+    pub fn record_ns(&mut self, response_ns: u64, lag_ns: u64) {
         self.events += 1;
         self.response.record_ns(response_ns);
+        if let Some(open) = &mut self.open {
+            open.service.record_ns(response_ns.saturating_sub(lag_ns));
+            open.lag.record_ns(lag_ns);
+        }
     }
 
     /// What few of these events have: they rolled back, or were begun again so long ago.
@@ -345,14 +350,6 @@ impl KindTally {
 }
 
 impl OpenTally {
-    /// Adds an event that lasted `response_ns` from its intended time, `lag_ns` of it before it
-    /// began.
-    #[inline]
-    pub fn record_ns(&mut self, response_ns: u64, lag_ns: u64) {
-        self.service.record_ns(response_ns.saturating_sub(lag_ns));
-        self.lag.record_ns(lag_ns);
-    }
-
     pub fn merge(&mut self, other: &Self) {
         self.service.merge(&other.service);
         self.lag.merge(&other.lag);

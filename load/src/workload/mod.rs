@@ -44,6 +44,7 @@ pub mod told;
 pub use sql::{Sql, SqlError};
 
 use crate::outcome::Failure;
+use crate::record::Reading;
 use crate::wire::{Agreed, Prepared, ServerError, Summary};
 use std::time::Duration;
 
@@ -81,6 +82,12 @@ pub trait Workload: Send + Sync {
     /// True if sessions think before their events, see [`Session::think`].
     fn thinks(&self) -> bool {
         false
+    }
+
+    /// What the sessions of these seats have counted by themselves, if they do so. Asked on their
+    /// own worker at the edges of intervals; the extremes of the next interval begin.
+    fn read_counts(&self, _seats: &mut dyn Iterator<Item = u32>) -> Vec<(u32, Reading)> {
+        Vec::new()
     }
 
     /// The same events once more, to check their answers; none if nothing can be known of them.
@@ -154,8 +161,12 @@ pub enum Call<'a> {
     /// progress, if any, is begun again with the same cycle after [`Step::Ready`].
     Lost(Link),
     /// Begin event number `cycle`, which was due `late_ns` ago. The same cycle of the same seed
-    /// asks the same question.
-    Event { cycle: u64, late_ns: u64 },
+    /// asks the same question. `counts`: it was to begin inside the window.
+    Event {
+        cycle: u64,
+        late_ns: u64,
+        counts: bool,
+    },
     /// For sessions that judge errors: what the last request or [`Step::Connect`] came to. The
     /// link is closed.
     Broken(&'a ServerError),
@@ -188,6 +199,11 @@ pub enum Step {
     /// The event is over: record it, and wait for the next. For sessions that do not know with
     /// the last request that it is the last.
     EventEnd(Ending),
+    /// The event is over, and took so long by the session's own clock: record that, and wait for
+    /// the next.
+    EventTimed(EventTimes),
+    /// One more event has ended inside the one in progress: record it, then [`Call::Woken`].
+    EventMore(EventTimes),
     /// The event failed, and its time shall not be recorded. Wait for the next.
     EventDropped,
     /// Begin the event again after this time; its clock runs on.
@@ -217,6 +233,15 @@ pub struct Ending {
     pub kind: u8,
     /// It took back what it had done, as it was meant to.
     pub rolled_back: bool,
+}
+
+/// How long an event took by its session's own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventTimes {
+    /// Since it was due.
+    pub response_ns: u64,
+    /// How much of that was over when it began.
+    pub lag_ns: u64,
 }
 
 /// Under which class a query is counted.

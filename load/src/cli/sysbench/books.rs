@@ -1,15 +1,6 @@
-//! The books of a run: what was counted since the last report of each kind.
-//!
-//! Threads only ever add to their figures. Each kind of report keeps the readings of its last
-//! time and takes the difference, so reports of one kind never disturb those of another.
+//! The books of a run: what was counted and recorded since the last report of each kind.
 
-use crate::arrival::DueCount;
-use crate::drive::clock;
-use crate::lua::figures::{Counter, Reading, Times};
-use crate::lua::run::Run;
-use crate::record::Latency;
-use std::sync::Arc;
-use std::time::Instant;
+use crate::record::{Counter, Latency, Reading};
 
 /// Figures of one stretch of time.
 #[derive(Clone, Debug)]
@@ -21,9 +12,7 @@ pub struct Figures {
     pub interval_s: f64,
     /// Since the load began, or the warm-up ended.
     pub total_s: f64,
-    pub threads_running: usize,
     pub queue_length: u64,
-    pub concurrency: usize,
 }
 
 impl Figures {
@@ -36,9 +25,7 @@ impl Figures {
             latency,
             interval_s,
             total_s,
-            threads_running: 0,
             queue_length: 0,
-            concurrency: 0,
         }
     }
 
@@ -75,144 +62,148 @@ impl Figures {
     }
 }
 
-/// One kind of report: what stood at its last time, and the times taken since.
-#[derive(Clone, Debug)]
+/// What one kind of report has not told yet.
+#[derive(Clone, Debug, Default)]
 struct Page {
-    readings: Vec<Reading>,
+    threads: Vec<Reading>,
     latency: Latency,
-    /// None: the load has begun since.
-    at: Option<Instant>,
+    since_s: f64,
 }
 
-impl Page {
-    fn new(threads: usize) -> Self {
-        Self {
-            readings: vec![Reading::default(); threads],
-            latency: Latency::new(),
-            at: None,
-        }
-    }
-
-    /// What came since the last time; this is the new last time.
-    fn turn(
-        &mut self,
-        readings: Vec<Reading>,
-        begun: Instant,
-        now: Instant,
-    ) -> (Vec<Reading>, Latency, f64) {
-        let since = readings
-            .iter()
-            .zip(&self.readings)
-            .map(|(now, then)| now.since(then));
-        let figures = since.collect();
-        let at = self.at.unwrap_or(begun);
-        let interval_s = now.saturating_duration_since(at).as_secs_f64();
-        self.readings = readings;
-        self.at = Some(now);
-        (figures, std::mem::take(&mut self.latency), interval_s)
-    }
-}
-
-/// The books.
+/// The books. What the run tells goes on every page, so reports of one kind never disturb those of
+/// another.
 #[derive(Debug)]
 pub struct Books {
-    run: Arc<Run>,
-    /// Events that have fallen due under `--rate`.
-    due: Option<DueCount>,
-    /// Where a warm-up ended.
-    opened: Option<Instant>,
+    /// What each thread had counted when the run told of it last, and when that was, in seconds
+    /// since the load began or the warm-up ended.
+    counted: Vec<Reading>,
+    now_s: f64,
+    queue_length: u64,
     interval: Page,
     checkpoint: Page,
     whole: Page,
 }
 
 impl Books {
-    pub fn new(run: Arc<Run>) -> Self {
-        let threads = run.figures.threads.len();
-        let page = Page::new(threads);
+    pub fn new(threads: usize) -> Self {
+        let page = Page {
+            threads: vec![Reading::default(); threads],
+            ..Page::default()
+        };
         Self {
-            due: run.dispenser.schedule().map(DueCount::new),
-            run,
-            opened: None,
+            counted: page.threads.clone(),
+            now_s: 0.0,
+            queue_length: 0,
             interval: page.clone(),
             checkpoint: page.clone(),
             whole: page,
         }
     }
 
-    /// Begins to count now: the warm-up is over. What it counted is in no report.
-    pub fn begin(&mut self) {
-        let (readings, now) = self.run.open_window();
-        self.opened = Some(now);
-        for page in [&mut self.interval, &mut self.checkpoint, &mut self.whole] {
-            *page = Page {
-                readings: readings.clone(),
-                latency: Latency::new(),
-                at: Some(now),
+    /// The warm-up is over. What it counted is in no report.
+    pub fn begin(&mut self, counts: &[(u32, Reading)]) {
+        for (thread, reading) in counts {
+            if let Some(counted) = self.counted.get_mut(*thread as usize) {
+                counted.clone_from(reading);
+            }
+        }
+    }
+
+    /// Takes what the threads have counted by `end_s`, the times of the events that were recorded
+    /// since, and how many events were due and had not begun.
+    pub fn take(&mut self, end_s: f64, counts: &[(u32, Reading)], since: &Latency, queue: u64) {
+        self.now_s = end_s;
+        self.queue_length = queue;
+        let mut pages = [&mut self.interval, &mut self.checkpoint, &mut self.whole];
+        for page in &mut pages {
+            page.latency.merge(since);
+        }
+        for (thread, reading) in counts {
+            let place = *thread as usize;
+            let Some(counted) = self.counted.get_mut(place) else {
+                continue;
             };
+            let since = reading.since(counted);
+            for page in &mut pages {
+                if let Some(thread) = page.threads.get_mut(place) {
+                    thread.go_on(&since);
+                }
+            }
+            counted.clone_from(reading);
         }
     }
 
     /// The interval that ends now.
-    pub fn interval(&mut self, now: Instant) -> Figures {
-        let (readings, begun) = (self.take(self.run.figures.cut()), self.begun());
-        let (threads, latency, interval_s) = self.interval.turn(readings, begun, now);
-        let mut figures = self.with_present(
-            Figures::new(threads, latency, interval_s, self.total_s(now)),
-            now,
-        );
-        figures.threads_running = self.run.figures.running_or_kept();
-        figures
+    pub fn interval(&mut self) -> Figures {
+        let page = std::mem::take(&mut self.interval);
+        self.interval = self.empty();
+        self.figures(page)
     }
 
     /// What was counted since the last checkpoint; the next begins now.
-    pub fn checkpoint(&mut self, now: Instant) -> Figures {
-        let cut = self.run.figures.cut_extremes();
-        let (readings, begun) = (self.take(cut), self.begun());
-        let (threads, latency, interval_s) = self.checkpoint.turn(readings, begun, now);
-        self.with_present(
-            Figures::new(threads, latency, interval_s, self.total_s(now)),
-            now,
-        )
+    pub fn checkpoint(&mut self) -> Figures {
+        let page = std::mem::take(&mut self.checkpoint);
+        self.checkpoint = self.empty();
+        self.figures(page)
     }
 
-    /// The whole run, checkpoints or not. Extremes are those since the last checkpoint.
-    pub fn whole(&mut self, now: Instant) -> Figures {
-        let (readings, begun) = (self.take(self.run.figures.cut()), self.begun());
-        let (threads, latency, interval_s) = self.whole.turn(readings, begun, now);
-        self.with_present(
-            Figures::new(threads, latency, interval_s, self.total_s(now)),
-            now,
-        )
+    /// The whole run, checkpoints or not.
+    pub fn whole(&self) -> Figures {
+        self.figures(self.whole.clone())
     }
 
-    /// Where figures begin: at the end of the warm-up, or with the first event.
-    fn begun(&self) -> Instant {
-        self.opened.unwrap_or_else(|| self.run.window.begun())
-    }
-
-    fn total_s(&self, now: Instant) -> f64 {
-        now.saturating_duration_since(self.begun()).as_secs_f64()
-    }
-
-    /// What the threads have counted by now; the times since the last cut go on every page.
-    fn take(&mut self, (readings, times): (Vec<Reading>, Times)) -> Vec<Reading> {
-        for page in [&mut self.interval, &mut self.checkpoint, &mut self.whole] {
-            page.latency.merge(&times.response);
+    fn empty(&self) -> Page {
+        Page {
+            threads: vec![Reading::default(); self.counted.len()],
+            since_s: self.now_s,
+            ..Page::default()
         }
-        readings
     }
 
-    fn with_present(&mut self, mut figures: Figures, now: Instant) -> Figures {
-        figures.threads_running = self.run.figures.running();
-        if let Some(due) = &mut self.due {
-            let ago = clock::nanoseconds(now.elapsed());
-            let now_ns = clock::now_ns().saturating_sub(ago);
-            let since_ns = now_ns.saturating_sub(self.run.dispenser.begin_ns());
-            let begun = self.run.figures.begun();
-            figures.queue_length = due.before(since_ns).saturating_sub(begun);
-            figures.concurrency = self.run.figures.in_event();
-        }
+    fn figures(&self, page: Page) -> Figures {
+        let interval_s = self.now_s - page.since_s;
+        let mut figures = Figures::new(page.threads, page.latency, interval_s, self.now_s);
+        figures.queue_length = self.queue_length;
         figures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(reads: u64, time_ns: u64) -> Vec<(u32, Reading)> {
+        let mut reading = Reading {
+            time_ns,
+            time_ns_max: time_ns,
+            ..Reading::default()
+        };
+        reading.counters[Counter::Read as usize] = reads;
+        vec![(1, reading)]
+    }
+
+    #[test]
+    fn each_report_has_what_came_since_the_last_of_its_kind() {
+        let mut books = Books::new(2);
+        books.begin(&counts(5, 50));
+        let mut latency = Latency::new();
+        latency.record_ns(1000);
+        books.take(1.0, &counts(7, 60), &latency, 0);
+        let first = books.interval();
+        assert_eq!((first.sum.of(Counter::Read), first.sum.time_ns), (2, 10));
+        assert_eq!((first.interval_s, first.latency.count()), (1.0, 1));
+        books.take(2.5, &counts(10, 90), &latency, 3);
+        let second = books.interval();
+        assert_eq!((second.sum.of(Counter::Read), second.interval_s), (3, 1.5));
+        assert_eq!((second.total_s, second.queue_length), (2.5, 3));
+        let checkpoint = books.checkpoint();
+        assert_eq!(checkpoint.sum.of(Counter::Read), 5);
+        assert_eq!(
+            (checkpoint.latency.count(), checkpoint.interval_s),
+            (2, 2.5)
+        );
+        let whole = books.whole();
+        assert_eq!(whole.sum.of(Counter::Read), 5);
+        assert_eq!(books.checkpoint().sum, Reading::default());
     }
 }

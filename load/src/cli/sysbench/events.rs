@@ -3,18 +3,27 @@
 use super::extras::Extras;
 use super::report::{self, Form};
 use super::settings::{OsThreads, Settings};
-use super::watch::{self, Hooks, Reporter};
+use super::watch::{Reporter, Watch};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt};
-use crate::drive::script::{self, Job, Servers, Stage, Ticker};
+use crate::drive::clock::{nanoseconds, seconds_ns};
+use crate::drive::job::{Codes, ErrorPolicy, Job, Pacing, Setup, Watched};
+use crate::drive::measured::Progress;
+use crate::drive::script::{self, Alarm, Servers};
 use crate::lua::fiber::NOT_READY;
 use crate::lua::log::{Level, Log, write_stdout};
 use crate::lua::run::{Compat, Run};
+use crate::lua::workload::ScriptWorkload;
 use crate::lua::{State, thread};
+use crate::plan::Engine;
+use crate::record::{Latency, Tally};
+use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A queue of more than one such part of a second's events is no chance of the last moment.
 const OVERLOAD_OF_RATE: u64 = 10;
+/// Longest wait for one answer while threads begin.
+const SETUP_ANSWER_S: f64 = 3600.0;
 
 /// Runs the events and reports them.
 pub fn serve(
@@ -41,24 +50,15 @@ pub fn serve(
         rate: settings.rate > 0,
     };
     let reporter = Arc::new(Reporter::new(Arc::clone(run), form, extras));
-    let hooks = Hooks::of(&main);
     run.log.notice("Initializing worker threads...\n");
-    let too_slow = after_init_timeout(run, settings)?;
-
-    let mut tickers = Vec::new();
-    let mut guard = Some(too_slow);
-    let job = Job {
-        run: Arc::clone(run),
-        servers: servers.clone(),
-        threads: settings.threads,
-        warmup: settings.warmup,
-        time: settings.time,
-        drain: settings.drain,
-        os_threads: wants_os_threads(run, settings),
-    };
-    let ran = script::run(job, &mut |stage| match stage {
-        Stage::Ready => {
-            drop(guard.take());
+    let mut init_timeout = Some(after_init_timeout(run, settings)?);
+    let mut forced = None;
+    let mut watch = None;
+    let on_threads = wants_os_threads(run, settings).then_some(&servers);
+    let job = job_of(run, settings, &servers);
+    let ran = script::run(run, on_threads, job, &mut |progress| match progress {
+        Progress::Ready { .. } => {
+            drop(init_timeout.take());
             run.log.notice("Threads started!\n");
             if settings.warmup.as_secs() > 0 {
                 let seconds = settings.warmup.as_secs();
@@ -66,23 +66,35 @@ pub fn serve(
                     .notice(&format!("Warming up for {seconds} seconds...\n"));
             }
         }
-        Stage::Measuring(opened) => {
-            // Without a warm-up threads may have begun already, and everything they did counts.
-            if !settings.warmup.is_zero() {
-                reporter.books().begin();
-            }
-            // From when it was due, so that the last interval ends with the run.
-            match watch::start(&reporter, settings, hooks, &servers, opened) {
-                Ok(started) => tickers.extend(started),
-                Err(error) => run.log.fatal(&format!("cannot report: {error}")),
-            }
-            if let Some(forced) = after_forced_shutdown(&reporter, run, settings) {
-                tickers.push(forced);
+        Progress::Phase {
+            name: "measure", ..
+        } => {
+            watch = Some(Watch::new(&reporter, settings, &main, &servers));
+            forced = after_forced_shutdown(&reporter, run, settings);
+        }
+        Progress::Opened { counts } if !settings.warmup.is_zero() => {
+            reporter.books().begin(counts);
+        }
+        // Without a warm-up threads may have begun already, and everything they did counts.
+        Progress::Opened { .. } | Progress::Phase { .. } | Progress::Slice(_) => {}
+        Progress::Interval {
+            start_s,
+            duration_s,
+            tally,
+            counts,
+            backlog,
+            ..
+        } => {
+            let end_s = start_s + duration_s;
+            reporter
+                .books()
+                .take(end_s, counts, &times_of(tally), backlog);
+            if let Some(watch) = &mut watch {
+                watch.interval_ended(end_s);
             }
         }
-        Stage::Over => {}
     });
-    drop(tickers);
+    drop(forced);
     match ran {
         Err(failure) => {
             let words = match failure.hint {
@@ -92,13 +104,21 @@ pub fn serve(
             };
             return Err(Halt::Fatal(words));
         }
-        Ok(ran) if ran.unfinished > 0 => eprintln!(
-            "WARNING: {} thread(s) still waited for the server when the time was over and the \
-             drain time ({} s) too; their last events are in no figure.",
-            ran.unfinished,
-            settings.drain.as_secs()
-        ),
-        Ok(_) => {}
+        Ok(measured) => {
+            if measured.unanswered > 0 {
+                eprintln!(
+                    "WARNING: {} thread(s) still waited for the server when the time was over and \
+                     the drain time ({} s) too; their last events are in no figure.",
+                    measured.unanswered,
+                    settings.drain.as_secs()
+                );
+            }
+            let end_s = measured.ended_after_ns as f64 / 1e9;
+            let waiting = measured.queue.closed.last().copied().unwrap_or(0);
+            let times = times_of(&measured.drained);
+            let mut books = reporter.books();
+            books.take(end_s, &measured.counts, &times, waiting);
+        }
     }
     if run.stop.has_failed() {
         // As under sysbench there is no report then, but the script's end is called.
@@ -109,17 +129,24 @@ pub fn serve(
     Ok(EXIT_DONE)
 }
 
+/// How long the events took that a tally has.
+fn times_of(tally: &Tally) -> Cow<'_, Latency> {
+    let kind = tally.kinds.first();
+    kind.map_or_else(Cow::default, |kind| Cow::Borrowed(&kind.response))
+}
+
 fn conclude(main: &State, run: &Run, settings: &Settings, reporter: &Reporter) {
-    let now = run.window.ended();
     run.log.say(Level::Info, "Done.\n");
-    let figures = reporter.books().checkpoint(now);
+    let mut figures = reporter.books().checkpoint();
+    // All have ended.
+    figures.sum.running = 0;
     if settings.histogram && run.log.shows(Level::Notice) {
         write_stdout(&format!("{}\n", report::histogram(&figures.latency)));
     }
     reporter.say_cumulative(Some(main), &figures);
     // A failure of done() is said, and changes nothing any more.
     let _ = thread::call_if_there(main, run, "done");
-    let whole = reporter.books().whole(now);
+    let whole = reporter.books().whole();
     reporter.extras().conclude(run, settings, &whole);
     let waiting = whole.queue_length;
     if waiting > u64::from(settings.threads).max(settings.rate / OVERLOAD_OF_RATE) {
@@ -196,7 +223,57 @@ fn say_preamble(log: &Log, settings: &Settings, compat: Compat) {
     }
 }
 
-fn after_init_timeout(run: &Arc<Run>, settings: &Settings) -> Result<Ticker, Halt> {
+fn job_of(run: &Arc<Run>, settings: &Settings, servers: &Servers) -> Job {
+    let (server, more_servers) = servers.targets();
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+    Job {
+        setup: Setup {
+            server,
+            more_servers,
+            arms: Vec::new(),
+            nodes: Vec::new(),
+            workload: Arc::new(ScriptWorkload::new(Arc::clone(run))),
+            seats: settings.threads,
+            workers: cores.min(settings.threads).max(1),
+            seed: run.draws.seed,
+            errors: ErrorPolicy {
+                retry: Vec::new(),
+                ignore: Codes::All,
+                reconnect: true,
+            },
+            setup_timeout_ns: seconds_ns(SETUP_ANSWER_S),
+            drain_ns: nanoseconds(settings.drain),
+            events_each: None,
+            pacing: match run.dispenser.schedule() {
+                Some(_) => Pacing::Open,
+                None => Pacing::Closed {
+                    think_ns: 0,
+                    scatters: false,
+                },
+            },
+            dispenser: Arc::clone(&run.dispenser),
+            reconnect_every: None,
+            idle_seats: 0,
+            storm: false,
+            answer_timeout_ns: None,
+            checkpoints_ns: settings
+                .checkpoints
+                .iter()
+                .map(|second| nanoseconds(Duration::from_secs(*second)))
+                .collect(),
+            // A script may connect to nothing at all, and says itself if it cannot.
+            looks_first: false,
+        },
+        engine: Engine::Auto,
+        warmup_ns: nanoseconds(settings.warmup),
+        measure_ns: settings.time.map_or(u64::MAX, nanoseconds),
+        interval_ns: nanoseconds(settings.interval),
+        watched: Watched::default(),
+        arms: None,
+    }
+}
+
+fn after_init_timeout(run: &Arc<Run>, settings: &Settings) -> Result<Alarm, Halt> {
     let run = Arc::clone(run);
     let timeout = settings.init_timeout;
     let fire = move || {
@@ -206,7 +283,7 @@ fn after_init_timeout(run: &Arc<Run>, settings: &Settings) -> Result<Ticker, Hal
         ));
         std::process::exit(i32::from(EXIT_FORCED));
     };
-    Ticker::once("init-timeout", timeout, fire)
+    Alarm::set("init-timeout", timeout, fire)
         .map_err(|error| Halt::Fatal(format!("starting a thread: {error}")))
 }
 
@@ -214,20 +291,29 @@ fn after_forced_shutdown(
     reporter: &Arc<Reporter>,
     run: &Arc<Run>,
     settings: &Settings,
-) -> Option<Ticker> {
+) -> Option<Alarm> {
     let after = settings.forced_shutdown?;
+    let begun = Instant::now();
     let (reporter, run) = (Arc::clone(reporter), Arc::clone(run));
     let fire = move || {
         run.log
             .fatal("The --max-time limit has expired, forcing shutdown...\n");
-        let unfinished = run.figures.in_event();
+        // Those that hang have told nothing since.
+        let threads = run.figures.threads.iter().zip(0..);
+        let counts: Vec<_> = threads.map(|(t, number)| (number, t.read())).collect();
+        let unfinished: u32 = counts.iter().map(|(_, thread)| thread.in_event).sum();
         run.log.notice(&format!(
             "Number of unfinished transactions on forced shutdown: {unfinished}"
         ));
-        let figures = reporter.books().checkpoint(Instant::now());
+        let now_s = begun.elapsed().as_secs_f64();
+        let figures = {
+            let mut books = reporter.books();
+            books.take(now_s, &counts, &Latency::new(), 0);
+            books.checkpoint()
+        };
         // The script's own report belongs to a state that another thread is in.
         reporter.say_cumulative(None, &figures);
         std::process::exit(i32::from(EXIT_FORCED));
     };
-    Ticker::once("forced-shutdown", after, fire).ok()
+    Alarm::set("forced-shutdown", after, fire).ok()
 }

@@ -2,10 +2,9 @@
 
 use super::books::Figures;
 use super::settings::Settings;
-use crate::lua::figures::Counter;
 use crate::lua::run::Run;
 use crate::outcome::{ErrorCount, Percentiles};
-use crate::record::HdrLog;
+use crate::record::{Counter, HdrLog, Reading};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -68,7 +67,7 @@ struct ThreadFigures {
 struct Interval {
     end_s: f64,
     duration_s: f64,
-    threads_running: usize,
+    threads_running: u32,
     queue_length: u64,
     totals: Totals,
     latency_us: Percentiles,
@@ -114,7 +113,7 @@ impl Extras {
             self.intervals.push(Interval {
                 end_s: figures.total_s,
                 duration_s: figures.interval_s,
-                threads_running: figures.threads_running,
+                threads_running: figures.sum.running,
                 queue_length: figures.queue_length,
                 totals: Totals::of(figures),
                 latency_us: figures.latency.percentiles_us(),
@@ -156,7 +155,7 @@ impl Extras {
         whole: &Figures,
     ) -> Document<'a> {
         let errors = run.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        let thread = |reading: &crate::lua::figures::Reading| ThreadFigures {
+        let thread = |reading: &Reading| ThreadFigures {
             events: reading.of(Counter::Events),
             time_s: reading.time_ns as f64 / 1e9,
         };

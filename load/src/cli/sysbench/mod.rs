@@ -24,7 +24,7 @@ use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log, write_stdout};
 use crate::lua::options::{BadValue, Declared, Options, normal_name, parse};
-use crate::lua::run::{Compat, Late, Run, Stop, Window};
+use crate::lua::run::{Compat, Late, Run, Stop};
 use crate::lua::{ScriptError, State};
 use crate::plan::{Process, Stage};
 use arguments::{CommandLine, Given, Refused};
@@ -154,9 +154,8 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
         database,
         log: Arc::clone(log),
         chunks: Chunks::default(),
-        figures: Figures::new(settings.threads as usize, settings.rate > 0),
+        figures: Figures::new(settings.threads as usize),
         errors: Mutex::default(),
-        window: Window::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),
     });

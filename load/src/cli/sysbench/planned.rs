@@ -13,10 +13,10 @@ use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log};
 use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
-use crate::lua::run::{Compat, Run, Script, Stop, Window};
+use crate::lua::run::{Compat, Run, Script, Stop};
 use crate::lua::{State, thread};
 use crate::outcome::Failure;
-use crate::plan::{Arrival, Plan, Protocol, Script as Spec, ScriptValue};
+use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -109,12 +109,8 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
         // What is fatal becomes the failure of the run; the rest is not asked for.
         log: Arc::new(Log::new(Level::Warning as u8)),
         chunks: Chunks::default(),
-        figures: Figures::new(
-            plan.load.connections as usize,
-            matches!(plan.load.arrival, Arrival::Open { .. }),
-        ),
+        figures: Figures::new(plan.load.connections as usize),
         errors: Mutex::default(),
-        window: Window::default(),
         stop: Stop::default(),
         may_block: Mutex::default(),
     });

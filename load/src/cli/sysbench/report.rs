@@ -1,10 +1,9 @@
 //! The words and columns of reports. Parsers in the wild match them: not a space may change.
 
 use super::books::Figures;
-use crate::lua::figures::{Counter, Reading};
 use crate::lua::histogram::Histogram;
 use crate::lua::run::Compat;
-use crate::record::Latency;
+use crate::record::{Counter, Latency, Reading};
 use std::fmt::Write as _;
 
 const MS_PER_NS: f64 = 1e-6;
@@ -27,7 +26,7 @@ pub struct Form {
 pub fn interval(form: &Form, figures: &Figures) -> String {
     let rate = |counter: Counter| per_second(figures.sum.of(counter), figures.interval_s);
     let latency_ms = figures.percentile_s(form.percentile) * 1e3;
-    let (threads, percentile) = (figures.threads_running, form.percentile);
+    let (threads, percentile) = (figures.sum.running, form.percentile);
     if !form.sql {
         return format!(
             "thds: {threads} eps: {:4.2} lat (ms,{percentile}%): {latency_ms:4.2}",
@@ -54,7 +53,7 @@ pub fn queue(form: &Form, figures: &Figures) -> String {
     let comma = if form.sql { "," } else { "" };
     format!(
         "queue length: {}{comma} concurrency: {}",
-        figures.queue_length, figures.concurrency
+        figures.queue_length, figures.sum.in_event
     )
 }
 
@@ -223,7 +222,7 @@ fn put_threads(text: &mut String, threads: &[Reading]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lua::figures::COUNTERS;
+    use crate::record::COUNTERS;
 
     fn form() -> Form {
         Form {
@@ -247,6 +246,7 @@ mod tests {
             time_ns,
             time_ns_max: 1_910_000,
             time_ns_min: Some(1_910_000),
+            ..Reading::default()
         }
     }
 
@@ -292,7 +292,7 @@ Threads fairness:
     #[test]
     fn the_line_of_an_interval_has_its_columns() {
         let mut figures = figures();
-        figures.threads_running = 16;
+        figures.sum.running = 16;
         figures.interval_s = 1.0;
         assert_eq!(
             interval(&form(), &figures),

@@ -4,15 +4,14 @@ use super::books::{Books, Figures};
 use super::extras::Extras;
 use super::report::{self, Form};
 use super::settings::Settings;
-use crate::drive::script::{BlockingIo, Servers, Ticker};
-use crate::lua::figures::Counter;
+use crate::drive::script::{BlockingIo, Servers};
 use crate::lua::log::{Level, write_stdout};
 use crate::lua::run::Run;
 use crate::lua::{ScriptError, State, thread};
+use crate::record::Counter;
+use std::collections::VecDeque;
 use std::ffi::CStr;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 const INTERMEDIATE: &CStr = c"report_intermediate";
 const CUMULATIVE: &CStr = c"report_cumulative";
@@ -28,7 +27,7 @@ pub struct Reporter {
 
 impl Reporter {
     pub fn new(run: Arc<Run>, form: Form, extras: Extras) -> Self {
-        let books = Mutex::new(Books::new(Arc::clone(&run)));
+        let books = Mutex::new(Books::new(run.figures.threads.len()));
         Self {
             run,
             form: Mutex::new(form),
@@ -53,7 +52,7 @@ impl Reporter {
     }
 
     fn say_interval(&self, state: Option<&State>, precise: bool) {
-        let figures = self.books().interval(Instant::now());
+        let figures = self.books().interval();
         self.extras().add_interval(&figures);
         let form = self.form();
         if let Some(state) = state {
@@ -78,7 +77,7 @@ impl Reporter {
     }
 
     fn say_checkpoint(&self, state: Option<&State>) {
-        let figures = self.books().checkpoint(Instant::now());
+        let figures = self.books().checkpoint();
         self.run.log.stamp(figures.total_s, 0, "Checkpoint report:");
         self.say_cumulative(state, &figures);
     }
@@ -111,7 +110,7 @@ fn call_hook(state: &State, run: &Run, hook: &CStr, numbers: &[(&CStr, f64)]) {
 fn common_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)> {
     let of = |counter: Counter| figures.sum.of(counter) as f64;
     vec![
-        (c"threads_running", figures.threads_running as f64),
+        (c"threads_running", figures.sum.running.into()),
         (c"time_interval", figures.interval_s),
         (c"time_total", figures.total_s),
         (c"latency_pct", figures.percentile_s(form.percentile)),
@@ -127,7 +126,7 @@ fn common_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)> {
 fn interval_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)> {
     let mut numbers = common_numbers(form, figures);
     numbers.push((c"queue_length", figures.queue_length as f64));
-    numbers.push((c"concurrency", figures.concurrency as f64));
+    numbers.push((c"concurrency", figures.sum.in_event.into()));
     numbers
 }
 
@@ -140,109 +139,69 @@ fn cumulative_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64
     numbers
 }
 
-/// Begins the reports that the settings ask for, counted from `begun`.
-///
-/// # Errors
-/// A thread cannot be had.
-pub fn start(
-    reporter: &Arc<Reporter>,
-    settings: &Settings,
-    hooks: Hooks,
-    servers: &Servers,
-    begun: Instant,
-) -> io::Result<Vec<Ticker>> {
-    let mut tickers = Vec::new();
-    let every = settings.interval;
-    if !every.is_zero() {
-        let precise = every.subsec_nanos() != 0;
-        let state = hooks
-            .intermediate
-            .then(|| (Arc::clone(&reporter.run), servers.clone()));
-        let reporter = Arc::clone(reporter);
-        tickers.push(Ticker::start("report", move || {
-            let state = state.and_then(|(run, servers)| report_state(&run, servers));
-            let work = move |due: Instant| {
-                reporter.say_interval(state.as_ref(), precise);
-                Some(next_due(due, every, Instant::now()))
-            };
-            (work, Some(begun + every))
-        })?);
-    }
-    if !settings.checkpoints.is_empty() {
-        let mut moments = settings
-            .checkpoints
-            .clone()
-            .into_iter()
-            .map(move |second| begun + Duration::from_secs(second));
-        let state = hooks
-            .cumulative
-            .then(|| (Arc::clone(&reporter.run), servers.clone()));
-        let reporter = Arc::clone(reporter);
-        tickers.push(Ticker::start("checkpoint", move || {
-            let state = state.and_then(|(run, servers)| report_state(&run, servers));
-            let first = moments.next();
-            let work = move |_: Instant| {
-                reporter.say_checkpoint(state.as_ref());
-                moments.next()
-            };
-            (work, first)
-        })?);
-    }
-    Ok(tickers)
+/// The reports that the settings ask for while the run goes on.
+pub struct Watch<'a> {
+    reporter: &'a Reporter,
+    /// Seconds; 0: no report of intervals. When the next ends.
+    every_s: f64,
+    next_s: f64,
+    /// In seconds, those to come.
+    checkpoints: VecDeque<u64>,
+    /// States for the hooks that the script has set.
+    intermediate: Option<State>,
+    cumulative: Option<State>,
 }
 
-/// When the interval ends that is in progress at `now`. If this thread was delayed, missed
-/// intervals are merged into the last report.
-fn next_due(due: Instant, every: Duration, now: Instant) -> Instant {
-    let mut next = due + every;
-    while next <= now {
-        next += every;
-    }
-    next
-}
+/// Two sums of the same times are as close.
+const SAME_S: f64 = 1e-6;
 
-/// Which hooks the script has set.
-#[derive(Clone, Copy, Debug)]
-pub struct Hooks {
-    pub intermediate: bool,
-    pub cumulative: bool,
-}
-
-impl Hooks {
-    pub fn of(state: &State) -> Self {
+impl<'a> Watch<'a> {
+    pub fn new(
+        reporter: &'a Reporter,
+        settings: &Settings,
+        main: &State,
+        servers: &Servers,
+    ) -> Self {
+        let every_s = settings.interval.as_secs_f64();
+        let state = |is_due: bool, hook| {
+            let is_wanted = is_due && main.has_hook(hook);
+            is_wanted.then(|| report_state(&reporter.run, servers))?
+        };
         Self {
-            intermediate: state.has_hook(INTERMEDIATE),
-            cumulative: state.has_hook(CUMULATIVE),
+            reporter,
+            every_s,
+            next_s: every_s,
+            checkpoints: settings.checkpoints.iter().copied().collect(),
+            intermediate: state(every_s > 0.0, INTERMEDIATE),
+            cumulative: state(!settings.checkpoints.is_empty(), CUMULATIVE),
+        }
+    }
+
+    /// The run has told of an interval that ended now: says what is due.
+    pub fn interval_ended(&mut self, now_s: f64) {
+        let now_s = now_s + SAME_S;
+        if self.every_s > 0.0 && self.next_s <= now_s {
+            self.next_s += self.every_s;
+            let precise = self.every_s.fract() != 0.0;
+            self.reporter
+                .say_interval(self.intermediate.as_ref(), precise);
+        }
+        let is_due = |checkpoint: &u64| *checkpoint as f64 <= now_s;
+        while self.checkpoints.front().is_some_and(is_due) {
+            self.checkpoints.pop_front();
+            self.reporter.say_checkpoint(self.cumulative.as_ref());
         }
     }
 }
 
 /// A state for hooks: the script in it, its thread number behind those of the workers.
-fn report_state(run: &Arc<Run>, servers: Servers) -> Option<State> {
+fn report_state(run: &Arc<Run>, servers: &Servers) -> Option<State> {
     let made = || -> Result<State, ScriptError> {
-        let io = BlockingIo::new(Arc::clone(run), Arc::new(servers), None);
+        let io = BlockingIo::new(Arc::clone(run), Arc::new(servers.clone()), None);
         let number = run.figures.threads.len() as u32;
         let state = State::new(Arc::clone(run), number, Box::new(io))?;
         thread::begin(&state, run)?;
         Ok(state)
     };
     made().inspect_err(|error| run.log.fatal(&error.0)).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_is_late_skips_what_has_ended() {
-        let due = Instant::now();
-        let second = Duration::from_secs(1);
-        assert_eq!(next_due(due, second, due), due + second);
-        assert_eq!(next_due(due, second, due + second / 2), due + second);
-        assert_eq!(next_due(due, second, due + second), due + 2 * second);
-        assert_eq!(
-            next_due(due, second, due + 5 * second / 2),
-            due + 3 * second
-        );
-    }
 }

@@ -163,6 +163,7 @@ fn job(workload: Arc<dyn Workload>) -> Job {
             idle_seats: 0,
             storm: false,
             answer_timeout_ns: None,
+            checkpoints_ns: Vec::new(),
             looks_first: false,
         },
         engine: crate::plan::Engine::Epoll,

@@ -1,7 +1,7 @@
 //! How threads of a script wait that have a thread of the operating system each: by blocking.
 
 use super::Servers;
-use super::gate::Gate;
+use super::os_threads::Gang;
 use crate::arrival::Next;
 use crate::drive::clock;
 use crate::drive::failure::{
@@ -10,10 +10,11 @@ use crate::drive::failure::{
 use crate::drive::link::{Heard, Link};
 use crate::drive::socket::send;
 use crate::drive::wait::any_ready;
+use crate::lua::figures::ThreadFigures;
 use crate::lua::run::Run;
 use crate::lua::thread_io::{Answered, Connected, TableRows, ThreadIo, Turn};
 use crate::wire::{Capabilities, Login, ServerError, WireError};
-use crate::workload::{self, Class, Reply, Request};
+use crate::workload::{self, Class, EventTimes, Reply, Request};
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::os::fd::AsRawFd as _;
@@ -29,8 +30,8 @@ pub struct BlockingIo {
     run: Arc<Run>,
     servers: Arc<Servers>,
     connections: Vec<Connection>,
-    /// Where the thread waits for the others; none for the states beside the threads.
-    gate: Option<Arc<Gate>>,
+    /// The thread's number, and those it belongs to; none for the states beside the threads.
+    gang: Option<(u32, Gang)>,
     deadline: Option<Instant>,
     over: bool,
     out: Vec<u8>,
@@ -45,12 +46,12 @@ struct Connection {
 }
 
 impl BlockingIo {
-    pub fn new(run: Arc<Run>, servers: Arc<Servers>, gate: Option<Arc<Gate>>) -> Self {
+    pub fn new(run: Arc<Run>, servers: Arc<Servers>, gang: Option<(u32, Gang)>) -> Self {
         Self {
             run,
             servers,
             connections: Vec::new(),
-            gate,
+            gang,
             deadline: None,
             over: false,
             out: Vec::new(),
@@ -313,7 +314,13 @@ impl ThreadIo for BlockingIo {
         std::thread::sleep(span);
     }
 
-    fn next_event(&mut self, _counted: bool) -> Turn {
+    fn event_ended(&mut self, due: Instant, times: EventTimes, figures: &ThreadFigures) {
+        if let Some((thread, gang)) = &self.gang {
+            gang.recorder.event_ended(*thread, due, times, figures);
+        }
+    }
+
+    fn next_event(&mut self) -> Turn {
         if self.is_over() {
             self.over = true;
             return Turn::Over;
@@ -337,9 +344,9 @@ impl ThreadIo for BlockingIo {
     }
 
     fn ready(&mut self) {
-        if let Some(gate) = &self.gate {
-            gate.pass();
-            self.deadline = gate.deadline();
+        if let Some((_, gang)) = &self.gang {
+            gang.gate.pass();
+            self.deadline = gang.gate.deadline();
         }
     }
 

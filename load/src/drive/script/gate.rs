@@ -1,5 +1,6 @@
 //! Where threads of the operating system wait for one another before the load begins.
 
+use crate::drive::clock;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,8 @@ pub struct Gate {
 struct State {
     ready: u32,
     ended: u32,
+    /// When the last of those ended.
+    ended_ns: u64,
     failed: bool,
     open: bool,
     /// When nothing is to be begun any more.
@@ -35,6 +38,7 @@ impl Gate {
     pub fn leave(&self, failed: bool) {
         let mut state = self.lock();
         state.ended += 1;
+        state.ended_ns = clock::now_ns();
         state.failed |= failed;
         self.changed.notify_all();
     }
@@ -71,6 +75,11 @@ impl Gate {
             state = self.wait_at_most(state, left);
         }
         threads.saturating_sub(state.ended)
+    }
+
+    /// When the last thread ended that has.
+    pub fn last_ended_ns(&self) -> u64 {
+        self.lock().ended_ns
     }
 
     pub fn deadline(&self) -> Option<Instant> {

@@ -4,10 +4,10 @@ use super::{Servers, threads};
 use crate::drive::job::Job;
 use crate::drive::measured::{Measured, Progress};
 use crate::drive::run as drive;
-use crate::lua::figures::Counter;
 use crate::lua::run::Run;
 use crate::lua::{State, thread};
 use crate::outcome::Failure;
+use crate::record::{Counter, Reading};
 use std::sync::{Arc, PoisonError};
 
 /// Runs a script as the workload of a plan: its `init`, its events on all threads, its `done`; on
@@ -25,47 +25,53 @@ pub fn measure(
     if thread::call_if_there(main, run, "init").is_err() {
         return Err(failure_of(run));
     }
-    let measured = match on_threads {
-        Some(servers) => threads::run(run, servers, &job, tell),
-        None => run_on_loop(run, job, tell),
-    };
+    let mut before = 0;
+    let measured = self::run(run, on_threads, job, &mut |progress| {
+        if let Progress::Opened { counts } = &progress {
+            before = reconnects(counts);
+        }
+        tell(progress);
+    });
     let failed = run.stop.has_failed() || !run.log.fatal_messages().is_empty();
-    let measured = match measured {
+    let mut measured = match measured {
         Err(failure) if !failed => return Err(failure),
         Err(_) => return Err(failure_of(run)),
         Ok(_) if run.stop.has_failed() => return Err(failure_of(run)),
         Ok(measured) => measured,
     };
+    // Connections that a script lost it opens again itself.
+    measured.tally.reconnects += reconnects(&measured.counts).saturating_sub(before);
     // The figures stand: a failure at the end is said, and changes nothing.
     let _ = thread::call_if_there(main, run, "done");
     Ok(measured)
 }
 
-fn run_on_loop(
-    run: &Run,
+/// Runs the events of a script, on the event loop, or if servers are given on threads of the
+/// operating system.
+///
+/// # Errors
+/// A thread could not begin, which it said; or the run could not be set up.
+pub fn run(
+    run: &Arc<Run>,
+    on_threads: Option<&Servers>,
     job: Job,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Measured, Failure> {
-    let mut reconnects_before = 0;
-    let mut measured = drive::run(job, &mut |progress| {
-        match &progress {
-            Progress::Phase {
-                name: "measure", ..
-            } => reconnects_before = reconnects(run),
-            Progress::Phase { name: "end", .. } => run.stop.end(),
-            _ => {}
+    if let Some(servers) = on_threads {
+        return threads::run(run, servers, &job, tell);
+    }
+    drive::run(job, &mut |progress| {
+        if let Progress::Phase { name: "end", .. } = &progress {
+            run.stop.end();
         }
         tell(progress);
-    })?;
-    // Connections that a script lost it opens again itself.
-    measured.tally.reconnects += reconnects(run).saturating_sub(reconnects_before);
-    Ok(measured)
+    })
 }
 
-fn reconnects(run: &Run) -> u64 {
-    let threads = run.figures.threads.iter();
-    threads
-        .map(|thread| thread.value(Counter::Reconnects as usize))
+fn reconnects(counts: &[(u32, Reading)]) -> u64 {
+    let counts = counts.iter();
+    counts
+        .map(|(_, thread)| thread.of(Counter::Reconnects))
         .sum()
 }
 

@@ -1,28 +1,26 @@
 //! Runs the threads of a script: on the event loop, or on threads of the operating system where
-//! the script waits in ways that the host cannot see.
+//! the script waits in ways that the host cannot see. Either way a run is told a [`super::job::Job`]
+//! and comes to a [`super::measured::Measured`], as every other.
 
+mod alarm;
 mod blocking_io;
 mod cpu;
-mod fibers;
 mod fill;
 mod gate;
 mod measure;
 mod os_threads;
+mod recorder;
 pub mod threads;
-mod ticker;
 
+pub use alarm::Alarm;
 pub use blocking_io::BlockingIo;
-pub use measure::{failure_of, measure};
+pub use measure::{failure_of, measure, run};
 pub use os_threads::run_command;
-pub use ticker::Ticker;
 
 use super::blocking::Target;
 use super::socket::Address;
-use crate::lua::run::Run;
-use crate::outcome::Failure;
 use crate::wire::{Credentials, Options};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How a script reaches its servers. The places of `addresses` are those of the run's endpoints.
 #[derive(Clone, Debug)]
@@ -48,51 +46,5 @@ impl Servers {
             .next()
             .unwrap_or_else(|| Address::Unix("/".into()));
         (target(first), addresses.map(target).collect())
-    }
-}
-
-/// A run of events.
-pub struct Job {
-    pub run: Arc<Run>,
-    pub servers: Servers,
-    pub threads: u32,
-    pub warmup: Duration,
-    /// None: until the events are done.
-    pub time: Option<Duration>,
-    /// How long a thread may still take for what it has begun when the time is over.
-    pub drain: Duration,
-    /// One thread of the operating system for each of the script's.
-    pub os_threads: bool,
-}
-
-/// What is told while a run goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// All threads are ready; the load begins when this was heard.
-    Ready,
-    /// The warm-up is over, or was due to be at this moment.
-    Measuring(Instant),
-    /// The time is over; events that have begun may end.
-    Over,
-}
-
-/// How a run went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ran {
-    /// Threads that had not ended when the drain was over.
-    pub unfinished: u32,
-    /// CPU that the busiest thread used between the end of the warm-up and that of the time.
-    pub busiest_cpu_ns: u64,
-}
-
-/// Runs a job until every thread has ended, or cannot.
-///
-/// # Errors
-/// A thread could not begin, which it said; or the run could not be set up.
-pub fn run(job: Job, tell: &mut dyn FnMut(Stage)) -> Result<Ran, Failure> {
-    if job.os_threads {
-        os_threads::run(job, tell)
-    } else {
-        fibers::run(job, tell)
     }
 }

@@ -1,158 +1,26 @@
-//! A script that may wait where the host cannot see it, as the workload of a plan: one thread of
-//! the operating system for each of its own, and figures from what the threads count themselves.
+//! A script that may wait where the host cannot see it: one thread of the operating system for each
+//! of its own, and figures from what the threads count themselves.
 //!
 //! Rows, bytes and the times of single queries are not known here, and stay 0. An event belongs to
 //! the window as elsewhere, if it was to begin inside it; the queries of events in progress at an
 //! edge count where they were answered.
 
-use super::{Servers, Stage, Ticker};
+use super::Servers;
+use super::cpu::CpuClocks;
+use super::os_threads::{Gang, start};
 use crate::arrival::DueCount;
 use crate::drive::clock;
-use crate::drive::counters::ProcessSnapshot;
-use crate::drive::job::{Job, Pacing};
+use crate::drive::failure;
+use crate::drive::job::{Job, Pacing, Watched};
 use crate::drive::measured::{Ended, Measured, Progress, Queue};
-use crate::lua::figures::{Counter, Reading};
+use crate::drive::messages::{Counts, Timeline};
+use crate::lua::fiber::NOT_READY;
 use crate::lua::run::Run;
+use crate::lua::thread::Duty;
 use crate::outcome::Failure;
-use crate::record::{Latency, Tally};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
-
-/// Longer than any run: the answers of a run without intervals come as one.
-const NO_INTERVAL: Duration = Duration::from_secs(1 << 32);
-
-/// An interval shorter than this part of the one before is none of its own.
-const SLIVER: u32 = 10;
-
-/// What the threads counted, cut at the ends of intervals.
-struct Ledger {
-    run: Arc<Run>,
-    empty: Tally,
-    at: Instant,
-    readings: Vec<Reading>,
-    intervals: Vec<(Duration, Tally)>,
-    /// Events that have fallen due, if there is a schedule.
-    due: Option<DueCount>,
-    /// Those that were due, and those that had begun, at the begin of the window and at the end of
-    /// each interval.
-    behind: Vec<(u64, u64)>,
-}
-
-impl Ledger {
-    fn new(run: &Arc<Run>, empty: Tally) -> Self {
-        Self {
-            run: Arc::clone(run),
-            empty,
-            at: Instant::now(),
-            readings: read(run),
-            intervals: Vec::new(),
-            due: run.dispenser.schedule().map(DueCount::new),
-            behind: Vec::new(),
-        }
-    }
-
-    /// How far the events are behind their schedule.
-    fn look_behind(&mut self) {
-        let since_ns = clock::now_ns().saturating_sub(self.run.dispenser.begin_ns());
-        let due = self.due.as_mut().map_or(0, |due| due.before(since_ns));
-        self.behind.push((due, self.run.figures.begun()));
-    }
-
-    fn queue(&self) -> Queue {
-        let backlog = |(due, begun): &(u64, u64)| due.saturating_sub(*begun);
-        let (first, last) = (self.behind.first(), self.behind.last());
-        let due = |at: Option<&(u64, u64)>| at.map_or(0, |(due, _)| *due);
-        match self.due {
-            None => Queue::default(),
-            Some(_) => Queue {
-                due: due(last) - due(first),
-                opened: first.map_or(0, backlog),
-                closed: self.behind.iter().skip(1).map(backlog).collect(),
-                // Which event is the oldest is known to the threads alone.
-                oldest_wait_ns: 0,
-            },
-        }
-    }
-
-    /// Without a warm-up the window opened when the load began: threads may have begun already,
-    /// and everything they did counts.
-    fn open_since(&mut self, begun: Instant) -> Instant {
-        self.at = begun;
-        self.behind.push((0, 0));
-        begun
-    }
-
-    /// Forgets what was counted so far: the window opens at the moment returned.
-    fn open(&mut self) -> Instant {
-        self.cut(Instant::now());
-        self.intervals.clear();
-        self.behind.clear();
-        (self.readings, self.at) = self.run.open_window();
-        self.look_behind();
-        self.at
-    }
-
-    /// Ends an interval.
-    fn cut(&mut self, now: Instant) {
-        let tally = self.count();
-        self.look_behind();
-        let length = now.saturating_duration_since(self.at);
-        self.at = now;
-        match self.intervals.last_mut() {
-            // What is left when the last interval has just ended belongs to it.
-            Some((before, last)) if length * SLIVER < *before => {
-                *before += length;
-                last.merge(&tally);
-                let last = self.behind.pop();
-                self.behind.pop();
-                self.behind.extend(last);
-            }
-            _ => self.intervals.push((length, tally)),
-        }
-    }
-
-    /// What was counted since the last time.
-    fn count(&mut self) -> Tally {
-        let (readings, times) = self.run.figures.cut();
-        let mut sum = Reading::default();
-        for (now, then) in readings.iter().zip(&self.readings) {
-            sum.merge(&now.since(then));
-        }
-        let mut tally = self.empty.clone();
-        if let Some(kind) = tally.kinds.first_mut() {
-            kind.events = sum.of(Counter::Events);
-            kind.response = times.response;
-            kind.open = times.open;
-        }
-        tally.reconnects = sum.of(Counter::Reconnects);
-        let kinds = [Counter::Read, Counter::Write, Counter::Other];
-        for (class, counter) in tally.classes.iter_mut().zip(kinds) {
-            class.queries = sum.of(counter);
-        }
-        let mut errors = self
-            .run
-            .errors
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        tally.errors = std::mem::take(&mut *errors);
-        drop(errors);
-        self.readings = readings;
-        tally
-    }
-}
-
-fn read(run: &Run) -> Vec<Reading> {
-    run.figures
-        .threads
-        .iter()
-        .map(|thread| thread.read())
-        .collect()
-}
-
-fn queries(reading: &Reading) -> u64 {
-    let kinds = [Counter::Read, Counter::Write, Counter::Other];
-    kinds.into_iter().map(|counter| reading.of(counter)).sum()
-}
+use crate::record::{Counter, ErrorTally, Latency, Reading, Tally};
+use std::sync::{Arc, PoisonError};
+use std::time::{Instant, SystemTime};
 
 /// What such a script cannot be asked for.
 ///
@@ -185,7 +53,7 @@ pub fn refuse(job: &Job) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the events of a script until the time is over.
+/// Runs the events of a script until the time is over or there are no more.
 ///
 /// # Errors
 /// A thread could not begin, which it said; or the threads cannot be had.
@@ -196,146 +64,222 @@ pub fn run(
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Measured, Failure> {
     let threads = job.setup.seats;
-    let ledger = Arc::new(Mutex::new(Ledger::new(run, job.setup.tally())));
-    let locked = || ledger.lock().unwrap_or_else(PoisonError::into_inner);
-    let ours = std::process::id();
-    let look = || {
-        (
-            ProcessSnapshot::take(ours),
-            job.watched.server.and_then(ProcessSnapshot::take),
-        )
+    let cpu = Arc::new(CpuClocks::new(threads));
+    let gang = start(
+        run,
+        servers,
+        threads,
+        Duty::Events,
+        &cpu,
+        &job.setup.tally(),
+    )?;
+    let gate = &gang.gate;
+    if !gate.wait_until_ready(threads) {
+        return Err(failure::plain(NOT_READY));
+    }
+    tell(Progress::Ready {
+        sessions: &[],
+        engine: "threads",
+        workers: threads,
+        start: SystemTime::now(),
+    });
+    let begin_ns = clock::now_ns();
+    let open_ns = begin_ns.saturating_add(job.warmup_ns);
+    run.dispenser.begin(begin_ns, open_ns);
+    let mut timeline = Timeline {
+        begin_ns,
+        open_ns,
+        close_ns: open_ns.saturating_add(job.measure_ns),
+        interval_ns: job.interval_ns,
     };
-    let mut edges = [(None, None), (None, None)];
-    let (mut first, mut last) = (Vec::new(), Vec::new());
-    let mut ticker = None;
-    let mut measured = Duration::ZERO;
-    let mut begun = Instant::now();
-    let mut opened = begun;
-    let mut due = begun;
-    let mut ended = Ended::Time;
-    let ran = super::run(host_job(run, servers, job), &mut |stage| match stage {
-        Stage::Ready => {
-            begun = Instant::now();
-            tell(Progress::Ready {
-                sessions: &[],
-                engine: "threads",
-                workers: threads,
-                start: SystemTime::now(),
-            });
-            phase(tell, "warmup", Duration::ZERO);
-        }
-        Stage::Measuring(since) => {
-            due = since + Duration::from_nanos(job.measure_ns);
-            edges[0] = look();
-            opened = match job.warmup_ns {
-                0 => locked().open_since(since),
-                _ => locked().open(),
-            };
-            first = locked().readings.clone();
-            phase(tell, "measure", opened - begun);
-            ticker = interval_ticker(&ledger, job.interval_ns, since);
-        }
-        Stage::Over => {
-            let now = Instant::now();
-            edges[1] = look();
-            measured = now - opened;
-            // The ticker cuts the last interval where that is due now; then little is left.
-            drop(ticker.take());
-            locked().cut(now);
-            last = locked().readings.clone();
-            // Threads may all end before their time, by a true value of event().
-            if now < due {
-                ended = Ended::Events;
-            }
-            phase(tell, "end", now - begun);
-        }
-    })?;
-    let mut drained = locked().count();
-    drained
-        .classes
-        .iter_mut()
-        .for_each(|class| class.queries = 0);
-    let queue = locked().queue();
+    if job.warmup_ns > 0 {
+        gang.recorder.open_at(clock::instant_of(open_ns));
+    }
+    gate.open(moment(timeline.close_ns));
+    phase(tell, "warmup", &timeline, begin_ns);
+    if job.warmup_ns > 0 {
+        gate.wait_until_ended(threads, moment(open_ns));
+    }
+    let mut ledger = Ledger::open(run, &gang, job);
+    let opened = job.watched.read();
+    let cpu_opened_ns = cpu.read_ns();
+    let counts_opened = ledger.counts.clone();
+    phase(tell, "measure", &timeline, open_ns);
+    tell(Progress::Opened {
+        counts: &counts_opened,
+    });
     let mut tally = job.setup.tally();
-    tally.merge(&drained);
-    let mut start_s = 0.0;
-    for (index, (length, interval)) in locked().intervals.drain(..).enumerate() {
+    let mut ended = Ended::Time;
+    let (mut index, mut start_ns, mut left) = (0, open_ns, threads);
+    while start_ns < timeline.close_ns {
+        let due_ns = timeline.interval_end_ns(start_ns, &job.setup.checkpoints_ns);
+        left = gate.wait_until_ended(threads, moment(due_ns));
+        let now_ns = clock::now_ns();
+        // Threads may all end before their time, by a true value of event() or with the events.
+        if left == 0 && now_ns < timeline.close_ns {
+            ended = Ended::Events;
+            timeline.close_ns = now_ns;
+        }
+        let end_ns = due_ns.min(timeline.close_ns);
+        let interval = ledger.cut(end_ns);
         tally.merge(&interval);
         tell(Progress::Interval {
-            index: index as u32,
-            start_s,
-            duration_s: length.as_secs_f64(),
+            index,
+            start_s: seconds(start_ns - open_ns),
+            duration_s: seconds(end_ns.saturating_sub(start_ns)),
             tally: &interval,
-            backlog: queue.closed.get(index).copied().unwrap_or(0),
+            counts: &ledger.counts,
+            backlog: ledger.queue.closed.last().copied().unwrap_or(0),
         });
-        start_s += length.as_secs_f64();
+        (index, start_ns) = (index + 1, end_ns);
     }
-    tally.begun = tally.events() + u64::from(ran.unfinished);
-    let [opened, closed] = edges;
-    let between = |before: Option<ProcessSnapshot>, after: Option<ProcessSnapshot>| {
-        Some(before?.until(&after?))
-    };
-    let client = between(opened.0, closed.0).unwrap_or_default();
+    let closed = job.watched.read();
+    let busiest_worker_cpu_ns = cpu.busiest_since_ns(&cpu_opened_ns);
+    let counts_closed = ledger.counts.clone();
+    run.stop.end();
+    phase(tell, "end", &timeline, timeline.close_ns);
+    if left > 0 {
+        let limit_ns = clock::now_ns().saturating_add(job.setup.drain_ns);
+        left = gate.wait_until_ended(threads, moment(limit_ns));
+    }
+    let ended_ns = gate
+        .last_ended_ns()
+        .max(timeline.close_ns.min(clock::now_ns()));
+    let mut drained = ledger.count();
+    let classes = drained.classes.iter_mut();
+    classes.for_each(|class| class.queries = 0);
+    tally.merge(&drained);
+    tally.begun = tally.events() + u64::from(left);
+    put_errors_back(run, &tally.errors);
+    let used = Watched::used(&opened, &closed);
+    let pairs = counts_closed.iter().zip(&counts_opened);
+    let queries = pairs.map(|((_, last), (_, first))| last.since(first).queries());
     Ok(Measured {
         ended,
-        measured_ns: measured.as_nanos() as u64,
+        measured_ns: timeline.close_ns - open_ns,
         tally,
         drained,
-        busiest_worker_cpu_ns: ran.busiest_cpu_ns,
-        client,
-        server: between(opened.1, closed.1),
+        busiest_worker_cpu_ns,
+        client: used.client,
+        server: used.server,
         node_servers: Vec::new(),
-        queries_by_seat: last
-            .iter()
-            .zip(&first)
-            .map(|(last, first)| queries(&last.since(first)))
-            .collect(),
-        unfinished: ran.unfinished,
-        unanswered: ran.unfinished,
+        queries_by_seat: queries.collect(),
+        unfinished: left,
+        unanswered: left,
         longest_wait_ns: 0,
         setup_connects: Latency::new(),
-        queue,
+        queue: ledger.queue,
+        ended_after_ns: ended_ns.saturating_sub(open_ns),
+        counts: ledger.counts,
         arms: Vec::new(),
     })
 }
 
-fn host_job(run: &Arc<Run>, servers: &Servers, job: &Job) -> super::Job {
-    super::Job {
-        run: Arc::clone(run),
-        servers: servers.clone(),
-        threads: job.setup.seats,
-        warmup: Duration::from_nanos(job.warmup_ns),
-        time: Some(Duration::from_nanos(job.measure_ns)),
-        drain: Duration::from_nanos(job.setup.drain_ns),
-        os_threads: true,
+/// What the threads counted, cut at the ends of intervals.
+struct Ledger<'a> {
+    run: &'a Run,
+    gang: &'a Gang,
+    empty: Tally,
+    /// By the last cut.
+    counts: Counts,
+    /// Events that have fallen due, if there is a schedule, and how many had by the window's begin.
+    due: Option<DueCount>,
+    due_opened: u64,
+    queue: Queue,
+}
+
+impl<'a> Ledger<'a> {
+    /// Opens the window. Without a warm-up it opened when the load began: threads may have begun
+    /// already, and everything they did counts.
+    fn open(run: &'a Run, gang: &'a Gang, job: &Job) -> Self {
+        let mut ledger = Self {
+            run,
+            gang,
+            empty: job.setup.tally(),
+            counts: (0..job.setup.seats)
+                .map(|thread| (thread, Reading::default()))
+                .collect(),
+            due: run.dispenser.schedule().map(DueCount::new),
+            due_opened: 0,
+            queue: Queue::default(),
+        };
+        if job.warmup_ns > 0 {
+            ledger.counts = read(run);
+            for (_, thread) in &mut ledger.counts {
+                // Of events only those of the window were counted, and some may have ended.
+                thread.forget_events();
+            }
+            take_errors(run);
+            let (due, begun) = ledger.behind(clock::now_ns());
+            (ledger.due_opened, ledger.queue.opened) = (due, due.saturating_sub(begun));
+        }
+        ledger
+    }
+
+    /// Ends an interval that was to end at this time.
+    fn cut(&mut self, end_ns: u64) -> Tally {
+        let tally = self.count();
+        let (due, begun) = self.behind(end_ns);
+        self.queue.due = due - self.due_opened;
+        self.queue.closed.push(due.saturating_sub(begun));
+        tally
+    }
+
+    /// What was counted since the last time.
+    fn count(&mut self) -> Tally {
+        let (mut tally, counts) = self.gang.recorder.cut(&self.empty, || read(self.run));
+        let mut sum = Reading::default();
+        for ((_, now), (_, then)) in counts.iter().zip(&self.counts) {
+            sum.merge(&now.since(then));
+        }
+        let kinds = [Counter::Read, Counter::Write, Counter::Other];
+        for (class, counter) in tally.classes.iter_mut().zip(kinds) {
+            class.queries = sum.of(counter);
+        }
+        tally.errors = take_errors(self.run);
+        self.counts = counts;
+        tally
+    }
+
+    /// Events that were due by then, and those that have begun; asked of times that go forward.
+    fn behind(&mut self, at_ns: u64) -> (u64, u64) {
+        let since_ns = at_ns.saturating_sub(self.run.dispenser.begin_ns());
+        let due = self.due.as_mut().map_or(0, |due| due.before(since_ns));
+        (due, self.run.figures.begun())
     }
 }
 
-fn phase(tell: &mut dyn FnMut(Progress<'_>), name: &'static str, at: Duration) {
-    let at_s = at.as_secs_f64();
-    let at = Instant::now();
-    tell(Progress::Phase { name, at_s, at });
+fn read(run: &Run) -> Counts {
+    let threads = run.figures.threads.iter().zip(0..);
+    threads
+        .map(|(thread, number)| (number, thread.read()))
+        .collect()
 }
 
-/// Cuts the ledger at the end of each interval.
-fn interval_ticker(
-    ledger: &Arc<Mutex<Ledger>>,
-    interval_ns: u64,
-    opened: Instant,
-) -> Option<Ticker> {
-    let every = match interval_ns {
-        0 => NO_INTERVAL,
-        length => Duration::from_nanos(length),
-    };
-    let ledger = Arc::clone(ledger);
-    let start = Ticker::start("intervals", move || {
-        let work = move |due: Instant| {
-            let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
-            ledger.cut(Instant::now());
-            Some(due + every)
-        };
-        (work, Some(opened + every))
+fn take_errors(run: &Run) -> ErrorTally {
+    let errors = run.errors.lock();
+    std::mem::take(&mut *errors.unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Whoever tells why a script failed looks for them there.
+fn put_errors_back(run: &Run, taken: &ErrorTally) {
+    let errors = run.errors.lock();
+    errors.unwrap_or_else(PoisonError::into_inner).merge(taken);
+}
+
+/// None: never.
+fn moment(at_ns: u64) -> Option<Instant> {
+    (at_ns != u64::MAX).then(|| clock::instant_of(at_ns))
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn phase(tell: &mut dyn FnMut(Progress<'_>), name: &'static str, timeline: &Timeline, at_ns: u64) {
+    tell(Progress::Phase {
+        name,
+        at_s: seconds(at_ns.saturating_sub(timeline.begin_ns)),
+        at: clock::instant_of(at_ns),
     });
-    // Without it the window is one interval.
-    start.ok()
 }

@@ -2,10 +2,11 @@
 
 use super::{Entry, Pushed, enter};
 use crate::lua::context::Context;
-use crate::lua::figures::Counter;
 use crate::lua::log::Level;
 use crate::lua::sys::lua_State;
 use crate::lua::thread_io::Turn;
+use crate::record::Counter;
+use crate::workload::EventTimes;
 use std::time::Instant;
 
 pub const FUNCTIONS: &[Entry] = &[
@@ -58,11 +59,10 @@ unsafe extern "C-unwind" fn turn(lua: *mut lua_State) -> Pushed {
 }
 
 fn more(cx: &mut Context) -> bool {
-    let counted = std::mem::take(&mut cx.event.counted);
     if cx.run.stop.has_failed() {
         return false;
     }
-    match cx.io.next_event(counted) {
+    match cx.io.next_event() {
         Turn::Event(due) => {
             cx.event.due = due;
             true
@@ -95,15 +95,16 @@ fn start(cx: &mut Context) {
 #[inline]
 fn stop(cx: &mut Context) {
     if let Some((due, begun)) = cx.event.begun.take() {
-        let time_ns = due.elapsed().as_nanos() as u64;
-        // Under a closed loop both are the same reading of the clock.
-        let lag_ns = match begun == due {
-            true => 0,
-            false => begun.saturating_duration_since(due).as_nanos() as u64,
+        let times = EventTimes {
+            response_ns: due.elapsed().as_nanos() as u64,
+            // Under a closed loop both are the same reading of the clock.
+            lag_ns: match begun == due {
+                true => 0,
+                false => begun.saturating_duration_since(due).as_nanos() as u64,
+            },
         };
-        let counts = || cx.run.window.counts(due);
-        (cx.run.figures).finish(cx.thread, cx.lane, (time_ns, lag_ns), counts);
-        cx.event.counted = true;
+        let figures = cx.run.figures.of(cx.thread);
+        cx.io.event_ended(due, times, figures);
     }
 }
 

@@ -3,11 +3,12 @@
 use super::faces::{ConnectionFace, DriverFace, Gravity, ResultFace, RowValue};
 use super::statement::Statement;
 use super::{Bulk, faces};
-use crate::lua::figures::{Counter, ThreadFigures};
+use crate::lua::figures::ThreadFigures;
 use crate::lua::fixed::Fixed;
 use crate::lua::log::Level;
 use crate::lua::run::Run;
 use crate::lua::thread_io::{Answered, Connected, ThreadIo, client_error};
+use crate::record::Counter;
 use crate::wire::rows::{Rows, Shape};
 use crate::wire::{ServerError, Value, command};
 use crate::workload::Reply;

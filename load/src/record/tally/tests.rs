@@ -16,8 +16,7 @@ fn filled() -> Tally {
     tally.add_outage(1, 60);
     tally.connect.get_or_insert_default().record_ns(77);
     let kind = &mut tally.kinds[1];
-    kind.record_ns(1000);
-    kind.open.as_mut().unwrap().record_ns(1000, 100);
+    kind.record_ns(1000, 100);
     kind.record_more(1000, true, Some(400));
     kind.failed = 13;
     kind.retries = 15;
@@ -81,9 +80,9 @@ fn clearing_leaves_an_empty_tally_of_the_same_shape() {
 #[test]
 fn without_retries_an_event_takes_what_its_last_try_took() {
     let mut kind = KindTally::default();
-    kind.record_ns(100);
+    kind.record_ns(100, 0);
     assert_eq!(kind.without_retries(), None);
-    kind.record_ns(9_000);
+    kind.record_ns(9_000, 0);
     kind.record_more(9_000, false, Some(200));
     let times = kind.without_retries().unwrap();
     assert_eq!((times.count(), times.max_ns()), (2, 200));

@@ -50,7 +50,11 @@ const SEAT: Seat = Seat {
 };
 
 fn begin(cycle: u64) -> Call<'static> {
-    Call::Event { cycle, late_ns: 0 }
+    Call::Event {
+        cycle,
+        late_ns: 0,
+        counts: true,
+    }
 }
 
 fn request(step: Step) -> Request {
@@ -97,6 +101,7 @@ fn prepares_on_every_new_connection_and_asks_by_cycle() {
             Call::Event {
                 cycle: 5,
                 late_ns: 0,
+                counts: true,
             },
             &mut out,
         ));
