@@ -114,7 +114,7 @@ impl Dispenser {
     /// Begins the schedule at this time, from its start. Numbers go on, so a schedule that begins
     /// again asks new questions. The limit is counted from `open_ns`.
     pub fn begin(&self, begin_ns: u64, open_ns: u64) {
-        self.open_ns.store(open_ns, Relaxed);
+        self.open(open_ns);
         let Some(schedule) = &self.schedule else {
             return;
         };
@@ -123,6 +123,11 @@ impl Dispenser {
         queue.begin_ns = begin_ns;
         queue.returned.clear();
         queue.advance();
+    }
+
+    /// The warm-up ends at this time, and not when it was to.
+    pub fn open(&self, open_ns: u64) {
+        self.open_ns.store(open_ns, Relaxed);
     }
 
     /// The next event for somebody who is free at `now_ns`.

@@ -251,8 +251,13 @@ impl<E: Engine> Worker<E> {
         };
         seat.event = None;
         seat.events_on_link += 1;
+        // What it did before it asked for the first time held up nobody but itself.
+        let lag_ns = seat.begun_ns.saturating_sub(seat.intended_ns);
         if std::mem::take(&mut seat.counts) {
-            self.record_times(times);
+            self.record_times(EventTimes {
+                lag_ns: lag_ns.clamp(times.lag_ns, times.response_ns.max(times.lag_ns)),
+                ..times
+            });
         }
     }
 

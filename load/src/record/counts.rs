@@ -48,12 +48,6 @@ impl Reading {
         since
     }
 
-    /// As if no event had ended.
-    pub fn forget_events(&mut self) {
-        self.counters[Counter::Events as usize] = 0;
-        self.time_ns = 0;
-    }
-
     /// Adds what another thread has counted.
     pub fn merge(&mut self, other: &Self) {
         self.running += other.running;

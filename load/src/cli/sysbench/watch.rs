@@ -126,7 +126,9 @@ fn common_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)> {
 fn interval_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)> {
     let mut numbers = common_numbers(form, figures);
     numbers.push((c"queue_length", figures.queue_length as f64));
-    numbers.push((c"concurrency", figures.sum.in_event.into()));
+    // Without a rate nobody counts those, says sysbench.
+    let concurrency = if form.rate { figures.sum.in_event } else { 0 };
+    numbers.push((c"concurrency", concurrency.into()));
     numbers
 }
 

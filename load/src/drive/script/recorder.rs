@@ -29,12 +29,12 @@ impl Recorder {
         }
     }
 
-    /// The window will open at this time.
-    pub fn open_at(&self, moment: Instant) {
-        self.open_ns.store(self.ns(moment), Relaxed);
+    /// The window opens now; to be called while a cut looks.
+    pub fn open(&self) {
+        self.open_ns.store(self.ns(Instant::now()), Relaxed);
     }
 
-    /// An event of a thread has ended. It counts if it was to begin inside the window.
+    /// An event of a thread has ended. Whether it counts is looked up while nobody cuts.
     pub fn event_ended(
         &self,
         thread: u32,
@@ -45,10 +45,10 @@ impl Recorder {
         let Some(lane) = self.lanes.get(thread as usize % self.lanes.len().max(1)) else {
             return;
         };
+        let mut tally = locked(lane);
         if self.ns(due) < self.open_ns.load(Relaxed) {
             return figures.leave();
         }
-        let mut tally = locked(lane);
         if let Some(kind) = tally.kinds.first_mut() {
             kind.record_ns(times.response_ns, times.lag_ns);
         }
@@ -86,7 +86,6 @@ mod tests {
     use crate::lua::figures::Figures;
     use crate::record::{Counter, Shape};
     use std::sync::atomic::AtomicBool;
-    use std::time::Duration;
 
     const TIMES: EventTimes = EventTimes {
         response_ns: 1000,
@@ -107,7 +106,9 @@ mod tests {
     fn what_begins_before_the_window_does_not_count() {
         let (recorder, figures) = (Recorder::new(40, &empty()), Figures::new(40));
         let before = Instant::now();
-        recorder.open_at(before + Duration::from_nanos(1));
+        recorder.event_ended(39, before, TIMES, figures.of(39));
+        let (tally, ()) = recorder.cut(&empty(), || recorder.open());
+        assert_eq!(tally.events(), 1);
         recorder.event_ended(39, before, TIMES, figures.of(39));
         recorder.event_ended(0, Instant::now(), TIMES, figures.of(0));
         let (tally, ()) = recorder.cut(&empty(), || ());

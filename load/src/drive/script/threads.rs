@@ -86,21 +86,25 @@ pub fn run(
     let begin_ns = clock::now_ns();
     let open_ns = begin_ns.saturating_add(job.warmup_ns);
     run.dispenser.begin(begin_ns, open_ns);
+    if job.warmup_ns > 0 {
+        run.dispenser.open(u64::MAX);
+    }
     let mut timeline = Timeline {
         begin_ns,
         open_ns,
         close_ns: open_ns.saturating_add(job.measure_ns),
         interval_ns: job.interval_ns,
     };
-    if job.warmup_ns > 0 {
-        gang.recorder.open_at(clock::instant_of(open_ns));
-    }
     gate.open(moment(timeline.close_ns));
     phase(tell, "warmup", &timeline, begin_ns);
     if job.warmup_ns > 0 {
         gate.wait_until_ended(threads, moment(open_ns));
     }
     let mut ledger = Ledger::open(run, &gang, job);
+    if job.warmup_ns > 0 {
+        timeline.open_ns = clock::now_ns();
+    }
+    let open_ns = timeline.open_ns;
     let opened = job.watched.read();
     let cpu_opened_ns = cpu.read_ns();
     let counts_opened = ledger.counts.clone();
@@ -204,11 +208,14 @@ impl<'a> Ledger<'a> {
             queue: Queue::default(),
         };
         if job.warmup_ns > 0 {
-            ledger.counts = read(run);
-            for (_, thread) in &mut ledger.counts {
-                // Of events only those of the window were counted, and some may have ended.
-                thread.forget_events();
-            }
+            // All that an event of the window asks is in it: it opens once the counters are read.
+            let (_, counts) = gang.recorder.cut(&ledger.empty, || {
+                let counts = read(run);
+                gang.recorder.open();
+                run.dispenser.open(clock::now_ns());
+                counts
+            });
+            ledger.counts = counts;
             take_errors(run);
             let (due, begun) = ledger.behind(clock::now_ns());
             (ledger.due_opened, ledger.queue.opened) = (due, due.saturating_sub(begun));
