@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 use super::*;
+use crate::drive::failure;
 use crate::drive::null_server::testing::NullServer;
 use crate::serve::ServiceTime;
 use std::io::Write;
@@ -90,10 +91,15 @@ fn a_statement_that_wants_no_file_is_answered_as_it_is() {
     let mut never = |_: &mut Vec<u8>| Err(failure::plain("asked for a part"));
     let summary = connection.load_local("DELETE FROM t", &mut never, &mut endless);
     assert_eq!(summary.unwrap().affected_rows, 1);
-    let failure = connection
-        .run("LOAD DATA LOCAL INFILE 'x' INTO TABLE t", &mut endless)
-        .unwrap_err();
-    assert!(failure.message.contains("local file"));
+    let sql = "LOAD DATA LOCAL INFILE 'x' INTO TABLE t";
+    for failure in [
+        connection.run(sql, &mut endless).unwrap_err(),
+        Connection::open(&server.target())
+            .and_then(|mut connection| connection.rows(sql, &mut endless))
+            .unwrap_err(),
+    ] {
+        assert!(failure.message.contains("local file"));
+    }
 }
 
 #[test]
