@@ -63,3 +63,43 @@ fn end_if_unheard() -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rustix::process::{Signal, getpid, kill_process};
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{Command, Stdio};
+    use std::sync::mpsc;
+
+    const CHILD: &str = "CONTEND_TEST_SIGNALS_CHILD";
+
+    /// Is told twice of a signal, and then listens no more.
+    fn child() {
+        for signal in [Signal::INT, Signal::TERM] {
+            let (sender, told) = mpsc::channel();
+            let signals = Signals::listen(move || sender.send(()).is_ok()).unwrap();
+            kill_process(getpid(), signal).unwrap();
+            assert_eq!(told.recv(), Ok(()));
+            drop(signals);
+        }
+        kill_process(getpid(), Signal::TERM).unwrap();
+    }
+
+    #[test]
+    fn a_signal_is_told_as_long_as_somebody_listens_and_ends_the_process_then() {
+        if std::env::var_os(CHILD).is_some() {
+            return child();
+        }
+        let name = "a_signal_is_told_as_long_as_somebody_listens_and_ends_the_process_then";
+        // A process of its own: a signal is everybody's.
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &format!("drive::signals::tests::{name}")])
+            .env(CHILD, "1")
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.signal(), Some(SIGTERM));
+    }
+}
