@@ -47,6 +47,7 @@ pub struct Target {
 /// A link with a socket of its own, on which every call waits for what it wants. It says goodbye
 /// when it is dropped.
 pub struct BlockingLink {
+    address: Address,
     // It does not block: `wait` does.
     socket: OwnedFd,
     link: Link,
@@ -64,6 +65,7 @@ impl BlockingLink {
         let limit = Instant::now() + target.connect_timeout;
         let socket = target.address.connect_by(limit);
         let mut opened = Self {
+            address: target.address.clone(),
             socket: socket.map_err(Broken::Unreachable)?,
             link: Link::default(),
             out: Vec::new(),
@@ -79,6 +81,11 @@ impl BlockingLink {
             }
         }
         Ok(opened)
+    }
+
+    /// Where it leads.
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     /// What was said and agreed.

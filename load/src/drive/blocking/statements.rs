@@ -3,7 +3,6 @@
 use super::{BlockingLink, Broken, Patience, Target};
 use crate::drive::failure;
 use crate::drive::link::Heard;
-use crate::drive::socket::Address;
 use crate::drive::wait::is_readable;
 use crate::outcome::Failure;
 use crate::plan::Compression;
@@ -34,7 +33,6 @@ pub type TakeRow<'a> = &'a mut dyn FnMut(Vec<Option<String>>) -> Result<(), Fail
 
 pub struct Connection {
     link: BlockingLink,
-    address: Address,
     agreed: Agreed,
 }
 
@@ -47,15 +45,11 @@ impl Connection {
         let mut target = target.clone();
         // Control statements are short, and rows come from this host or a fast network.
         target.options.compression = Compression::None;
-        let address = target.address.clone();
-        let link = BlockingLink::open(&target).map_err(|broken| broken.unopened(&address))?;
+        let link = BlockingLink::open(&target);
+        let link = link.map_err(|broken| broken.unopened(&target.address))?;
         let agreed = link.link().agreed().cloned();
-        let agreed = agreed.ok_or_else(|| Broken::Closed.unopened(&address))?;
-        Ok(Self {
-            link,
-            address,
-            agreed,
-        })
+        let agreed = agreed.ok_or_else(|| Broken::Closed.unopened(&target.address))?;
+        Ok(Self { link, agreed })
     }
 
     /// What was agreed at login: the server's version, the connection's number.
@@ -79,7 +73,7 @@ impl Connection {
     pub fn begin(&mut self, sql: &str, patience: Patience<'_>) -> Result<(), Failure> {
         let write = |out: &mut Vec<u8>| command::query(out, sql.as_bytes());
         let asked = self.link.ask(Reply::Counts, write, patience);
-        asked.map_err(|broken| broken.failure(&self.address))
+        self.told(asked)
     }
 
     /// Waits for the answer to the statement begun last.
@@ -119,7 +113,7 @@ impl Connection {
             part.clear();
             next(&mut part)?;
             let sent = self.link.send_file_part(&part, patience);
-            sent.map_err(|broken| broken.failure(&self.address))?;
+            self.told(sent)?;
             if part.is_empty() {
                 return self.end(sql, patience);
             }
@@ -199,12 +193,12 @@ impl Connection {
         };
         let write = |out: &mut Vec<u8>| out.extend_from_slice(packets);
         let asked = self.link.ask(reply, write, patience);
-        asked.map_err(|broken| broken.failure(&self.address))?;
+        self.told(asked)?;
         loop {
             let heard = self.link.hear(patience, None);
-            let heard = heard.map_err(|broken| broken.failure(&self.address))?;
+            let heard = self.told(heard)?;
             rows.feed(self.link.link.take_whole().as_slice());
-            let wire = |error| failure::of_wire(&self.address, &error);
+            let wire = |error| failure::of_wire(self.link.address(), &error);
             let mut row = Vec::new();
             loop {
                 while rows
@@ -227,7 +221,11 @@ impl Connection {
 
     fn wants_file(&mut self, patience: Patience<'_>) -> Result<bool, Failure> {
         let listened = self.link.listen(patience);
-        listened.map_err(|broken| broken.failure(&self.address))
+        self.told(listened)
+    }
+
+    fn told<T>(&self, result: Result<T, Broken>) -> Result<T, Failure> {
+        result.map_err(|broken| broken.failure(self.link.address()))
     }
 
     fn summary(&self, sql: &str) -> Result<Summary, Failure> {
@@ -240,7 +238,7 @@ impl Connection {
     fn wants_no_file(&self) -> Failure {
         failure::plain(format!(
             "talking to {}: it asks for a local file",
-            self.address
+            self.link.address()
         ))
     }
 }

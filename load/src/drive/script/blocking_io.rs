@@ -6,7 +6,6 @@ use crate::arrival::Next;
 use crate::drive::blocking::{BlockingLink, Broken, endless};
 use crate::drive::clock;
 use crate::drive::failure::{CANNOT_CONNECT, GONE, client_error, too_many_links};
-use crate::drive::socket::Address;
 use crate::lua::run::Run;
 use crate::lua::thread_io::{Answered, Connected, TableRows, ThreadIo, Turn};
 use crate::wire::{Capabilities, ServerError};
@@ -21,16 +20,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub struct BlockingIo {
     run: Arc<Run>,
     servers: Arc<Servers>,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<BlockingLink>>,
     /// Where the thread waits for the others; none for the states beside the threads.
     gate: Option<Arc<Gate>>,
     deadline: Option<Instant>,
     over: bool,
-}
-
-struct Connection {
-    address: Address,
-    link: BlockingLink,
 }
 
 impl BlockingIo {
@@ -102,8 +96,7 @@ impl ThreadIo for BlockingIo {
         let agreed = link.link().agreed();
         let capabilities = agreed.map_or(Capabilities::NONE, |agreed| agreed.capabilities);
         if let Some(place) = self.connections.get_mut(place) {
-            let address = target.address;
-            *place = Some(Connection { address, link });
+            *place = Some(link);
         }
         Ok(Connected {
             link: number,
@@ -129,12 +122,12 @@ impl ThreadIo for BlockingIo {
         let place = self.connections.get_mut(usize::from(link));
         let place = place.ok_or_else(closed)?;
         let connection = place.as_mut().ok_or_else(closed)?;
-        if let Err(broken) = ask(&mut connection.link, reply, write) {
-            let error = broken.server_error(&connection.address);
+        if let Err(broken) = ask(connection, reply, write) {
+            let error = broken.server_error(connection.address());
             *place = None;
             return Err(error);
         }
-        let link = connection.link.link();
+        let link = connection.link();
         match reply {
             Reply::Nothing => return Ok(Answered::default()),
             Reply::Whole => bytes.extend_from_slice(link.whole()),
