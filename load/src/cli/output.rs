@@ -2,6 +2,7 @@
 //! panic.
 
 use crate::outcome::{Failure, Outcome};
+use rustix::stdio::dup2_stdout;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
@@ -28,10 +29,7 @@ fn write_line(out: &mut dyn Write, text: &str) -> io::Result<()> {
 /// From here on standard output is ours alone: what scripts print goes to standard error.
 pub fn keep_from_scripts() -> io::Result<()> {
     let kept = io::stdout().as_fd().try_clone_to_owned()?;
-    // SAFETY: no pointers; both descriptors are open, and the result is checked.
-    if unsafe { libc::dup2(libc::STDERR_FILENO, libc::STDOUT_FILENO) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    dup2_stdout(io::stderr())?;
     // It is set once: nobody calls this twice.
     let _ = KEPT.set(File::from(kept));
     Ok(())

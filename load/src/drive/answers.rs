@@ -32,6 +32,21 @@ impl<E: Engine> Worker<E> {
                 }
                 self.opened(token);
             }
+            Ok(Heard::LocalFile) => self.send_no_file(token),
+            Err(error) => self.broken(token, &error),
+        }
+    }
+
+    /// Files are only offered if the plan says so, and what the server then gets is nothing: a
+    /// name it sends opens no file of ours.
+    #[cold]
+    fn send_no_file(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        let (out, spare) = (&mut self.out, &mut self.spare);
+        match connection.link.put_file_part(&[], out, spare) {
+            Ok(()) => self.engine.send_more(token, &self.out),
             Err(error) => self.broken(token, &error),
         }
     }

@@ -1,7 +1,8 @@
 //! A bell: what wakes a thread that waits for descriptors.
 
+use rustix::event::{EventfdFlags, eventfd};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 /// Anybody who has it may ring.
 #[derive(Debug)]
@@ -11,26 +12,13 @@ impl Bell {
     /// # Errors
     /// The kernel has no descriptor left.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: no pointers; the result is checked.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was just made and nobody else has it.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        Ok(Self(eventfd(0, flags)?))
     }
 
     pub fn ring(&self) {
-        let one = 1u64;
-        // SAFETY: an eventfd takes eight bytes, the pointer is to a live local of that size.
         // It only refuses when it is rung already.
-        unsafe {
-            libc::write(
-                self.0.as_raw_fd(),
-                (&raw const one).cast(),
-                size_of::<u64>(),
-            )
-        };
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
     /// A descriptor that is readable when the bell was rung.
@@ -40,4 +28,10 @@ impl Bell {
     pub fn heard(&self) -> io::Result<OwnedFd> {
         self.0.try_clone()
     }
+}
+
+/// Makes a bell that was rung silent again.
+pub fn hush(heard: &OwnedFd) {
+    // It only refuses when nobody rang.
+    let _ = rustix::io::read(heard, &mut [0; size_of::<u64>()]);
 }

@@ -46,6 +46,8 @@ pub enum Heard {
     Opened,
     /// The answer to the request is whole.
     Answered(Request),
+    /// The server waits for a local file: see [`Link::put_file_part`].
+    LocalFile,
 }
 
 impl Default for Link {
@@ -161,8 +163,8 @@ impl Link {
         spare: &mut Vec<u8>,
     ) -> Result<Heard, WireError> {
         match &mut self.stage {
-            Stage::Open(_) if self.channel.is_plain() => self.hear_packets(bytes, out, spare),
-            Stage::Open(_) => self.hear_layered(bytes, out, spare),
+            Stage::Open(_) if self.channel.is_plain() => self.hear_packets(bytes, spare),
+            Stage::Open(_) => self.hear_layered(bytes, spare),
             Stage::LoggingIn(login) => {
                 let Some(session) = login.receive(bytes, out)? else {
                     return Ok(Heard::More);
@@ -176,18 +178,13 @@ impl Link {
         }
     }
 
-    fn hear_layered(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        spare: &mut Vec<u8>,
-    ) -> Result<Heard, WireError> {
+    fn hear_layered(&mut self, bytes: &[u8], spare: &mut Vec<u8>) -> Result<Heard, WireError> {
         let mut opened = std::mem::take(&mut self.opened);
         let mut bytes = bytes;
         let heard = loop {
             opened.clear();
             let held_back = self.channel.open(bytes, &mut opened)?;
-            let heard = self.hear_packets(&opened, out, spare)?;
+            let heard = self.hear_packets(&opened, spare)?;
             if heard != Heard::More || !held_back {
                 break heard;
             }
@@ -198,27 +195,22 @@ impl Link {
     }
 
     #[inline]
-    fn hear_packets(
-        &mut self,
-        bytes: &[u8],
-        out: &mut Vec<u8>,
-        spare: &mut Vec<u8>,
-    ) -> Result<Heard, WireError> {
+    fn hear_packets(&mut self, bytes: &[u8], spare: &mut Vec<u8>) -> Result<Heard, WireError> {
         if bytes.is_empty() {
             return Ok(Heard::More);
         }
         if self.tail.is_empty() {
-            return self.hear_joined(bytes, out);
+            return self.hear_joined(bytes);
         }
         spare.clear();
         spare.extend_from_slice(&self.tail);
         spare.extend_from_slice(bytes);
         self.tail.clear();
-        self.hear_joined(spare, out)
+        self.hear_joined(spare)
     }
 
     #[inline]
-    fn hear_joined(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Heard, WireError> {
+    fn hear_joined(&mut self, bytes: &[u8]) -> Result<Heard, WireError> {
         let Some(request) = self.request else {
             return Err(unasked(bytes));
         };
@@ -237,22 +229,36 @@ impl Link {
                 Ok(Heard::Answered(request))
             }
             State::Done => Err(unasked(rest)),
-            State::LocalInfile if rest.is_empty() => {
-                self.send_empty_file(out)?;
-                Ok(Heard::More)
-            }
+            State::LocalInfile if rest.is_empty() => Ok(Heard::LocalFile),
             State::LocalInfile => Err(unasked(rest)),
         }
     }
 
-    /// Files are only offered where the plan says so, and what the server then gets is nothing:
-    /// a name it sends opens no file of ours.
+    /// Appends, sealed already, a part of the local file that the server waits for; an empty one
+    /// is its end.
     #[cold]
-    fn send_empty_file(&mut self, out: &mut Vec<u8>) -> Result<(), WireError> {
-        let mut packet = Vec::new();
-        let next = command::infile_end(&mut packet, self.reader.next_sequence());
-        self.reader.infile_sent(next);
-        self.channel.seal_more(&packet, out)
+    pub fn put_file_part(
+        &mut self,
+        part: &[u8],
+        out: &mut Vec<u8>,
+        spare: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        let (sequence, is_plain) = (self.reader.next_sequence(), self.channel.is_plain());
+        let packets = if is_plain { &mut *out } else { &mut *spare };
+        if !is_plain {
+            packets.clear();
+        }
+        if part.is_empty() {
+            let next = command::infile_end(packets, sequence);
+            self.reader.infile_sent(next);
+        } else {
+            let next = command::infile_part(packets, sequence, part);
+            self.reader.expect_sequence(next);
+        }
+        match is_plain {
+            true => Ok(()),
+            false => self.channel.seal_more(spare, out),
+        }
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), WireError> {
@@ -282,6 +288,11 @@ impl Link {
     /// The bytes of the answer, where the request asked for them.
     pub fn whole(&self) -> &[u8] {
         &self.whole
+    }
+
+    /// Hands over what there is of the answer so far, and keeps it no longer.
+    pub fn take_whole(&mut self) -> std::vec::Drain<'_, u8> {
+        self.whole.drain(..)
     }
 
     /// Appends the packets that say goodbye, if there is anybody to say it to.

@@ -1,5 +1,6 @@
 //! Ending with whoever started us: a load that outlives its lab disturbs the next one.
 
+use rustix::process::{Signal, set_parent_process_death_signal};
 use std::io;
 
 /// Has the kernel kill this process when the process `pid`, which must be our parent, ends.
@@ -7,36 +8,24 @@ use std::io;
 /// # Errors
 /// It ended already, or the kernel refuses.
 pub fn die_with(pid: u32) -> io::Result<()> {
-    die_by(libc::SIGKILL)?;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
     // Looked at after asking, so that no moment is left in which it may end unnoticed.
     if std::os::unix::process::parent_id() == pid {
         return Ok(());
     }
-    die_by(0)?;
+    set_parent_process_death_signal(None)?;
     Err(io::Error::other(format!("process {pid} is not our parent")))
-}
-
-/// The signal that comes when the parent ends; 0 for none.
-fn die_by(signal: libc::c_int) -> io::Result<()> {
-    // SAFETY: no pointers; the result is checked.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) } == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use rustix::process::parent_process_death_signal;
 
     #[test]
     fn another_process_is_refused_and_leaves_no_signal() {
         assert!(die_with(std::process::id()).is_err());
-        let mut signal: libc::c_int = -1;
-        // SAFETY: the pointer is to a live local.
-        let told = unsafe { libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal) };
-        assert_eq!((told, signal), (0, 0));
+        assert_eq!(parent_process_death_signal().unwrap(), None);
     }
 }

@@ -123,9 +123,7 @@ fn spawn(
 
 fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, reports: Sender<Report>) {
     threads::keep_apart(number, setup.workers);
-    // Without this the kernel lets events begin up to 50 µs after they are due.
-    // SAFETY: no pointers.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    threads::be_punctual();
     let sockets = setup.sockets_of(number);
     let made = mailbox
         .bell()

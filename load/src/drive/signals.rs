@@ -1,15 +1,21 @@
 //! SIGINT and SIGTERM as messages: a run that is asked to end still reports.
 
-use super::bell::Bell;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::register_conditional_default;
+use signal_hook::iterator::{Handle, Signals as Arriving};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// While this lives the two signals do not end the process but are told. Make it before other
-/// threads, which inherit that they do not take the signals.
+const BOTH: [i32; 2] = [SIGINT, SIGTERM];
+
+/// Nobody listens: then the two signals end the process, as they do by default.
+static UNHEARD: AtomicBool = AtomicBool::new(true);
+
+/// While this lives the two signals do not end the process but are told. There is one at a time.
 pub struct Signals {
-    before: libc::sigset_t,
-    quit: Bell,
+    arriving: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -18,25 +24,16 @@ impl Signals {
     ///
     /// # Errors
     /// The kernel refuses the descriptors or the thread.
-    pub fn listen(tell: impl FnMut() -> bool + Send + 'static) -> io::Result<Self> {
-        let set = both();
-        let mut before = empty();
-        // SAFETY: the pointers are to live locals.
-        let blocked =
-            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before) };
-        if blocked != 0 {
-            return Err(io::Error::from_raw_os_error(blocked));
-        }
-        // SAFETY: the pointer is to a live local; the result is checked.
-        let signals = owned(unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC) })?;
-        let quit = Bell::new()?;
-        let heard_quit = quit.heard()?;
+    pub fn listen(mut tell: impl FnMut() -> bool + Send + 'static) -> io::Result<Self> {
+        end_if_unheard()?;
+        let mut signals = Arriving::new(BOTH)?;
+        let arriving = signals.handle();
         let thread = std::thread::Builder::new()
             .name("signals".to_owned())
-            .spawn(move || pass_on(&signals, &heard_quit, tell))?;
+            .spawn(move || while signals.forever().next().is_some() && tell() {})?;
+        UNHEARD.store(false, Ordering::SeqCst);
         Ok(Self {
-            before,
-            quit,
+            arriving,
             thread: Some(thread),
         })
     }
@@ -44,76 +41,65 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        self.quit.ring();
+        UNHEARD.store(true, Ordering::SeqCst);
+        self.arriving.close();
         if let Some(thread) = self.thread.take() {
             // It only waits and sends; it has nothing to panic about.
             let _ = thread.join();
         }
-        // SAFETY: the pointer is to a live set; no old one is wanted.
-        unsafe {
-            libc::pthread_sigmask(
-                libc::SIG_SETMASK,
-                &raw const self.before,
-                std::ptr::null_mut(),
-            );
+    }
+}
+
+/// What the library has once taken over it never gives back to the system, so the default is
+/// asked of it.
+fn end_if_unheard() -> io::Result<()> {
+    static ASKED: Mutex<bool> = Mutex::new(false);
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*asked {
+        for signal in BOTH {
+            register_conditional_default(signal, &UNHEARD)?;
         }
+        *asked = true;
     }
+    Ok(())
 }
 
-fn pass_on(signals: &OwnedFd, quit: &OwnedFd, mut tell: impl FnMut() -> bool) {
-    let watch = |fd: &OwnedFd| libc::pollfd {
-        fd: fd.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    let mut watched = [watch(signals), watch(quit)];
-    loop {
-        // SAFETY: the pointer and length are those of a live array.
-        unsafe { libc::poll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, -1) };
-        let [signal, quit] = watched.map(|file| file.revents != 0);
-        if quit {
-            return;
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rustix::process::{Signal, getpid, kill_process};
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{Command, Stdio};
+    use std::sync::mpsc;
+
+    const CHILD: &str = "CONTEND_TEST_SIGNALS_CHILD";
+
+    /// Is told twice of a signal, and then listens no more.
+    fn child() {
+        for signal in [Signal::INT, Signal::TERM] {
+            let (sender, told) = mpsc::channel();
+            let signals = Signals::listen(move || sender.send(()).is_ok()).unwrap();
+            kill_process(getpid(), signal).unwrap();
+            assert_eq!(told.recv(), Ok(()));
+            drop(signals);
         }
-        if signal {
-            let mut record = [0u8; size_of::<libc::signalfd_siginfo>()];
-            // SAFETY: the pointer and length are those of a live array.
-            unsafe {
-                libc::read(
-                    signals.as_raw_fd(),
-                    record.as_mut_ptr().cast(),
-                    record.len(),
-                )
-            };
-            if !tell() {
-                return;
-            }
+        kill_process(getpid(), Signal::TERM).unwrap();
+    }
+
+    #[test]
+    fn a_signal_is_told_as_long_as_somebody_listens_and_ends_the_process_then() {
+        if std::env::var_os(CHILD).is_some() {
+            return child();
         }
+        let name = "a_signal_is_told_as_long_as_somebody_listens_and_ends_the_process_then";
+        // A process of its own: a signal is everybody's.
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &format!("drive::signals::tests::{name}")])
+            .env(CHILD, "1")
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.signal(), Some(SIGTERM));
     }
-}
-
-fn empty() -> libc::sigset_t {
-    // SAFETY: all zeroes is a valid value of this plain structure, and it is emptied properly.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        set
-    }
-}
-
-fn both() -> libc::sigset_t {
-    let mut set = empty();
-    // SAFETY: the pointer is to a live local and the signals exist.
-    unsafe {
-        libc::sigaddset(&raw mut set, libc::SIGINT);
-        libc::sigaddset(&raw mut set, libc::SIGTERM);
-    }
-    set
-}
-
-fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -1,12 +1,19 @@
 //! Opens non-blocking sockets to the server.
 
-use super::wait::any_ready;
+use super::wait::is_writable;
+use rustix::buffer::Buffer;
+use rustix::io::Errno;
+use rustix::net::{
+    self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Of a Unix socket's path: the kernel needs no NUL behind it.
+const PATH_BYTES_MAX: usize = 108;
 
 /// Where the server listens, with names already looked up: a worker never waits for a resolver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +64,7 @@ impl Address {
                 connected => break connected?,
             }
         };
-        if under_way && !any_ready(&[(socket.as_raw_fd(), libc::POLLOUT)], left()) {
+        if under_way && !is_writable(&socket, left()) {
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(socket)
@@ -74,129 +81,56 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Connects to a Unix socket. Where the server's queue is full this fails with `WouldBlock`, and
+/// Connects to a Unix socket. If the server's queue is full this fails with `WouldBlock`, and
 /// no event tells when it is not: the caller tries again later.
 fn connect_unix(path: &Path) -> io::Result<OwnedFd> {
-    let name = path.as_os_str().as_bytes();
-    // SAFETY: all zeroes is a valid value of this plain structure.
-    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    if name.len() >= address.sun_path.len() || name.contains(&0) {
-        let limit = address.sun_path.len() - 1;
-        return Err(io::Error::new(
+    let address = SocketAddrUnix::new(path).map_err(|_| {
+        io::Error::new(
             io::ErrorKind::InvalidInput,
-            format!("a socket path has at most {limit} bytes, without NUL"),
-        ));
-    }
-    for (place, byte) in address.sun_path.iter_mut().zip(name) {
-        *place = *byte as libc::c_char;
-    }
-    let socket = new_socket(libc::AF_UNIX)?;
-    connect(
-        socket.as_raw_fd(),
-        (&raw const address).cast(),
-        size_of_val(&address),
-    )?;
+            format!("a socket path has at most {PATH_BYTES_MAX} bytes, without NUL"),
+        )
+    })?;
+    let socket = new_socket(AddressFamily::UNIX)?;
+    net::connect(&socket, &address)?;
     Ok(socket)
 }
 
 /// Begins a TCP connection: small packets leave at once, and a dead peer is noticed.
 pub(super) fn connect_tcp(address: SocketAddr) -> io::Result<(OwnedFd, bool)> {
-    let (family, bytes, length) = plain(address);
-    let socket = new_socket(family)?;
-    set_option(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NODELAY)?;
-    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_KEEPALIVE)?;
-    match connect(socket.as_raw_fd(), (&raw const bytes).cast(), length) {
+    let socket = new_socket(match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    })?;
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    sockopt::set_socket_keepalive(&socket, true)?;
+    match net::connect(&socket, &address) {
         Ok(()) => Ok((socket, false)),
-        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok((socket, true)),
-        Err(error) => Err(error),
+        Err(Errno::INPROGRESS) => Ok((socket, true)),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Sends what the socket takes. A peer that is gone is an error, and no signal that ends the
-/// program.
-pub(super) fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    send_as(fd, bytes, 0)
+fn new_socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    Ok(net::socket_with(family, SocketType::STREAM, flags, None)?)
 }
 
-/// As [`send`], and never waits for room.
-pub(super) fn send_at_once(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    send_as(fd, bytes, libc::MSG_DONTWAIT)
+/// Sends what the socket takes, without waiting for room. A peer that is gone is an error, and no
+/// signal that ends the program.
+#[inline]
+pub(super) fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    Ok(net::send(
+        socket,
+        bytes,
+        SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+    )?)
 }
 
-fn send_as(fd: RawFd, bytes: &[u8], flags: libc::c_int) -> io::Result<usize> {
-    let flags = flags | libc::MSG_NOSIGNAL;
-    // SAFETY: the pointer and length are those of a live slice.
-    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
-    if sent >= 0 {
-        Ok(sent as usize)
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-/// The address as the kernel wants it: family, bytes, and how many of them count.
-fn plain(address: SocketAddr) -> (libc::c_int, libc::sockaddr_storage, usize) {
-    // SAFETY: all zeroes is a valid value of this plain structure.
-    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-    match address {
-        SocketAddr::V4(v4) => {
-            let plain = libc::sockaddr_in {
-                sin_family: libc::AF_INET as libc::sa_family_t,
-                sin_port: v4.port().to_be(),
-                sin_addr: libc::in_addr {
-                    s_addr: u32::from_ne_bytes(v4.ip().octets()),
-                },
-                sin_zero: [0; 8],
-            };
-            // SAFETY: the storage is made to hold and align every kind of address.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in>().write(plain) };
-            (libc::AF_INET, storage, size_of::<libc::sockaddr_in>())
-        }
-        SocketAddr::V6(v6) => {
-            let plain = libc::sockaddr_in6 {
-                sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                sin6_port: v6.port().to_be(),
-                sin6_flowinfo: v6.flowinfo(),
-                sin6_addr: libc::in6_addr {
-                    s6_addr: v6.ip().octets(),
-                },
-                sin6_scope_id: v6.scope_id(),
-            };
-            // SAFETY: the storage is made to hold and align every kind of address.
-            unsafe { (&raw mut storage).cast::<libc::sockaddr_in6>().write(plain) };
-            (libc::AF_INET6, storage, size_of::<libc::sockaddr_in6>())
-        }
-    }
-}
-
-fn new_socket(family: libc::c_int) -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no pointers; the result is checked.
-    let fd = unsafe { libc::socket(family, kind, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and nobody else has it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
-fn connect(fd: RawFd, address: *const libc::sockaddr, length: usize) -> io::Result<()> {
-    // SAFETY: callers give a pointer to a live address of this length.
-    match unsafe { libc::connect(fd, address, length as libc::socklen_t) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-fn set_option(fd: RawFd, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the pointer is to a live local of the length given.
-    match unsafe { libc::setsockopt(fd, level, option, (&raw const on).cast(), length) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+/// Takes what the socket has, without waiting for more; 0 if the other side has closed it.
+#[inline]
+pub(super) fn receive<B: Buffer<u8>>(socket: impl AsFd, buffer: B) -> io::Result<usize> {
+    let (_, filled) = net::recv(socket, buffer, RecvFlags::DONTWAIT)?;
+    Ok(filled)
 }
 
 #[cfg(test)]
@@ -216,8 +150,13 @@ mod tests {
 
     #[test]
     fn a_path_that_is_too_long_is_refused_before_the_kernel_sees_it() {
-        let error = connect_unix(Path::new(&"x".repeat(200))).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        for path in [&*"x".repeat(PATH_BYTES_MAX + 1), "/with\0nul"] {
+            let error = connect_unix(Path::new(path)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        }
+        let longest = "x".repeat(PATH_BYTES_MAX);
+        let error = connect_unix(Path::new(&longest)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
         let error = connect_unix(Path::new("/nonexistent/sock")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
@@ -226,19 +165,8 @@ mod tests {
     fn a_listening_socket_is_reached() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let (socket, _) = connect_tcp(listener.local_addr().unwrap()).unwrap();
-        for (level, option) in [
-            (libc::IPPROTO_TCP, libc::TCP_NODELAY),
-            (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
-        ] {
-            let mut set: libc::c_int = 0;
-            let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-            // SAFETY: both pointers are to live locals, and the length is that of the first.
-            let got = unsafe {
-                let (fd, set) = (socket.as_raw_fd(), (&raw mut set).cast());
-                libc::getsockopt(fd, level, option, set, &raw mut length)
-            };
-            assert_eq!((got, set != 0), (0, true));
-        }
+        assert_eq!(sockopt::tcp_nodelay(&socket), Ok(true));
+        assert_eq!(sockopt::socket_keepalive(&socket), Ok(true));
         if let Ok(listener) = std::net::TcpListener::bind("[::1]:0") {
             assert!(connect_tcp(listener.local_addr().unwrap()).is_ok());
         }

@@ -1,5 +1,8 @@
 //! How many workers a run gets where the plan leaves it open, and where they run.
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+use std::num::NonZeroU64;
+
 /// Workers for so many connections on this host: one a CPU, as long as each has a connection.
 ///
 /// The server usually shares this host. A worker that waits takes nothing from it, and where its
@@ -22,23 +25,26 @@ fn of_host() -> u32 {
 /// each worker and none is left over. Left alone the scheduler now and then puts two of them on
 /// one CPU.
 pub fn keep_apart(number: u32, workers: u32) {
-    // SAFETY: all zeroes is an empty set, and the pointers are to live values of the size given.
-    unsafe {
-        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        let size = size_of::<libc::cpu_set_t>();
-        if libc::sched_getaffinity(0, size, &raw mut allowed) != 0
-            || libc::CPU_COUNT(&allowed) as u32 != workers
-        {
-            return;
-        }
-        let cpus = (0..libc::CPU_SETSIZE as usize).filter(|cpu| libc::CPU_ISSET(*cpu, &allowed));
-        if let Some(cpu) = cpus.take(workers as usize).nth(number as usize) {
-            let mut own: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(cpu, &mut own);
-            // Where it is refused the thread runs wherever it may.
-            libc::sched_setaffinity(0, size, &raw const own);
-        }
+    let Ok(allowed) = sched_getaffinity(None) else {
+        return;
+    };
+    if allowed.count() != workers {
+        return;
     }
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    if let Some(cpu) = cpus.nth(number as usize) {
+        let mut own = CpuSet::new();
+        own.set(cpu);
+        // If it is refused the thread runs wherever it may.
+        let _ = sched_setaffinity(None, &own);
+    }
+}
+
+/// Has the calling thread woken when it wants to be: by itself the kernel lets timers be late by
+/// up to 50 µs.
+pub fn be_punctual() {
+    // If it is refused they are late.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 
 #[cfg(test)]

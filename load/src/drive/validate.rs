@@ -10,7 +10,6 @@ use super::blocking::{Connection, Whole, endless};
 use super::failure;
 use super::job::Setup;
 use crate::outcome::{Failure, Validated, WrongAnswer};
-use crate::wire::Reply as Due;
 use crate::workload::model::{Expected, Row, TableCopy};
 use crate::workload::replay::{Meaning, Question, Replay};
 use crate::workload::{Answer, Call, Reply, Request, Seat, Session, Step, Verdict};
@@ -135,11 +134,11 @@ impl Replayer<'_> {
     }
 
     fn ask(&mut self, request: &Request, packets: &[u8]) -> Result<Whole, Failure> {
-        let due = match request.reply {
-            Reply::Prepared => Due::Prepare,
-            Reply::Counts | Reply::Whole | Reply::Nothing => Due::Results,
+        let reply = match request.reply {
+            Reply::Prepared => Reply::Prepared,
+            Reply::Counts | Reply::Whole | Reply::Nothing => Reply::Whole,
         };
-        self.connection.exchange(packets, due, &mut endless)
+        self.connection.whole(packets, reply, &mut endless)
     }
 
     fn check(&mut self, cycle: u64, question: &Question, answer: &Whole) -> Result<(), Failure> {

@@ -51,37 +51,9 @@ fn eight(value: u64) -> [u8; 8] {
     (ones + 0x3030_3030_3030_3030).to_le_bytes()
 }
 
-/// Appends a number in decimal.
-#[inline]
-pub fn append_number(out: &mut Vec<u8>, number: u64) {
-    let mut text = [0u8; 24];
-    let mut start = text.len();
-    let mut left = number;
-    loop {
-        start -= 8;
-        let part = eight(left % 100_000_000);
-        if let Some(place) = text.get_mut(start..start + 8) {
-            place.copy_from_slice(&part);
-        }
-        left /= 100_000_000;
-        if left == 0 {
-            break;
-        }
-    }
-    let written = text.get(start..).unwrap_or_default();
-    let zeros = written
-        .iter()
-        .take(written.len() - 1)
-        .take_while(|digit| **digit == b'0')
-        .count();
-    out.extend_from_slice(written.get(zeros..).unwrap_or_default());
-}
-
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn eight_digits_are_exact_where_the_divisions_turn() {
@@ -114,15 +86,6 @@ mod tests {
                 place.iter().all(|c| (9_525..=10_475).contains(c)),
                 "{place:?}"
             );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn numbers_read_as_they_print(number: u64, shift in 0u32..64) {
-            let mut out = Vec::new();
-            append_number(&mut out, number >> shift);
-            prop_assert_eq!(String::from_utf8(out).unwrap(), (number >> shift).to_string());
         }
     }
 }

@@ -5,7 +5,7 @@
 //! `c` is ten groups of eleven digits joined by `-`, `pad` is five, as sysbench writes them.
 
 use super::checksum;
-use super::digits::{GROUP_DIGITS, append_number, group};
+use super::digits::{GROUP_DIGITS, group};
 use crate::plan::Distribution;
 use crate::random::{Sampler, Shape, Stream};
 use std::ops::Range;
@@ -124,9 +124,10 @@ impl Rows {
         let (mut text, key) = self.draw(number);
         text[C_BYTES] = b'\t';
         text[TEXT_BYTES - 1] = b'\n';
-        append_number(out, number);
+        let mut digits = itoa::Buffer::new();
+        out.extend_from_slice(digits.format(number).as_bytes());
         out.push(b'\t');
-        append_number(out, key);
+        out.extend_from_slice(digits.format(key).as_bytes());
         out.push(b'\t');
         out.extend_from_slice(&text);
     }
@@ -135,9 +136,10 @@ impl Rows {
         let (text, key) = self.draw(number);
         let (c, pad) = text.split_at(C_BYTES);
         out.extend_from_slice(b",(");
-        append_number(out, number);
+        let mut digits = itoa::Buffer::new();
+        out.extend_from_slice(digits.format(number).as_bytes());
         out.push(b',');
-        append_number(out, key);
+        out.extend_from_slice(digits.format(key).as_bytes());
         out.extend_from_slice(b",'");
         out.extend_from_slice(c);
         out.extend_from_slice(b"','");

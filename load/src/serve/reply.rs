@@ -206,7 +206,9 @@ fn put_text(out: &mut Vec<u8>, cells: &[Cell<'_>]) {
     for cell in cells {
         match cell {
             Cell::Null => out.push(0xfb),
-            Cell::Int(number) => put_lenenc_bytes(out, number.to_string().as_bytes()),
+            Cell::Int(number) => {
+                put_lenenc_bytes(out, itoa::Buffer::new().format(*number).as_bytes())
+            }
             Cell::Text(text) => put_lenenc_bytes(out, text),
         }
     }
@@ -231,7 +233,9 @@ fn put_binary(out: &mut Vec<u8>, columns: &[Column], cells: &[Cell<'_>]) {
                 out.extend_from_slice(&(*number as u32).to_le_bytes());
             }
             (kind::LONGLONG, Cell::Int(number)) => out.extend_from_slice(&number.to_le_bytes()),
-            (_, Cell::Int(number)) => put_lenenc_bytes(out, number.to_string().as_bytes()),
+            (_, Cell::Int(number)) => {
+                put_lenenc_bytes(out, itoa::Buffer::new().format(*number).as_bytes())
+            }
             (_, Cell::Text(text)) => put_lenenc_bytes(out, text),
         }
     }

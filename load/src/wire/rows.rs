@@ -55,6 +55,11 @@ impl Rows {
         Self::in_form(answer, capabilities, Form::Binary(Vec::new()))
     }
 
+    /// Takes more of the answer: it may come in pieces.
+    pub fn feed(&mut self, answer: &[u8]) {
+        self.frames.feed(answer);
+    }
+
     fn in_form(answer: &[u8], capabilities: Capabilities, form: Form) -> Self {
         let mut frames = FrameReader::new(PACKET_BYTES_MAX);
         frames.expect_sequence(1);
@@ -86,15 +91,14 @@ impl Rows {
         shapes
     }
 
-    /// Hands the values of the next row to `take`; false behind the last row of this result. Of
-    /// text all values are bytes or NULL.
+    /// Hands the values of the next row to `take`; false behind the last row of this result, or of
+    /// what has come so far. Of text all values are bytes or NULL.
     ///
     /// # Errors
     /// The server's bytes break the protocol.
     pub fn next_row(&mut self, mut take: impl FnMut(Value<'_>)) -> Result<bool, WireError> {
         while self.stands == Stands::Inside {
             let Some(packet) = self.frames.next_packet()? else {
-                self.stands = Stands::Done;
                 break;
             };
             match self.reader.packet(packet)? {
@@ -135,7 +139,7 @@ impl Rows {
         Ok(false)
     }
 
-    /// Moves to the next result; false if there is none.
+    /// Moves to the next result; false if there is none, or it has not come yet.
     ///
     /// # Errors
     /// The server's bytes break the protocol.
@@ -203,6 +207,26 @@ mod tests {
         assert_eq!(row(&mut rows), Some(vec![Some(b"7".to_vec())]));
         assert!(!rows.next_result().unwrap());
         assert_eq!(row(&mut rows), None);
+    }
+
+    #[test]
+    fn an_answer_may_come_in_any_pieces() {
+        let bytes = answer();
+        for piece in 1..=bytes.len() {
+            let mut rows = Rows::new(&[], Capabilities::NONE);
+            let mut found = Vec::new();
+            for piece in bytes.chunks(piece) {
+                rows.feed(piece);
+                loop {
+                    found.extend(std::iter::from_fn(|| row(&mut rows)));
+                    if !rows.next_result().unwrap() {
+                        break;
+                    }
+                }
+            }
+            assert_eq!(found.len(), 3, "{piece}");
+            assert_eq!(found[2], [Some(b"7".to_vec())]);
+        }
     }
 
     #[test]

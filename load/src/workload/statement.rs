@@ -187,7 +187,9 @@ impl Statement {
 /// Appends a value as a literal of SQL.
 fn put_literal(out: &mut Vec<u8>, value: Value<'_>) {
     match value {
-        Value::Int(value) => put_int(out, value),
+        Value::Int(value) => {
+            out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+        }
         Value::Double(value) => {
             use std::io::Write as _;
             // Writing to memory does not fail. The exponent makes it a double for the server.
@@ -196,25 +198,6 @@ fn put_literal(out: &mut Vec<u8>, value: Value<'_>) {
         Value::Bytes(bytes) => put_quoted(out, bytes),
         _ => out.extend_from_slice(b"NULL"),
     }
-}
-
-/// Appends a whole number. Formatting machinery would cost more than the number.
-fn put_int(out: &mut Vec<u8>, value: i64) {
-    let mut digits = [0u8; 20];
-    let mut start = digits.len();
-    let mut left = value.unsigned_abs();
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (left % 10) as u8;
-        left /= 10;
-        start -= 1;
-        if left == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(digits.get(start..).unwrap_or_default());
 }
 
 /// Appends a quoted string that means these bytes. Doubled quotes work in every SQL mode; with

@@ -50,6 +50,24 @@ fn refusal(plan: &Value) -> String {
     said.lines().last().unwrap_or_default().to_owned()
 }
 
+/// What a script starts shall end as any program does.
+const STARTS_A_PROGRAM: &str = r#"
+function thread_init()
+  local status = io.popen("grep SigBlk: /proc/self/status"):read("*a")
+  assert(status:match("^SigBlk:%s*0+%s*$"), status)
+end
+function event()
+end
+"#;
+
+#[test]
+fn no_signal_is_kept_from_programs_that_a_script_starts() {
+    let folder = Folder::new("lua-program");
+    let server = FakeServer::start(&folder.0, Kind);
+    let plan = of_events(of(&folder, STARTS_A_PROGRAM, &server.socket), 4);
+    assert_eq!(done(&run(&plan))["events"], 4);
+}
+
 #[test]
 fn queries_and_events_are_counted_apart() {
     for engine in ENGINES {

@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 use super::*;
+use crate::drive::failure;
 use crate::drive::null_server::testing::NullServer;
 use crate::serve::ServiceTime;
-use std::io::Write;
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use crate::wire::command;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 /// A server that says these bytes to whoever comes, and hangs up.
 struct Canned {
@@ -90,10 +93,15 @@ fn a_statement_that_wants_no_file_is_answered_as_it_is() {
     let mut never = |_: &mut Vec<u8>| Err(failure::plain("asked for a part"));
     let summary = connection.load_local("DELETE FROM t", &mut never, &mut endless);
     assert_eq!(summary.unwrap().affected_rows, 1);
-    let failure = connection
-        .run("LOAD DATA LOCAL INFILE 'x' INTO TABLE t", &mut endless)
-        .unwrap_err();
-    assert!(failure.message.contains("local file"));
+    let sql = "LOAD DATA LOCAL INFILE 'x' INTO TABLE t";
+    for failure in [
+        connection.run(sql, &mut endless).unwrap_err(),
+        Connection::open(&server.target())
+            .and_then(|mut connection| connection.rows(sql, &mut endless))
+            .unwrap_err(),
+    ] {
+        assert!(failure.message.contains("local file"));
+    }
 }
 
 #[test]
@@ -138,4 +146,48 @@ fn a_server_that_goes_is_noticed_in_the_middle() {
     drop(server);
     let failure = connection.run("SELECT 1", &mut endless).unwrap_err();
     assert_eq!(failure.code, Some(failure::LOST));
+}
+
+/// Lets one client through to a server; the thread ends with all that the client has said.
+fn overheard(path: &Path, server: &Path) -> JoinHandle<Vec<u8>> {
+    let _ = std::fs::remove_file(path);
+    let listener = UnixListener::bind(path).unwrap();
+    let server = UnixStream::connect(server).unwrap();
+    std::thread::spawn(move || {
+        let (client, _) = listener.accept().unwrap();
+        let (mut answers, mut to_client) =
+            (server.try_clone().unwrap(), client.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut answers, &mut to_client));
+        let (mut from_client, mut to_server) = (client, server);
+        let (mut said, mut buffer) = (Vec::new(), [0; 1024]);
+        loop {
+            match from_client.read(&mut buffer).unwrap() {
+                0 => return said,
+                filled => {
+                    said.extend_from_slice(&buffer[..filled]);
+                    to_server.write_all(&buffer[..filled]).unwrap();
+                }
+            }
+        }
+    })
+}
+
+#[test]
+fn a_connection_that_is_dropped_says_goodbye() {
+    let server = NullServer::quick();
+    let mut target = server.target();
+    let Address::Unix(behind) = &target.address else {
+        unreachable!()
+    };
+    let name = format!("contend-overheard-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let said = overheard(&path, behind);
+    target.address = Address::Unix(path.clone());
+    let mut link = BlockingLink::open(&target).unwrap();
+    let ask = |out: &mut Vec<u8>| command::query(out, b"SELECT 1");
+    link.ask(Reply::Counts, ask, &mut endless).unwrap();
+    assert!(!link.listen(&mut endless).unwrap());
+    drop(link);
+    assert!(said.join().unwrap().ends_with(b"\x01\0\0\0\x01"));
+    std::fs::remove_file(path).unwrap();
 }

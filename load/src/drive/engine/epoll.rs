@@ -4,18 +4,22 @@
 //! connection that waits for nothing nearly always fits the socket's buffer.
 
 use super::{Engine, Event, READ_BYTES_MAX};
+use crate::drive::bell::hush;
 use crate::drive::clock;
-use crate::drive::socket::send_at_once;
+use crate::drive::socket::{receive, send};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::socket_error;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Most events taken from the kernel at a time.
 const BATCH: usize = 512;
 /// Token of the waking file, which no socket has.
 const WAKE: u64 = u64::MAX;
-const READ: u32 = libc::EPOLLIN as u32;
-const READ_WRITE: u32 = (libc::EPOLLIN | libc::EPOLLOUT) as u32;
+const READ: EventFlags = EventFlags::IN;
+const READ_WRITE: EventFlags = EventFlags::IN.union(EventFlags::OUT);
 
 pub struct Epoll {
     queue: OwnedFd,
@@ -43,36 +47,22 @@ impl Socket {
     #[inline(always)]
     fn give(&mut self, bytes: &[u8], is_timed: bool) -> io::Result<usize> {
         if !is_timed || self.sent_ns.is_some() {
-            return write(self.fd.as_raw_fd(), bytes);
+            return write(&self.fd, bytes);
         }
         // Before the call: it wakes the server, who may have answered when it returns.
         let at_ns = clock::now_ns();
-        let taken = write(self.fd.as_raw_fd(), bytes)?;
+        let taken = write(&self.fd, bytes)?;
         self.sent_ns = (taken > 0).then_some(at_ns);
         Ok(taken)
     }
 }
 
 impl Epoll {
-    fn watch(&self, how: i32, fd: RawFd, token: u64, events: u32) -> io::Result<()> {
-        let mut event = libc::epoll_event { events, u64: token };
-        // SAFETY: both descriptors are open and the pointer is to a live local.
-        match unsafe { libc::epoll_ctl(self.queue.as_raw_fd(), how, fd, &raw mut event) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
+    fn rewatch(&self, token: usize, events: EventFlags) -> io::Result<()> {
+        if let Some(Some(socket)) = self.sockets.get(token) {
+            epoll::modify(&self.queue, &socket.fd, of(token), events)?;
         }
-    }
-
-    fn rewatch(&self, token: usize, events: u32) -> io::Result<()> {
-        match self.sockets.get(token) {
-            Some(Some(socket)) => self.watch(
-                libc::EPOLL_CTL_MOD,
-                socket.fd.as_raw_fd(),
-                token as u64,
-                events,
-            ),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// Sends more of what a socket did not take at first.
@@ -90,42 +80,39 @@ impl Epoll {
     }
 
     /// Takes events, waiting for the first one so many milliseconds, or for ever (-1).
-    fn take_ready(&mut self, timeout_ms: libc::c_int) -> libc::c_int {
+    fn take_ready(&mut self, timeout_ms: libc::c_int) -> io::Result<usize> {
         // SAFETY: the event buffer outlives the call and its length is given.
-        unsafe {
+        taken(unsafe {
             libc::epoll_wait(
                 self.queue.as_raw_fd(),
                 self.events.as_mut_ptr(),
                 self.events.len() as libc::c_int,
                 timeout_ms,
             )
-        }
+        })
     }
 
-    /// Takes events, waiting for the first one at most so long.
-    fn take_ready_within(&mut self, time: &libc::timespec) -> libc::c_int {
+    /// Takes events, waiting for the first one at most so long, to the nanosecond.
+    fn take_ready_within(&mut self, ns: u64) -> io::Result<usize> {
+        let (tv_sec, tv_nsec) = ((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64);
         if self.waits_exactly {
+            let time = libc::timespec { tv_sec, tv_nsec };
             // SAFETY: the event buffer outlives the call and its length is given; the time is
             // live, and no signals are masked.
-            return unsafe {
+            return taken(unsafe {
                 libc::epoll_pwait2(
                     self.queue.as_raw_fd(),
                     self.events.as_mut_ptr(),
                     self.events.len() as libc::c_int,
-                    time,
+                    &raw const time,
                     std::ptr::null(),
                 )
-            };
+            });
         }
-        let mut queue = libc::pollfd {
-            fd: self.queue.as_raw_fd(),
-            events: libc::POLLIN,
-            revents: 0,
-        };
-        // SAFETY: the pointers are to live values, and no signals are masked.
-        match unsafe { libc::ppoll(&raw mut queue, 1, time, std::ptr::null()) } {
-            1 => self.take_ready(0),
-            none_or_failed => none_or_failed,
+        let mut queue = [PollFd::new(&self.queue, PollFlags::IN)];
+        match poll(&mut queue, Some(&Timespec { tv_sec, tv_nsec }))? {
+            0 => Ok(0),
+            _ => self.take_ready(0),
         }
     }
 
@@ -134,10 +121,7 @@ impl Epoll {
             return Ok(());
         };
         socket.connecting = false;
-        let outcome = socket_error(socket.fd.as_raw_fd());
-        if let Some(error) = outcome {
-            return Err(error);
-        }
+        socket_error(&socket.fd)??;
         self.rewatch(token, READ)
     }
 }
@@ -146,14 +130,10 @@ impl Engine for Epoll {
     const NAME: &'static str = "epoll";
 
     fn new(_sockets: usize, wake: OwnedFd) -> io::Result<Self> {
-        // SAFETY: no pointers; the result is checked.
-        let queue = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        if queue < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let epoll = Self {
-            // SAFETY: the descriptor was just made and nobody else has it.
-            queue: unsafe { OwnedFd::from_raw_fd(queue) },
+        let queue = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&queue, &wake, EventData::new_u64(WAKE), READ)?;
+        Ok(Self {
+            queue,
             wake,
             sockets: Vec::new(),
             events: vec![libc::epoll_event { events: 0, u64: 0 }; BATCH],
@@ -162,9 +142,7 @@ impl Engine for Epoll {
             waits_exactly: true,
             failed: VecDeque::new(),
             failed_now: Vec::new(),
-        };
-        epoll.watch(libc::EPOLL_CTL_ADD, epoll.wake.as_raw_fd(), WAKE, READ)?;
-        Ok(epoll)
+        })
     }
 
     fn time_sends(&mut self) {
@@ -176,12 +154,7 @@ impl Engine for Epoll {
             self.sockets.resize_with(token + 1, || None);
         }
         let events = if connecting { READ_WRITE } else { READ };
-        self.watch(
-            libc::EPOLL_CTL_ADD,
-            socket.as_raw_fd(),
-            token as u64,
-            events,
-        )?;
+        epoll::add(&self.queue, &socket, of(token), events)?;
         if let Some(slot) = self.sockets.get_mut(token) {
             *slot = Some(Socket {
                 fd: socket,
@@ -251,19 +224,16 @@ impl Engine for Epoll {
         let found = match timeout_ns {
             None => self.take_ready(-1),
             Some(0) => self.take_ready(0),
-            Some(ns) => self.take_ready_within(&timespec(ns)),
+            Some(ns) => self.take_ready_within(ns),
         };
-        if found >= 0 {
-            return Ok(found as usize);
-        }
-        match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+        match found {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
             // Older than Linux 5.11, or a container that does not know the call.
-            error if self.waits_exactly && is_refused(&error) => {
+            Err(error) if self.waits_exactly && is_refused(&error) => {
                 self.waits_exactly = false;
                 Ok(0)
             }
-            error => Err(error),
+            found => found,
         }
     }
 
@@ -274,30 +244,33 @@ impl Engine for Epoll {
         let Some(&libc::epoll_event { events, u64: token }) = self.events.get(index) else {
             return (0, Event::Nothing);
         };
+        let flags = EventFlags::from_bits_retain(events);
         if token == WAKE {
-            drain(self.wake.as_raw_fd());
+            hush(&self.wake);
             return (0, Event::Woken);
         }
         let token = token as usize;
-        let (connecting, fd) = match self.sockets.get(token) {
-            Some(Some(socket)) => (socket.connecting, socket.fd.as_raw_fd()),
-            _ => return (token, Event::Nothing),
+        let Some(Some(socket)) = self.sockets.get(token) else {
+            return (token, Event::Nothing);
         };
-        if connecting {
+        if socket.connecting {
             return match self.connected(token) {
                 Ok(()) => (token, Event::Connected),
                 Err(error) => (token, Event::Closed(Some(error))),
             };
         }
-        if events & libc::EPOLLOUT as u32 != 0
+        if flags.contains(EventFlags::OUT)
             && let Err(error) = self.flush(token)
         {
             return (token, Event::Closed(Some(error)));
         }
-        if events & !(libc::EPOLLOUT as u32) == 0 {
+        if (flags - EventFlags::OUT).is_empty() {
             return (token, Event::Nothing);
         }
-        match read(fd, &mut self.buffer) {
+        let Some(Some(socket)) = self.sockets.get(token) else {
+            return (token, Event::Nothing);
+        };
+        match receive(&socket.fd, &mut *self.buffer) {
             Ok(0) => (token, Event::Closed(None)),
             Ok(filled) => (
                 token,
@@ -309,11 +282,14 @@ impl Engine for Epoll {
     }
 }
 
-fn timespec(ns: u64) -> libc::timespec {
-    libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
-    }
+fn of(token: usize) -> EventData {
+    EventData::new_u64(token as u64)
+}
+
+/// How many events a wait gave.
+#[inline]
+fn taken(found: libc::c_int) -> io::Result<usize> {
+    usize::try_from(found).map_err(|_| io::Error::last_os_error())
 }
 
 /// The kernel, or a filter in front of it, does not have the call.
@@ -321,55 +297,10 @@ fn is_refused(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
 }
 
-/// Sends what the socket takes now; 0 where it is full.
-fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
-    match send_at_once(fd, bytes) {
+/// Sends what the socket takes now; 0 if it is full.
+fn write(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    match send(socket, bytes) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
         sent => sent,
-    }
-}
-
-fn read(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the pointer and length are those of a live slice.
-    let filled = unsafe {
-        libc::recv(
-            fd,
-            buffer.as_mut_ptr().cast(),
-            buffer.len(),
-            libc::MSG_DONTWAIT,
-        )
-    };
-    if filled >= 0 {
-        Ok(filled as usize)
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-/// Takes the wake-ups out of an eventfd.
-fn drain(fd: RawFd) {
-    let mut count = 0u64;
-    // SAFETY: an eventfd gives eight bytes, the pointer is to a live local of that size.
-    unsafe { libc::read(fd, (&raw mut count).cast(), size_of::<u64>()) };
-}
-
-/// The error that a connection under way ended with.
-pub(super) fn socket_error(fd: RawFd) -> Option<io::Error> {
-    let mut code: libc::c_int = 0;
-    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the pointers are to live locals of the lengths given.
-    let asked = unsafe {
-        libc::getsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_ERROR,
-            (&raw mut code).cast(),
-            &raw mut length,
-        )
-    };
-    match (asked, code) {
-        (0, 0) => None,
-        (0, code) => Some(io::Error::from_raw_os_error(code)),
-        _ => Some(io::Error::last_os_error()),
     }
 }

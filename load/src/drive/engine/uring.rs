@@ -6,11 +6,13 @@
 //! other threads (single issuer), and the kernel does its part of the work inside our wait
 //! (deferred task run), not in the middle of our loop.
 
-use super::epoll::socket_error;
 use super::{Engine, Event};
+use crate::drive::bell::hush;
 use crate::drive::clock;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
+use rustix::net::sockopt::socket_error;
+use rustix::net::{Shutdown, shutdown};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -173,8 +175,8 @@ impl Uring {
         let Some(Some(fd)) = self.sockets.get(token).map(|socket| socket.fd.as_ref()) else {
             return Event::Nothing;
         };
-        if let Some(error) = socket_error(fd.as_raw_fd()) {
-            return Event::Closed(Some(error));
+        if let Err(error) = socket_error(fd).and_then(|outcome| outcome) {
+            return Event::Closed(Some(error.into()));
         }
         match self.receive(token) {
             Ok(()) => Event::Connected,
@@ -183,15 +185,7 @@ impl Uring {
     }
 
     fn woken(&mut self) {
-        let mut count = 0u64;
-        // SAFETY: an eventfd gives eight bytes, the pointer is to a live local of that size.
-        unsafe {
-            libc::read(
-                self.wake.as_raw_fd(),
-                (&raw mut count).cast(),
-                size_of::<u64>(),
-            )
-        };
+        hush(&self.wake);
         if let Err(error) = self.watch_wake() {
             // No place in the queue means a broken ring: the next wait will say so.
             debug_assert!(false, "{error}");
@@ -269,8 +263,8 @@ impl Engine for Uring {
         // What was sent last leaves before the end. If it cannot, the other side sees a close.
         let _ = self.hand_over(|ring| ring.submit());
         // An armed receive holds the socket open, so closing alone would not close it.
-        // SAFETY: no pointers; a socket that is not connected any more refuses, which is fine.
-        unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) };
+        // A socket that is not connected any more refuses, which is fine.
+        let _ = shutdown(&fd, Shutdown::Both);
         let entry = opcode::AsyncCancel::new(data)
             .build()
             .flags(squeue::Flags::SKIP_SUCCESS)

@@ -4,8 +4,6 @@
 //! client, until somebody makes room. So the free space is looked at before the load and whenever
 //! it stands still.
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Less than this is none: the servers write in blocks.
@@ -32,13 +30,7 @@ impl Disk {
 
     /// What anybody may still write there.
     pub fn free_bytes(&self) -> Option<u64> {
-        let path = CString::new(self.folder.as_os_str().as_bytes()).ok()?;
-        // SAFETY: all zeroes is a valid value of this plain structure.
-        let mut figures: libc::statvfs = unsafe { std::mem::zeroed() };
-        // SAFETY: the path ends with NUL and the pointer is to a live local.
-        if unsafe { libc::statvfs(path.as_ptr(), &raw mut figures) } != 0 {
-            return None;
-        }
+        let figures = rustix::fs::statvfs(&self.folder).ok()?;
         Some(figures.f_bavail.saturating_mul(figures.f_frsize))
     }
 

@@ -9,10 +9,10 @@ use crate::drive::wait::any_ready;
 use crate::fill::{Form, Recipe, Rows, Source};
 use crate::outcome::Failure;
 use crate::wire::Summary;
+use rustix::event::{PollFd, PollFlags};
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::ops::Range;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -164,9 +164,9 @@ fn write(
     connection: &Connection,
     watch: &Watch<'_>,
 ) -> Result<bool, Failure> {
-    let both = [
-        (out.as_raw_fd(), libc::POLLOUT),
-        (connection.as_raw_fd(), libc::POLLIN),
+    let mut both = [
+        PollFd::new(out, PollFlags::OUT),
+        PollFd::new(connection, PollFlags::IN),
     ];
     let mut since = Instant::now();
     let mut rest = bytes;
@@ -177,7 +177,7 @@ fn write(
                 since = Instant::now();
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if !any_ready(&both, PATIENCE_ASKED_EVERY) {
+                if !any_ready(&mut both, PATIENCE_ASKED_EVERY) {
                     watch.ask(since.elapsed())?;
                 } else if connection.has_spoken(Duration::ZERO) {
                     return Ok(false);

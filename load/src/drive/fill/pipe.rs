@@ -5,17 +5,17 @@
 //! server must run on this host, may open the folder, and its user needs the FILE privilege; so
 //! this is for private servers.
 
-use std::ffi::CString;
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use rustix::io::Errno;
+use rustix::pipe::fcntl_setpipe_size;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The pipe's buffer; the kernel lets every user have so much.
-const PIPE_BYTES: libc::c_int = 1 << 20;
+const PIPE_BYTES: usize = 1 << 20;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -32,12 +32,8 @@ impl NamedPipe {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = folder.canonicalize()?;
         let path = folder.join(format!("contend-rows-{}-{number}", std::process::id()));
-        let name = CString::new(path.as_os_str().as_bytes())?;
         // Anybody may read: the server may run as another user, and the folder keeps others out.
-        // SAFETY: the name ends with NUL.
-        if unsafe { libc::mkfifo(name.as_ptr(), 0o644) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o644), 0)?;
         Ok(Self { path })
     }
 
@@ -53,16 +49,15 @@ impl NamedPipe {
     pub fn open(&self) -> io::Result<Option<File>> {
         let opened = OpenOptions::new()
             .write(true)
-            .custom_flags(libc::O_NONBLOCK)
+            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
             .open(&self.path);
         match opened {
             Ok(file) => {
                 // A smaller buffer only costs more calls.
-                // SAFETY: no pointers.
-                unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
+                let _ = fcntl_setpipe_size(&file, PIPE_BYTES);
                 Ok(Some(file))
             }
-            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => Ok(None),
             Err(error) => Err(error),
         }
     }

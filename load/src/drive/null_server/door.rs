@@ -3,15 +3,19 @@
 use super::Service;
 use crate::drive::failure;
 use crate::outcome::Failure;
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::sockopt::set_tcp_nodelay;
+use rustix::net::{SocketFlags, accept_with, listen};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Clients that may wait to be let in: a load opens all its connections at once.
-const BACKLOG: libc::c_int = 16_384;
+const BACKLOG: i32 = 16_384;
 /// When no descriptor is left, this long is waited for one.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(10);
 
@@ -70,39 +74,19 @@ impl Drop for Doors {
 
 /// Lets one client in; none where nobody waits.
 pub fn admit(listener: &OwnedFd) -> Option<OwnedFd> {
-    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: the address is not asked for, so the pointers may be null.
-    let client = unsafe {
-        libc::accept4(
-            listener.as_raw_fd(),
-            std::ptr::null_mut(),
-            std::ptr::null_mut(),
-            flags,
-        )
-    };
-    if client < 0 {
-        let error = io::Error::last_os_error();
-        if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) {
+    match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+        Ok(client) => {
+            // A Unix socket has no such option, and needs none.
+            let _ = set_tcp_nodelay(&client, true);
+            Some(client)
+        }
+        Err(Errno::MFILE | Errno::NFILE) => {
             // The client keeps waiting in the queue; without a pause this would spin.
             std::thread::sleep(NO_ROOM_PAUSE);
+            None
         }
-        return None;
+        Err(_) => None,
     }
-    // SAFETY: the descriptor was just made and nobody else has it.
-    let client = unsafe { OwnedFd::from_raw_fd(client) };
-    let on: libc::c_int = 1;
-    // A Unix socket has no such option, and needs none.
-    // SAFETY: the pointer is to a live local of the length given.
-    unsafe {
-        libc::setsockopt(
-            client.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_NODELAY,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        );
-    }
-    Some(client)
 }
 
 fn listen_unix(path: &Path) -> io::Result<OwnedFd> {
@@ -132,15 +116,8 @@ fn listen_tcp(port: u16) -> io::Result<(OwnedFd, u16)> {
 
 /// A longer queue than the standard library asks for, and no blocking.
 fn ready(socket: OwnedFd) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers; the results are checked.
-    unsafe {
-        if libc::listen(socket.as_raw_fd(), BACKLOG) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if libc::fcntl(socket.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
+    listen(&socket, BACKLOG)?;
+    fcntl_setfl(&socket, OFlags::NONBLOCK)?;
     Ok(socket)
 }
 

@@ -19,8 +19,8 @@ use crate::outcome::Failure;
 use crate::record::Latency;
 use crate::serve::{Canned, Granted, Pace, ServiceTime, Stalls, Station};
 use door::Doors;
+use rustix::event::{PollFd, PollFlags};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -148,13 +148,13 @@ pub fn serve(
 
 /// Takes clients in and hands them round. Returns how many there were.
 fn accept(doors: &Doors, inboxes: &[Arc<Inbox>], stop: &AtomicBool) -> u64 {
-    let watched: Vec<_> = doors
+    let mut watched: Vec<_> = doors
         .sockets()
-        .map(|socket| (socket.as_raw_fd(), libc::POLLIN))
+        .map(|socket| PollFd::new(socket, PollFlags::IN))
         .collect();
     let mut count = 0u64;
     while !stop.load(Ordering::Relaxed) {
-        if !any_ready(&watched, STOPPED_YET_EVERY) {
+        if !any_ready(&mut watched, STOPPED_YET_EVERY) {
             continue;
         }
         for socket in doors.sockets() {

@@ -3,6 +3,7 @@
 use crate::drive::bell::Bell;
 use crate::drive::clock::{self, now_ns};
 use crate::drive::engine::{Engine, Event};
+use crate::drive::threads::be_punctual;
 use crate::drive::timers::Timers;
 use crate::record::Latency;
 use crate::serve::{Answer, Granted, Heard, Pace, Session};
@@ -97,9 +98,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
 
     /// Serves until the inbox is closed.
     pub fn run(mut self) -> Counted {
-        // Without this the kernel lets timers be late by up to 50 µs.
-        // SAFETY: no pointers.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        be_punctual();
         let Some(mut engine) = self.engine.take() else {
             return self.counted;
         };

@@ -3,46 +3,29 @@
 use super::Servers;
 use super::os_threads::Gang;
 use crate::arrival::Next;
+use crate::drive::blocking::{BlockingLink, Broken, endless};
 use crate::drive::clock;
-use crate::drive::failure::{
-    CANNOT_CONNECT, GONE, LOST, MALFORMED, client_error, not_connected, too_many_links, words,
-};
-use crate::drive::link::{Heard, Link};
-use crate::drive::socket::send;
-use crate::drive::wait::any_ready;
+use crate::drive::failure::{CANNOT_CONNECT, GONE, client_error, too_many_links};
 use crate::lua::figures::ThreadFigures;
 use crate::lua::run::Run;
 use crate::lua::thread_io::{Answered, Connected, TableRows, ThreadIo, Turn};
-use crate::wire::{Capabilities, Login, ServerError, WireError};
-use crate::workload::{self, Class, EventTimes, Reply, Request};
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
-use std::os::fd::AsRawFd as _;
+use crate::wire::{Capabilities, ServerError};
+use crate::workload::{self, EventTimes, Reply};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const READ_BYTES: usize = 64 * 1024;
-/// While nothing happens on a socket, the end of the run is looked for so often.
+/// While nothing is due, the end of the run is looked for so often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Waits by blocking.
 pub struct BlockingIo {
     run: Arc<Run>,
     servers: Arc<Servers>,
-    connections: Vec<Connection>,
+    connections: Vec<Option<BlockingLink>>,
     /// The thread's number, and those it belongs to; none for the states beside the threads.
     gang: Option<(u32, Gang)>,
     deadline: Option<Instant>,
     over: bool,
-    out: Vec<u8>,
-    spare: Vec<u8>,
-    buffer: Box<[u8]>,
-}
-
-/// A socket, read and written as a file is, and what is said on it.
-struct Connection {
-    socket: Option<File>,
-    link: Link,
 }
 
 impl BlockingIo {
@@ -54,170 +37,9 @@ impl BlockingIo {
             gang,
             deadline: None,
             over: false,
-            out: Vec::new(),
-            spare: Vec::new(),
-            // Made with the first connection: many states have none.
-            buffer: Box::default(),
         }
     }
 
-    fn open(&mut self, endpoint: usize) -> Result<(workload::Link, Capabilities), ServerError> {
-        let (place, number) = self.free_place().ok_or_else(too_many_links)?;
-        let addresses = &self.servers.addresses;
-        let address = addresses.get(endpoint).or_else(|| addresses.first());
-        let address = address.ok_or_else(|| client_error(CANNOT_CONNECT, "no server is named"))?;
-        let limit = Instant::now() + self.servers.connect_timeout;
-        let socket = address
-            .connect_by(limit)
-            .map_err(|error| not_connected(address, &error))?;
-        let login = Login::new(
-            self.servers.credentials.clone(),
-            self.servers.options.clone(),
-        );
-        if let Some(connection) = self.connections.get_mut(place) {
-            connection.socket = Some(File::from(socket));
-            connection.link.log_in(login);
-        }
-        loop {
-            match self.hear(place, Some(limit)) {
-                Ok(Heard::Opened) => break,
-                Ok(_) => {}
-                Err(error) => {
-                    self.close(place);
-                    return Err(error);
-                }
-            }
-        }
-        let agreed = self
-            .connections
-            .get(place)
-            .and_then(|connection| connection.link.agreed());
-        let capabilities = agreed.map(|agreed| agreed.capabilities);
-        Ok((number, capabilities.unwrap_or(Capabilities::NONE)))
-    }
-
-    /// A place without a socket, and its number; none where there are no more numbers.
-    fn free_place(&mut self) -> Option<(usize, workload::Link)> {
-        let free = self
-            .connections
-            .iter()
-            .position(|connection| connection.socket.is_none());
-        let place = free.unwrap_or(self.connections.len());
-        let number = workload::Link::try_from(place).ok()?;
-        if free.is_none() {
-            self.connections.push(Connection {
-                socket: None,
-                link: Link::default(),
-            });
-        }
-        Some((place, number))
-    }
-
-    /// Reads once and takes in what came, sending what must be sent at once.
-    fn hear(&mut self, place: usize, limit: Option<Instant>) -> Result<Heard, ServerError> {
-        if self.buffer.is_empty() {
-            self.buffer = vec![0; READ_BYTES].into_boxed_slice();
-        }
-        let filled = self.read(place, limit)?;
-        let Some(connection) = self.connections.get_mut(place) else {
-            return Err(lost("the connection is closed"));
-        };
-        self.out.clear();
-        let bytes = self.buffer.get(..filled).unwrap_or_default();
-        let heard = connection.link.hear(bytes, &mut self.out, &mut self.spare);
-        let heard = heard.map_err(|error| match error {
-            WireError::Refused(error) => error,
-            other => client_error(MALFORMED, &other.to_string()),
-        })?;
-        if !self.out.is_empty() {
-            let out = std::mem::take(&mut self.out);
-            let sent = self.write(place, &out);
-            self.out = out;
-            sent?;
-        }
-        Ok(heard)
-    }
-
-    fn read(&mut self, place: usize, limit: Option<Instant>) -> Result<usize, ServerError> {
-        loop {
-            let Some(Connection {
-                socket: Some(socket),
-                ..
-            }) = self.connections.get_mut(place)
-            else {
-                return Err(lost("the connection is closed"));
-            };
-            match socket.read(&mut self.buffer) {
-                Ok(0) => return Err(lost("the server closed the connection")),
-                Ok(filled) => return Ok(filled),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let fd = socket.as_raw_fd();
-                    let ready = any_ready(&[(fd, libc::POLLIN)], LOOK_EVERY);
-                    if !ready && limit.is_some_and(|limit| left(limit).is_zero()) {
-                        return Err(client_error(CANNOT_CONNECT, "timed out"));
-                    }
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(lost(&words(&error))),
-            }
-        }
-    }
-
-    fn write(&mut self, place: usize, bytes: &[u8]) -> Result<(), ServerError> {
-        let Some(Connection {
-            socket: Some(socket),
-            ..
-        }) = self.connections.get_mut(place)
-        else {
-            return Err(client_error(GONE, "the connection is closed"));
-        };
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            match send(socket.as_raw_fd(), rest) {
-                Ok(written) => rest = rest.get(written..).unwrap_or_default(),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    any_ready(&[(socket.as_raw_fd(), libc::POLLOUT)], LOOK_EVERY);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(client_error(GONE, &words(&error))),
-            }
-        }
-        Ok(())
-    }
-
-    fn close(&mut self, place: usize) {
-        if let Some(connection) = self.connections.get_mut(place) {
-            connection.link.close();
-            connection.socket = None;
-        }
-    }
-
-    fn ask(
-        &mut self,
-        place: usize,
-        request: Request,
-        write: &mut dyn FnMut(&mut Vec<u8>),
-    ) -> Result<(), ServerError> {
-        let Some(connection) = self.connections.get_mut(place) else {
-            return Err(client_error(GONE, "the connection is closed"));
-        };
-        let mut out = std::mem::take(&mut self.out);
-        out.clear();
-        write(&mut out);
-        if request.reply != Reply::Nothing {
-            connection.link.expect(request);
-        }
-        let mut spare = std::mem::take(&mut self.spare);
-        let sent = match connection.link.seal(&out, &mut spare) {
-            Ok(bytes) => self.write(place, bytes),
-            Err(error) => Err(client_error(MALFORMED, &error.to_string())),
-        };
-        (self.out, self.spare) = (out, spare);
-        sent
-    }
-}
-
-impl BlockingIo {
     /// Waits until an event is due, or the run is over.
     fn wait_until(&mut self, due_ns: u64) -> Turn {
         loop {
@@ -236,33 +58,57 @@ impl BlockingIo {
     }
 }
 
-fn lost(why: &str) -> ServerError {
-    client_error(LOST, why)
-}
-
 fn left(limit: Instant) -> Duration {
     limit.saturating_duration_since(Instant::now())
 }
 
+/// Asks, and waits for the answer if there will be one. A name that the server sends
+/// opens no file of ours: what it gets is empty.
+fn ask(
+    link: &mut BlockingLink,
+    reply: Reply,
+    write: &mut dyn FnMut(&mut Vec<u8>),
+) -> Result<(), Broken> {
+    link.ask(reply, write, &mut endless)?;
+    while reply != Reply::Nothing && link.listen(&mut endless)? {
+        link.send_file_part(&[], &mut endless)?;
+    }
+    Ok(())
+}
+
+/// A place that is free, and its number.
+fn free_place<T>(places: &mut Vec<Option<T>>) -> Result<(usize, workload::Link), ServerError> {
+    let free = places.iter().position(Option::is_none);
+    let place = free.unwrap_or(places.len());
+    let number = workload::Link::try_from(place).map_err(|_| too_many_links())?;
+    if free.is_none() {
+        places.push(None);
+    }
+    Ok((place, number))
+}
+
 impl ThreadIo for BlockingIo {
     fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError> {
-        let (link, capabilities) = self.open(endpoint)?;
-        Ok(Connected { link, capabilities })
+        let (place, number) = free_place(&mut self.connections)?;
+        let target = self.servers.at(endpoint);
+        let target = target.ok_or_else(|| client_error(CANNOT_CONNECT, "no server is named"))?;
+        let link = BlockingLink::open(&target);
+        let link = link.map_err(|broken| broken.server_error(&target.address))?;
+        let agreed = link.link().agreed();
+        let capabilities = agreed.map_or(Capabilities::NONE, |agreed| agreed.capabilities);
+        if let Some(place) = self.connections.get_mut(place) {
+            *place = Some(link);
+        }
+        Ok(Connected {
+            link: number,
+            capabilities,
+        })
     }
 
     fn disconnect(&mut self, link: workload::Link) {
-        let place = usize::from(link);
-        let mut goodbye = Vec::new();
-        if let Some(connection) = self.connections.get_mut(place) {
-            let mut packets = Vec::new();
-            connection.link.put_goodbye(&mut packets);
-            if let Ok(bytes) = connection.link.seal(&packets, &mut self.spare) {
-                goodbye.extend_from_slice(bytes);
-            }
+        if let Some(place) = self.connections.get_mut(usize::from(link)) {
+            *place = None;
         }
-        // A goodbye that nobody hears does no harm.
-        let _ = self.write(place, &goodbye);
-        self.close(place);
     }
 
     fn exchange(
@@ -273,40 +119,25 @@ impl ThreadIo for BlockingIo {
         write: &mut dyn FnMut(&mut Vec<u8>),
         bytes: &mut Vec<u8>,
     ) -> Result<Answered, ServerError> {
-        let place = usize::from(link);
-        let request = Request {
-            link,
-            class: Class::Uncounted,
-            reply,
-            ends: None,
-        };
-        let asked = self.ask(place, request, write).and_then(|()| {
-            if reply == Reply::Nothing {
-                return Ok(());
-            }
-            loop {
-                if let Heard::Answered(_) = self.hear(place, None)? {
-                    return Ok(());
-                }
-            }
-        });
-        if let Err(error) = asked {
-            self.close(place);
+        let closed = || client_error(GONE, "the connection is closed");
+        let place = self.connections.get_mut(usize::from(link));
+        let place = place.ok_or_else(closed)?;
+        let connection = place.as_mut().ok_or_else(closed)?;
+        if let Err(broken) = ask(connection, reply, write) {
+            let error = broken.server_error(connection.address());
+            *place = None;
             return Err(error);
         }
-        let Some(connection) = self.connections.get(place) else {
-            return Err(lost("the connection is closed"));
-        };
-        if reply == Reply::Nothing {
-            return Ok(Answered::default());
-        }
-        if reply == Reply::Whole {
-            bytes.extend_from_slice(connection.link.whole());
+        let link = connection.link();
+        match reply {
+            Reply::Nothing => return Ok(Answered::default()),
+            Reply::Whole => bytes.extend_from_slice(link.whole()),
+            Reply::Counts | Reply::Prepared => {}
         }
         Ok(Answered {
-            error: connection.link.error().cloned().map(Box::new),
-            summary: *connection.link.summary(),
-            prepared: connection.link.prepared(),
+            error: link.error().cloned().map(Box::new),
+            summary: *link.summary(),
+            prepared: link.prepared(),
         })
     }
 
@@ -359,34 +190,15 @@ impl ThreadIo for BlockingIo {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::drive::socket::Address;
-    use crate::lua::testing::run_of;
-    use crate::wire::{Credentials, Options};
-    use std::os::fd::FromRawFd as _;
 
     #[test]
     fn a_thread_has_as_many_connections_as_links_have_numbers() {
-        let servers = Servers {
-            addresses: vec![Address::Unix("/nonexistent".into())],
-            credentials: Credentials::default(),
-            options: Options::default(),
-            connect_timeout: Duration::ZERO,
-        };
-        let mut io = BlockingIo::new(run_of("", 1), Arc::new(servers), None);
-        let file = File::open("/dev/null").unwrap();
-        let taken = || Connection {
-            // SAFETY: the file is open, and the io is never dropped, so none closes it.
-            socket: Some(unsafe { File::from_raw_fd(file.as_raw_fd()) }),
-            link: Link::default(),
-        };
-        let many = workload::LINKS_MAX - 1;
-        io.connections.extend((0..many).map(|_| taken()));
-        assert_eq!(io.free_place(), Some((65_535, 65_535)));
-        io.connections[many] = taken();
-        let error = io.connect(0).unwrap_err();
+        let mut places = vec![Some(()); workload::LINKS_MAX - 1];
+        assert_eq!(free_place(&mut places).unwrap(), (65_535, 65_535));
+        places[65_535] = Some(());
+        let error = free_place(&mut places).unwrap_err();
         assert_eq!(error.message, "a thread has at most 65536 connections");
-        std::mem::forget(std::mem::take(&mut io.connections[7].socket));
-        assert_eq!(io.free_place(), Some((7, 7)));
-        std::mem::forget(io);
+        places[7] = None;
+        assert_eq!(free_place(&mut places).unwrap(), (7, 7));
     }
 }

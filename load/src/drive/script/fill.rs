@@ -1,30 +1,19 @@
 //! Tables of the bundled scripts, filled as `contend-load fill` fills them.
 
 use super::Servers;
-use crate::drive::blocking::Target;
 use crate::drive::fill::{Made, fill_made};
 use crate::fill::table::seed_of_table;
 use crate::fill::{Engine, Rows, Sbtest10, Schema, Table};
 use crate::lua::thread_io::TableRows;
-use crate::wire::Options;
 
 /// Fills a table that a script has just made.
 ///
 /// # Errors
 /// Words for why that failed.
 pub fn fill(servers: &Servers, endpoint: usize, order: &TableRows) -> Result<(), String> {
-    let addresses = &servers.addresses;
-    let address = addresses.get(endpoint).or_else(|| addresses.first());
-    let target = Target {
-        address: address.ok_or("no server is named")?.clone(),
-        credentials: servers.credentials.clone(),
-        options: Options {
-            local_infile: true,
-            multi_statements: false,
-            ..servers.options.clone()
-        },
-        connect_timeout: servers.connect_timeout,
-    };
+    let mut target = servers.at(endpoint).ok_or("no server is named")?;
+    target.options.local_infile = true;
+    target.options.multi_statements = false;
     let made = Made {
         table: table_of(order)?,
         rows: Rows::drawn(

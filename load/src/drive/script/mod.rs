@@ -34,17 +34,28 @@ pub struct Servers {
 impl Servers {
     /// The first, and the others.
     pub fn targets(&self) -> (Target, Vec<Target>) {
-        let target = |address| Target {
-            address,
-            credentials: self.credentials.clone(),
-            options: self.options.clone(),
-            connect_timeout: self.connect_timeout,
-        };
         let mut addresses = self.addresses.iter().cloned();
         // A script may connect to nothing at all.
         let first = addresses
             .next()
             .unwrap_or_else(|| Address::Unix("/".into()));
-        (target(first), addresses.map(target).collect())
+        let others = addresses.map(|address| self.target(address));
+        (self.target(first), others.collect())
+    }
+
+    /// The server at this place, or the first; none if no server is named.
+    pub fn at(&self, endpoint: usize) -> Option<Target> {
+        let address = self.addresses.get(endpoint);
+        let address = address.or_else(|| self.addresses.first())?;
+        Some(self.target(address.clone()))
+    }
+
+    fn target(&self, address: Address) -> Target {
+        Target {
+            address,
+            credentials: self.credentials.clone(),
+            options: self.options.clone(),
+            connect_timeout: self.connect_timeout,
+        }
     }
 }
