@@ -218,8 +218,9 @@ pub struct Load {
     /// What is done about errors of the server.
     #[serde(default)]
     pub errors: Errors,
-    /// Events of the whole run, if they are limited: it then ends before its time. They are
-    /// shared: the next one goes to whichever connection is free first.
+    /// Events of the whole run, if they are limited: it then ends before its time. Those of the
+    /// warm-up are not counted. They are shared: the next one goes to whichever connection is free
+    /// first.
     #[serde(default)]
     pub events: Option<u64>,
     /// Events of each connection, if they are limited.

@@ -92,6 +92,25 @@ fn lost_connections_are_opened_again_and_counted() {
 }
 
 #[test]
+fn a_limit_of_events_is_counted_from_the_window() {
+    for arrival in [
+        json!({"kind": "closed"}),
+        json!({"kind": "open", "stages": [{"rate": 500.0}]}),
+    ] {
+        let folder = Folder::new("warm-limit");
+        let server = FakeServer::start(&folder.0, Hang(usize::MAX));
+        let mut plan = of_events(plan(&server.socket, "auto"), 40);
+        plan["load"]["arrival"] = arrival;
+        plan["load"]["warmup_s"] = json!(0.2);
+        let done = done(&run(&plan));
+        assert_eq!(
+            (&done["events"], &done["ended"]),
+            (&json!(40), &json!("events"))
+        );
+    }
+}
+
+#[test]
 fn a_plan_may_forbid_to_reconnect() {
     let folder = Folder::new("no-reconnect");
     let server = FakeServer::start(&folder.0, Drops(20));
