@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from contend.host import page_cache
 from contend.units import format_size
 from contend.warm.model import Table, Warmed
-from contend.warm.size import quoted, table_size, variable
+from contend.warm.size import load_index, scan_rows, table_size, variable
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -47,13 +47,9 @@ class LoadedIndex:
     def warm(self, connection: Connection[Any], tables: Sequence[Table]) -> Warmed:
         needed = 0
         for table in tables:
-            name = quoted(table.database, table.name)
-            with connection.cursor() as cursor:
-                cursor.execute(f"LOAD INDEX INTO CACHE {name}")
-                cursor.fetchall()
-                if self.holds_rows:
-                    cursor.execute(f"SELECT SUM(LENGTH(pad)) FROM {name}")
-                    cursor.fetchall()
+            load_index(connection, table.database, table.name)
+            if self.holds_rows:
+                scan_rows(connection, table.database, table.name)
             rows, index = table_size(connection, table.database, table.name)
             needed += rows + index if self.holds_rows else index
         room = variable(connection, self.size)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.units import format_size
 from contend.warm.model import Table, Warmed
-from contend.warm.size import quoted, table_size, variable
+from contend.warm.size import scan_rows_and_indexes, table_size, variable
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -34,11 +34,6 @@ class Scanned:
                 cache=False,
                 why_not=f"{format_size(needed)} do not fit {self.size} = {format_size(room)}",
             )
-        with connection.cursor() as cursor:
-            for table in tables:
-                name = quoted(table.database, table.name)
-                cursor.execute(f"SELECT SUM(LENGTH(pad)) FROM {name} FORCE INDEX (PRIMARY)")
-                cursor.fetchall()
-                cursor.execute(f"SELECT SUM(k) FROM {name} FORCE INDEX (k)")
-                cursor.fetchall()
+        for table in tables:
+            scan_rows_and_indexes(connection, table.database, table.name)
         return Warmed(cache=True)
