@@ -18,13 +18,15 @@ from contend.store.errors import (
 )
 from contend.store.folder import RunFolder
 from contend.store.locate import find_run
-from contend.store.model import Meta, Planned, PlannedLike, RunRecord, Session
+from contend.store.model import Ended, Meta, Planned, PlannedLike, RunRecord, Session
+from contend.store.redact import clean
 from contend.store.rescue import Rescued, rescue
 from contend.store.schema import STORE_VERSION
 
 __all__ = [
     "STORE_VERSION",
     "DamagedStore",
+    "Ended",
     "FolderExists",
     "FolderLocked",
     "Meta",
@@ -37,6 +39,7 @@ __all__ = [
     "RunRecord",
     "Session",
     "StoreFailed",
+    "clean",
     "find_run",
     "rescue",
 ]

@@ -18,7 +18,7 @@ from contend.store.checked import connect, unreadable
 from contend.store.connection import RESULTS_NAME
 from contend.store.errors import FolderExists, NotARunFolder, StoreFailed
 from contend.store.lock import FolderLock, owner_pid
-from contend.store.model import Meta, PlannedLike, RunRecord, Session
+from contend.store.model import Ended, Meta, PlannedLike, RunRecord, Session
 from contend.store.redact import clean
 
 
@@ -53,7 +53,7 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             lock = FolderLock(path)
             (path / "logs").mkdir(exist_ok=True)
-            source = str(experiment.get("source", ""))
+            source = clean(str(experiment.get("source", "")))
             (path / "experiment.toml").write_text(source, encoding="utf-8")
             spec = json.dumps(clean(experiment), ensure_ascii=False, indent=2)
             (path / "spec.json").write_text(spec + "\n", encoding="utf-8")
@@ -107,6 +107,18 @@ class RunFolder:
         query = f"SELECT {schema.RUN_COLUMNS} FROM runs ORDER BY sequence"
         with self._reading():
             return [schema.run_from_row(row) for row in self._connection.execute(query)]
+
+    def ended(self) -> list[Ended]:
+        """Which runs ended, in the order they ended. Reads no document, so it costs little."""
+        with self._reading():
+            rows = self._connection.execute("SELECT run, block, status FROM runs ORDER BY sequence")
+            return [Ended(*row) for row in rows]
+
+    def planned_count(self) -> int:
+        """How many runs are planned."""
+        with self._reading():
+            (count,) = self._connection.execute("SELECT COUNT(*) FROM planned").fetchone()
+            return int(count)
 
     def meta(self) -> Meta:
         """Spec, planned runs, sessions and versions."""

@@ -72,6 +72,15 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """That a run ended, and how; what was measured is in its RunRecord."""
+
+    run: int
+    block: int
+    status: RunStatus
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """One start of the lab on the folder: a resumed run may have met another host."""
 
