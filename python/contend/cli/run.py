@@ -29,7 +29,7 @@ from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
 from contend.spec import Experiment, load_experiment
 from contend.store import RunFolder, find_run
-from contend.store.locate import RUNS_ROOT
+from contend.store.folder import RUNS_ROOT
 
 DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
