@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from lab_fakes import FakeServer, dataset, experiment
 
+from contend import warm
 from contend.errors import ContendError, WorkError
 from contend.lab.private import PrivateStage
 from contend.load import Address
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, WorkloadSpec, cell_spec
-from contend.warm import indexed
 
 
 class Bench:
@@ -55,7 +55,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(indexed, "_missing_bytes", lambda _path: 0)
+    monkeypatch.setattr(warm, "_missing_bytes", lambda _path: 0)
     return Bench(tmp_path)
 
 
@@ -236,7 +236,7 @@ class TestWarm:
             looked.append(path)
             return 1
 
-        monkeypatch.setattr(indexed, "_missing_bytes", missing)
+        monkeypatch.setattr(warm, "_missing_bytes", missing)
         for segments in (0, 32, 0):
             ready = bench.stage.set(bench.cell(segments))
             assert not ready.expected.files_cached

@@ -10,6 +10,7 @@ import pymysql
 import pytest
 from lab_fakes import FakeServer, FakeStage, dataset, experiment, numbers
 
+from contend import warm
 from contend.datasets import Dataset, DiskFull
 from contend.design import planned_runs
 from contend.errors import RequestError, WorkError
@@ -22,7 +23,6 @@ from contend.load.fake import done_of
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, to_dict
 from contend.store import RunFolder
-from contend.warm import indexed
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
     tiny: Experiment, folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server that loads failed, and the one under test was ended before: that is no death."""
-    monkeypatch.setattr(indexed, "_missing_bytes", lambda _path: 0)
+    monkeypatch.setattr(warm, "_missing_bytes", lambda _path: 0)
     server = FakeServer(tmp_path)
     times = numbers()
 

@@ -12,6 +12,7 @@ from pymysql.constants import ER
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
+
 PRIMARY = "PRIMARY"
 
 
