@@ -24,8 +24,7 @@ from contend.calibration import (
     shape_of,
 )
 from contend.calibration.file import folder_of
-from contend.calibration.model import FIGURES
-from contend.calibration.shape import RANGE_ROWS, Transport
+from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
 from contend.cli.progress import display_on
 from contend.design import planned_runs
 from contend.errors import RequestError

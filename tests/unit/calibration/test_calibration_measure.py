@@ -24,7 +24,7 @@ from contend.calibration import (
     this_host,
     this_program,
 )
-from contend.calibration.quiet import watched
+from contend.calibration.measure import watched
 from contend.load import Address, LoadFailed, plan_of
 from contend.spec import CellSpec, DataSpec, LoadSpec, ServerSpec, WorkloadSpec
 from contend.spec.workloads import WORKLOAD
@@ -152,7 +152,7 @@ def test_what_was_starved_is_told_and_tried_again(
 def test_what_a_disturbed_host_gave_is_used_and_not_kept(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.calibration.kept.watched", lambda: disturbed_by("a neighbour"))
+    monkeypatch.setattr("contend.calibration.measure.watched", lambda: disturbed_by("a neighbour"))
     found, heard = ensured([shape(1)], program, tmp_path)
     assert found.of(shape(1)) is not None
     assert heard.notices[-1].startswith("a neighbour: what was calibrated is used for this run")
@@ -167,8 +167,8 @@ def test_watching_sees_no_disturbance_in_our_own_work(monkeypatch: pytest.Monkey
     def pressure() -> host.Pressure:
         return host.Pressure(next(at), 2, next(cpu), {}, None, {}, None, None)
 
-    monkeypatch.setattr("contend.calibration.quiet.host.pressure", pressure)
-    monkeypatch.setattr("contend.calibration.quiet._own_cpu_s", lambda: next(own))
+    monkeypatch.setattr("contend.calibration.measure.host.pressure", pressure)
+    monkeypatch.setattr("contend.calibration.measure._own_cpu_s", lambda: next(own))
     with watched() as found:
         pass
     assert found == []

@@ -73,7 +73,7 @@ class Bench:
 
 @pytest.fixture(autouse=True)
 def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contend.calibration.kept.watched", disturbed_by)
+    monkeypatch.setattr("contend.calibration.measure.watched", disturbed_by)
 
 
 @pytest.fixture
