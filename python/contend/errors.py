@@ -10,6 +10,8 @@ Rooms derive their own classes from these, so that a caller can catch one kind o
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -47,3 +49,12 @@ class GateError(ContendError):
     """A gate was asked for, and the answer is inconclusive or regressed."""
 
     exit_code = 3
+
+
+def nearest_hint(name: str, known: Iterable[str]) -> str:
+    """`Did you mean …?`, or all known names if none is near."""
+    names = list(known)
+    nearest = difflib.get_close_matches(name, names, n=1)
+    if nearest:
+        return f"Did you mean {nearest[0]}?"
+    return f"Known: {', '.join(names)}." if names else "There are none."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from run_lab import RUNS, Lab, as_json
 
-from contend.servers import debian
+from contend.get import debian
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 

@@ -1,4 +1,4 @@
-"""The control connection to a server, with its errors in words.
+"""The control connection to a server, with its errors in words, and which process it leads to.
 
 PyMySQL, because control statements are few and need no speed; the load itself never goes through
 it. See docs/decisions/0005-pymysql-for-control.md.
@@ -6,6 +6,8 @@ it. See docs/decisions/0005-pymysql-for-control.md.
 
 from __future__ import annotations
 
+import socket
+import struct
 from pathlib import Path
 from socket import AF_UNIX, SOCK_STREAM
 from socket import socket as Socket
@@ -18,6 +20,7 @@ from contend.servers.errors import ConnectionRefused, WrongLogin
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
+
 
 CONNECT_TIMEOUT_S = 10
 
@@ -107,3 +110,22 @@ def _in_words(
             detail=said,
         )
     return ConnectionRefused(f"{server} refused user {user} (error {code}).", detail=said)
+
+
+_CREDENTIALS = struct.Struct("3i")
+
+
+def socket_peer(path: Path) -> int | None:
+    """The process that listens at the socket; None where nobody does, or it is on no host of ours.
+
+    Connects for a moment without a login.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(2.0)
+        try:
+            probe.connect(str(path))
+            said = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        except OSError:
+            return None
+    pid, _user, _group = _CREDENTIALS.unpack(said)
+    return pid or None

@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from contend.servers import variables
-from contend.servers.client import connect
-from contend.servers.dsn import DEFAULT_PORT, Dsn
+from contend.servers.client import connect, socket_peer
+from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
 from contend.servers.error_log import Truncated
 from contend.servers.errors import TableNotOurs, WrongLogin
 from contend.servers.options import Value
-from contend.servers.peer import socket_peer
-from contend.servers.secret import Password
 from contend.servers.variables import Differing
 
 if TYPE_CHECKING:

@@ -22,16 +22,22 @@ from typing import TYPE_CHECKING, Any, Self
 from contend.servers import variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect
-from contend.servers.defaults import program_defaults
 from contend.servers.endpoint import SOCKET_NAME, free_port, new_socket_folder, remove_socket_folder
-from contend.servers.error_log import Cause, Truncated, adjusted_options, cause, tail
+from contend.servers.error_log import (
+    Cause,
+    Truncated,
+    adjusted_options,
+    cause,
+    describe_exit,
+    disk_full,
+    start_failure,
+    tail,
+)
 from contend.servers.errors import ConnectionRefused, PortTaken, ServerDied, ServerFailed
-from contend.servers.failure import describe_exit, disk_full, start_failure
-from contend.servers.folder import ServerFolder
-from contend.servers.initialise import initialise_arguments, initialise_sql
+from contend.servers.folder import ServerFolder, initialise_arguments, initialise_sql
 from contend.servers.options import Value, as_arguments, normal_name, truncation
 from contend.servers.process import spawn
-from contend.servers.variables import Differing
+from contend.servers.variables import Differing, program_defaults
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

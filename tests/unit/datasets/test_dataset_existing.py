@@ -11,10 +11,9 @@ from contend.datasets import drop_on, ensure_on, existing, mark_changed
 from contend.datasets.errors import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
 from contend.load.fill import Filled
-from contend.servers.dsn import Dsn
+from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import TableNotOurs
 from contend.servers.existing import Identity
-from contend.servers.secret import Password
 from contend.spec import DataSpec
 
 DATA = DataSpec(engine="InnoDB", rows=100)

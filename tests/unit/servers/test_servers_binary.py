@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contend.get import find_server, on_path
+from contend.get.find import named
 from contend.lab.means import identity
-from contend.servers import KINDS, find_server, on_path
-from contend.servers.binary import check_runs_here, parse_version
-from contend.servers.elf import host_machine, parse_elf, read_elf
+from contend.servers import KINDS
+from contend.servers.binary import check_runs_here, host_machine, parse_elf, parse_version, read_elf
 from contend.servers.errors import NoServer, UnknownServer, UnusableServer, WrongKind
-from contend.servers.path import named
 
 OTHER_MACHINE = 22 if host_machine() != "s390x" else 62
 
@@ -117,7 +117,7 @@ def test_a_program_of_the_other_kind_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_nothing_at_hand_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contend.servers.path.on_path", lambda _kind: None)
+    monkeypatch.setattr("contend.get.find.on_path", lambda _kind: None)
     with pytest.raises(NoServer) as missing:
         find_server("mariadb", cache=tmp_path)
     assert missing.value.hint is not None

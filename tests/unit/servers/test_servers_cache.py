@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from contend.servers import ServerBinary, find_server
-from contend.servers.cache import (
+from contend.get import find_server
+from contend.get.cache import (
     MANIFEST,
     default_cache,
     find_by_name,
@@ -23,9 +23,10 @@ from contend.servers.cache import (
     servers_folder,
     write_manifest,
 )
-from contend.servers.debian import Wanted, parse_wanted
+from contend.get.debian import Wanted, parse_wanted
+from contend.get.unpacked import Layout
+from contend.servers import ServerBinary
 from contend.servers.errors import FolderInUse, UnknownServer
-from contend.servers.unpacked import Layout
 
 
 def put(cache: Path, binary: ServerBinary, packages: tuple[str, ...] = ("a_1",)) -> Path:
@@ -134,7 +135,7 @@ def test_the_same_packages_again_change_nothing(tmp_path: Path, a_binary: Server
 def test_of_several_the_machines_own_suite_is_taken_then_the_newest(
     tmp_path: Path, a_binary: ServerBinary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.servers.path.on_path", lambda _kind: None)
+    monkeypatch.setattr("contend.get.find.on_path", lambda _kind: None)
     machine = tmp_path / "machine"
     (machine / "etc/apt").mkdir(parents=True)
     for suite, version in (("bullseye", "10.5.29"), ("trixie", "11.8.6"), ("sid", "11.8.7")):

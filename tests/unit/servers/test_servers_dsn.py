@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contend.servers import Dsn
+from contend.servers.dsn import Password, parse_option_file
 from contend.servers.errors import DsnError
-from contend.servers.option_file import parse_option_file
-from contend.servers.secret import Password
 
 
 @pytest.mark.parametrize(

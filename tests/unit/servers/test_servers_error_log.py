@@ -13,11 +13,12 @@ from contend.servers.error_log import (
     Truncated,
     adjusted_options,
     cause,
+    describe_exit,
     rejected_option,
+    start_failure,
     tail,
 )
 from contend.servers.errors import DiskFull, FolderInUse, OptionRejected, PortTaken, ServerFailed
-from contend.servers.failure import describe_exit, start_failure
 
 
 def mariadb(line: str) -> str:

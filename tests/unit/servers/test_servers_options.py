@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.servers.defaults import parse_defaults
 from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected
 from contend.servers.options import (
@@ -17,6 +16,7 @@ from contend.servers.options import (
     size_in_bytes,
     truncation,
 )
+from contend.servers.variables import parse_defaults
 
 
 def test_options_become_arguments() -> None:

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contend.get.unpacked import Layout
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import FolderInUse, GetFailed, UnknownServer
-from contend.servers.unpacked import Layout
 
 MANIFEST = "server.json"
 MANIFEST_FORMAT = 1

@@ -11,13 +11,13 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contend.servers.apt import Apt, Progress, architecture, unpack
+from contend.errors import nearest_hint
+from contend.get.apt import Apt, Progress, architecture, unpack
+from contend.get.cache import default_cache, keep, list_got, new_folder, write_manifest
+from contend.get.sources import Source, for_suite, parse_sources, render
+from contend.get.unpacked import find_layout, prune
 from contend.servers.binary import KINDS, ServerBinary, ask_version
-from contend.servers.cache import default_cache, keep, list_got, new_folder, write_manifest
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
-from contend.servers.names import nearest_hint
-from contend.servers.sources import Source, for_suite, parse_sources, render
-from contend.servers.unpacked import find_layout, prune
 
 PACKAGES = {"mariadb": "mariadb-server-core", "mysql": "mysql-server-core"}
 EXTRAS: dict[str, dict[str, str]] = {

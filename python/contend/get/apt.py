@@ -14,8 +14,8 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from contend.errors import nearest_hint
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
-from contend.servers.names import nearest_hint
 
 Progress = Callable[[str, float | None], None]
 """Told what is being done, and how much of it in percent where that is known."""

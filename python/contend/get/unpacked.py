@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from contend.servers.binary import PROGRAMS, check_runs_here
-from contend.servers.elf import read_elf
+from contend.servers.binary import PROGRAMS, check_runs_here, read_elf
 from contend.servers.errors import GetFailed
 
 _PROGRAM_FOLDERS = ("usr/sbin", "usr/bin", "usr/libexec")
