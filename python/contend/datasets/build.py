@@ -9,18 +9,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from contend.datasets.cache import Dataset, datasets_root, find, locked, remove_tree, restore
-from contend.datasets.engines import (
+from contend.datasets.errors import DiskFull, LoadingFailed, SnapshotDamaged
+from contend.datasets.files import describe as describe_files
+from contend.datasets.key import dataset_key, key_inputs, layout_options
+from contend.datasets.loading import (
+    ROOM_HINT,
+    FillTelling,
+    Tell,
     describe,
     estimated_bytes,
     loading_options,
     require_engine,
+    require_room,
 )
-from contend.datasets.errors import DiskFull, LoadingFailed, SnapshotDamaged
-from contend.datasets.files import describe as describe_files
-from contend.datasets.key import dataset_key, key_inputs, layout_options
 from contend.datasets.manifest import Manifest
-from contend.datasets.room import ROOM_HINT, require_room
-from contend.datasets.telling import FillTelling, Tell
 from contend.datasets.workspace import workspace
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers import PrivateServer, ServerBinary

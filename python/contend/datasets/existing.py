@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from contend.datasets.engines import describe, estimated_bytes
 from contend.datasets.errors import LoadingDeclined, LoadingFailed
 from contend.datasets.key import dataset_key, key_inputs
-from contend.datasets.sql import drop_table, set_comment
-from contend.datasets.telling import FillTelling, Tell
+from contend.datasets.loading import FillTelling, Tell, describe, estimated_bytes
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
@@ -29,6 +27,24 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
     from contend.spec import DataSpec
+
+
+def drop_table(connection: Connection[Any], database: str, table: str) -> None:
+    """Drop the table where it is there. Who calls has seen that it is contend's."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS {_quoted(database)}.{_quoted(table)}")
+
+
+def set_comment(connection: Connection[Any], database: str, table: str, comment: str) -> None:
+    """Give the table another comment. Who calls has seen that it is contend's."""
+    with connection.cursor() as cursor:
+        name = f"{_quoted(database)}.{_quoted(table)}"
+        cursor.execute(f"ALTER TABLE {name} COMMENT = %s", (comment,))
+
+
+def _quoted(name: str) -> str:
+    """A name as a statement takes it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 CHANGED = "changed"

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from contend.errors import RequestError
-from contend.load.child import PROGRAM, Child
-from contend.load.errors import LoadFailed
+from contend.load.child import PROGRAM, Child, LoadFailed
 from contend.load.plan import planned_s
 
 OUTCOME_VERSION = 1

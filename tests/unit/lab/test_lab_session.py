@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_load import FakeLoad, done_of
 from lab_fakes import EXPERIMENT, FakeStage, experiment
 
 from contend.datasets import CONTENT_VERSION, DiskFull, LoadingDeclined
@@ -24,8 +25,6 @@ from contend.lab.session import (
     stored_experiment,
     stored_servers,
 )
-from contend.load import FakeLoad
-from contend.load.fake import done_of
 from contend.spec import CellSpec, DataSpec, Experiment
 from contend.store import FolderLocked, RunFolder
 

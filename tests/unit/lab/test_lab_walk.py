@@ -8,6 +8,7 @@ from typing import Any
 
 import pymysql
 import pytest
+from fake_load import FakeLoad, done_of
 from lab_fakes import FakeServer, FakeStage, dataset, experiment, numbers
 
 from contend import warm
@@ -18,8 +19,7 @@ from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
 from contend.lab.private import PrivateStage
 from contend.lab.walk import FAILURES_MAX, walk
-from contend.load import FakeLoad, LoadFailed
-from contend.load.fake import done_of
+from contend.load import LoadFailed
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, to_dict
 from contend.store import RunFolder

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 from child_python import import_path
+from fake_load import done_of
 
 from contend.errors import RequestError
 from contend.load import LoadFailed, LoadProcess, find_program
-from contend.load.fake import done_of
 
 PLAN: dict[str, Any] = {
     "version": 1,

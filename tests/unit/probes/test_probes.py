@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fake_load import done_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contend import host, probes
-from contend.load.fake import done_of
 from contend.probes import Expected, counters, warnings_of
 from contend.probes.counters import HostProbe, KeyCachesProbe, Sight, StatusProbe
 

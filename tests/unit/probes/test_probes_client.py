@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fake_load import done_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contend.load.fake import done_of
 from contend.probes.checks import against_ceiling, why_client_limited
 
 CEILING = {"qps": 100_000.0, "cpu_us_per_query": 10.0, "workers": 1, "n": 5}

@@ -27,7 +27,7 @@ class FakeLoad:
         self._answer = answer or done_of
         self.plans: list[dict[str, Any]] = []
 
-    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Outcome:  # noqa: ARG002
+    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Outcome:
         self.plans.append(plan)
         on_event(_hello(plan))
         on_event({"type": "phase", "phase": "measure", "at_s": 0.0})

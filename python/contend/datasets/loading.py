@@ -1,13 +1,17 @@
-"""Storage engines: what a server needs to have one, what loads fast, how much room a row takes."""
+"""What loading data takes: a storage engine, options that load fast, room on the disk, and time,
+of which somebody is told."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
 
-from contend.datasets.errors import EngineMissing
+from contend.datasets.errors import DiskFull, EngineMissing
 from contend.servers import ServerBinary
 from contend.spec import DataSpec, Level
-from contend.units import format_count
+from contend.units import format_count, format_size
 
 _MIB = 1024 * 1024
 
@@ -81,3 +85,50 @@ def describe(data: DataSpec) -> str:
 
 def _clamped(value: int, low: int, high: int) -> int:
     return max(low, min(value, high))
+
+
+ROOM_HINT = "Make room there, or point XDG_CACHE_HOME at a larger disk."
+
+
+def require_room(folder: Path, needed: int, what: str) -> None:
+    """Refuse a load that cannot fit."""
+    free = shutil.disk_usage(_existing(folder)).free
+    if free < needed:
+        raise DiskFull(
+            f"{what} need about {format_size(needed)} under {folder}, and "
+            f"{format_size(free)} are free",
+            hint=ROOM_HINT,
+        )
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+class Tell(Protocol):
+    """Somebody who wants to know."""
+
+    def notice(self, text: str) -> None:
+        """Something the reader should know; no error."""
+        ...
+
+    def progress(self, what: str, done: int, total: int, unit: str) -> None:
+        """`done` of `total` rows or bytes; the last call has both equal."""
+        ...
+
+
+class FillTelling:
+    """Passes on how far a fill is; says once when the rows are there and the keys are not."""
+
+    def __init__(self, tell: Tell, data: DataSpec) -> None:
+        self._tell = tell
+        self._data = data
+        self._phase = ""
+
+    def __call__(self, phase: str, rows: int) -> None:
+        self._tell.progress(f"loading {describe(self._data)}", rows, self._data.rows_in_all, "rows")
+        if phase == "keys" != self._phase:
+            self._tell.notice(f"building the keys of {describe(self._data)}")
+        self._phase = phase
