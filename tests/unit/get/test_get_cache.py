@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from unrun_server import UNRUN
 
 from contend.get import find_server
 from contend.get.cache import (
@@ -48,8 +49,8 @@ def put(cache: Path, binary: ServerBinary, packages: tuple[str, ...] = ("a_1",))
         return keep(cache, tree, binary.name).folder
 
 
-def test_what_was_kept_is_listed(tmp_path: Path, a_binary: ServerBinary) -> None:
-    folder = put(tmp_path, a_binary)
+def test_what_was_kept_is_listed(tmp_path: Path) -> None:
+    folder = put(tmp_path, UNRUN)
     [got] = list_got(tmp_path)
     assert (got.folder, got.binary.name) == (folder, "mariadb-bookworm-10.11.19")
     assert got.packages == ("a_1",)
@@ -61,29 +62,29 @@ def test_what_was_kept_is_listed(tmp_path: Path, a_binary: ServerBinary) -> None
     ]
 
 
-def test_a_cache_may_be_moved(tmp_path: Path, a_binary: ServerBinary) -> None:
-    put(tmp_path / "old", a_binary)
+def test_a_cache_may_be_moved(tmp_path: Path) -> None:
+    put(tmp_path / "old", UNRUN)
     shutil.move(tmp_path / "old", tmp_path / "new")
     [got] = list_got(tmp_path / "new")
     assert got.binary.program.is_relative_to(tmp_path / "new")
 
 
-def test_the_newest_version_is_last(tmp_path: Path, a_binary: ServerBinary) -> None:
+def test_the_newest_version_is_last(tmp_path: Path) -> None:
     for version in ("10.11.9", "10.11.19", "10.2.1"):
-        put(tmp_path, replace(a_binary, version=version))
+        put(tmp_path, replace(UNRUN, version=version))
     assert [g.binary.version for g in list_got(tmp_path)] == ["10.2.1", "10.11.9", "10.11.19"]
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"format": 99}', '{"format": 1}'])
-def test_a_torn_manifest_is_no_server(tmp_path: Path, a_binary: ServerBinary, damage: str) -> None:
-    folder = put(tmp_path, a_binary)
+def test_a_torn_manifest_is_no_server(tmp_path: Path, damage: str) -> None:
+    folder = put(tmp_path, UNRUN)
     (folder / MANIFEST).write_text(damage)
     assert read(folder) is None
     assert list_got(tmp_path) == []
 
 
-def test_a_server_without_its_program_is_no_server(tmp_path: Path, a_binary: ServerBinary) -> None:
-    folder = put(tmp_path, a_binary)
+def test_a_server_without_its_program_is_no_server(tmp_path: Path) -> None:
+    folder = put(tmp_path, UNRUN)
     (folder / "root/usr/sbin/mariadbd").unlink()
     assert list_got(tmp_path) == []
 
@@ -122,24 +123,24 @@ def test_a_second_get_waits_for_the_first(tmp_path: Path) -> None:
     assert done.is_set()
 
 
-def test_the_same_packages_again_change_nothing(tmp_path: Path, a_binary: ServerBinary) -> None:
-    folder = put(tmp_path, a_binary)
+def test_the_same_packages_again_change_nothing(tmp_path: Path) -> None:
+    folder = put(tmp_path, UNRUN)
     (folder / "witness").touch()
-    put(tmp_path, a_binary)
+    put(tmp_path, UNRUN)
     assert (folder / "witness").exists()
-    put(tmp_path, a_binary, packages=("a_2",))
+    put(tmp_path, UNRUN, packages=("a_2",))
     assert not (folder / "witness").exists()
     assert list_got(tmp_path)[0].packages == ("a_2",)
 
 
 def test_of_several_the_machines_own_suite_is_taken_then_the_newest(
-    tmp_path: Path, a_binary: ServerBinary, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("contend.get.find.on_path", lambda _kind: None)
     machine = tmp_path / "machine"
     (machine / "etc/apt").mkdir(parents=True)
     for suite, version in (("bullseye", "10.5.29"), ("trixie", "11.8.6"), ("sid", "11.8.7")):
-        put(tmp_path, replace(a_binary, suite=suite, version=version))
+        put(tmp_path, replace(UNRUN, suite=suite, version=version))
 
     def taken(wanted: str | None = None) -> str:
         return find_server("mariadb", wanted=wanted, cache=tmp_path, root=machine).name
@@ -149,28 +150,26 @@ def test_of_several_the_machines_own_suite_is_taken_then_the_newest(
     (machine / "etc/apt/sources.list").write_text("deb http://mirror.example bullseye main\n")
     assert taken() == taken("mariadb") == "mariadb-bullseye-10.5.29"
     assert taken("mariadb@trixie") == "mariadb-trixie-11.8.6"
-    put(tmp_path, replace(a_binary, suite="bullseye", version="10.5.30", extras=("rocksdb",)))
+    put(tmp_path, replace(UNRUN, suite="bullseye", version="10.5.30", extras=("rocksdb",)))
     assert taken() == "mariadb-bullseye-10.5.29"
 
 
-def test_removes_by_name(tmp_path: Path, a_binary: ServerBinary) -> None:
-    put(tmp_path, a_binary)
+def test_removes_by_name(tmp_path: Path) -> None:
+    put(tmp_path, UNRUN)
     with pytest.raises(UnknownServer) as refused:
         remove(tmp_path, "mariadb-bookworm-10.11.18")
     assert refused.value.hint == "Did you mean mariadb-bookworm-10.11.19?"
-    remove(tmp_path, a_binary.name)
+    remove(tmp_path, UNRUN.name)
     assert list_got(tmp_path) == []
     with pytest.raises(UnknownServer):
-        find_by_name(tmp_path, a_binary.name)
+        find_by_name(tmp_path, UNRUN.name)
 
 
-def test_a_server_that_runs_is_not_removed(
-    tmp_path: Path, a_binary: ServerBinary, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = put(tmp_path, a_binary)
+def test_a_server_that_runs_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = put(tmp_path, UNRUN)
     monkeypatch.setattr(Path, "readlink", lambda _path: folder / "root/usr/sbin/mariadbd")
     with pytest.raises(FolderInUse, match=r"process \d+ runs the server"):
-        remove(tmp_path, a_binary.name)
+        remove(tmp_path, UNRUN.name)
     assert folder.exists()
 
 
@@ -213,6 +212,6 @@ def test_a_wrong_name_gets_the_nearest(text: str, hint: str) -> None:
     assert hint in (refused.value.hint or "")
 
 
-def test_a_manifest_is_relative(tmp_path: Path, a_binary: ServerBinary) -> None:
-    folder = put(tmp_path, a_binary)
+def test_a_manifest_is_relative(tmp_path: Path) -> None:
+    folder = put(tmp_path, UNRUN)
     assert str(tmp_path) not in json.dumps(json.loads((folder / MANIFEST).read_text()))
