@@ -3,7 +3,7 @@
     ContendError
     ├─ RequestError   what was asked is wrong                            exit 2
     ├─ WorkError      the work failed                                    exit 1
-    └─ GateError      inconclusive or regressed where a gate was asked   exit 3
+    └─ GateError      inconclusive or regressed, and a gate was asked for  exit 3
 
 Rooms derive their own classes from these, so that a caller can catch one kind of trouble.
 """

@@ -72,7 +72,7 @@ def this_program(path: Path) -> Program:
             [path, "--version"], capture_output=True, text=True, check=True, timeout=30
         ).stdout
     except (subprocess.SubprocessError, OSError) as error:
-        raise LoadFailed(f"{path} does not tell its version: {error}") from None
+        raise LoadFailed(f"{path} does not print its version: {error}") from None
     return Program(version=said.split()[-1] if said.split() else "unknown", sha256=digest)
 
 
@@ -91,7 +91,7 @@ def path_of(cache: Path, host: Host, program: Program) -> Path:
 
 
 def read(path: Path, host: Host, program: Program) -> Calibration:
-    """What is kept; nothing where there is no file.
+    """What is kept; nothing if there is no file.
 
     Raises:
         DamagedCalibration, ForeignCalibration, NewerCalibration: see there.

@@ -38,8 +38,8 @@ START_LIMIT_S = 24 * 3600.0
 ROUND_START_S = 0.05
 """Starting the client and connecting."""
 
-Tell = Callable[[int, int], None]
-"""Told how many of how many rounds are made."""
+OnRound = Callable[[int, int], None]
+"""Called with how many of how many rounds are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ QUICK = Effort(rounds=4, warmup_s=0.03, measure_s=0.12)
 
 
 def measure(
-    shapes: Sequence[Shape], load: Load, address: Address, effort: Effort, tell: Tell
+    shapes: Sequence[Shape], load: Load, address: Address, effort: Effort, tell: OnRound
 ) -> list[Ceiling]:
     """The ceilings of all shapes at one null server.
 
@@ -115,10 +115,10 @@ def _listening(line: bytes, child: Child) -> dict[str, Any]:
 
 
 def _round(done: dict[str, Any]) -> list[Round]:
-    """The round; none where the host let the client do nothing at all."""
+    """The round; none if the host gave the client no time at all."""
     if not done["queries"]:
         for error in done["errors"]:
-            raise LoadFailed(f"the null server does not answer this workload: {error['message']}")
+            raise LoadFailed(f"the null server cannot answer this workload: {error['message']}")
         return []
     made = Round(
         qps=_figure(done["qps"]),
@@ -171,11 +171,13 @@ def writable(program: Path, cache: Path, notice: Callable[[str], None]) -> Calib
     try:
         return stored(program, cache)
     except (DamagedCalibration, ForeignCalibration) as error:
-        notice(f"{error.message}; it is replaced")
+        notice(f"{error.message}; it is measured anew")
         return Calibration(this_host(), this_program(program))
 
 
-def calibrate(shapes: Iterable[Shape], program: Path, effort: Effort, tell: Tell) -> list[Ceiling]:
+def calibrate(
+    shapes: Iterable[Shape], program: Path, effort: Effort, tell: OnRound
+) -> list[Ceiling]:
     """Measure the ceilings of all shapes now.
 
     Raises:
@@ -197,8 +199,8 @@ def calibrate(shapes: Iterable[Shape], program: Path, effort: Effort, tell: Tell
         made += len(here) * effort.rounds
     if wanted and not ceilings:
         raise LoadFailed(
-            "not one query was answered within the rounds: the host has no time for the client",
-            hint="Wait until it is quieter, or measure longer rounds with --seconds.",
+            "not one query was answered: the host had no CPU time for contend-load",
+            hint="Wait until the host is quieter, or measure longer rounds with --seconds.",
         )
     return ceilings
 
@@ -208,7 +210,7 @@ def ensure(
     program: Path,
     cache: Path,
     effort: Effort,
-    tell: Tell,
+    tell: OnRound,
     notice: Callable[[str], None],
 ) -> Calibration:
     """What is kept, with all of `shapes` in it: those that are missing are measured.
@@ -229,14 +231,14 @@ def ensure(
         measured = calibrate(missing, program, effort, tell)
     tell_starved(len(missing), len(measured), notice)
     if disturbances:
-        notice(f"{'; '.join(disturbances)}: what was calibrated is used for this run and not kept")
+        notice(f"{'; '.join(disturbances)}: the calibration is used for this run only and not kept")
     else:
         keep(measured, calibration, cache, notice)
     return calibration.with_more(measured)
 
 
 def tell_starved(wanted: int, measured: int, notice: Callable[[str], None]) -> None:
-    """Say how many shapes got no answer at all, where some did not."""
+    """Say how many shapes got no answer at all, if any."""
     if measured < wanted:
         notice(
             f"{wanted - measured} of {wanted} kinds of load got no answer on this busy host and "

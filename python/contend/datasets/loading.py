@@ -119,7 +119,7 @@ class Tell(Protocol):
         ...
 
 
-class FillTelling:
+class FillProgress:
     """Passes on how far a fill is; says once when the rows are there and the keys are not."""
 
     def __init__(self, tell: Tell, data: DataSpec) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 from contend.errors import nearest_hint
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 
-Progress = Callable[[str, float | None], None]
-"""Told what is being done, and how much of it in percent where that is known."""
+OnStep = Callable[[str, float | None], None]
+"""Told what is being done, and how much of it in percent, if that is known."""
 
 SUITES = ("bullseye", "bookworm", "trixie", "forky", "sid", "stable", "testing", "unstable")
 """The suites people ask for, to guess what was meant; the mirror decides which there are."""
@@ -119,7 +119,7 @@ class Apt:
         )
 
     def candidate(self, package: str) -> str | None:
-        """The version of a package that would be downloaded; None where there is none."""
+        """The version of a package that would be downloaded; None if there is none."""
         done = self._run("apt-cache", "policy", package)
         found = re.search(r"^\s*Candidate:\s*(\S+)", done.stdout, re.MULTILINE)
         return found[1] if found and found[1] != "(none)" else None
@@ -137,7 +137,7 @@ class Apt:
         ]
         (self.folder / "status").write_text("\n".join(stanzas), encoding="utf-8")
 
-    def download(self, packages: Sequence[str], on_progress: Progress) -> list[Path]:
+    def download(self, packages: Sequence[str], on_progress: OnStep) -> list[Path]:
         """Download packages and everything they need; the files, in no special order."""
         done = self._run("apt-get", "install", *packages, on_progress=on_progress)
         said = done.stdout + done.stderr
@@ -161,7 +161,7 @@ class Apt:
         return sorted((self.folder / "archives").glob("*.deb"))
 
     def _run(
-        self, tool: str, *arguments: str, on_progress: Progress | None = None
+        self, tool: str, *arguments: str, on_progress: OnStep | None = None
     ) -> subprocess.CompletedProcess[str]:
         command = [tool, "-c", str(self.folder / "apt.conf"), *arguments]
         if on_progress is not None:

@@ -27,7 +27,7 @@ _PARTIAL = ".getting-"
 
 
 @dataclass(frozen=True, slots=True)
-class Got:
+class CachedServer:
     """One server in the cache."""
 
     binary: ServerBinary
@@ -50,7 +50,7 @@ def servers_folder(cache: Path) -> Path:
     return cache / "servers"
 
 
-def list_got(cache: Path) -> list[Got]:
+def list_got(cache: Path) -> list[CachedServer]:
     """All servers in the cache by name; the newest version of a suite last."""
     found = [
         got
@@ -60,12 +60,12 @@ def list_got(cache: Path) -> list[Got]:
     return sorted(found, key=lambda g: (g.binary.kind, g.binary.suite or "", _number(g)))
 
 
-def _number(got: Got) -> tuple[int, ...]:
+def _number(got: CachedServer) -> tuple[int, ...]:
     return got.binary.version_number
 
 
-def read(folder: Path) -> Got | None:
-    """The server in a folder; None where the folder is not whole or of another format."""
+def read(folder: Path) -> CachedServer | None:
+    """The server in a folder; None if the folder is not whole or of another format."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if manifest["format"] != MANIFEST_FORMAT:
@@ -86,7 +86,7 @@ def read(folder: Path) -> Got | None:
             extras=tuple(manifest["extras"]),
             verified=manifest["verified"],
         )
-        return Got(binary, folder, tuple(manifest["packages"]))
+        return CachedServer(binary, folder, tuple(manifest["packages"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -123,10 +123,10 @@ def new_folder(cache: Path, on_wait: Callable[[], None]) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def keep(cache: Path, filled: Path, name: str) -> Got:
+def keep(cache: Path, filled: Path, name: str) -> CachedServer:
     """Make a filled folder the server `name`. Call it within `new_folder`.
 
-    One of that name that is there already stays where it is made of the same packages, since
+    One of that name that is there already stays if it is made of the same packages, since
     something may run from it.
     """
     final = servers_folder(cache) / name
@@ -143,7 +143,7 @@ def keep(cache: Path, filled: Path, name: str) -> Got:
     return got
 
 
-def find_by_name(cache: Path, name: str) -> Got:
+def find_by_name(cache: Path, name: str) -> CachedServer:
     """The server that goes by exactly this name; the error names the nearest."""
     got = list_got(cache)
     for each in got:
@@ -159,7 +159,7 @@ def find_by_name(cache: Path, name: str) -> Got:
     )
 
 
-def remove(cache: Path, name: str) -> Got:
+def remove(cache: Path, name: str) -> CachedServer:
     """Remove a server from the cache; what was removed."""
     with _locked(servers_folder(cache), lambda: None):
         got = find_by_name(cache, name)
@@ -171,7 +171,7 @@ def remove(cache: Path, name: str) -> Got:
 
 
 def require_idle(folder: Path) -> None:
-    """Refuse where a process runs from the folder. Other users' processes cannot be seen."""
+    """Refuse if a process runs from the folder. Other users' processes cannot be seen."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             program = (process / "exe").readlink()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contend.errors import nearest_hint
-from contend.get.apt import Apt, Progress, architecture, unpack
+from contend.get.apt import Apt, OnStep, architecture, unpack
 from contend.get.cache import default_cache, keep, list_got, new_folder, write_manifest
 from contend.get.sources import Source, for_suite, parse_sources, render
 from contend.get.unpacked import find_layout, prune
@@ -56,7 +56,7 @@ def parse_wanted(text: str) -> Wanted:
             )
     if at and not _SUITE.match(suite):
         raise UnknownServer(
-            f"{suite!r} is no name of a suite.",
+            f"{suite!r} is not the name of a suite.",
             hint=f"Suites have names such as bookworm, trixie or sid: `{what}@trixie`.",
         )
     return Wanted(kind, tuple(dict.fromkeys(extras)), suite if at else None)
@@ -66,7 +66,7 @@ def get(
     kind: str,
     suite: str | None = None,
     cache: Path | None = None,
-    on_progress: Progress = lambda _step, _percent: None,
+    on_progress: OnStep = lambda _step, _percent: None,
     *,
     extras: tuple[str, ...] = (),
     unverified: bool = False,
@@ -82,7 +82,7 @@ def get(
         on_progress: told of each step.
         extras: optional packages, such as `rocksdb`.
         unverified: accept packages that the machine's keys cannot verify.
-        refresh: look at the mirror for a newer version even where one is in the cache.
+        refresh: look at the mirror for a newer version even if one is in the cache.
         root: where the machine's own configuration is read from.
     """
     cache = (default_cache() if cache is None else cache).absolute()
@@ -149,7 +149,7 @@ def _keep(
     argv = layout.argv(kind, extras)
     found_kind, version = ask_version(argv)
     if found_kind != kind:
-        raise GetFailed(f"the packages hold a {found_kind} server where {kind} was asked for.")
+        raise GetFailed(f"the packages hold a {found_kind} server, and {kind} was asked for.")
     binary = ServerBinary(
         kind=kind,
         version=version,
@@ -181,8 +181,8 @@ def _updated_apt(
 ) -> tuple[Apt, bool]:
     """apt with the lists of the suite read, and whether they were verified.
 
-    First with the keys the machine's entries name; where these do not reach to another suite,
-    with the whole keyring of the distribution; without keys only where that was asked for.
+    First with the keys the machine's entries name; if these do not reach to another suite,
+    with the whole keyring of the distribution; without keys only if that was asked for.
     """
     attempts = [sources]
     keyring = root / KEYRING

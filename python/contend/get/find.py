@@ -18,7 +18,7 @@ from contend.get.debian import own_suite, parse_wanted, read_sources
 from contend.servers.binary import KINDS, PROGRAMS, ServerBinary, ask_version, check_runs_here
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer, WrongKind
 
-# Distributions keep server programs where plain users do not look for programs.
+# Distributions keep server programs that are not on the PATH of plain users.
 _MORE_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/local/libexec", "/usr/libexec")
 _SHARE_NAMES = {"mariadb": ("mariadb", "mysql", ""), "mysql": ("mysql", "")}
 _PLUGIN_FOLDERS = (
@@ -33,7 +33,7 @@ _PROGRAM_FOLDERS = ("sbin", "bin", "libexec", "usr/sbin", "usr/bin", "usr/libexe
 
 
 def on_path(kind: str, search_path: str | None = None) -> ServerBinary | None:
-    """The server of a kind on PATH and where distributions keep it; None where there is none.
+    """The server of a kind on PATH or in the folders of distributions; None if there is none.
 
     A program of that name that is of another kind, or that does not run, is passed over.
     """
@@ -44,7 +44,7 @@ def on_path(kind: str, search_path: str | None = None) -> ServerBinary | None:
         if found is None:
             continue
         try:
-            binary = named(Path(found))
+            binary = server_at(Path(found))
         except UnusableServer:
             continue
         if binary.kind == kind:
@@ -52,7 +52,7 @@ def on_path(kind: str, search_path: str | None = None) -> ServerBinary | None:
     return None
 
 
-def named(where: Path) -> ServerBinary:
+def server_at(where: Path) -> ServerBinary:
     """The server at a path: the program itself, or the folder it is installed under."""
     program = _program(where).absolute()
     check_runs_here(program)
@@ -61,7 +61,7 @@ def named(where: Path) -> ServerBinary:
     share = next(_share_folders(basedir, kind), None)
     if share is None:
         raise UnusableServer(
-            f"{program} has no error messages under {basedir}, so it is no whole installation.",
+            f"{program} has no error messages under {basedir}, so it is not a whole installation.",
             hint="Name the folder that the server is installed under.",
         )
     plugins = next((basedir / p for p in _PLUGIN_FOLDERS if (basedir / p).is_dir()), None)
@@ -120,7 +120,7 @@ def find_server(
     cache: Path | None = None,
     root: Path = Path("/"),
 ) -> ServerBinary:
-    """A server of a kind that is at hand; nothing is downloaded.
+    """A server of a kind that is on this machine; nothing is downloaded.
 
     Args:
         kind: `mariadb` or `mysql`.
@@ -140,7 +140,7 @@ def find_server(
         binary = _wanted(wanted, cache, root)
         if binary.kind != kind:
             raise WrongKind(
-                f"{wanted} is a {binary.kind} server, but {kind} is asked for.",
+                f"{wanted} is a {binary.kind} server, but the experiment needs {kind}.",
                 hint=f"Set `server.kind` to {binary.kind}, or name another server.",
             )
         return binary
@@ -166,7 +166,7 @@ def servers_at_hand(cache: Path | None = None) -> list[ServerBinary]:
 
 def _wanted(wanted: str, cache: Path, root: Path) -> ServerBinary:
     if "/" in wanted or wanted in (".", ".."):
-        return named(Path(wanted).expanduser())
+        return server_at(Path(wanted).expanduser())
     if "@" not in wanted and wanted not in KINDS:
         return _installed(wanted) or _got(wanted, cache)
     asked = parse_wanted(wanted)

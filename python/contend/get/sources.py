@@ -1,7 +1,7 @@
 """Reading apt's source lists, both formats, and turning them to another suite. No effects.
 
 contend knows no mirror: it takes the entries this machine is configured for and replaces only
-the suite. Entries of other archives (a vendor's own repository, say) are left out where another
+the suite. Entries of other archives (a vendor's own repository, say) are left out if another
 suite is asked for, because a suite of that name would mean something else there.
 """
 

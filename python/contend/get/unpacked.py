@@ -84,7 +84,7 @@ class Layout:
 
 
 def find_layout(root: Path, kind: str) -> Layout:
-    """Look through an unpacked tree. Raises GetFailed where a part is missing."""
+    """Look through an unpacked tree. Raises GetFailed if a part is missing."""
     program = _first(root / folder / name for name in PROGRAMS[kind] for folder in _PROGRAM_FOLDERS)
     if program is None:
         raise GetFailed(f"the packages hold no {kind} server program.")
@@ -92,7 +92,7 @@ def find_layout(root: Path, kind: str) -> Layout:
     elf = read_elf(program)
     interpreter = None if elf is None else elf.interpreter
     if interpreter is None:
-        raise GetFailed(f"{program.name} of the packages is no dynamic program.")
+        raise GetFailed(f"{program.name} of the packages is not a dynamically linked program.")
     folders = _library_dirs(root)
     loader = _first(folder / Path(interpreter).name for folder in folders)
     if loader is None:

@@ -23,7 +23,7 @@ from contend.lab.stage import Stage
 from contend.lab.walk import walk
 from contend.load import Load
 from contend.spec import SCRIPT_SCHEMA, DataSpec, Experiment, cell_spec, from_dict, to_dict
-from contend.store import RunFolder, clean
+from contend.store import RunFolder, redacted
 
 Identities = Mapping[str, Mapping[str, Any]]
 """kind -> what is recorded of the server: kind, version, source."""
@@ -191,7 +191,7 @@ def _require_same_experiment(
             hint="A run keeps the experiment it began with: undo the edit, or start a new run "
             "with the edited file.",
         )
-    if given is not None and clean(to_dict(given)) != to_dict(stored):
+    if given is not None and redacted(to_dict(given)) != to_dict(stored):
         raise ChangedExperiment(
             f"{folder.path} is not a run of this experiment as it is now",
             hint=f"`contend run --resume {folder.path}` continues it as it began; "

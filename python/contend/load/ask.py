@@ -88,7 +88,7 @@ class ScriptProcess:
         _require_accepted("workload", code, tail)
 
     def prepare(self, plan: Mapping[str, Any], *, env: Mapping[str, str] | None = None) -> None:
-        """Run the script's own prepare; the database is made where it is not there.
+        """Run the script's own prepare; the database is made if it does not exist.
 
         Raises:
             LoadFailed: it failed, and says where.

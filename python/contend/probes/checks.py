@@ -21,10 +21,10 @@ THREAD_SHARE_MAX = 0.85
 """A worker thread that computes longer than this share of the time cannot ask faster."""
 
 CEILING_SHARE_MAX = 0.5
-"""Below half of its ceiling the client is no cause of what the server reaches."""
+"""Below half of its ceiling the client does not limit what the server reaches."""
 
 CPU_TOLERANCE = 0.1
-"""By so much a query may cost the client more than in the calibration without a consequence."""
+"""A query may cost the client this share more CPU than in the calibration before it counts."""
 
 
 def against_ceiling(ceiling: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
@@ -54,9 +54,9 @@ def against_ceiling(ceiling: Mapping[str, Any], done: Mapping[str, Any]) -> dict
 
 
 def why_client_limited(done: Mapping[str, Any], probes: Mapping[str, Any]) -> str | None:
-    """Why a run is client-limited, in words; None where it is not.
+    """Why a run is client-limited, in words; None if it is not.
 
-    `probes` has what `against_ceiling` gave as its `calibration`, where the host is calibrated.
+    `probes` has what `against_ceiling` gave as its `calibration`, if the host is calibrated.
     """
     reasons = []
     share = float(done["client_busiest_thread_share"])
@@ -72,7 +72,7 @@ def why_client_limited(done: Mapping[str, Any], probes: Mapping[str, Any]) -> st
 
 def _too_near(ceiling: Mapping[str, Any], qps: float) -> str:
     here, ratio = float(ceiling["qps_here"]), float(ceiling["cpu_ratio"])
-    cost = f" where a query costs it {ratio:.1f} times the CPU" if here < ceiling["qps"] else ""
+    cost = f" at {ratio:.1f} times the CPU a query" if here < ceiling["qps"] else ""
     return (
         f"{qps:,.0f} queries a second are {float(ceiling['share']):.0%} of the {here:,.0f} that "
         f"contend-load reaches against a server without work{cost}"
@@ -94,7 +94,7 @@ class Expected:
     """What was prepared before the run.
 
     Args:
-        cache_counter: the status counter of reads that missed the cache; None where the cache
+        cache_counter: the status counter of reads that missed the cache; None if the cache
             was not meant to be warm.
         files_cached: the table's files are in the page cache.
     """
@@ -132,7 +132,7 @@ def ended_early(
 ) -> list[RunWarning]:
     if done["ended"] == "time":
         return []
-    return _marked("ended-early", "the run was stopped before its time")
+    return _marked("ended-early", "the run was stopped before its planned end")
 
 
 def cache_not_warm(

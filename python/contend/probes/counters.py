@@ -38,7 +38,7 @@ class Probe(Protocol):
         ...
 
     def look(self, sight: Sight) -> Any:
-        """The counters now; None where this server does not have them."""
+        """The counters now; None if this server does not have them."""
         ...
 
     def change(self, before: Any, after: Any) -> Any:
@@ -145,8 +145,8 @@ def _order(segment: Segment) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class HostLook:
-    """Counters of the host, and CPU seconds of the experiment's own processes where all of them
-    can be seen: the server, the lab, and the load generators that ended."""
+    """Counters of the host, and CPU seconds of the experiment's own processes, if all of them can
+    be seen: the server, the lab, and the load generators that ended."""
 
     pressure: host.Pressure
     own_cpu_s: float | None

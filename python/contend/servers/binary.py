@@ -40,7 +40,7 @@ class Elf:
 
 
 def read_elf(path: Path) -> Elf | None:
-    """What the file says of itself, or None where it is no (whole) ELF file."""
+    """What the file says of itself, or None if it is no (whole) ELF file."""
     with path.open("rb") as file:
         return parse_elf(file.read(_HEADER_BYTES_MAX))
 
@@ -104,10 +104,10 @@ class ServerBinary:
         program: the server program itself (not the loader).
         basedir: the root the server looks under.
         share_dir: error messages, character sets and the SQL of the system tables.
-        plugin_dir: loadable plugins; None where there are none.
+        plugin_dir: loadable plugins; None if there are none.
         source: `debian` or `path`.
         extras: packages that were asked for beside the server, such as `rocksdb`.
-        verified: whether the download was verified by signature; None where nothing was downloaded.
+        verified: whether the download was verified by signature; None if nothing was downloaded.
     """
 
     kind: str

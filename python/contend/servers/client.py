@@ -42,11 +42,11 @@ def connect(
     connect_timeout_s: int = CONNECT_TIMEOUT_S,
     **more: Any,
 ) -> Connection[Any]:
-    """Connect, or say in words why not.
+    """Connect, or raise an error that says why not.
 
     Args:
         server: how the server is called in an error; never holds a password.
-        socket: a Unix socket; where it is given, host and port are not used.
+        socket: a Unix socket; if it is given, host and port are not used.
         more: passed to `pymysql.connect`.
     """
     try:
@@ -67,7 +67,7 @@ def connect(
         )
         if socket is not None:
             # PyMySQL takes a socket it did not open for an insecure one, and would then ask for a
-            # key where the server expects the password.
+            # key when the server expects the password.
             setattr(connection, "_secure", True)  # noqa: B010
         connection.connect(None if socket is None else _open(socket, connect_timeout_s))
         return connection
@@ -78,7 +78,7 @@ def connect(
 
 
 def _open(path: Path, timeout_s: float) -> Socket:
-    # Opened here, because PyMySQL leaves a Unix socket open where nobody listens at it.
+    # Opened here, because PyMySQL leaves a Unix socket open if nobody listens on it.
     opened = Socket(AF_UNIX, SOCK_STREAM)
     try:
         opened.settimeout(timeout_s)
@@ -97,7 +97,7 @@ def _in_words(
     if code in _WRONG_LOGIN:
         with_or_without = "with the password given" if secret else "without a password"
         return WrongLogin(
-            f"{server} does not let user {user} in {with_or_without} (error {code}).",
+            f"{server} refuses user {user} {with_or_without} (error {code}).",
             hint="Give the password in an option file, in CONTEND_PASSWORD, or at the prompt.",
             detail=said,
         )
@@ -116,7 +116,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 def socket_peer(path: Path) -> int | None:
-    """The process that listens at the socket; None where nobody does, or it is on no host of ours.
+    """The process that listens on the socket; None if nobody does, or it is not on this host.
 
     Connects for a moment without a login.
     """

@@ -63,7 +63,7 @@ def read_option_file(path: Path) -> dict[str, str]:
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:
     if isinstance(error, UnicodeDecodeError):
-        return "it is no UTF-8 text"
+        return "it is not UTF-8 text"
     return error.strerror or str(error)
 
 
@@ -116,7 +116,7 @@ _EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Dsn:
-    """Where a server is and who enters. What is None was not said.
+    """Where a server is, and which user logs in. What is None was not given.
 
     A socket goes before host and port.
     """
@@ -135,10 +135,10 @@ class Dsn:
         scheme, colon, rest = text.strip().partition(":")
         if colon and scheme.lower() == "socket":
             if not rest.startswith("/"):
-                raise DsnError(f"the socket in {text!r} is no absolute path.", hint=_EXAMPLES)
+                raise DsnError(f"the socket in {text!r} is not an absolute path.", hint=_EXAMPLES)
             return cls(socket=Path(rest))
         if not colon or scheme.lower() not in _SCHEMES or not rest.startswith("//"):
-            raise DsnError("that is no DSN of a server.", hint=_EXAMPLES)
+            raise DsnError("this is not a DSN of a server.", hint=_EXAMPLES)
         return cls._of_url(text.strip())
 
     @classmethod
@@ -166,7 +166,7 @@ class Dsn:
                 raise DsnError(f"{key} of the DSN is empty.", hint=_EXAMPLES)
         database = unquote(parts.path).strip("/")
         if "/" in database:
-            raise DsnError(f"{database!r} is no name of a database.", hint=_EXAMPLES)
+            raise DsnError(f"{database!r} is not the name of a database.", hint=_EXAMPLES)
         return cls(
             user=unquote(parts.username) if parts.username else None,
             host=parts.hostname or None,
@@ -217,7 +217,7 @@ def _port(text: str | None, file: Path | None) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
-        raise DsnError(f"the port {text!r} in {file} is no port.")
+        raise DsnError(f"the port {text!r} in {file} is not a port.")
     return int(text)
 
 

@@ -53,7 +53,7 @@ _CALM = re.compile(r"\[(?:Note|System|Warning)\]")
 
 
 class Cause(Enum):
-    """Why a server gave up, where its words tell."""
+    """Why a server gave up, if its log tells."""
 
     DISK_FULL = "the disk is full"
     PORT_IN_USE = "its TCP port is in use"
@@ -81,7 +81,7 @@ _CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An option the server did not take, and why in its own words."""
+    """An option that the server rejected, and why in its own words."""
 
     option: str
     why: str
@@ -89,25 +89,25 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """A value the server took only in part: asked for 100, got 64."""
+    """A value that the server changed to fit: requested 100, effective 64."""
 
     name: str
     asked: str
     got: str
 
     def __str__(self) -> str:
-        return f"{self.name}: asked for {self.asked}, the server took {self.got}"
+        return f"{self.name}: requested {self.asked}, effective {self.got}"
 
 
 def tail(text: str, lines: int = TAIL_LINES) -> str:
-    """The end of a log: its last errors where it has some, else its last lines."""
+    """The end of a log: its last errors if it has some, else its last lines."""
     kept = [line.rstrip() for line in text.splitlines() if not _NOISE.search(line)]
     errors = [line for line in kept if not _CALM.search(line)]
     return "\n".join((errors or kept)[-lines:])
 
 
 def rejected_option(text: str) -> Rejected | None:
-    """The option that the server said it does not take."""
+    """The option that the server said it rejects."""
     said = "\n".join(line for line in text.splitlines() if not _CALM.search(line))
     for pattern in _REJECTED:
         found = pattern.search(said)
@@ -179,7 +179,7 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
     return ServerFailed(
         f"{name} did not {what} ({describe_exit(code)}).",
         hint="The last lines of its error log tell why.",
-        detail=tail(log) or "(it wrote nothing)",
+        detail=tail(log) or "(its error log is empty)",
     )
 
 

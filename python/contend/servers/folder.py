@@ -41,7 +41,7 @@ class ServerFolder:
     def claim(self, kind: str, version: str) -> None:
         """Make the folder ours. A folder with something in it that is not ours is refused."""
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
-            raise FolderInUse(f"{self.root} is no folder of its own.")
+            raise FolderInUse(f"{self.root} is not a folder.")
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self.is_ours() and any(self.root.iterdir()):
             raise FolderInUse(
@@ -60,7 +60,7 @@ class ServerFolder:
     def require_ours(self) -> None:
         if not self.is_ours():
             raise FolderInUse(
-                f"{self.root} is not a private server's folder of contend's.",
+                f"{self.root} is not the folder of a private server of contend.",
                 hint="Initialise a server in a new folder first.",
             )
 

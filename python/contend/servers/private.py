@@ -56,7 +56,7 @@ class PrivateServer:
     Args:
         binary: the program.
         folder: the server's own; new, empty, or made by contend.
-        log_dir: where `server.log` is written; the folder itself where it is None.
+        log_dir: where `server.log` is written; the folder itself if it is None.
         wrap: a program with its arguments that becomes the server: `("setarch", "-R")`.
         environment: variables that the server gets beside the few it gets anyway.
     """
@@ -163,7 +163,7 @@ class PrivateServer:
             timeout_s: how long recovery and start may take.
 
         Returns:
-            The options of which the server took only a part.
+            The options that the server did not take as requested.
         """
         if self.running:
             raise ServerFailed("the private server is already running.")
@@ -182,7 +182,7 @@ class PrivateServer:
         return self._start_truncations()
 
     def stop(self, *, timeout_s: float = 300) -> None:
-        """Stop it cleanly: its table files are whole afterwards. Does nothing where none runs."""
+        """Stop it cleanly: its table files are whole afterwards. Does nothing if none runs."""
         process = self._process
         if process is None:
             return
@@ -202,14 +202,14 @@ class PrivateServer:
             )
 
     def kill(self) -> None:
-        """End it at once with SIGKILL. Does nothing where none runs."""
+        """End it at once with SIGKILL. Does nothing if none runs."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._forget()
 
     def check(self) -> None:
-        """Raise ServerDied where the server ended although nobody asked it to."""
+        """Raise ServerDied if the server ended although contend did not stop it."""
         self._running()
 
     def __enter__(self) -> Self:
@@ -224,7 +224,7 @@ class PrivateServer:
         if error is None:
             self.stop()
         else:
-            # The error under way says more than a server that does not stop in order.
+            # The error that is being raised says more than a failure to stop.
             with contextlib.suppress(ServerFailed):
                 self.stop(timeout_s=30)
 
@@ -247,7 +247,7 @@ class PrivateServer:
             return variables.differing(connection, self.binary.kind, defaults)
 
     def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
-        """Change dynamic variables; which of them the server took only in part."""
+        """Change dynamic variables; those that the server did not take as requested."""
         with self.connect() as connection:
             return variables.set_global(connection, changes)
 
@@ -284,7 +284,7 @@ class PrivateServer:
         ]
         if os.geteuid() == 0:
             # Named, because a server refuses to be root by accident. Another user would lose the
-            # signal at our death, which the kernel clears where a process changes its user.
+            # signal at our death, which the kernel clears if a process changes its user.
             command.append("--user=root")
         return command
 
@@ -338,7 +338,7 @@ class PrivateServer:
                 process.wait(_LOG_POLL_S)
                 return
             except subprocess.TimeoutExpired:
-                self._give_up_where_hopeless(deadline, what, timeout_s)
+                self._give_up_if_hopeless(deadline, what, timeout_s)
 
     def _wait_until_ready(self, timeout_s: float) -> None:
         assert self._process is not None
@@ -350,7 +350,7 @@ class PrivateServer:
                 raise start_failure(self.binary, code, self.log(), "start")
             if time.monotonic() > next_look:
                 next_look += _LOG_POLL_S
-                self._give_up_where_hopeless(started + timeout_s, "start", timeout_s)
+                self._give_up_if_hopeless(started + timeout_s, "start", timeout_s)
             time.sleep(_POLL_S)
 
     def _answers(self) -> bool:
@@ -371,7 +371,7 @@ class PrivateServer:
             **more,
         )
 
-    def _give_up_where_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
+    def _give_up_if_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
         # On a full disk a server waits for room, for as long as it takes.
         if cause(self.log()) is Cause.DISK_FULL:
             raise disk_full(self.binary, self.log())

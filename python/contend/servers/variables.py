@@ -31,7 +31,7 @@ _SPELLINGS = {"(No default value)": "", "TRUE": "ON", "FALSE": "OFF"}
 
 
 def program_defaults(binary: ServerBinary) -> dict[str, str]:
-    """name -> default; empty where the program does not tell."""
+    """name -> default; empty if the program does not tell."""
     return dict(_defaults(binary.argv))
 
 
@@ -68,7 +68,7 @@ def parse_defaults(text: str) -> dict[str, str]:
 
 
 Differing = dict[str, tuple[str, str | None]]
-"""name -> (value, default); the default is None where the server does not tell it."""
+"""name -> (value, default); the default is None if the server does not tell it."""
 
 _ER_UNKNOWN_VARIABLE = 1193
 _ER_WRONG_TYPE = 1232
@@ -103,7 +103,7 @@ def differing(
 
 
 def _differing_mariadb(connection: Connection[Any]) -> Differing:
-    # A variable without a default (host name, version, server uuid) counts only where somebody
+    # A variable without a default (host name, version, server uuid) counts only if somebody
     # set it.
     rows = _rows(
         connection,
@@ -139,7 +139,8 @@ def _same(value: str, default: str) -> bool:
 
 
 def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> list[Truncated]:
-    """Change dynamic variables, read each back, and tell which the server took only in part."""
+    """Change dynamic variables and read each back; those that the server did not take as
+    requested."""
     truncated = []
     for name, value in changes.items():
         normal = normal_name(name)

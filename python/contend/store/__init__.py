@@ -23,7 +23,7 @@ from contend.store.model import (
     Session,
     StoreFailed,
 )
-from contend.store.schema import STORE_VERSION, clean
+from contend.store.schema import STORE_VERSION, redacted
 
 __all__ = [
     "STORE_VERSION",
@@ -41,7 +41,7 @@ __all__ = [
     "RunRecord",
     "Session",
     "StoreFailed",
-    "clean",
     "find_run",
+    "redacted",
     "rescue",
 ]

@@ -33,7 +33,7 @@ may fail to decode the complaint."""
 def raw_connection(folder: Path, *, write: bool) -> sqlite3.Connection:
     """An unchecked connection.
 
-    A reader opens the file writable where it may: after a lab was killed in the middle of a
+    A reader opens the file writable if it may: after a lab was killed in the middle of a
     commit, the first who comes must roll the half-written commit back. It writes nothing else.
     """
     file = folder / RESULTS_NAME

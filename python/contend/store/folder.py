@@ -44,7 +44,7 @@ from contend.store.model import (
     Session,
     StoreFailed,
 )
-from contend.store.schema import clean
+from contend.store.schema import redacted
 
 
 class RunFolder:
@@ -78,9 +78,9 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             lock = FolderLock(path)
             (path / "logs").mkdir(exist_ok=True)
-            source = clean(str(experiment.get("source", "")))
+            source = redacted(str(experiment.get("source", "")))
             (path / "experiment.toml").write_text(source, encoding="utf-8")
-            spec = json.dumps(clean(experiment), ensure_ascii=False, indent=2)
+            spec = json.dumps(redacted(experiment), ensure_ascii=False, indent=2)
             (path / "spec.json").write_text(spec + "\n", encoding="utf-8")
             _write_new_database(path, experiment, planned, facts)
             return cls(path, connect(path, write=True), lock)

@@ -10,7 +10,7 @@ around the run. The report knows these keys of it, and shows what is there:
     variables_that_differ  {"key_buffer_size": {"value": "536870912", "default": "134217728"}, …}
     server                 {"kind", "version", "source", "change", …} of the server that answered
     dataset                {"key", "engine", "rows", "bytes", …}
-    load_generator         {"version", "engine"} of contend-load, as it said itself
+    load_generator         {"version", "engine"} of contend-load, as it reported
     warmed                 what was brought into caches before the run
     calibration            what the client reaches against a server without work, and how near the
                            run came to it: {"qps", "n", "cpu_us_per_query", …, "share"}
@@ -117,7 +117,7 @@ class Meta:
 
 
 class NotARunFolder(RequestError):
-    """The path is no run folder."""
+    """The path is not a run folder."""
 
 
 class FolderExists(RequestError):

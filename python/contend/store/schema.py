@@ -32,7 +32,7 @@ _ASSIGNED = re.compile(
 """`password = "…"`, as an experiment file has it."""
 
 
-def clean(document: Any) -> Any:
+def redacted(document: Any) -> Any:
     """A copy fit to be stored: secrets hidden, and null for numbers that JSON cannot say."""
     if isinstance(document, str):
         without = _DSN_PASSWORD.sub(rf"\g<1>{_HIDDEN}@", document)
@@ -43,11 +43,11 @@ def clean(document: Any) -> Any:
         return {
             str(key): _HIDDEN
             if str(key).lower() in _SECRET_KEYS and isinstance(value, str) and value
-            else clean(value)
+            else redacted(value)
             for key, value in document.items()
         }
     if isinstance(document, (list, tuple)):
-        return [clean(item) for item in document]
+        return [redacted(item) for item in document]
     return document
 
 
@@ -92,7 +92,7 @@ def settings(connection: sqlite3.Connection) -> None:
 
 def dump(document: Any) -> str:
     """A document as text. ASCII, because a path of the host may hold what UTF-8 cannot say."""
-    return json.dumps(clean(document), allow_nan=False, separators=(",", ":"))
+    return json.dumps(redacted(document), allow_nan=False, separators=(",", ":"))
 
 
 def planned_row(planned: PlannedLike) -> tuple[int, int, int, str]:

@@ -24,7 +24,7 @@ __all__ = ["WARMERS", "Table", "Warmed", "Warmer", "disturbs", "warmer_of"]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table to warm. `data_folder` is None where the server's files cannot be reached."""
+    """The table to warm. `data_folder` is None if the server's files cannot be read."""
 
     database: str
     name: str
@@ -37,7 +37,7 @@ class Warmed:
 
     Args:
         cache: all that the queries touch fits the server's cache and is in it.
-        why_not: where it is not, why.
+        why_not: the reason if it is not.
     """
 
     cache: bool
@@ -58,8 +58,8 @@ class Warmer(Protocol):
         ...
 
     def warm_files(self, table: Table) -> bool:
-        """Read the table's files into the page cache where the engine relies on it; True where
-        all of them are there now."""
+        """Read the table's files into the page cache if the engine relies on it; True if all
+        of them are there now."""
         ...
 
     def warm(self, connection: Connection[Any], tables: Sequence[Table]) -> Warmed:
@@ -105,7 +105,7 @@ class LoadedIndex:
             return Warmed(cache=True)
         return Warmed(
             cache=False,
-            why_not=f"{format_size(needed)} do not fit {self.size} = {format_size(room)}",
+            why_not=f"{format_size(needed)} do not fit in {self.size} = {format_size(room)}",
         )
 
 
@@ -132,10 +132,10 @@ class Scanned:
         needed = sum(sum(table_size(connection, one.database, one.name)) for one in tables)
         room = variable(connection, self.size)
         if needed > room:
-            # A scan of more than fits would leave its end in the cache and not what is asked for.
+            # A scan of more than fits would leave only its last part in the cache.
             return Warmed(
                 cache=False,
-                why_not=f"{format_size(needed)} do not fit {self.size} = {format_size(room)}",
+                why_not=f"{format_size(needed)} do not fit in {self.size} = {format_size(room)}",
             )
         for table in tables:
             scan_rows_and_indexes(connection, table.database, table.name)
@@ -171,7 +171,7 @@ WARMERS: Mapping[str, Warmer] = {
 
 
 def warmer_of(engine: str) -> Warmer | None:
-    """The warmer of an engine, or None where there is nothing to warm."""
+    """The warmer of an engine, or None if there is nothing to warm."""
     return WARMERS.get(engine.lower())
 
 

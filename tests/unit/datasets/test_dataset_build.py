@@ -169,7 +169,7 @@ def test_a_damaged_one_is_told_and_loaded_again(bench: Bench) -> None:
     bench.provide()
     assert FakeFill.loads == 2
     assert (bench.into / "sbtest" / "sbtest.MYD").read_bytes() == b"row" * ROWS
-    assert any("damaged and is loaded again" in text for text in bench.heard.notices)
+    assert any("damaged, so it is loaded again" in text for text in bench.heard.notices)
 
 
 def test_a_manifest_that_cannot_be_read_counts_as_none(bench: Bench) -> None:

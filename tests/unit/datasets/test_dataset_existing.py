@@ -205,7 +205,7 @@ def test_tables_of_a_script_are_not_touched() -> None:
     data = DataSpec(schema="script")
     ensure_on(server, data, program=Path("x"), tell=heard, confirm=lambda _: False)
     assert server.statements == []
-    assert "taken as they are" in heard.notices[0]
+    assert "as they are" in heard.notices[0]
 
 
 class TestDrop:

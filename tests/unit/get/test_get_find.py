@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contend.get import find_server, on_path
-from contend.get.find import named
+from contend.get.find import server_at
 from contend.lab.means import identity
 from contend.servers import KINDS
 from contend.servers.errors import NoServer, UnknownServer, UnusableServer, WrongKind
@@ -31,36 +31,36 @@ def test_a_program_that_is_not_executable_is_refused(tmp_path: Path) -> None:
     program = fake_server(tmp_path, MARIADB)
     program.chmod(0o644)
     with pytest.raises(UnusableServer, match="is not executable") as refused:
-        named(program)
+        server_at(program)
     assert refused.value.hint is not None
     assert "chmod +x" in refused.value.hint
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnusableServer, match="no server program at"):
-        named(tmp_path / "mariadbd")
+        server_at(tmp_path / "mariadbd")
 
 
 def test_a_program_that_is_no_server_is_refused() -> None:
     with pytest.raises(UnusableServer, match="does not answer `--version`"):
-        named(Path("/bin/true"))
+        server_at(Path("/bin/true"))
 
 
 def test_a_program_without_its_files_is_refused(tmp_path: Path) -> None:
     program = fake_server(tmp_path, MARIADB)
     (tmp_path / "share/mysql/english/errmsg.sys").unlink()
-    with pytest.raises(UnusableServer, match="no whole installation"):
-        named(program)
+    with pytest.raises(UnusableServer, match="not a whole installation"):
+        server_at(program)
 
 
 def test_a_folder_names_the_server_in_it(tmp_path: Path) -> None:
     program = fake_server(tmp_path, MARIADB)
-    binary = named(tmp_path)
+    binary = server_at(tmp_path)
     assert (binary.program, binary.kind, binary.version) == (program, "mariadb", "10.11.19")
     assert binary.argv[:2] == (str(program), "--no-defaults")
     assert binary.name == "mariadb-path-10.11.19"
     with pytest.raises(UnusableServer, match="no mariadbd and no mysqld under"):
-        named(tmp_path / "share")
+        server_at(tmp_path / "share")
 
 
 def test_a_program_of_the_other_kind_is_passed_over(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_one_on_path_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_named_server_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
     program = fake_server(tmp_path, MARIADB)
-    with pytest.raises(WrongKind, match="is a mariadb server, but mysql is asked for"):
+    with pytest.raises(WrongKind, match="is a mariadb server, but the experiment needs mysql"):
         find_server("mysql", wanted=str(program))
 
 
@@ -104,7 +104,7 @@ def test_an_installed_server_is_found_again_by_its_name_and_by_what_is_recorded(
     program = fake_server(tmp_path, MARIADB)
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     assert find_server("mariadb", wanted="mariadb-path-10.11.19", cache=tmp_path).program == program
-    recorded = str(identity(named(program))["source"])
+    recorded = str(identity(server_at(program))["source"])
     assert find_server("mariadb", wanted=recorded, cache=tmp_path).program == program
     with pytest.raises(UnknownServer, match="mariadb-path-9"):
         find_server("mariadb", wanted="mariadb-path-9.9.9", cache=tmp_path)

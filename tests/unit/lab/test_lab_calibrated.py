@@ -207,4 +207,4 @@ class TestCalibrating:
         program.write_text("#!/bin/false\n")
         program.chmod(0o755)
         bench.begin(self.calibrate(bench, program))
-        assert "does not tell its version" in bench.notices()[-1]
+        assert "does not print its version" in bench.notices()[-1]

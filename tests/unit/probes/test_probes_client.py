@@ -89,7 +89,7 @@ class TestMark:
         reason = limited(30_000, 20.0)
         assert reason is not None
         assert "60% of the 50,000" in reason
-        assert "where a query costs it 2.0 times the CPU" in reason
+        assert "at 2.0 times the CPU a query" in reason
 
     def test_a_busy_thread_is_enough_without_a_calibration(self) -> None:
         run = done(1_000, client_busiest_thread_share=0.86)

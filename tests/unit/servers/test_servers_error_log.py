@@ -99,9 +99,7 @@ def test_finds_values_that_were_changed_to_fit() -> None:
         Truncated("max_connections", "9", "10"),
         Truncated("slow_query_log", "maybe", "OFF"),
     ]
-    assert str(adjusted_options(text)[0]) == (
-        "key_cache_segments: asked for 100, the server took 64"
-    )
+    assert str(adjusted_options(text)[0]) == ("key_cache_segments: requested 100, effective 64")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +145,7 @@ def test_the_error_has_the_class_of_its_cause() -> None:
 def test_a_server_that_said_nothing_still_gets_words() -> None:
     error = start_failure(UNRUN, -9, "", "start")
     assert error.message == "mariadb 10.11.19 did not start (killed by SIGKILL)."
-    assert error.detail == "(it wrote nothing)"
+    assert error.detail == "(its error log is empty)"
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_innodb_needs_room_for_all_and_scans_only_what_fits() -> None:
     talk = connection((800, 300), 1000)
     warmed = WARMERS["innodb"].warm(talk, [TABLE])
     assert not warmed.cache
-    assert "1.07 KiB do not fit innodb_buffer_pool_size" in (warmed.why_not or "")
+    assert "1.07 KiB do not fit in innodb_buffer_pool_size" in (warmed.why_not or "")
     assert not talk.scans
 
 
