@@ -19,20 +19,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from contend.servers import variables
+from contend.servers import error_log, variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect
 from contend.servers.endpoint import SOCKET_NAME, free_port, new_socket_folder, remove_socket_folder
-from contend.servers.error_log import (
-    Cause,
-    Truncated,
-    adjusted_options,
-    cause,
-    describe_exit,
-    disk_full,
-    start_failure,
-    tail,
-)
+from contend.servers.error_log import Truncated
 from contend.servers.errors import ConnectionRefused, PortTaken, ServerDied, ServerFailed
 from contend.servers.folder import ServerFolder, initialise_arguments, initialise_sql
 from contend.servers.options import Value, as_arguments, normal_name, truncation
@@ -142,7 +133,7 @@ class PrivateServer:
                 process.wait()
             script.unlink()
             if process.returncode != 0:
-                raise start_failure(
+                raise error_log.start_failure(
                     self.binary, process.returncode, self.log(), "make its data folder"
                 )
         finally:
@@ -193,12 +184,13 @@ class PrivateServer:
             self.kill()
             raise ServerFailed(
                 f"the server did not stop within {timeout_s:.0f} s and was killed.",
-                detail=tail(self.log()),
+                detail=error_log.tail(self.log()),
             ) from None
         self._forget()
         if code != 0:
             raise ServerFailed(
-                f"the server did not stop cleanly ({describe_exit(code)}).", detail=tail(self.log())
+                f"the server did not stop cleanly ({error_log.describe_exit(code)}).",
+                detail=error_log.tail(self.log()),
             )
 
     def kill(self) -> None:
@@ -270,9 +262,10 @@ class PrivateServer:
         if code is not None:
             self._forget()
             raise ServerDied(
-                f"the private {self.binary.kind} server ended by itself ({describe_exit(code)}).",
+                f"the private {self.binary.kind} server ended by itself "
+                f"({error_log.describe_exit(code)}).",
                 hint=f"Its log is {self.log_path}.",
-                detail=tail(self.log()),
+                detail=error_log.tail(self.log()),
             )
         return process
 
@@ -347,7 +340,7 @@ class PrivateServer:
         while not self._answers():
             code = self._process.poll()
             if code is not None:
-                raise start_failure(self.binary, code, self.log(), "start")
+                raise error_log.start_failure(self.binary, code, self.log(), "start")
             if time.monotonic() > next_look:
                 next_look += _LOG_POLL_S
                 self._give_up_if_hopeless(started + timeout_s, "start", timeout_s)
@@ -373,16 +366,17 @@ class PrivateServer:
 
     def _give_up_if_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
         # On a full disk a server waits for room, for as long as it takes.
-        if cause(self.log()) is Cause.DISK_FULL:
-            raise disk_full(self.binary, self.log())
+        if error_log.cause(self.log()) is error_log.Cause.DISK_FULL:
+            raise error_log.disk_full(self.binary, self.log())
         if time.monotonic() > deadline:
             raise ServerFailed(
-                f"the server did not {what} within {timeout_s:.0f} s.", detail=tail(self.log())
+                f"the server did not {what} within {timeout_s:.0f} s.",
+                detail=error_log.tail(self.log()),
             )
 
     def _start_truncations(self) -> list[Truncated]:
         there = self.variables()
-        found = {t.name: t for t in adjusted_options(self.log())}
+        found = {t.name: t for t in error_log.adjusted_options(self.log())}
         for name, value in self.options.items():
             seen = truncation(name, value, there.get(name.removeprefix("loose_")))
             if seen is not None:
