@@ -127,9 +127,10 @@ class RunFolder:
             what="the start of this session",
         )
 
-    def records(self) -> list[RunRecord]:
-        """Every run that ended, in the order they ended."""
-        query = f"SELECT {schema.RUN_COLUMNS} FROM runs ORDER BY sequence"
+    def records(self, *, intervals: bool = True) -> list[RunRecord]:
+        """Every run that ended, in the order they ended; without their intervals if not wanted."""
+        columns = schema.RUN_COLUMNS if intervals else schema.RUN_COLUMNS_WITHOUT_INTERVALS
+        query = f"SELECT {columns} FROM runs ORDER BY sequence"
         with self._reading():
             return [schema.run_from_row(row) for row in self._connection.execute(query)]
 

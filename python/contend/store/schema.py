@@ -82,6 +82,7 @@ RUN_COLUMNS = (
     "run, block, repeat, cell, status, started_at, ended_at, "
     "plan, done, intervals, probes, warnings, error"
 )
+RUN_COLUMNS_WITHOUT_INTERVALS = RUN_COLUMNS.replace("intervals", "'[]'")
 
 
 def settings(connection: sqlite3.Connection) -> None:

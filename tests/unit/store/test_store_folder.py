@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -251,6 +252,15 @@ def test_counting_what_ended_reads_no_document(
         assert read == []
         again.records()
         assert sum("latency_us" in text for text in read) == 2
+
+
+def test_records_come_without_intervals_if_they_are_not_wanted(
+    folder: RunFolder, record: Callable[..., RunRecord]
+) -> None:
+    folder.append(record(0))
+    (whole,) = folder.records()
+    assert whole.intervals
+    assert folder.records(intervals=False) == [replace(whole, intervals=[])]
 
 
 def documents_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
