@@ -17,8 +17,9 @@ from pathlib import Path
 from lab import DATABASE, STUDY_OPTIONS, TABLE, fill
 from scipy import stats
 
+from contend.get import find_server
 from contend.load import find_program
-from contend.servers import PrivateServer, find_server
+from contend.servers import PrivateServer
 
 SLICE_S = 0.1
 SETTLE_S = 0.02

@@ -27,8 +27,9 @@ from rounds import alternate, markdown_table, publish, ratio
 
 from contend import host
 from contend.datasets import Dataset, DatasetSource, provide, restore
+from contend.get import find_server
 from contend.load import find_program
-from contend.servers import ServerBinary, find_server
+from contend.servers import ServerBinary
 from contend.spec import DataSpec
 
 ENGINES = ("MyISAM", "InnoDB")

@@ -17,8 +17,9 @@ import hypothesis
 import pytest
 
 from contend.errors import ContendError
+from contend.get import debian
 from contend.load import find_program
-from contend.servers import PrivateServer, ServerBinary, debian
+from contend.servers import PrivateServer, ServerBinary
 
 # No test asserts a wall time, hypothesis' for an example and for drawing one included. Each run
 # of the tests draws the same; `--hypothesis-profile=further` draws others.

@@ -17,10 +17,10 @@ import sys
 from pathlib import Path
 
 from contend.errors import ContendError
-from contend.servers import debian
-from contend.servers.apt import Apt, architecture, unpack
-from contend.servers.cache import default_cache
-from contend.servers.sources import for_suite, render
+from contend.get import debian
+from contend.get.apt import Apt, architecture, unpack
+from contend.get.cache import default_cache
+from contend.get.sources import for_suite, render
 
 SERVERS = (("mariadb", None), ("mariadb", "trixie"), ("mysql", "sid"))
 

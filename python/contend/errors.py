@@ -3,13 +3,15 @@
     ContendError
     ├─ RequestError   what was asked is wrong                            exit 2
     ├─ WorkError      the work failed                                    exit 1
-    └─ GateError      inconclusive or regressed where a gate was asked   exit 3
+    └─ GateError      inconclusive or regressed, and a gate was asked for  exit 3
 
 Rooms derive their own classes from these, so that a caller can catch one kind of trouble.
 """
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import ClassVar
 
 
@@ -47,3 +49,12 @@ class GateError(ContendError):
     """A gate was asked for, and the answer is inconclusive or regressed."""
 
     exit_code = 3
+
+
+def nearest_hint(name: str, known: Iterable[str]) -> str:
+    """`Did you mean …?`, or all known names if none is near."""
+    names = list(known)
+    nearest = difflib.get_close_matches(name, names, n=1)
+    if nearest:
+        return f"Did you mean {nearest[0]}?"
+    return f"Known: {', '.join(names)}." if names else "There are none."

@@ -19,7 +19,7 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fact(tree: Mapping[str, Any], name: str) -> Any:
-    """One fact of a nested tree; None where it is not known."""
+    """One fact of a nested tree; None if it is not known."""
     value: Any = tree
     for key in name.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None

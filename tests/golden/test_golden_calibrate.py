@@ -29,8 +29,8 @@ def one_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("contend.calibration.watched", disturbed_by)
-    monkeypatch.setattr("contend.calibration.kept.this_host", lambda: HOST)
-    monkeypatch.setattr("contend.calibration.kept.this_program", lambda _path: PROGRAM)
+    monkeypatch.setattr("contend.calibration.measure.this_host", lambda: HOST)
+    monkeypatch.setattr("contend.calibration.measure.this_program", lambda _path: PROGRAM)
 
 
 def check(name: str, text: str) -> None:

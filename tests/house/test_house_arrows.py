@@ -28,7 +28,8 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "recipes": set(),
     "design": {"spec"},
     "store": {"spec"},
-    "servers": {"spec", "host"},
+    "servers": set(),
+    "get": {"servers"},
     "load": {"spec", "host"},
     "datasets": {"spec", "host", "servers", "load"},
     "calibration": {"spec", "stats", "host", "load"},
@@ -41,7 +42,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     },
     "report": {"spec", "stats", "store"},
     "cli": {
-        *("spec", "stats", "host", "servers", "load", "datasets", "store", "design"),
+        *("spec", "stats", "host", "servers", "get", "load", "datasets", "store", "design"),
         *("calibration", "probes", "warm", "doctor", "lab", "report", "recipes"),
     },
 }

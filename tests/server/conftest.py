@@ -14,7 +14,8 @@ import sysbench_peer
 from needs import missing
 from run_lab import Lab
 
-from contend.servers import ServerBinary, default_cache
+from contend.get import default_cache
+from contend.servers import ServerBinary
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -126,7 +126,7 @@ def test_one_changed_byte_is_found_and_the_dataset_loaded_again(lab: Lab) -> Non
         file.write(bytes([byte[0] ^ 1]))
     again = lab.contend("run", lab.file, "--server", lab.server, "--out", lab.folder / "again")
     assert again.returncode == 0, again.stderr
-    assert "is damaged and is loaded again" in again.stderr
+    assert "is damaged, so it is loaded again" in again.stderr
     assert f"run {RUNS}/{RUNS}" in again.stderr
 
 

@@ -39,7 +39,10 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
             OPTIONS, 'innodb_flush_method = "maybe" }', ["innodb_flush_method"], id="option-value"
         ),
         pytest.param(
-            OPTIONS, 'datadir = "elsewhere" }', ["datadir", "contend's own"], id="reserved-option"
+            OPTIONS,
+            'datadir = "elsewhere" }',
+            ["datadir", "is set by contend itself"],
+            id="reserved-option",
         ),
     ],
 )
@@ -93,7 +96,7 @@ def test_a_server_of_the_other_kind(lab: Lab, mariadb_binary: ServerBinary, by_p
     lab.environment["LD_LIBRARY_PATH"] = ":".join(mariadb_binary.argv[2].split(":"))
     done = lab.run("--set", "server.kind=mysql", "--server", named)
     assert done.returncode == 2
-    assert f"{named} is a mariadb server, but mysql is asked for" in done.stderr
+    assert f"{named} is a mariadb server, but the experiment needs mysql" in done.stderr
     assert "Set `server.kind` to mariadb" in done.stderr
     assert not lab.out.exists()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from run_lab import RUNS, Lab, as_json
 
-from contend.servers import debian
+from contend.get import debian
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 
@@ -121,5 +121,5 @@ def test_a_value_the_server_truncates_is_said(lab: Lab) -> None:
         for record in lab.records()
     }
     assert marks[0] == []
-    assert marks[100] == ["key_cache_segments: asked for 100, the server took 64"]
+    assert marks[100] == ["key_cache_segments: requested 100, effective 64"]
     assert "asked for 100" in done.stdout.replace("\n", " ")

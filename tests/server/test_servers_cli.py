@@ -9,7 +9,8 @@ import pytest
 from mirror import Mirror
 
 from contend.cli.main import main
-from contend.servers import ServerBinary, debian
+from contend.get import debian
+from contend.servers import ServerBinary
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def cache_home(
     )
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home/.cache"))
-    monkeypatch.setattr("contend.servers.path.on_path", lambda _kind: None)
+    monkeypatch.setattr("contend.get.find.on_path", lambda _kind: None)
     monkeypatch.setattr("contend.cli.server.on_path", lambda _kind: None)
     return tmp_path / "home/.cache"
 

@@ -14,10 +14,11 @@ import pytest
 from child_python import import_path
 from mirror import SUITE, Mirror
 
-from contend.servers import PrivateServer, ServerBinary, cache, debian
-from contend.servers.apt import architecture
+from contend.get import cache, debian
+from contend.get.apt import architecture
+from contend.get.sources import render
+from contend.servers import PrivateServer, ServerBinary
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
-from contend.servers.sources import render
 
 PACKAGE = "mariadb-server-core"
 
@@ -167,7 +168,7 @@ def test_a_get_that_is_killed_leaves_nothing_usable_and_the_next_works(
     script = f"""
 import os, signal
 from pathlib import Path
-from contend.servers import debian
+from contend.get import debian
 def die(step, percent):
     if step == {step!r}:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -25,7 +25,8 @@ Factory = Callable[..., PrivateServer]
 LAB = """
 import json, signal, sys, time
 from pathlib import Path
-from contend.servers import PrivateServer, find_server
+from contend.get import find_server
+from contend.servers import PrivateServer
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, in children too
 binary = find_server(sys.argv[1], wanted=sys.argv[2])
 server = PrivateServer(binary, Path(sys.argv[3]))
@@ -232,7 +233,8 @@ PLAIN_USER = 65534
 AS_PLAIN_USER = """
 import json, os
 from pathlib import Path
-from contend.servers import PrivateServer, debian
+from contend.get import debian
+from contend.servers import PrivateServer
 binary = debian.get("mariadb")
 with PrivateServer(binary, Path(os.environ["HOME"]) / "s") as server:
     server.initialise()

@@ -60,7 +60,7 @@ def test_a_switch_in_words_that_mean_nothing_is_told(
         ({"datadir": "/x"}, "cannot change datadir while it runs"),
         ({"max_connections": "many"}, "refuses the value 'many' for max_connections"),
         ({"default_storage_engine": "Bogus"}, "did not set default_storage_engine"),
-        ({"max_connections; DROP": 1}, "is no name of a server option"),
+        ({"max_connections; DROP": 1}, "is not the name of a server option"),
     ],
 )
 def test_a_change_that_is_refused_has_words(

@@ -3,27 +3,37 @@
     calibration = ensure(shapes, program=…, cache=…, effort=QUICK, tell=…)
     calibration.of(shape_of(plan))      # the Ceiling that a run of this plan is compared with
 
-shape      what the client's cost depends on
-model      rounds, ceilings, and all of them of one host and one program
-identity   which host, which program
-file       where they are kept
-measure    rounds against the null server
-quiet      whether the host was left alone meanwhile
-kept       what is kept, and what is missing measured now
+model      hosts, programs, shapes of load, and the ceilings of them
+file       which host and program this is, and where their ceilings are kept
+measure    rounds against the null server, for what is not kept yet
 """
 
-from contend.calibration.errors import (
+from contend.calibration.file import path_of, this_host, this_program
+from contend.calibration.measure import (
+    CAREFUL,
+    QUICK,
+    Effort,
+    calibrate,
+    ensure,
+    keep,
+    stored,
+    tell_starved,
+    watched,
+    writable,
+)
+from contend.calibration.model import (
+    Calibration,
+    Ceiling,
     DamagedCalibration,
     ForeignCalibration,
+    Host,
     NewerCalibration,
+    Program,
+    Round,
+    Shape,
+    has_ceiling,
+    shape_of,
 )
-from contend.calibration.file import path_of
-from contend.calibration.identity import Host, Program, this_host, this_program
-from contend.calibration.kept import calibrate, ensure, keep, stored, tell_starved, writable
-from contend.calibration.measure import CAREFUL, QUICK, Effort
-from contend.calibration.model import Calibration, Ceiling, Round
-from contend.calibration.quiet import watched
-from contend.calibration.shape import Shape, has_ceiling, shape_of
 
 __all__ = [
     "CAREFUL",

@@ -7,24 +7,74 @@ Format history, kept beside the constant:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import re
+import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from contend.calibration.errors import (
+from contend import host
+from contend.calibration.model import (
+    FIGURES,
+    Calibration,
+    Ceiling,
     DamagedCalibration,
     ForeignCalibration,
+    Host,
     NewerCalibration,
+    Program,
+    Round,
+    Shape,
 )
-from contend.calibration.identity import Host, Program
-from contend.calibration.model import FIGURES, Calibration, Ceiling, Round
-from contend.calibration.shape import Shape
+from contend.facts import fact
+from contend.load import LoadFailed
 from contend.spec.keys import ENGINES
+
+_FACTS = (
+    "machine.id",
+    "machine.cpu_quota",
+    "cpu.model",
+    "cpu.count",
+    "cpu.allowed",
+    "cpu.governor",
+    "cpu.turbo",
+    "kernel.release",
+    "kernel.mitigations",
+)
+"""Facts that decide what a system call and a wake-up cost. One that changes makes another host."""
+
+
+def this_host(facts: Mapping[str, Any] | None = None) -> Host:
+    """The host that we are on."""
+    facts = host.facts() if facts is None else facts
+    found = {name: fact(facts, name) for name in _FACTS}
+    text = json.dumps(["contend calibration", found], sort_keys=True)
+    return Host(
+        id=hashlib.sha256(text.encode()).hexdigest()[:12],
+        cpu=str(found["cpu.model"] or "unknown CPU"),
+        cpus=int(found["cpu.count"] or 0),
+        kernel=str(found["kernel.release"] or "unknown"),
+    )
+
+
+def this_program(path: Path) -> Program:
+    """The contend-load at `path`."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        said = subprocess.run(
+            [path, "--version"], capture_output=True, text=True, check=True, timeout=30
+        ).stdout
+    except (subprocess.SubprocessError, OSError) as error:
+        raise LoadFailed(f"{path} does not print its version: {error}") from None
+    return Program(version=said.split()[-1] if said.split() else "unknown", sha256=digest)
+
 
 FORMAT = 2
 
@@ -41,7 +91,7 @@ def path_of(cache: Path, host: Host, program: Program) -> Path:
 
 
 def read(path: Path, host: Host, program: Program) -> Calibration:
-    """What is kept; nothing where there is no file.
+    """What is kept; nothing if there is no file.
 
     Raises:
         DamagedCalibration, ForeignCalibration, NewerCalibration: see there.

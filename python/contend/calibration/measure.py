@@ -1,20 +1,36 @@
-"""Rounds against the null server, which answers at once: what is reached is the client's own."""
+"""Rounds against the null server, which answers at once: what is reached is the client's own.
+
+What is kept of this host and program is not measured again; what is measured is kept if the host
+was quiet meanwhile.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import resource
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from contend.calibration.model import Ceiling, Round
-from contend.calibration.shape import Shape, Transport
-from contend.load import Address, Load, LoadFailed
+from contend import host
+from contend.calibration import file
+from contend.calibration.file import this_host, this_program
+from contend.calibration.model import (
+    Calibration,
+    Ceiling,
+    DamagedCalibration,
+    ForeignCalibration,
+    Round,
+    Shape,
+    Transport,
+)
+from contend.load import Address, Load, LoadFailed, LoadProcess
 from contend.load.child import Child
+from contend.units import format_duration
 
 START_LIMIT_S = 24 * 3600.0
 """Until the null server is told to stop it may serve."""
@@ -22,8 +38,8 @@ START_LIMIT_S = 24 * 3600.0
 ROUND_START_S = 0.05
 """Starting the client and connecting."""
 
-Tell = Callable[[int, int], None]
-"""Told how many of how many rounds are made."""
+OnRound = Callable[[int, int], None]
+"""Called with how many of how many rounds are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +62,7 @@ QUICK = Effort(rounds=4, warmup_s=0.03, measure_s=0.12)
 
 
 def measure(
-    shapes: Sequence[Shape], load: Load, address: Address, effort: Effort, tell: Tell
+    shapes: Sequence[Shape], load: Load, address: Address, effort: Effort, tell: OnRound
 ) -> list[Ceiling]:
     """The ceilings of all shapes at one null server.
 
@@ -99,10 +115,10 @@ def _listening(line: bytes, child: Child) -> dict[str, Any]:
 
 
 def _round(done: dict[str, Any]) -> list[Round]:
-    """The round; none where the host let the client do nothing at all."""
+    """The round; none if the host gave the client no time at all."""
     if not done["queries"]:
         for error in done["errors"]:
-            raise LoadFailed(f"the null server does not answer this workload: {error['message']}")
+            raise LoadFailed(f"the null server cannot answer this workload: {error['message']}")
         return []
     made = Round(
         qps=_figure(done["qps"]),
@@ -117,3 +133,130 @@ def _round(done: dict[str, Any]) -> list[Round]:
 def _figure(value: float) -> float:
     """With the digits that are kept, so that what was measured and what is read are the same."""
     return float(f"{value:.6g}")
+
+
+@contextlib.contextmanager
+def watched() -> Iterator[list[str]]:
+    """What disturbed the host meanwhile, in words; the list is filled at the end."""
+    before, own_s = host.pressure(), _own_cpu_s()
+    found: list[str] = []
+    yield found
+    change = host.change(before, host.pressure())
+    own_s = _own_cpu_s() - own_s
+    found += [one.message for one in host.disturbances(change, own_cpu_s=own_s)]
+
+
+def _own_cpu_s() -> float:
+    """CPU of this process and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def stored(program: Path, cache: Path) -> Calibration:
+    """What is kept of this host and this program.
+
+    Raises:
+        DamagedCalibration, ForeignCalibration, NewerCalibration: see there.
+    """
+    host, program_is = this_host(), this_program(program)
+    return file.read(file.path_of(cache, host, program_is), host, program_is)
+
+
+def writable(program: Path, cache: Path, notice: Callable[[str], None]) -> Calibration:
+    """As `stored`, to add to: a file that cannot be used is told of, and will be replaced.
+
+    Raises:
+        NewerCalibration: what a newer contend wrote is not thrown away.
+    """
+    try:
+        return stored(program, cache)
+    except (DamagedCalibration, ForeignCalibration) as error:
+        notice(f"{error.message}; it is measured anew")
+        return Calibration(this_host(), this_program(program))
+
+
+def calibrate(
+    shapes: Iterable[Shape], program: Path, effort: Effort, tell: OnRound
+) -> list[Ceiling]:
+    """Measure the ceilings of all shapes now.
+
+    Raises:
+        LoadFailed: the null server or a round failed, or the host gave the client no time at all.
+    """
+    wanted = list(dict.fromkeys(shapes))
+    ceilings: list[Ceiling] = []
+    total, made = len(wanted) * effort.rounds, 0
+    for transport in ("socket", "tcp"):
+        here = [shape for shape in wanted if shape.transport == transport]
+        if not here:
+            continue
+
+        def told(done: int, _total: int, before: int = made) -> None:
+            tell(before + done, total)
+
+        with null_server(program, transport) as address:
+            ceilings += measure(here, LoadProcess(program), address, effort, told)
+        made += len(here) * effort.rounds
+    if wanted and not ceilings:
+        raise LoadFailed(
+            "not one query was answered: the host had no CPU time for contend-load",
+            hint="Wait until the host is quieter, or measure longer rounds with --seconds.",
+        )
+    return ceilings
+
+
+def ensure(
+    shapes: Iterable[Shape],
+    program: Path,
+    cache: Path,
+    effort: Effort,
+    tell: OnRound,
+    notice: Callable[[str], None],
+) -> Calibration:
+    """What is kept, with all of `shapes` in it: those that are missing are measured.
+
+    They are kept if the host was quiet meanwhile. A neighbour lowers a ceiling, and would make
+    all later runs look limited.
+    """
+    calibration = writable(program, cache, notice)
+    missing = [shape for shape in dict.fromkeys(shapes) if calibration.of(shape) is None]
+    if not missing:
+        return calibration
+    about_s = len(missing) * effort.seconds
+    notice(
+        f"calibrating contend-load for {len(missing)} kind{'s' if len(missing) > 1 else ''} of "
+        f"load, once for this host: about {format_duration(about_s)}"
+    )
+    with watched() as disturbances:
+        measured = calibrate(missing, program, effort, tell)
+    tell_starved(len(missing), len(measured), notice)
+    if disturbances:
+        notice(f"{'; '.join(disturbances)}: the calibration is used for this run only and not kept")
+    else:
+        keep(measured, calibration, cache, notice)
+    return calibration.with_more(measured)
+
+
+def tell_starved(wanted: int, measured: int, notice: Callable[[str], None]) -> None:
+    """Say how many shapes got no answer at all, if any."""
+    if measured < wanted:
+        notice(
+            f"{wanted - measured} of {wanted} kinds of load got no answer on this busy host and "
+            "are not calibrated"
+        )
+
+
+def keep(
+    ceilings: list[Ceiling], into: Calibration, cache: Path, notice: Callable[[str], None]
+) -> Path | None:
+    """Add ceilings to the file. One that cannot be written costs the measuring, not the run."""
+    path = file.path_of(cache, into.host, into.program)
+    try:
+        # Another contend may have added to it meanwhile.
+        with contextlib.suppress(DamagedCalibration, ForeignCalibration):
+            into = file.read(path, into.host, into.program)
+        file.write(path, into.with_more(ceilings))
+    except OSError as error:
+        notice(f"the calibration could not be kept in {path}: {error.strerror or error}")
+        return None
+    return path

@@ -24,17 +24,16 @@ from contend.calibration import (
     shape_of,
 )
 from contend.calibration.file import folder_of
-from contend.calibration.model import FIGURES
-from contend.calibration.shape import RANGE_ROWS, Transport
+from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
 from contend.cli.progress import display_on
 from contend.design import planned_runs
 from contend.errors import RequestError
+from contend.get import default_cache
 from contend.lab.calibrated import ADDRESSES
 from contend.lab.engines import choosing_engine, with_engine
 from contend.lab.events import Notice, Progress
 from contend.load import ask_engine, find_program, plan_of
 from contend.report.numbers import estimate_text
-from contend.servers import default_cache
 from contend.spec import cell_spec, load_experiment
 from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
 from contend.stats import finite

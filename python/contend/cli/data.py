@@ -11,7 +11,7 @@ from typing import Any
 from contend.cli.ask import confirmed
 from contend.datasets import Dataset, drop, drop_on, list_datasets
 from contend.errors import RequestError
-from contend.servers import default_cache
+from contend.get import default_cache
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.spec import DataSpec

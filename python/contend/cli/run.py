@@ -17,19 +17,20 @@ from contend import report
 from contend.cli.ask import confirmed
 from contend.cli.progress import Display, display_on
 from contend.errors import RequestError
+from contend.get import debian, default_cache, find_server, servers_at_hand
 from contend.lab import session
 from contend.lab.events import Notice
 from contend.lab.means import borrowed_means, private_means, server_kinds
 from contend.lab.session import Means
 from contend.load import find_program
 from contend.report import html, terminal
-from contend.servers import ServerBinary, debian, default_cache, find_server, servers_at_hand
+from contend.servers import ServerBinary
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
 from contend.spec import Experiment, load_experiment
 from contend.store import RunFolder, find_run
-from contend.store.locate import RUNS_ROOT
+from contend.store.folder import RUNS_ROOT
 
 DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 

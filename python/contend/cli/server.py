@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import RequestError
-from contend.servers import KINDS, ServerBinary, debian, default_cache, find_server, on_path
-from contend.servers import cache as got_servers
+from contend.get import cache as got_servers
+from contend.get import debian, default_cache, find_server, on_path
+from contend.servers import KINDS, ServerBinary
 from contend.servers.errors import NoServer
 from contend.units import format_size
 

@@ -8,7 +8,6 @@ workspace  a folder for one private server's data, removed with its owner
 
 from contend.datasets.build import DatasetSource, provide
 from contend.datasets.cache import Dataset, drop, list_datasets, restore
-from contend.datasets.engines import engine_options
 from contend.datasets.errors import (
     DatasetInUse,
     DiskFull,
@@ -20,6 +19,7 @@ from contend.datasets.errors import (
 )
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
 from contend.datasets.key import CONTENT_VERSION, dataset_key, key_inputs, layout_options
+from contend.datasets.loading import engine_options
 from contend.datasets.workspace import workspace
 
 __all__ = [

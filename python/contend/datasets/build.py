@@ -9,18 +9,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from contend.datasets.cache import Dataset, datasets_root, find, locked, remove_tree, restore
-from contend.datasets.engines import (
+from contend.datasets.errors import DiskFull, LoadingFailed, SnapshotDamaged
+from contend.datasets.files import describe as describe_files
+from contend.datasets.key import dataset_key, key_inputs, layout_options
+from contend.datasets.loading import (
+    ROOM_HINT,
+    FillProgress,
+    Tell,
     describe,
     estimated_bytes,
     loading_options,
     require_engine,
+    require_room,
 )
-from contend.datasets.errors import DiskFull, LoadingFailed, SnapshotDamaged
-from contend.datasets.files import describe as describe_files
-from contend.datasets.key import dataset_key, key_inputs, layout_options
 from contend.datasets.manifest import Manifest
-from contend.datasets.room import ROOM_HINT, require_room
-from contend.datasets.telling import FillTelling, Tell
 from contend.datasets.workspace import workspace
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers import PrivateServer, ServerBinary
@@ -31,7 +33,7 @@ VOLATILE = ("ib_buffer_pool", "ibtmp1", "#innodb_temp", "aria_log_control.lock",
 read in while we measure."""
 
 DISK_FULL_CODES = frozenset({1021, 1114})
-"""What servers and contend-load say where the disk is full."""
+"""Error codes of servers and contend-load for a full disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +63,23 @@ class DatasetSource:
 def provide(
     source: DatasetSource, into: Path, *, cache: Path, program: Path, tell: Tell
 ) -> Dataset:
-    """Make the folder `into` a copy of the dataset, which is loaded first where it is not kept.
+    """Make the folder `into` a copy of the dataset, which is loaded first if it is not kept.
 
     A kept dataset that turns out damaged is loaded again.
     """
     require_engine(source.binary, source.data.engine)
     key = source.key
-    with locked(cache, key, on_wait=lambda: tell.notice(f"waiting for another contend ({key})")):
+    with locked(
+        cache,
+        key,
+        on_wait=lambda: tell.notice(f"waiting for another contend, which uses dataset {key}"),
+    ):
         dataset = find(cache, key)
         if dataset is not None:
             try:
                 return _restored(dataset, into, tell)
             except SnapshotDamaged as damage:
-                tell.notice(f"the kept dataset {key} is damaged and is loaded again: {damage}")
+                tell.notice(f"the kept dataset {key} is damaged, so it is loaded again: {damage}")
         remove_tree(datasets_root(cache) / key)
         return _restored(_build(source, cache=cache, program=program, tell=tell), into, tell)
 
@@ -117,7 +123,7 @@ def _fill(source: DatasetSource, server: PrivateServer, *, program: Path, tell: 
         data,
         Address(socket=str(server.socket), user="root", database=data.database),
         pipe_folder=server.socket.parent,
-        on_progress=FillTelling(tell, data),
+        on_progress=FillProgress(tell, data),
     )
     for warning in filled.warnings:
         tell.notice(warning)

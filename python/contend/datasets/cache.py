@@ -54,7 +54,7 @@ def datasets_root(cache: Path) -> Path:
 
 
 def find(cache: Path, key: str) -> Dataset | None:
-    """The dataset of that key, or None where there is none or its manifest is damaged."""
+    """The dataset of that key, or None if there is none or its manifest is damaged."""
     folder = datasets_root(cache) / key
     try:
         manifest = Manifest.read(folder)
@@ -111,8 +111,8 @@ def restore(dataset: Dataset, into: Path, on_bytes: OnBytes = lambda _count: Non
 
 @contextlib.contextmanager
 def locked(cache: Path, key: str, *, on_wait: Callable[[], None] | None) -> Iterator[None]:
-    """Hold the lock of a key. Where another contend has it: wait for it after calling `on_wait`,
-    or raise DatasetInUse where there is no `on_wait`."""
+    """Hold the lock of a key. If another contend has it, call `on_wait` and wait for it,
+    or raise DatasetInUse if there is no `on_wait`."""
     path = _lock_path(cache, key)
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:

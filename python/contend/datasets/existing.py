@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from contend.datasets.engines import describe, estimated_bytes
 from contend.datasets.errors import LoadingDeclined, LoadingFailed
 from contend.datasets.key import dataset_key, key_inputs
-from contend.datasets.sql import drop_table, set_comment
-from contend.datasets.telling import FillTelling, Tell
+from contend.datasets.loading import FillProgress, Tell, describe, estimated_bytes
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
@@ -31,8 +29,26 @@ if TYPE_CHECKING:
     from contend.spec import DataSpec
 
 
+def drop_table(connection: Connection[Any], database: str, table: str) -> None:
+    """Drop the table if it exists. The caller has checked that it is contend's."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS {_quoted(database)}.{_quoted(table)}")
+
+
+def set_comment(connection: Connection[Any], database: str, table: str, comment: str) -> None:
+    """Give the table another comment. The caller has checked that it is contend's."""
+    with connection.cursor() as cursor:
+        name = f"{_quoted(database)}.{_quoted(table)}"
+        cursor.execute(f"ALTER TABLE {name} COMMENT = %s", (comment,))
+
+
+def _quoted(name: str) -> str:
+    """A name as a statement takes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 CHANGED = "changed"
-"""In place of a dataset's key, where a workload may have written."""
+"""In place of a dataset's key, once a workload may have written."""
 
 
 def ensure_on(
@@ -45,13 +61,13 @@ def ensure_on(
 ) -> dict[str, Any]:
     """See that the server has the tables, and return what a record says of them.
 
-    Tables that a script makes itself are not made here: whose server it is, prepares them.
+    Tables that a script makes itself are not made here: the owner of the server prepares them.
 
     Args:
         confirm: asked before rows are loaded.
 
     Raises:
-        TableNotOurs: a table of that name is there and is somebody's. Nothing was touched.
+        TableNotOurs: a table of that name exists, and contend did not make it. Nothing was touched.
         LoadingDeclined: `confirm` said no. Nothing was touched.
     """
     found = server.identity()
@@ -60,14 +76,14 @@ def ensure_on(
     about = {"key": key, "engine": data.engine, "rows": data.rows_in_all, "bytes": None}
     names = data.table_names
     if not names:
-        tell.notice(f"the script's own tables are taken as they are in {database} on {server.dsn}")
+        tell.notice(f"using the script's own tables in {database} on {server.dsn} as they are")
         return about
     shown = f"{database}.{names[0]}" + (f" to {names[-1]}" if len(names) > 1 else "")
     with server.connect() as connection:
-        # Every name is looked at before anything is changed: one of them may be somebody's.
+        # Every name is looked at before anything is changed: one of them may not be contend's.
         there = {table_key(connection, database, name) for name in names}
         if there == {key}:
-            tell.notice(f"using {shown} on the server already")
+            tell.notice(f"using {shown}, which is on the server already")
             return about
         question = (
             f"Load {describe(data)}, about {format_size(estimated_bytes(data))}, into "
@@ -92,7 +108,7 @@ def ensure_on(
 
 def mark_changed(server: ExistingServer, data: DataSpec) -> None:
     """Say in the tables' comments that they are no longer what was loaded, so that no later run
-    takes them for it. They stay contend's own."""
+    uses them as such. They stay contend's own."""
     database = server.dsn.database or data.database
     with server.connect() as connection:
         for name in data.table_names:
@@ -103,10 +119,10 @@ def mark_changed(server: ExistingServer, data: DataSpec) -> None:
 def drop_on(server: ExistingServer, data: DataSpec) -> int:
     """Drop the tables that contend made; how many there were.
 
-    Tables of such names that are somebody else's are left alone where one of contend's is there.
+    Other tables of such names are left alone if there is one of contend's.
 
     Raises:
-        TableNotOurs: the only table of such a name is somebody's.
+        TableNotOurs: the only table of such a name is not contend's.
     """
     database = server.dsn.database or data.database
     with server.connect() as connection:
@@ -137,7 +153,7 @@ def _our_tables(connection: Connection[Any], database: str) -> list[str]:
 
 
 def entrance(dsn: Dsn, database: str) -> tuple[Address, dict[str, str]]:
-    """How contend-load enters the server: where, and the environment with the password."""
+    """How contend-load logs in: the address, and the environment with the password."""
     secret = dsn.password.reveal()
     address = Address(
         socket=str(dsn.socket) if dsn.socket is not None else None,
@@ -167,7 +183,7 @@ def _fill(
             address,
             comment=comment,
             env=env,
-            on_progress=FillTelling(tell, data),
+            on_progress=FillProgress(tell, data),
         )
     except BaseException as error:
         # Half a table is of no use, and it is ours to drop.

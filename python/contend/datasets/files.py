@@ -1,9 +1,9 @@
 """Copying the files of a stopped server: as fast as the filesystem can, checked on the way.
 
-A file is cloned where the filesystem can share blocks, else copied inside the kernel. Its checksum
+A file is cloned if the filesystem can share blocks, else copied inside the kernel. Its checksum
 is computed by a second thread over the same pages while the first one copies, so checking costs no
 second pass over the disk. CRC-32 finds what disks and interrupted copies do; it is not a defence
-against somebody who means it.
+against tampering.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ Reads /proc and /sys under an injected root, and changes nothing but the page ca
 
 from contend.host import page_cache
 from contend.host.disturbances import Disturbance, disturbances
-from contend.host.facts import facts
 from contend.host.kernel import limits
+from contend.host.machine import facts
 from contend.host.pressure import Pressure, PressureChange, change, pressure
 from contend.host.process import (
     ProcessCounters,

@@ -68,7 +68,7 @@ def mount_of(tree: Tree, folder: Path) -> Mount | None:
 
 
 def block_device(tree: Tree, mount: Mount) -> str | None:
-    """Name of the whole disk below a mount, such as `nvme0n1`; None where none is visible."""
+    """Name of the whole disk below a mount, such as `nvme0n1`; None if none is visible."""
     # File systems with several devices (btrfs) have a made-up number, but name their source.
     for entry in (f"sys/dev/block/{mount.device}", f"sys/class/block/{Path(mount.source).name}"):
         path = tree.root / entry

@@ -15,7 +15,7 @@ STEAL_SHARE_MAX = 0.01
 """One percent of stolen time moves a figure by about as much, half the usual margin."""
 
 OTHERS_SHARE_MAX = 0.05
-"""Kernel threads and the lab itself use a percent or two; beyond 5 % somebody else is at work."""
+"""Kernel threads and the lab itself use a percent or two; beyond 5 % another program is at work."""
 
 MEMORY_STALL_SHARE_MAX = 0.01
 IO_STALL_SHARE_MAX = 0.05
@@ -35,7 +35,7 @@ class Disturbance:
 def disturbances(
     change: PressureChange, *, own_cpu_s: float | None = None
 ) -> tuple[Disturbance, ...]:
-    """What disturbed a run, worst first; empty where the host was quiet.
+    """What disturbed a run, worst first; empty if the host was quiet.
 
     Args:
         change: the host between the snapshots around the run.

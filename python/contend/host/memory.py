@@ -48,7 +48,7 @@ def record_memory(facts: Facts) -> None:
 
 
 def meminfo(tree: Tree) -> dict[str, int]:
-    """/proc/meminfo by name; bytes, or plain counts where the kernel counts."""
+    """/proc/meminfo by name; bytes, or plain counts if the kernel counts."""
     values = {}
     for line in (tree.text("proc/meminfo") or "").splitlines():
         name, _, rest = line.partition(":")
@@ -60,7 +60,7 @@ def meminfo(tree: Tree) -> dict[str, int]:
 
 def _idle_schemes(tree: Tree) -> list[str] | None:
     """What the kernel's DAMON does with memory that nobody has used for a while, such as `pageout`:
-    it then empties the page cache however much memory is free. None where the kernel has none."""
+    it then empties the page cache however much memory is free. None if the kernel has none."""
     if not tree.exists(f"{_DAMON}/nr_kdamonds"):
         return None
     actions: list[str] = []

@@ -92,7 +92,7 @@ def warm(path: Path) -> int:
 
 
 def _cachestat(descriptor: int) -> int | None:
-    """Pages in the cache by the cheap system call; None where this kernel has no such call."""
+    """Pages in the cache by the cheap system call; None if this kernel has no such call."""
     whole, counts = _Range(0, 0), _Counts()
     failed = _LIBC.syscall(
         ctypes.c_long(_CACHESTAT),

@@ -14,7 +14,7 @@ _VOLUNTARY, _INVOLUNTARY = "voluntary_ctxt_switches", "nonvoluntary_ctxt_switche
 
 @dataclass(frozen=True, slots=True)
 class ProcessCounters:
-    """Counters of all threads since the process began; None where the kernel does not show them.
+    """Counters of all threads since the process began; None if the kernel does not show them.
 
     Switches are summed over the threads alive at that moment: those of threads that ended are
     lost, so a server that ends threads during a run shows too few, never too many.
@@ -43,7 +43,7 @@ class ProcessCounters:
 
 
 def process_counters(pid: int, root: Path = Path("/")) -> ProcessCounters | None:
-    """Counters of a process; None where it is gone or cannot be seen."""
+    """Counters of a process; None if it is gone or cannot be seen."""
     tree = Tree(root)
     stat = (tree.text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
     if len(stat) < 13:

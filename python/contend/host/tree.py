@@ -1,7 +1,7 @@
 """Reading /proc and /sys under a root that a test can replace, with a record of what is missing.
 
 A fact that a host does not show is stored as None together with the reason, so that a reader of
-the results can tell "not there" from "nobody looked".
+the results can tell "not there" from "not looked for".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Tree:
         self.root = root
 
     def text(self, path: str) -> str | None:
-        """The file without surrounding blanks; None where it cannot be read."""
+        """The file without surrounding blanks; None if it cannot be read."""
         try:
             return _read(self.root / path).decode("utf-8", "replace").strip("\0 \t\r\n")
         except OSError:
@@ -40,7 +40,7 @@ class Tree:
         return f"/{path} came only after it had been looked for"
 
     def names(self, path: str) -> list[str]:
-        """Names in a folder, numbers inside them in order of size; empty where there is none."""
+        """Names in a folder, numbers inside them in order of size; empty if there is none."""
         try:
             return sorted((entry.name for entry in (self.root / path).iterdir()), key=_natural)
         except OSError:
@@ -84,7 +84,7 @@ class Facts:
 
 
 def chosen(text: str) -> str:
-    """The choice in brackets of `always [madvise] never`; the text itself where none is."""
+    """The choice in brackets of `always [madvise] never`; the text itself if none is."""
     start, end = text.find("["), text.find("]")
     return text[start + 1 : end] if 0 <= start < end else text
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from contend.calibration import QUICK, Calibration, ensure, has_ceiling, shape_of
-from contend.calibration.shape import Transport
+from contend.calibration.model import Transport
 from contend.errors import ContendError
 from contend.lab.events import Listener, Notice, Progress
 from contend.load import Address, plan_of

@@ -23,7 +23,7 @@ from contend.lab.stage import Stage
 from contend.lab.walk import walk
 from contend.load import Load
 from contend.spec import SCRIPT_SCHEMA, DataSpec, Experiment, cell_spec, from_dict, to_dict
-from contend.store import RunFolder
+from contend.store import RunFolder, redacted
 
 Identities = Mapping[str, Mapping[str, Any]]
 """kind -> what is recorded of the server: kind, version, source."""
@@ -93,7 +93,7 @@ def resume(
         stored = from_dict(folder.meta().experiment)
         _require_same_experiment(folder, stored, experiment)
         _require_same_servers(folder, means.servers)
-        if len(folder.records()) == len(folder.meta().planned):
+        if len(folder.ended()) == folder.planned_count():
             listen(Notice(f"{path} is complete already: nothing is left to run"))
             return
         require_same_scripts(folder.meta().facts)
@@ -131,7 +131,7 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _conduct(experiment: Experiment, folder: RunFolder, means: Means, listen: Listener) -> None:
-    total, ended = len(folder.meta().planned), len(folder.records())
+    total, ended = folder.planned_count(), len(folder.ended())
     with _resumable(folder, listen):
         # Before there is a server, which would take its share of the CPUs.
         calibration = _calibration(experiment, folder, means)
@@ -151,7 +151,7 @@ def _calibration(experiment: Experiment, folder: RunFolder, means: Means) -> Cal
     """The ceilings for the runs that are to come."""
     if means.calibrate is None:
         return None
-    ended = {record.run for record in folder.records()}
+    ended = {one.run for one in folder.ended()}
     to_come = (one.cell for one in folder.meta().planned if one.run not in ended)
     return means.calibrate(cell_spec(experiment, cell) for cell in to_come)
 
@@ -172,13 +172,13 @@ def _resumable(folder: RunFolder, listen: Listener) -> Iterator[None]:
 
 
 def _stored(folder: RunFolder) -> str:
-    ended, total = len(folder.records()), len(folder.meta().planned)
+    ended, total = len(folder.ended()), folder.planned_count()
     return f"{ended} of {total} runs are stored in {folder.path}"
 
 
 def _is_past_first_block(folder: RunFolder) -> bool:
     first = folder.meta().planned[0].block
-    return any(record.block != first for record in folder.records())
+    return any(one.block != first for one in folder.ended())
 
 
 def _require_same_experiment(
@@ -191,7 +191,7 @@ def _require_same_experiment(
             hint="A run keeps the experiment it began with: undo the edit, or start a new run "
             "with the edited file.",
         )
-    if given is not None and to_dict(given) != to_dict(stored):
+    if given is not None and redacted(to_dict(given)) != to_dict(stored):
         raise ChangedExperiment(
             f"{folder.path} is not a run of this experiment as it is now",
             hint=f"`contend run --resume {folder.path}` continues it as it began; "
@@ -218,7 +218,7 @@ def _same_engine(
     if before is not None:
         return require_engine(means.choose_engine, experiment, before)
     engine = means.choose_engine(experiment)
-    if engine and folder.records():
+    if engine and folder.ended():
         listen(
             Notice(
                 f"{folder.path} was begun by a contend that left the engine of each run to "

@@ -59,9 +59,9 @@ def walk(
             is recorded of that run, so that it is made when the cause is gone.
     """
     planned = folder.meta().planned
-    records = folder.records()
-    ended = {record.run for record in records}
-    measured = any(record.status == "ok" for record in records)
+    before = folder.ended()
+    ended = {one.run for one in before}
+    measured = any(one.status == "ok" for one in before)
     blocks = max((one.block for one in planned), default=0)
     in_a_row: list[RunRecord] = []
 

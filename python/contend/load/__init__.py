@@ -1,20 +1,17 @@
 """The seam to contend-load: start it, hand it a plan, read its outcomes.
 
-The lab sees only the `Load` protocol, so its tests run against `FakeLoad` and no process.
+The lab sees only the `Load` protocol, so its tests need no process.
 """
 
-from contend.load.engine import Engine, ask_engine
-from contend.load.errors import LoadFailed
-from contend.load.fake import FakeLoad
+from contend.load.ask import Engine, ScriptProcess, ask_engine
+from contend.load.child import LoadFailed
 from contend.load.fill import FillProcess
 from contend.load.plan import Address, plan_of
 from contend.load.process import Load, LoadProcess, find_program
-from contend.load.script import ScriptProcess
 
 __all__ = [
     "Address",
     "Engine",
-    "FakeLoad",
     "FillProcess",
     "Load",
     "LoadFailed",

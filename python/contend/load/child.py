@@ -14,7 +14,31 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 
-from contend.load.errors import LoadFailed
+from contend.errors import WorkError
+
+
+class LoadFailed(WorkError):
+    """A run gave no result.
+
+    Attributes:
+        code, sqlstate, statement: of the server's refusal, if there was one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        detail: str | None = None,
+        code: int | None = None,
+        sqlstate: str | None = None,
+        statement: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, detail=detail)
+        self.code = code
+        self.sqlstate = sqlstate
+        self.statement = statement
+
 
 PROGRAM = "contend-load"
 
@@ -64,7 +88,7 @@ class Child:
 
         Args:
             limit_s: from now to the end.
-            silence_s: between two lines; None where only the end counts.
+            silence_s: between two lines; None if only the end counts.
 
         Raises:
             LoadFailed: the time is over.
@@ -82,7 +106,7 @@ class Child:
                 heard = now if ready else heard
                 if now > started + limit_s or (silence_s and now > heard + silence_s):
                     raise LoadFailed(
-                        f"{PROGRAM} did not end in its time and was stopped",
+                        f"{PROGRAM} did not end in time and was stopped",
                         hint="The server may hang; its error log and process list may say why.",
                         detail=self.stderr_tail() or None,
                     )
@@ -95,7 +119,7 @@ class Child:
                     else:
                         pending += chunk
                         if len(pending) > LINE_BYTES_MAX:
-                            raise LoadFailed(f"{PROGRAM} wrote a line without end")
+                            raise LoadFailed(f"{PROGRAM} wrote a line of over 64 MiB")
                         *whole, rest = pending.split(b"\n")
                         pending = bytearray(rest)
                         yield from (bytes(line) for line in whole if line.strip())
@@ -113,7 +137,7 @@ class Child:
             raise LoadFailed(f"{PROGRAM} closed its output and did not exit") from None
 
     def _end(self) -> None:
-        """Stop the process, gently first. Does nothing where it has ended."""
+        """Stop the process, gently first. Does nothing if it has ended."""
         for stop in (signal.SIGTERM, signal.SIGKILL):
             if self._process.poll() is None:
                 self._process.send_signal(stop)

@@ -13,7 +13,7 @@ from contend.load.process import judge, parse
 from contend.spec.model import DataSpec
 
 SILENCE_S = 900.0
-"""A fill that says nothing for so long hangs. It tells its progress several times a second."""
+"""A fill that says nothing for so long hangs. It reports its progress several times a second."""
 
 LIMIT_S = 24 * 3600.0
 
@@ -56,7 +56,7 @@ class FillProcess:
 
         Args:
             data: what to fill it with.
-            address: the server and the database, which is made where it is not there.
+            address: the server and the database, which is made if it does not exist.
             comment: the table's own.
             pipe_folder: a folder that a server on this host can read; through a pipe in it rows
                 reach MyISAM twice as fast as over the connection.
@@ -81,7 +81,7 @@ class FillProcess:
 def fill_arguments(
     data: DataSpec, address: Address, comment: str, pipe_folder: Path | None
 ) -> list[str]:
-    """The words that tell contend-load what to fill. No password is among them."""
+    """The arguments that tell contend-load what to fill. No password is among them."""
     options: dict[str, object] = {
         "--socket": address.socket,
         "--host": None if address.socket else address.host,

@@ -18,7 +18,7 @@ PLAN_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a server listens and who enters. With a socket, host and port are not used."""
+    """Where a server listens, and which user logs in. With a socket, host and port are not used."""
 
     socket: str | None = None
     host: str | None = None
@@ -40,7 +40,7 @@ def plan_of(
 ) -> dict[str, Any]:
     """The plan of one run of `cell` against the server at `address`.
 
-    `watch_pid` is the server's process on this host, or None where it is on another one.
+    `watch_pid` is the server's process on this host, or None if it runs elsewhere.
     """
     load: dict[str, Any] = {
         "connections": cell.load.connections,
@@ -69,7 +69,7 @@ def plan_of(
 
 
 def _tables(cell: CellSpec) -> dict[str, Any]:
-    """What the workload is told of the tables; nothing where its script makes them, or its
+    """What the workload is told of the tables; nothing if its script makes them, or its
     statements name them."""
     if cell.data.schema == SCRIPT_SCHEMA or cell.workload.kind in STATEMENTS:
         return {}

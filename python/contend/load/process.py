@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from contend.errors import RequestError
-from contend.load.child import PROGRAM, Child
-from contend.load.errors import LoadFailed
+from contend.load.child import PROGRAM, Child, LoadFailed
 from contend.load.plan import planned_s
 
 OUTCOME_VERSION = 1
@@ -112,12 +111,12 @@ def parse(line: bytes) -> Outcome:
         outcome = None
     if not isinstance(outcome, dict) or "type" not in outcome:
         raise LoadFailed(
-            f"{PROGRAM} wrote a line that is no outcome",
+            f"{PROGRAM} wrote a line that is not an outcome",
             detail=line[:200].decode(errors="replace"),
         )
     if outcome["type"] == "hello" and outcome.get("version") != OUTCOME_VERSION:
         raise LoadFailed(
-            f"{PROGRAM} speaks outcome version {outcome.get('version')}, this contend reads "
+            f"{PROGRAM} writes outcome version {outcome.get('version')}, and this contend reads "
             f"{OUTCOME_VERSION}",
             hint="Install both from the same version of contend.",
         )

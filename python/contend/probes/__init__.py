@@ -1,12 +1,10 @@
 """What is looked at around a run: counters before and after it, and what they warn of.
 
-A probe is one file and one line in `PROBES`; a check is one function and one line in `CHECKS`.
+A probe is one class and one entry of `PROBES`; a check is one function and one entry of `CHECKS`.
 """
 
-from contend.probes.checks import CHECKS, Check, Expected, warnings_of
-from contend.probes.client import against_ceiling
-from contend.probes.model import Probe, Sight
-from contend.probes.registry import PROBES, changes, look
+from contend.probes.checks import CHECKS, Check, Expected, against_ceiling, warnings_of
+from contend.probes.counters import PROBES, Probe, Sight, changes, look
 
 __all__ = [
     "CHECKS",

@@ -1,6 +1,14 @@
 """What a run's own figures warn of: a cell that is not what it seems is marked, never dropped.
 
 Each check sees the outcome of the run and what the probes saw, and answers with its warnings.
+
+Whether the client was at its limit shows in three signs, any of which marks a run (the server
+could have answered more than it was asked):
+
+- its busiest thread computed over 85 % of the time;
+- it asked over half of what it reaches against a server without work, over as many connections;
+- the same, with its ceiling lowered if a query cost it over 10 % more CPU than there: what comes
+  on top lengthens its time for each query by just that much.
 """
 
 from __future__ import annotations
@@ -9,9 +17,70 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contend.probes import client
+THREAD_SHARE_MAX = 0.85
+"""A worker thread that computes longer than this share of the time cannot ask faster."""
 
-Warning = dict[str, Any]
+CEILING_SHARE_MAX = 0.5
+"""Below half of its ceiling the client does not limit what the server reaches."""
+
+CPU_TOLERANCE = 0.1
+"""A query may cost the client this share more CPU than in the calibration before it counts."""
+
+
+def against_ceiling(ceiling: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
+    """The ceiling as a run's record keeps it, with how near the run came to it.
+
+    Args:
+        ceiling: `qps`, `cpu_us_per_query` and `workers` of the calibration.
+        done: the outcome of the run.
+
+    Returns:
+        `ceiling`, and `cpu_ratio` (the run's CPU per query over the calibration's), `qps_here`
+        (the ceiling at that cost) and `share` (of it that was asked).
+    """
+    queries = float(done["queries"])
+    cpu_us = float(done["client"]["cpu_us"]) / queries if queries else 0.0
+    usual_us = float(ceiling["cpu_us_per_query"])
+    ratio = cpu_us / usual_us if usual_us > 0 else 1.0
+    extra_us = cpu_us - usual_us if ratio > 1 + CPU_TOLERANCE else 0.0
+    time_us = 1e6 / float(ceiling["qps"]) + extra_us / float(ceiling["workers"])
+    here = 1e6 / time_us
+    return {
+        **ceiling,
+        "cpu_ratio": ratio,
+        "qps_here": here,
+        "share": float(done["qps"]) / here,
+    }
+
+
+def why_client_limited(done: Mapping[str, Any], probes: Mapping[str, Any]) -> str | None:
+    """Why a run is client-limited, in words; None if it is not.
+
+    `probes` has what `against_ceiling` gave as its `calibration`, if the host is calibrated.
+    """
+    reasons = []
+    share = float(done["client_busiest_thread_share"])
+    if share > THREAD_SHARE_MAX:
+        reasons.append(f"the busiest thread of contend-load computed {share:.0%} of the time")
+    ceiling = probes.get("calibration")
+    if ceiling is not None and float(ceiling["share"]) > CEILING_SHARE_MAX:
+        reasons.append(_too_near(ceiling, float(done["qps"])))
+    if not reasons:
+        return None
+    return f"{'; '.join(reasons)}: the server may be able to answer more than it was asked"
+
+
+def _too_near(ceiling: Mapping[str, Any], qps: float) -> str:
+    here, ratio = float(ceiling["qps_here"]), float(ceiling["cpu_ratio"])
+    cost = f" at {ratio:.1f} times the CPU a query" if here < ceiling["qps"] else ""
+    return (
+        f"{qps:,.0f} queries a second are {float(ceiling['share']):.0%} of the {here:,.0f} that "
+        f"contend-load reaches against a server without work{cost}"
+    )
+
+
+RunWarning = dict[str, Any]
+"""A warning as the record of a run keeps it: `code`, stable for programs, and `message`."""
 
 MISSES_PER_QUERY_MAX = 0.01
 """A cache that was meant to be warm misses less than once in a hundred queries."""
@@ -25,7 +94,7 @@ class Expected:
     """What was prepared before the run.
 
     Args:
-        cache_counter: the status counter of reads that missed the cache; None where the cache
+        cache_counter: the status counter of reads that missed the cache; None if the cache
             was not meant to be warm.
         files_cached: the table's files are in the page cache.
     """
@@ -34,19 +103,19 @@ class Expected:
     files_cached: bool = False
 
 
-Check = Callable[[Mapping[str, Any], Mapping[str, Any], Expected], list[Warning]]
+Check = Callable[[Mapping[str, Any], Mapping[str, Any], Expected], list[RunWarning]]
 
 
 def client_limited(
     done: Mapping[str, Any], probes: Mapping[str, Any], _expected: Expected
-) -> list[Warning]:
-    reason = client.client_limited(done, probes)
+) -> list[RunWarning]:
+    reason = why_client_limited(done, probes)
     return [] if reason is None else _marked("client-limited", reason)
 
 
 def queries_failed(
     done: Mapping[str, Any], _probes: Mapping[str, Any], _expected: Expected
-) -> list[Warning]:
+) -> list[RunWarning]:
     errors = sorted(done["errors"], key=lambda error: -int(error["count"]))
     if not errors:
         return []
@@ -60,15 +129,15 @@ def queries_failed(
 
 def ended_early(
     done: Mapping[str, Any], _probes: Mapping[str, Any], _expected: Expected
-) -> list[Warning]:
+) -> list[RunWarning]:
     if done["ended"] == "time":
         return []
-    return _marked("ended-early", "the run was stopped before its time")
+    return _marked("ended-early", "the run was stopped before its planned end")
 
 
 def cache_not_warm(
     done: Mapping[str, Any], probes: Mapping[str, Any], expected: Expected
-) -> list[Warning]:
+) -> list[RunWarning]:
     if expected.cache_counter is None:
         return []
     misses = int(probes.get("status", {}).get(expected.cache_counter, 0))
@@ -84,7 +153,7 @@ def cache_not_warm(
 
 def files_not_cached(
     done: Mapping[str, Any], _probes: Mapping[str, Any], expected: Expected
-) -> list[Warning]:
+) -> list[RunWarning]:
     server = done.get("server") or {}
     read = server.get("read_bytes")
     if not expected.files_cached or read is None:
@@ -101,7 +170,7 @@ def files_not_cached(
 
 def host_disturbed(
     _done: Mapping[str, Any], probes: Mapping[str, Any], _expected: Expected
-) -> list[Warning]:
+) -> list[RunWarning]:
     return list(probes.get("host", {}).get("disturbances", ()))
 
 
@@ -117,10 +186,10 @@ CHECKS: tuple[Check, ...] = (
 
 def warnings_of(
     done: Mapping[str, Any], probes: Mapping[str, Any], expected: Expected
-) -> list[Warning]:
+) -> list[RunWarning]:
     """Everything that the checks have to say about a run."""
     return [warning for check in CHECKS for warning in check(done, probes, expected)]
 
 
-def _marked(code: str, message: str) -> list[Warning]:
+def _marked(code: str, message: str) -> list[RunWarning]:
     return [{"code": code, "message": message}]

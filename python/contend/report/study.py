@@ -62,7 +62,7 @@ def study_of(folder: RunFolder) -> Study:
     """Read a run folder into a study."""
     meta = folder.meta()
     experiment = from_dict(meta.experiment)
-    records = folder.records()
+    records = folder.records(intervals=False)
     measured = [record for record in records if record.status == "ok" and record.done]
     by_cell: dict[CellKey, list[RunRecord]] = defaultdict(list)
     by_block: dict[int, dict[CellKey, RunRecord]] = defaultdict(dict)

@@ -1,4 +1,4 @@
-"""Servers: find or get one, run a private one, or use one that exists.
+"""Servers: run a private one, or use one that exists. `contend.get` finds or gets the program.
 
 binary = find_server("mariadb")
 with PrivateServer(binary, folder) as server:
@@ -7,12 +7,9 @@ with PrivateServer(binary, folder) as server:
 """
 
 from contend.servers.binary import KINDS, ServerBinary
-from contend.servers.cache import default_cache
 from contend.servers.dsn import Dsn
 from contend.servers.error_log import Truncated
 from contend.servers.existing import ExistingServer
-from contend.servers.find import find_server, servers_at_hand
-from contend.servers.path import on_path
 from contend.servers.private import PrivateServer
 
 __all__ = [
@@ -22,8 +19,4 @@ __all__ = [
     "PrivateServer",
     "ServerBinary",
     "Truncated",
-    "default_cache",
-    "find_server",
-    "on_path",
-    "servers_at_hand",
 ]

@@ -1,4 +1,4 @@
-"""The control connection to a server, with its errors in words.
+"""The control connection to a server, with its errors in words, and which process it leads to.
 
 PyMySQL, because control statements are few and need no speed; the load itself never goes through
 it. See docs/decisions/0005-pymysql-for-control.md.
@@ -6,6 +6,8 @@ it. See docs/decisions/0005-pymysql-for-control.md.
 
 from __future__ import annotations
 
+import socket
+import struct
 from pathlib import Path
 from socket import AF_UNIX, SOCK_STREAM
 from socket import socket as Socket
@@ -18,6 +20,7 @@ from contend.servers.errors import ConnectionRefused, WrongLogin
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
+
 
 CONNECT_TIMEOUT_S = 10
 
@@ -39,11 +42,11 @@ def connect(
     connect_timeout_s: int = CONNECT_TIMEOUT_S,
     **more: Any,
 ) -> Connection[Any]:
-    """Connect, or say in words why not.
+    """Connect, or raise an error that says why not.
 
     Args:
         server: how the server is called in an error; never holds a password.
-        socket: a Unix socket; where it is given, host and port are not used.
+        socket: a Unix socket; if it is given, host and port are not used.
         more: passed to `pymysql.connect`.
     """
     try:
@@ -64,7 +67,7 @@ def connect(
         )
         if socket is not None:
             # PyMySQL takes a socket it did not open for an insecure one, and would then ask for a
-            # key where the server expects the password.
+            # key when the server expects the password.
             setattr(connection, "_secure", True)  # noqa: B010
         connection.connect(None if socket is None else _open(socket, connect_timeout_s))
         return connection
@@ -75,7 +78,7 @@ def connect(
 
 
 def _open(path: Path, timeout_s: float) -> Socket:
-    # Opened here, because PyMySQL leaves a Unix socket open where nobody listens at it.
+    # Opened here, because PyMySQL leaves a Unix socket open if nobody listens on it.
     opened = Socket(AF_UNIX, SOCK_STREAM)
     try:
         opened.settimeout(timeout_s)
@@ -94,7 +97,7 @@ def _in_words(
     if code in _WRONG_LOGIN:
         with_or_without = "with the password given" if secret else "without a password"
         return WrongLogin(
-            f"{server} does not let user {user} in {with_or_without} (error {code}).",
+            f"{server} refuses user {user} {with_or_without} (error {code}).",
             hint="Give the password in an option file, in CONTEND_PASSWORD, or at the prompt.",
             detail=said,
         )
@@ -107,3 +110,22 @@ def _in_words(
             detail=said,
         )
     return ConnectionRefused(f"{server} refused user {user} (error {code}).", detail=said)
+
+
+_CREDENTIALS = struct.Struct("3i")
+
+
+def socket_peer(path: Path) -> int | None:
+    """The process that listens on the socket; None if nobody does, or it is not on this host.
+
+    Connects for a moment without a login.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(2.0)
+        try:
+            probe.connect(str(path))
+            said = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        except OSError:
+            return None
+    pid, _user, _group = _CREDENTIALS.unpack(said)
+    return pid or None

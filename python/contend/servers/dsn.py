@@ -2,6 +2,9 @@
 
 A DSN is typed on a command line, which other users of the machine can read. So it holds no
 password; that comes from an option file that it names, or from the environment.
+
+Of the option files of MySQL and MariaDB clients (`~/.my.cnf`) only the groups and keys that a
+client's connection needs are read. `!include` is not followed.
 """
 
 from __future__ import annotations
@@ -13,10 +16,94 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from contend.errors import nearest_hint
 from contend.servers.errors import DsnError
-from contend.servers.names import nearest_hint
-from contend.servers.option_file import read_option_file
-from contend.servers.secret import Password
+
+
+class Password:
+    """Holds a password. Only `reveal()` gives it, so every place that uses one can be found."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Password) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return "Password('***')" if self._text else "Password('')"
+
+    __str__ = __repr__
+
+
+GROUPS = frozenset({"client", "client-mariadb", "client-server", "mysql", "mariadb-client"})
+_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "\\": "\\", "s": " "}
+
+
+def read_option_file(path: Path) -> dict[str, str]:
+    """The connection's options in the file. Later lines win, as the clients have it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise DsnError(f"there is no option file {path}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DsnError(f"the option file {path} cannot be read: {_reason(error)}.") from error
+    return parse_option_file(text)
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8 text"
+    return error.strerror or str(error)
+
+
+def parse_option_file(text: str) -> dict[str, str]:
+    """The options of the client groups, names with underscores."""
+    options: dict[str, str] = {}
+    group = ""
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not line or line[0] in "#;!":
+            continue
+        if line.startswith("["):
+            group = line[1:].partition("]")[0].strip().lower()
+        elif group in GROUPS:
+            name, _, value = line.partition("=")
+            options[name.strip().lower().replace("-", "_")] = _value(value)
+    return options
+
+
+def _value(raw: str) -> str:
+    text = raw.strip()
+    if text[:1] in ("'", '"'):
+        end = text.find(text[0], 1)
+        text = text[1:end] if end > 0 else text[1:]
+    else:
+        # A comment may follow a value; it begins at a `#` after a space.
+        text = text.partition(" #")[0].rstrip()
+    return _unescape(text)
+
+
+def _unescape(text: str) -> str:
+    parts, rest = [], iter(text)
+    for letter in rest:
+        if letter != "\\":
+            parts.append(letter)
+            continue
+        code = next(rest, "")
+        parts.append(_ESCAPES.get(code, f"\\{code}"))
+    return "".join(parts)
+
 
 PASSWORD_VARIABLE = "CONTEND_PASSWORD"
 DEFAULT_PORT = 3306
@@ -29,7 +116,7 @@ _EXAMPLES = (
 
 @dataclass(frozen=True, slots=True)
 class Dsn:
-    """Where a server is and who enters. What is None was not said.
+    """Where a server is, and which user logs in. What is None was not given.
 
     A socket goes before host and port.
     """
@@ -48,10 +135,10 @@ class Dsn:
         scheme, colon, rest = text.strip().partition(":")
         if colon and scheme.lower() == "socket":
             if not rest.startswith("/"):
-                raise DsnError(f"the socket in {text!r} is no absolute path.", hint=_EXAMPLES)
+                raise DsnError(f"the socket in {text!r} is not an absolute path.", hint=_EXAMPLES)
             return cls(socket=Path(rest))
         if not colon or scheme.lower() not in _SCHEMES or not rest.startswith("//"):
-            raise DsnError("that is no DSN of a server.", hint=_EXAMPLES)
+            raise DsnError("this is not a DSN of a server.", hint=_EXAMPLES)
         return cls._of_url(text.strip())
 
     @classmethod
@@ -79,7 +166,7 @@ class Dsn:
                 raise DsnError(f"{key} of the DSN is empty.", hint=_EXAMPLES)
         database = unquote(parts.path).strip("/")
         if "/" in database:
-            raise DsnError(f"{database!r} is no name of a database.", hint=_EXAMPLES)
+            raise DsnError(f"{database!r} is not the name of a database.", hint=_EXAMPLES)
         return cls(
             user=unquote(parts.username) if parts.username else None,
             host=parts.hostname or None,
@@ -130,7 +217,7 @@ def _port(text: str | None, file: Path | None) -> int | None:
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 65536:
-        raise DsnError(f"the port {text!r} in {file} is no port.")
+        raise DsnError(f"the port {text!r} in {file} is not a port.")
     return int(text)
 
 

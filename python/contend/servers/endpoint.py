@@ -47,7 +47,7 @@ def new_socket_folder() -> tuple[Path, int]:
 
 
 def remove_socket_folder(folder: Path) -> None:
-    """Remove what a server has there, and nothing else: the folder stands where anyone's may."""
+    """Remove what a server has there, and nothing else: its parent is everyone's."""
     for name in (SOCKET_NAME, f"{SOCKET_NAME}.lock", _LOCK_NAME):
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):

@@ -1,4 +1,5 @@
-"""Reading what a server wrote before it gave up: the option it rejected, the cause, the end. Pure.
+"""Reading what a server wrote before it gave up: the option it rejected, the cause, the end, and
+the error in words that this makes. Pure.
 
 The patterns are the servers' own words, of MariaDB 10.11 to 11.8 and MySQL 8.0 to 9.7.
 """
@@ -6,8 +7,13 @@ The patterns are the servers' own words, of MariaDB 10.11 to 11.8 and MySQL 8.0 
 from __future__ import annotations
 
 import re
+import signal
 from dataclasses import dataclass
 from enum import Enum
+
+from contend.errors import ContendError
+from contend.servers.binary import ServerBinary
+from contend.servers.errors import DiskFull, FolderInUse, OptionRejected, PortTaken, ServerFailed
 
 TAIL_LINES = 12
 
@@ -47,7 +53,7 @@ _CALM = re.compile(r"\[(?:Note|System|Warning)\]")
 
 
 class Cause(Enum):
-    """Why a server gave up, where its words tell."""
+    """Why a server gave up, if its log tells."""
 
     DISK_FULL = "the disk is full"
     PORT_IN_USE = "its TCP port is in use"
@@ -75,7 +81,7 @@ _CAUSES = (
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An option the server did not take, and why in its own words."""
+    """An option that the server rejected, and why in its own words."""
 
     option: str
     why: str
@@ -83,25 +89,25 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """A value the server took only in part: asked for 100, got 64."""
+    """A value that the server changed to fit: requested 100, effective 64."""
 
     name: str
     asked: str
     got: str
 
     def __str__(self) -> str:
-        return f"{self.name}: asked for {self.asked}, the server took {self.got}"
+        return f"{self.name}: requested {self.asked}, effective {self.got}"
 
 
 def tail(text: str, lines: int = TAIL_LINES) -> str:
-    """The end of a log: its last errors where it has some, else its last lines."""
+    """The end of a log: its last errors if it has some, else its last lines."""
     kept = [line.rstrip() for line in text.splitlines() if not _NOISE.search(line)]
     errors = [line for line in kept if not _CALM.search(line)]
     return "\n".join((errors or kept)[-lines:])
 
 
 def rejected_option(text: str) -> Rejected | None:
-    """The option that the server said it does not take."""
+    """The option that the server said it rejects."""
     said = "\n".join(line for line in text.splitlines() if not _CALM.search(line))
     for pattern in _REJECTED:
         found = pattern.search(said)
@@ -133,3 +139,64 @@ def adjusted_options(text: str) -> list[Truncated]:
 def cause(text: str) -> Cause | None:
     """The cause that the log tells, if it tells one we know."""
     return next((cause for cause, words in _CAUSES if re.search(words, text)), None)
+
+
+_CLASSES: dict[Cause, type[ContendError]] = {
+    Cause.DISK_FULL: DiskFull,
+    Cause.PORT_IN_USE: PortTaken,
+    Cause.DATA_IN_USE: FolderInUse,
+}
+_HINTS = {
+    Cause.DISK_FULL: "Make room, or put the run on another disk with `--out`.",
+    Cause.DATA_IN_USE: "Use a folder of its own for each server.",
+    Cause.NO_MEMORY: "Ask for smaller caches, or free some memory.",
+    Cause.NO_PERMISSION: "Check who owns the folder.",
+}
+
+
+def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> ContendError:
+    """The error for a server that ended before it was of use.
+
+    Args:
+        binary: what was run.
+        code: how it ended, as `subprocess` tells.
+        log: what it wrote.
+        what: `start` or `make its data folder`.
+    """
+    name = f"{binary.kind} {binary.version}"
+    why = cause(log)
+    rejected = rejected_option(log)
+    if rejected is not None and why is not Cause.DISK_FULL:
+        return OptionRejected(
+            f"{name} rejects the option {rejected.option}: {rejected.why}.",
+            hint="Correct it under [server] options, or leave it out.",
+            detail=tail(log),
+        )
+    if why is not None:
+        return _CLASSES.get(why, ServerFailed)(
+            f"{name} did not {what}: {why.value}.", hint=_HINTS.get(why), detail=tail(log)
+        )
+    return ServerFailed(
+        f"{name} did not {what} ({describe_exit(code)}).",
+        hint="The last lines of its error log tell why.",
+        detail=tail(log) or "(its error log is empty)",
+    )
+
+
+def disk_full(binary: ServerBinary, log: str) -> DiskFull:
+    """The error for a server that waits for room on a full disk."""
+    return DiskFull(
+        f"{binary.kind} {binary.version} cannot write: {Cause.DISK_FULL.value}.",
+        hint=_HINTS[Cause.DISK_FULL],
+        detail=tail(log),
+    )
+
+
+def describe_exit(code: int) -> str:
+    """`exit code 1`, or `killed by SIGKILL`."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

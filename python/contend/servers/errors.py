@@ -6,7 +6,7 @@ from contend.errors import RequestError, WorkError
 
 
 class NoServer(RequestError):
-    """No server of the wanted kind is at hand."""
+    """There is no server of the wanted kind on this machine."""
 
 
 class UnknownServer(RequestError):
@@ -18,7 +18,7 @@ class UnusableServer(RequestError):
 
 
 class WrongKind(RequestError):
-    """The server that was named is of another kind than the experiment asks for."""
+    """The server that was named is of another kind than the experiment needs."""
 
 
 class FolderInUse(RequestError):
@@ -38,11 +38,11 @@ class TableNotOurs(RequestError):
 
 
 class ConnectionRefused(WorkError):
-    """The server does not answer, or does not let us in."""
+    """The server does not answer, or refuses the login."""
 
 
 class WrongLogin(ConnectionRefused):
-    """The server answers, but does not let this user in with this password."""
+    """The server answers, but refuses this user with this password."""
 
 
 class ServerFailed(WorkError):
@@ -50,7 +50,7 @@ class ServerFailed(WorkError):
 
 
 class ServerDied(WorkError):
-    """A private server ended although nobody asked it to."""
+    """A private server ended although contend did not stop it."""
 
 
 class GetFailed(WorkError):
@@ -58,7 +58,7 @@ class GetFailed(WorkError):
 
 
 class NotVerified(GetFailed):
-    """The machine's keys cannot verify the download, and nobody allowed it without."""
+    """The machine's keys cannot verify the download, and --unverified was not given."""
 
 
 class PortTaken(ServerFailed):

@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from contend.servers import variables
-from contend.servers.client import connect
-from contend.servers.dsn import DEFAULT_PORT, Dsn
+from contend.servers.client import connect, socket_peer
+from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
 from contend.servers.error_log import Truncated
 from contend.servers.errors import TableNotOurs, WrongLogin
 from contend.servers.options import Value
-from contend.servers.peer import socket_peer
-from contend.servers.secret import Password
 from contend.servers.variables import Differing
 
 if TYPE_CHECKING:
@@ -43,8 +41,8 @@ class ExistingServer:
 
     Args:
         dsn: completed here with its option file and the environment.
-        ask: asks for a password where the server wants one and none was given; None where nobody
-            is there to be asked.
+        ask: asks for a password if the server wants one and none was given; None if nobody
+            can be asked.
     """
 
     def __init__(self, dsn: Dsn, *, ask: Ask | None = None) -> None:
@@ -95,12 +93,12 @@ class ExistingServer:
             return variables.differing(connection, kind)
 
     def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
-        """Change dynamic variables; which of them the server took only in part."""
+        """Change dynamic variables; those that the server did not take as requested."""
         with self.connect() as connection:
             return variables.set_global(connection, changes)
 
     def pid(self) -> int | None:
-        """The server's process, where it runs on this host and is reached by its socket."""
+        """The server's process, if it runs on this host and is reached by its socket."""
         if self.dsn.socket is None:
             return None
         return socket_peer(self.dsn.socket)
@@ -118,7 +116,7 @@ def table_comment(key: str) -> str:
 
 
 def table_key(connection: Connection[Any], database: str, table: str) -> str | None:
-    """The key of a table that contend made; None where there is no table of that name.
+    """The key of a table that contend made; None if there is no table of that name.
 
     Raises:
         TableNotOurs: there is one, and contend did not make it.

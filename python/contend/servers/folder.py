@@ -1,7 +1,12 @@
-"""The folder of a private server: ours, 0700, used by one server at a time.
+"""The folder of a private server: ours, 0700, used by one server at a time; and how its data folder
+is made.
 
 A marker file says that contend made it. The lock is held by the server process itself, so it
 lasts exactly as long as the server does, however that ends.
+
+MySQL makes a data folder itself (`--initialize-insecure`). MariaDB leaves it to a shell script
+that expects an installed tree; so we feed the server's own SQL files to `mariadbd --bootstrap`, as
+that script does.
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ import os
 import shutil
 from pathlib import Path
 
-from contend.servers.errors import FolderInUse
+from contend.servers.binary import ServerBinary
+from contend.servers.errors import FolderInUse, UnusableServer
 
 MARKER = "contend-server.json"
 LOCK = "contend-server.lock"
@@ -35,7 +41,7 @@ class ServerFolder:
     def claim(self, kind: str, version: str) -> None:
         """Make the folder ours. A folder with something in it that is not ours is refused."""
         if self.root.is_symlink() or (self.root.exists() and not self.root.is_dir()):
-            raise FolderInUse(f"{self.root} is no folder of its own.")
+            raise FolderInUse(f"{self.root} is not a folder.")
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not self.is_ours() and any(self.root.iterdir()):
             raise FolderInUse(
@@ -54,7 +60,7 @@ class ServerFolder:
     def require_ours(self) -> None:
         if not self.is_ours():
             raise FolderInUse(
-                f"{self.root} is not a private server's folder of contend's.",
+                f"{self.root} is not the folder of a private server of contend.",
                 hint="Initialise a server in a new folder first.",
             )
 
@@ -89,3 +95,43 @@ class ServerFolder:
         for folder in (self.data, self.temporary):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700)
+
+
+_MARIADB_SQL = (
+    ("mariadb_system_tables.sql", "mysql_system_tables.sql"),
+    ("mariadb_performance_tables.sql", "mysql_performance_tables.sql"),
+    ("mariadb_system_tables_data.sql", "mysql_system_tables_data.sql"),
+    ("maria_add_gis_sp_bootstrap.sql",),
+    ("mariadb_sys_schema.sql", "mysql_sys_schema.sql"),
+)
+"""In this order; each by its newer and its older name."""
+
+
+def initialise_arguments(binary: ServerBinary) -> list[str]:
+    """What to add to the server's command line so that it makes a data folder and ends."""
+    if binary.kind == "mysql":
+        return ["--initialize-insecure"]
+    # The settings of the script: a small server that checks nothing it does not need.
+    return ["--bootstrap", "--enforce-storage-engine=", "--max-allowed-packet=8M"]
+
+
+def initialise_sql(binary: ServerBinary) -> bytes:
+    """What the server reads from its standard input while it makes a data folder."""
+    if binary.kind == "mysql":
+        return b""
+    parts = [b"CREATE DATABASE IF NOT EXISTS mysql;\nUSE mysql;\n"]
+    # The account root has no password and may enter from this machine only: who may enter the
+    # 0700 folder of the socket is decided by the file system.
+    parts.append(b"SET @auth_root_socket = NULL;\n")
+    parts += [_sql_file(binary.share_dir, names).read_bytes() for names in _MARIADB_SQL]
+    return b"\n".join(parts)
+
+
+def _sql_file(share: Path, names: tuple[str, ...]) -> Path:
+    for name in names:
+        if (share / name).exists():
+            return share / name
+    raise UnusableServer(
+        f"{share} has no {names[0]}, which a new data folder is made from.",
+        hint="Install the whole server package, or get one: `contend server get mariadb`.",
+    )

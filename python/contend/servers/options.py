@@ -45,7 +45,7 @@ def normal_name(name: str) -> str:
     text = name.strip().removeprefix("--").lower().replace("-", "_")
     if not _NAME.match(text):
         raise OptionRejected(
-            f"{name!r} is no name of a server option.",
+            f"{name!r} is not the name of a server option.",
             hint="Names are letters, digits and underscores, such as key_buffer_size.",
         )
     return text
@@ -61,7 +61,7 @@ def as_arguments(options: Mapping[str, Value]) -> list[str]:
         normal = normal_name(name)
         if normal in RESERVED:
             raise OptionRejected(
-                f"the option {normal} of a private server is contend's own.",
+                f"the option {normal} of a private server is set by contend itself.",
                 hint="Leave it out; a private server has its own folder, socket and port.",
             )
         option = "--" + normal.replace("_", "-")
@@ -93,7 +93,7 @@ def as_sql(value: Value) -> str:
 
 
 def size_in_bytes(text: str) -> int | None:
-    """`512M` in bytes as the servers read it; None where the text is no whole number."""
+    """`512M` in bytes as the servers read it; None if the text is no whole number."""
     found = _SIZE.match(text.strip())
     if found is None:
         return None
@@ -102,7 +102,7 @@ def size_in_bytes(text: str) -> int | None:
 
 
 def truncation(name: str, asked: Value, got: str | None) -> Truncated | None:
-    """What the server made of a value, where it is not what was asked for.
+    """What the server made of a value, if it is not what was requested.
 
     Only numbers and switches are compared: words have more than one spelling (an enumeration may
     be asked for by its number), and the servers refuse a wrong word instead of changing it.
@@ -116,7 +116,7 @@ def truncation(name: str, asked: Value, got: str | None) -> Truncated | None:
 
 
 def as_number(text: str) -> float | None:
-    """A number, a size or a switch as a number; None where the text is a word."""
+    """A number, a size or a switch as a number; None if the text is a word."""
     switch = _BOOLEANS.get(text.lower())
     if switch is not None:
         return float(switch)

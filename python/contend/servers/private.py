@@ -19,19 +19,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from contend.servers import variables
+from contend.servers import error_log, variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect
-from contend.servers.defaults import program_defaults
 from contend.servers.endpoint import SOCKET_NAME, free_port, new_socket_folder, remove_socket_folder
-from contend.servers.error_log import Cause, Truncated, adjusted_options, cause, tail
+from contend.servers.error_log import Truncated
 from contend.servers.errors import ConnectionRefused, PortTaken, ServerDied, ServerFailed
-from contend.servers.failure import describe_exit, disk_full, start_failure
-from contend.servers.folder import ServerFolder
-from contend.servers.initialise import initialise_arguments, initialise_sql
+from contend.servers.folder import ServerFolder, initialise_arguments, initialise_sql
 from contend.servers.options import Value, as_arguments, normal_name, truncation
 from contend.servers.process import spawn
-from contend.servers.variables import Differing
+from contend.servers.variables import Differing, program_defaults
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -50,7 +47,7 @@ class PrivateServer:
     Args:
         binary: the program.
         folder: the server's own; new, empty, or made by contend.
-        log_dir: where `server.log` is written; the folder itself where it is None.
+        log_dir: where `server.log` is written; the folder itself if it is None.
         wrap: a program with its arguments that becomes the server: `("setarch", "-R")`.
         environment: variables that the server gets beside the few it gets anyway.
     """
@@ -136,7 +133,7 @@ class PrivateServer:
                 process.wait()
             script.unlink()
             if process.returncode != 0:
-                raise start_failure(
+                raise error_log.start_failure(
                     self.binary, process.returncode, self.log(), "make its data folder"
                 )
         finally:
@@ -157,7 +154,7 @@ class PrivateServer:
             timeout_s: how long recovery and start may take.
 
         Returns:
-            The options of which the server took only a part.
+            The options that the server did not take as requested.
         """
         if self.running:
             raise ServerFailed("the private server is already running.")
@@ -176,7 +173,7 @@ class PrivateServer:
         return self._start_truncations()
 
     def stop(self, *, timeout_s: float = 300) -> None:
-        """Stop it cleanly: its table files are whole afterwards. Does nothing where none runs."""
+        """Stop it cleanly: its table files are whole afterwards. Does nothing if none runs."""
         process = self._process
         if process is None:
             return
@@ -187,23 +184,24 @@ class PrivateServer:
             self.kill()
             raise ServerFailed(
                 f"the server did not stop within {timeout_s:.0f} s and was killed.",
-                detail=tail(self.log()),
+                detail=error_log.tail(self.log()),
             ) from None
         self._forget()
         if code != 0:
             raise ServerFailed(
-                f"the server did not stop cleanly ({describe_exit(code)}).", detail=tail(self.log())
+                f"the server did not stop cleanly ({error_log.describe_exit(code)}).",
+                detail=error_log.tail(self.log()),
             )
 
     def kill(self) -> None:
-        """End it at once with SIGKILL. Does nothing where none runs."""
+        """End it at once with SIGKILL. Does nothing if none runs."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._forget()
 
     def check(self) -> None:
-        """Raise ServerDied where the server ended although nobody asked it to."""
+        """Raise ServerDied if the server ended although contend did not stop it."""
         self._running()
 
     def __enter__(self) -> Self:
@@ -218,7 +216,7 @@ class PrivateServer:
         if error is None:
             self.stop()
         else:
-            # The error under way says more than a server that does not stop in order.
+            # The error that is being raised says more than a failure to stop.
             with contextlib.suppress(ServerFailed):
                 self.stop(timeout_s=30)
 
@@ -241,7 +239,7 @@ class PrivateServer:
             return variables.differing(connection, self.binary.kind, defaults)
 
     def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
-        """Change dynamic variables; which of them the server took only in part."""
+        """Change dynamic variables; those that the server did not take as requested."""
         with self.connect() as connection:
             return variables.set_global(connection, changes)
 
@@ -264,9 +262,10 @@ class PrivateServer:
         if code is not None:
             self._forget()
             raise ServerDied(
-                f"the private {self.binary.kind} server ended by itself ({describe_exit(code)}).",
+                f"the private {self.binary.kind} server ended by itself "
+                f"({error_log.describe_exit(code)}).",
                 hint=f"Its log is {self.log_path}.",
-                detail=tail(self.log()),
+                detail=error_log.tail(self.log()),
             )
         return process
 
@@ -278,7 +277,7 @@ class PrivateServer:
         ]
         if os.geteuid() == 0:
             # Named, because a server refuses to be root by accident. Another user would lose the
-            # signal at our death, which the kernel clears where a process changes its user.
+            # signal at our death, which the kernel clears if a process changes its user.
             command.append("--user=root")
         return command
 
@@ -332,7 +331,7 @@ class PrivateServer:
                 process.wait(_LOG_POLL_S)
                 return
             except subprocess.TimeoutExpired:
-                self._give_up_where_hopeless(deadline, what, timeout_s)
+                self._give_up_if_hopeless(deadline, what, timeout_s)
 
     def _wait_until_ready(self, timeout_s: float) -> None:
         assert self._process is not None
@@ -341,10 +340,10 @@ class PrivateServer:
         while not self._answers():
             code = self._process.poll()
             if code is not None:
-                raise start_failure(self.binary, code, self.log(), "start")
+                raise error_log.start_failure(self.binary, code, self.log(), "start")
             if time.monotonic() > next_look:
                 next_look += _LOG_POLL_S
-                self._give_up_where_hopeless(started + timeout_s, "start", timeout_s)
+                self._give_up_if_hopeless(started + timeout_s, "start", timeout_s)
             time.sleep(_POLL_S)
 
     def _answers(self) -> bool:
@@ -365,18 +364,19 @@ class PrivateServer:
             **more,
         )
 
-    def _give_up_where_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
+    def _give_up_if_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
         # On a full disk a server waits for room, for as long as it takes.
-        if cause(self.log()) is Cause.DISK_FULL:
-            raise disk_full(self.binary, self.log())
+        if error_log.cause(self.log()) is error_log.Cause.DISK_FULL:
+            raise error_log.disk_full(self.binary, self.log())
         if time.monotonic() > deadline:
             raise ServerFailed(
-                f"the server did not {what} within {timeout_s:.0f} s.", detail=tail(self.log())
+                f"the server did not {what} within {timeout_s:.0f} s.",
+                detail=error_log.tail(self.log()),
             )
 
     def _start_truncations(self) -> list[Truncated]:
         there = self.variables()
-        found = {t.name: t for t in adjusted_options(self.log())}
+        found = {t.name: t for t in error_log.adjusted_options(self.log())}
         for name, value in self.options.items():
             seen = truncation(name, value, there.get(name.removeprefix("loose_")))
             if seen is not None:

@@ -2,16 +2,20 @@
 
 MariaDB tells each variable's default and where its value came from. MySQL tells only where a value
 came from; the defaults are what the program itself prints for `--no-defaults --verbose --help`,
-where we have the program.
+if we have the program.
 """
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pymysql
 
+from contend.servers.binary import ServerBinary
 from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected
 from contend.servers.options import Value, as_number, as_sql, as_text, normal_name, truncation
@@ -19,8 +23,52 @@ from contend.servers.options import Value, as_number, as_sql, as_text, normal_na
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
+
+_TIMEOUT_S = 60
+_RULE = re.compile(r"^-{5,} -{5,}$", re.MULTILINE)
+# As the server itself spells these in its tables.
+_SPELLINGS = {"(No default value)": "", "TRUE": "ON", "FALSE": "OFF"}
+
+
+def program_defaults(binary: ServerBinary) -> dict[str, str]:
+    """name -> default; empty if the program does not tell."""
+    return dict(_defaults(binary.argv))
+
+
+@lru_cache(maxsize=8)
+def _defaults(argv: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    try:
+        said = subprocess.run(
+            [*argv, "--verbose", "--help"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return tuple(parse_defaults(said.stdout).items())
+
+
+def parse_defaults(text: str) -> dict[str, str]:
+    """The table at the end of `--verbose --help`: a rule of dashes, then name and value."""
+    parts = _RULE.split(text, maxsplit=1)
+    found: dict[str, str] = {}
+    if len(parts) < 2:
+        return found
+    for line in parts[1].strip("\n").splitlines():
+        if not line.strip():
+            break
+        name, _, value = line.partition(" ")
+        value = value.strip()
+        found[name.replace("-", "_")] = _SPELLINGS.get(value, value)
+    return found
+
+
 Differing = dict[str, tuple[str, str | None]]
-"""name -> (value, default); the default is None where the server does not tell it."""
+"""name -> (value, default); the default is None if the server does not tell it."""
 
 _ER_UNKNOWN_VARIABLE = 1193
 _ER_WRONG_TYPE = 1232
@@ -55,7 +103,7 @@ def differing(
 
 
 def _differing_mariadb(connection: Connection[Any]) -> Differing:
-    # A variable without a default (host name, version, server uuid) counts only where somebody
+    # A variable without a default (host name, version, server uuid) counts only if somebody
     # set it.
     rows = _rows(
         connection,
@@ -91,7 +139,8 @@ def _same(value: str, default: str) -> bool:
 
 
 def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> list[Truncated]:
-    """Change dynamic variables, read each back, and tell which the server took only in part."""
+    """Change dynamic variables and read each back; those that the server did not take as
+    requested."""
     truncated = []
     for name, value in changes.items():
         normal = normal_name(name)

@@ -101,12 +101,16 @@ def _mean(total: HdrHistogram, count: int) -> float:
     """The middles of the buckets, weighted. The library walks every empty bucket for it, which
     for a spread-out histogram takes longer than all the rest."""
     counts = np.ctypeslib.as_array(total.counts)
-    weighted = 0.0
-    for index in np.flatnonzero(counts):
-        lowest = total.get_value_from_index(int(index))
-        above = total.get_highest_equivalent_value(lowest) + 1
-        weighted += int(counts[index]) * ((lowest + above) // 2)
-    return weighted / count
+    used = np.flatnonzero(counts)
+    # As `get_value_from_index` has it: buckets double in width, each has so many parts.
+    bucket = (used >> total.sub_bucket_half_count_magnitude) - 1
+    part = (used & (total.sub_bucket_half_count - 1)) + total.sub_bucket_half_count
+    first = bucket < 0
+    part[first] -= total.sub_bucket_half_count
+    bucket[first] = 0
+    shift = bucket + total.unit_magnitude
+    middles = (part << shift) + ((1 << shift) >> 1)
+    return float(np.dot(counts[used], middles.astype(float))) / count
 
 
 def _value_at(total: HdrHistogram, reached: np.ndarray, quantile: float) -> float:

@@ -12,7 +12,7 @@ from contend.stats.estimate import Estimate
 
 _EXACT_UP_TO = 30
 _SAMPLED_FLIPS = 200_000
-_FLIPS_AT_ONCE = 10_000
+_FLIPPED_AT_ONCE = 12
 
 
 def sign_flip_p(
@@ -87,10 +87,12 @@ def _signed_sums(d: np.ndarray) -> np.ndarray:
 
 def _sampled_p(d: np.ndarray, seen: float) -> float:
     chance = np.random.default_rng(20_130_917)
-    extreme = 1
-    for _ in range(_SAMPLED_FLIPS // _FLIPS_AT_ONCE):
-        signs = chance.integers(0, 2, size=(_FLIPS_AT_ONCE, len(d)), dtype=np.int8) * 2 - 1
-        extreme += int(np.sum(np.abs(signs @ d) >= seen))
+    sums = np.zeros(_SAMPLED_FLIPS)
+    # One draw gives the signs of several pairs: it picks one of all the sums that they can have.
+    for start in range(0, len(d), _FLIPPED_AT_ONCE):
+        possible = _signed_sums(d[start : start + _FLIPPED_AT_ONCE])
+        sums += possible[chance.integers(0, len(possible), size=_SAMPLED_FLIPS, dtype=np.uint16)]
+    extreme = 1 + int(np.sum(np.abs(sums) >= seen))
     return extreme / (_SAMPLED_FLIPS + 1)
 
 

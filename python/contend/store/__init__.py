@@ -8,23 +8,27 @@ A run folder holds `experiment.toml` (the frozen source), `spec.json`, `results.
 `report.html` and `charts/`. No password is ever written in it.
 """
 
-from contend.store.errors import (
+from contend.store.folder import Rescued, RunFolder, find_run, rescue
+from contend.store.model import (
     DamagedStore,
+    Ended,
     FolderExists,
     FolderLocked,
+    Meta,
     NewerStore,
     NotARunFolder,
+    Planned,
+    PlannedLike,
+    RunRecord,
+    Session,
     StoreFailed,
 )
-from contend.store.folder import RunFolder
-from contend.store.locate import find_run
-from contend.store.model import Meta, Planned, PlannedLike, RunRecord, Session
-from contend.store.rescue import Rescued, rescue
-from contend.store.schema import STORE_VERSION
+from contend.store.schema import STORE_VERSION, redacted
 
 __all__ = [
     "STORE_VERSION",
     "DamagedStore",
+    "Ended",
     "FolderExists",
     "FolderLocked",
     "Meta",
@@ -38,5 +42,6 @@ __all__ = [
     "Session",
     "StoreFailed",
     "find_run",
+    "redacted",
     "rescue",
 ]

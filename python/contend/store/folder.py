@@ -1,12 +1,19 @@
-"""A run folder: created once, appended to run by run, read by anyone at any time."""
+"""A run folder: created once, appended to run by run, read by anyone at any time; found by its
+name, and rescued if it is damaged.
+
+A damaged file is read row by row; a row whose pages are gone is left out. A spec that cannot be
+read comes from `spec.json` beside it.
+"""
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,12 +21,30 @@ from typing import Any, Self
 
 from contend import __version__
 from contend.store import schema
-from contend.store.checked import connect, unreadable
-from contend.store.connection import RESULTS_NAME
-from contend.store.errors import FolderExists, NotARunFolder, StoreFailed
+from contend.store.database import (
+    RESULTS_NAME,
+    connect,
+    read_meta,
+    read_planned,
+    read_runs,
+    read_sessions,
+    read_spec,
+    unreadable,
+)
 from contend.store.lock import FolderLock, owner_pid
-from contend.store.model import Meta, PlannedLike, RunRecord, Session
-from contend.store.redact import clean
+from contend.store.model import (
+    DamagedStore,
+    Ended,
+    FolderExists,
+    Meta,
+    NotARunFolder,
+    Planned,
+    PlannedLike,
+    RunRecord,
+    Session,
+    StoreFailed,
+)
+from contend.store.schema import redacted
 
 
 class RunFolder:
@@ -53,9 +78,9 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             lock = FolderLock(path)
             (path / "logs").mkdir(exist_ok=True)
-            source = str(experiment.get("source", ""))
+            source = redacted(str(experiment.get("source", "")))
             (path / "experiment.toml").write_text(source, encoding="utf-8")
-            spec = json.dumps(clean(experiment), ensure_ascii=False, indent=2)
+            spec = json.dumps(redacted(experiment), ensure_ascii=False, indent=2)
             (path / "spec.json").write_text(spec + "\n", encoding="utf-8")
             _write_new_database(path, experiment, planned, facts)
             return cls(path, connect(path, write=True), lock)
@@ -102,11 +127,24 @@ class RunFolder:
             what="the start of this session",
         )
 
-    def records(self) -> list[RunRecord]:
-        """Every run that ended, in the order they ended."""
-        query = f"SELECT {schema.RUN_COLUMNS} FROM runs ORDER BY sequence"
+    def records(self, *, intervals: bool = True) -> list[RunRecord]:
+        """Every run that ended, in the order they ended; without their intervals if not wanted."""
+        columns = schema.RUN_COLUMNS if intervals else schema.RUN_COLUMNS_WITHOUT_INTERVALS
+        query = f"SELECT {columns} FROM runs ORDER BY sequence"
         with self._reading():
             return [schema.run_from_row(row) for row in self._connection.execute(query)]
+
+    def ended(self) -> list[Ended]:
+        """Which runs ended, in the order they ended. Reads no document, so it costs little."""
+        with self._reading():
+            rows = self._connection.execute("SELECT run, block, status FROM runs ORDER BY sequence")
+            return [Ended(*row) for row in rows]
+
+    def planned_count(self) -> int:
+        """How many runs are planned."""
+        with self._reading():
+            (count,) = self._connection.execute("SELECT COUNT(*) FROM planned").fetchone()
+            return int(count)
 
     def meta(self) -> Meta:
         """Spec, planned runs, sessions and versions."""
@@ -215,3 +253,74 @@ def _sync_directory(folder: Path) -> None:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+RUNS_ROOT = Path("contend-runs")
+
+
+def find_run(name: str, root: Path = RUNS_ROOT) -> Path:
+    """The run folder that `name` means.
+
+    Raises:
+        NotARunFolder: neither a path nor a name is one; the nearest name is told.
+    """
+    given = Path(name)
+    if given.name == RESULTS_NAME and given.is_file():
+        given = given.parent
+    for candidate in (given, root / name):
+        if (candidate / RESULTS_NAME).is_file():
+            return candidate
+    known = _runs_under(root)
+    nearest = difflib.get_close_matches(name, known, n=1)
+    if given.is_dir():
+        message = f"{given} is not a run folder: it has no {RESULTS_NAME}"
+    else:
+        message = f"there is no run folder {name}, here or under {root}"
+    if nearest:
+        hint = f"Did you mean {nearest[0]}?"
+    elif known:
+        hint = f"The runs under {root}: {', '.join(known[-5:])}."
+    else:
+        hint = "`contend run EXPERIMENT` makes one and prints its path."
+    raise NotARunFolder(message, hint=hint)
+
+
+def _runs_under(root: Path) -> list[str]:
+    if not root.is_dir():
+        return []
+    return sorted(child.name for child in root.iterdir() if (child / RESULTS_NAME).is_file())
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """The new folder, how many runs it holds, and how many were planned."""
+
+    folder: Path
+    runs: int
+    planned: int
+
+
+def rescue(damaged: Path, into: Path) -> Rescued:
+    """Write every run that can be read into a new run folder, which can be shown and resumed."""
+    # A newer format or another program's file is refused here as everywhere.
+    with suppress(DamagedStore):
+        connect(damaged, write=False).close()
+    records = read_runs(damaged)
+    planned = read_planned(damaged) or [
+        Planned(record.run, record.block, record.repeat, record.cell) for record in records
+    ]
+    experiment = read_meta(damaged, "experiment") or read_spec(damaged)
+    if experiment is None:
+        raise DamagedStore(
+            f"{damaged / RESULTS_NAME} is damaged beyond use, and {damaged / 'spec.json'} "
+            "cannot be read either",
+            hint="Restore the folder from a copy, or run the experiment again.",
+        )
+    sessions = read_sessions(damaged)
+    first, *later = sessions or [{}]
+    with RunFolder.create(into, experiment, planned, first) as folder:
+        for facts in later:
+            folder.add_session(facts)
+        for record in records:
+            folder.append(record)
+    return Rescued(into, len(records), len(planned))

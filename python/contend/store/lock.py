@@ -10,7 +10,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from contend.store.errors import FolderLocked
+from contend.store.model import FolderLocked
 
 LOCK_NAME = "lab.lock"
 

@@ -1,4 +1,4 @@
-"""What a run folder holds, as plain data.
+"""What a run folder holds, as plain data, and what can go wrong with one.
 
 The documents inside a record (`plan`, `done`, `intervals`) are contend-load's own, kept whole:
 the report of a later version may want what today's does not show. `probes` is what the lab saw
@@ -10,11 +10,20 @@ around the run. The report knows these keys of it, and shows what is there:
     variables_that_differ  {"key_buffer_size": {"value": "536870912", "default": "134217728"}, …}
     server                 {"kind", "version", "source", "change", …} of the server that answered
     dataset                {"key", "engine", "rows", "bytes", …}
-    load_generator         {"version", "engine"} of contend-load, as it said itself
+    load_generator         {"version", "engine"} of contend-load, as it reported
     warmed                 what was brought into caches before the run
     calibration            what the client reaches against a server without work, and how near the
                            run came to it: {"qps", "n", "cpu_us_per_query", …, "share"}
     host                   {"steal_share", "pressure": {…}, …} over the run
+
+Errors:
+
+    RequestError ├─ NotARunFolder   nothing there that contend wrote
+                 ├─ FolderExists    asked to create what is there already
+                 ├─ FolderLocked    another lab works in it
+                 └─ NewerStore      written by a newer contend
+    WorkError    ├─ DamagedStore    results.sqlite cannot be read whole
+                 └─ StoreFailed     a write did not reach the disk; what was stored stays
 """
 
 from __future__ import annotations
@@ -22,6 +31,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+from contend.errors import RequestError, WorkError
 
 Level = str | int | float | bool
 
@@ -72,6 +83,15 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """That a run ended, and how; what was measured is in its RunRecord."""
+
+    run: int
+    block: int
+    status: RunStatus
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """One start of the lab on the folder: a resumed run may have met another host."""
 
@@ -94,3 +114,27 @@ class Meta:
     def facts(self) -> dict[str, Any]:
         """Host facts of the first session."""
         return self.sessions[0].facts if self.sessions else {}
+
+
+class NotARunFolder(RequestError):
+    """The path is not a run folder."""
+
+
+class FolderExists(RequestError):
+    """The folder to create has something in it already."""
+
+
+class FolderLocked(RequestError):
+    """Another process writes to the run folder."""
+
+
+class NewerStore(RequestError):
+    """The run folder has a newer format than this contend knows."""
+
+
+class DamagedStore(WorkError):
+    """results.sqlite is damaged: some or all of it cannot be read."""
+
+
+class StoreFailed(WorkError):
+    """A run could not be stored. Everything stored before it is safe."""

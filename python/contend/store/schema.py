@@ -1,4 +1,4 @@
-"""The format of results.sqlite: tables, version, and rows to records and back.
+"""The format of results.sqlite: what is never written in it, tables, rows to records and back.
 
 Format history, kept beside the constant:
     1  first format: meta, planned, sessions, runs.
@@ -11,11 +11,45 @@ A run takes seconds and its commit milliseconds, so nothing is lost by it.
 from __future__ import annotations
 
 import json
+import math
+import re
 import sqlite3
+from collections.abc import Mapping
 from typing import Any
 
 from contend.store.model import Planned, PlannedLike, RunRecord
-from contend.store.redact import clean
+
+_SECRET_KEYS = frozenset({"password", "passwd", "pwd", "secret"})
+_HIDDEN = "***"
+_DSN_PASSWORD = re.compile(
+    # A password may hold any sign; the nearest end that leaves the text around it whole counts.
+    r"""(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)(?:[^\s"'/]+|[^\s"']+|\S+)@""",
+    re.IGNORECASE,
+)
+_ASSIGNED = re.compile(
+    rf"""(\b(?:{"|".join(sorted(_SECRET_KEYS))})["']?\s*[=:]\s*)(["'])(?!\2).+?\2""", re.IGNORECASE
+)
+"""`password = "…"`, as an experiment file has it."""
+
+
+def redacted(document: Any) -> Any:
+    """A copy fit to be stored: secrets hidden, and null for numbers that JSON cannot say."""
+    if isinstance(document, str):
+        without = _DSN_PASSWORD.sub(rf"\g<1>{_HIDDEN}@", document)
+        return _ASSIGNED.sub(rf"\g<1>\g<2>{_HIDDEN}\g<2>", without)
+    if isinstance(document, float):
+        return document if math.isfinite(document) else None
+    if isinstance(document, Mapping):
+        return {
+            str(key): _HIDDEN
+            if str(key).lower() in _SECRET_KEYS and isinstance(value, str) and value
+            else redacted(value)
+            for key, value in document.items()
+        }
+    if isinstance(document, (list, tuple)):
+        return [redacted(item) for item in document]
+    return document
+
 
 STORE_VERSION = 1
 
@@ -48,6 +82,7 @@ RUN_COLUMNS = (
     "run, block, repeat, cell, status, started_at, ended_at, "
     "plan, done, intervals, probes, warnings, error"
 )
+RUN_COLUMNS_WITHOUT_INTERVALS = RUN_COLUMNS.replace("intervals", "'[]'")
 
 
 def settings(connection: sqlite3.Connection) -> None:
@@ -58,7 +93,7 @@ def settings(connection: sqlite3.Connection) -> None:
 
 def dump(document: Any) -> str:
     """A document as text. ASCII, because a path of the host may hold what UTF-8 cannot say."""
-    return json.dumps(clean(document), allow_nan=False, separators=(",", ":"))
+    return json.dumps(redacted(document), allow_nan=False, separators=(",", ":"))
 
 
 def planned_row(planned: PlannedLike) -> tuple[int, int, int, str]:

@@ -24,7 +24,7 @@ from contend.calibration import (
     this_host,
     this_program,
 )
-from contend.calibration.quiet import watched
+from contend.calibration.measure import watched
 from contend.load import Address, LoadFailed, plan_of
 from contend.spec import CellSpec, DataSpec, LoadSpec, ServerSpec, WorkloadSpec
 from contend.spec.workloads import WORKLOAD
@@ -152,10 +152,10 @@ def test_what_was_starved_is_told_and_tried_again(
 def test_what_a_disturbed_host_gave_is_used_and_not_kept(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.calibration.kept.watched", lambda: disturbed_by("a neighbour"))
+    monkeypatch.setattr("contend.calibration.measure.watched", lambda: disturbed_by("a neighbour"))
     found, heard = ensured([shape(1)], program, tmp_path)
     assert found.of(shape(1)) is not None
-    assert heard.notices[-1].startswith("a neighbour: what was calibrated is used for this run")
+    assert heard.notices[-1].startswith("a neighbour: the calibration is used for this run only")
     assert stored(program, tmp_path).ceilings == {}
 
 
@@ -167,8 +167,8 @@ def test_watching_sees_no_disturbance_in_our_own_work(monkeypatch: pytest.Monkey
     def pressure() -> host.Pressure:
         return host.Pressure(next(at), 2, next(cpu), {}, None, {}, None, None)
 
-    monkeypatch.setattr("contend.calibration.quiet.host.pressure", pressure)
-    monkeypatch.setattr("contend.calibration.quiet._own_cpu_s", lambda: next(own))
+    monkeypatch.setattr("contend.calibration.measure.host.pressure", pressure)
+    monkeypatch.setattr("contend.calibration.measure._own_cpu_s", lambda: next(own))
     with watched() as found:
         pass
     assert found == []
@@ -186,7 +186,7 @@ def test_a_damaged_file_is_told_of_and_replaced(program: Path, tmp_path: Path) -
     path.write_text("{")
     found, heard = ensured([shape(1)], program, tmp_path)
     assert "is damaged" in heard.notices[0]
-    assert heard.notices[0].endswith("it is replaced")
+    assert heard.notices[0].endswith("it is measured anew")
     assert stored(program, tmp_path) == found
 
 
@@ -240,7 +240,7 @@ def test_a_workload_without_answers_has_no_ceiling(
     program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REFUSED", "1")
-    with pytest.raises(LoadFailed, match="does not answer this workload: no such table"):
+    with pytest.raises(LoadFailed, match="cannot answer this workload: no such table"):
         calibrate([shape(1)], program, SHORT, lambda _done, _total: None)
 
 
@@ -250,7 +250,7 @@ def test_a_starved_shape_has_no_ceiling_and_the_others_have(
     monkeypatch.setenv("STARVED", "8")
     found = calibrate([shape(1), shape(8), shape(64)], program, SHORT, lambda _done, _total: None)
     assert [one.shape.connections for one in found] == [1, 64]
-    with pytest.raises(LoadFailed, match="the host has no time for the client"):
+    with pytest.raises(LoadFailed, match="the host had no CPU time for contend-load"):
         calibrate([shape(8)], program, SHORT, lambda _done, _total: None)
 
 

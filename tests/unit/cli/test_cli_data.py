@@ -72,7 +72,7 @@ def test_all_are_dropped_only_with_yes(kept: Path, capsys: pytest.CaptureFixture
         pytest.param(["data", "drop"], "one of the arguments", id="nothing-named"),
         pytest.param(["data", "drop", KEY, "--all"], "not allowed with", id="both"),
         pytest.param(["data"], "ACTION", id="no-action"),
-        pytest.param(["data", "drop", "--server", "nonsense"], "no DSN", id="no-dsn"),
+        pytest.param(["data", "drop", "--server", "nonsense"], "not a DSN", id="no-dsn"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -6,12 +6,12 @@ import io
 from pathlib import Path
 
 import pytest
+from fake_load import done_of
 from rich.console import Console
 
 from contend.cli import progress
 from contend.cli.progress import Clock, LiveDisplay, PlainDisplay, display_on, label
 from contend.lab import events
-from contend.load.fake import done_of
 from contend.store import RunRecord
 
 CELL = {"server.options.key_cache_segments": 32, "load.connections": 64}

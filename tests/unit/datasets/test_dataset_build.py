@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from contend.datasets import DatasetSource, build, engines, list_datasets, provide
+from contend.datasets import DatasetSource, build, list_datasets, loading, provide
 from contend.datasets.errors import DiskFull, EngineMissing, LoadingFailed
 from contend.load import LoadFailed
 from contend.load.fill import Filled
@@ -169,7 +169,7 @@ def test_a_damaged_one_is_told_and_loaded_again(bench: Bench) -> None:
     bench.provide()
     assert FakeFill.loads == 2
     assert (bench.into / "sbtest" / "sbtest.MYD").read_bytes() == b"row" * ROWS
-    assert any("damaged and is loaded again" in text for text in bench.heard.notices)
+    assert any("damaged, so it is loaded again" in text for text in bench.heard.notices)
 
 
 def test_a_manifest_that_cannot_be_read_counts_as_none(bench: Bench) -> None:
@@ -213,7 +213,7 @@ class TestFailure:
     def test_a_load_that_cannot_fit_is_not_begun(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(engines, "FIXED_BYTES", 1 << 62)
+        monkeypatch.setattr(loading, "FIXED_BYTES", 1 << 62)
         with pytest.raises(DiskFull, match=r"need about .* are free"):
             bench.provide()
         assert FakeFill.loads == 0

@@ -11,10 +11,9 @@ from contend.datasets import drop_on, ensure_on, existing, mark_changed
 from contend.datasets.errors import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
 from contend.load.fill import Filled
-from contend.servers.dsn import Dsn
+from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import TableNotOurs
 from contend.servers.existing import Identity
-from contend.servers.secret import Password
 from contend.spec import DataSpec
 
 DATA = DataSpec(engine="InnoDB", rows=100)
@@ -206,7 +205,7 @@ def test_tables_of_a_script_are_not_touched() -> None:
     data = DataSpec(schema="script")
     ensure_on(server, data, program=Path("x"), tell=heard, confirm=lambda _: False)
     assert server.statements == []
-    assert "taken as they are" in heard.notices[0]
+    assert "as they are" in heard.notices[0]
 
 
 class TestDrop:

@@ -17,11 +17,10 @@ from contend.lab.borrowed import ORIGINALS_NAME, BorrowedStage
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Event, Notice
 from contend.servers import Truncated
-from contend.servers.dsn import Dsn
+from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import ConnectionRefused, OptionRejected
 from contend.servers.existing import Identity
 from contend.servers.options import as_text
-from contend.servers.secret import Password
 from contend.spec import CellSpec, DataSpec, Level, WorkloadSpec, cell_spec
 
 READ_ONLY = frozenset({"open_files_limit", "thread_stack"})

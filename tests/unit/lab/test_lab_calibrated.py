@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from calibration_fakes import HOST, PROGRAM, ceiling, disturbed_by, scripted_program
+from fake_load import FakeLoad, done_of
 from lab_fakes import FakeStage, experiment
 from rich.console import Console
 
@@ -20,8 +21,6 @@ from contend.lab import session
 from contend.lab.calibrated import Calibrate, calibrating
 from contend.lab.events import Began, Event, Notice, Progress
 from contend.lab.session import Means, begin, resume
-from contend.load import FakeLoad
-from contend.load.fake import done_of
 from contend.report import export, html, terminal
 from contend.spec import CellSpec
 from contend.store import RunFolder, RunRecord
@@ -73,7 +72,7 @@ class Bench:
 
 @pytest.fixture(autouse=True)
 def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contend.calibration.kept.watched", disturbed_by)
+    monkeypatch.setattr("contend.calibration.measure.watched", disturbed_by)
 
 
 @pytest.fixture
@@ -208,4 +207,4 @@ class TestCalibrating:
         program.write_text("#!/bin/false\n")
         program.chmod(0o755)
         bench.begin(self.calibrate(bench, program))
-        assert "does not tell its version" in bench.notices()[-1]
+        assert "does not print its version" in bench.notices()[-1]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from calibration_fakes import scripted_program
+from fake_load import FakeLoad, done_of
 from lab_fakes import EXPERIMENT, FakeStage, experiment
 from rich.console import Console
 
@@ -21,8 +22,6 @@ from contend.lab.engines import FACT, choosing_engine
 from contend.lab.errors import Interrupted, OtherEngine
 from contend.lab.events import Event, Notice
 from contend.lab.session import Means, begin, resume
-from contend.load import FakeLoad
-from contend.load.fake import done_of
 from contend.report import terminal
 from contend.spec import Experiment
 from contend.store import RunFolder, RunRecord

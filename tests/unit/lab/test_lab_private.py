@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from lab_fakes import FakeServer, dataset, experiment
 
+from contend import warm
 from contend.errors import ContendError, WorkError
 from contend.lab.private import PrivateStage
 from contend.load import Address
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, WorkloadSpec, cell_spec
-from contend.warm import indexed
 
 
 class Bench:
@@ -55,7 +55,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(indexed, "_missing_bytes", lambda _path: 0)
+    monkeypatch.setattr(warm, "_missing_bytes", lambda _path: 0)
     return Bench(tmp_path)
 
 
@@ -176,7 +176,7 @@ def test_a_server_that_died_gets_fresh_data(bench: Bench) -> None:
 def test_an_option_that_is_contend_s_own_is_refused_before_anything_is_loaded(
     bench: Bench,
 ) -> None:
-    with pytest.raises(OptionRejected, match="port of a private server is contend's own"):
+    with pytest.raises(OptionRejected, match="port of a private server is set by contend itself"):
         bench.stage.set(bench.cell(options={"port": 3306}))
     assert bench.provided == []
 
@@ -204,7 +204,7 @@ class TestTruncated:
         assert ready.warnings == (
             {
                 "code": "option-truncated",
-                "message": "key_cache_segments: asked for 100, the server took 64",
+                "message": "key_cache_segments: requested 100, effective 64",
             },
         )
 
@@ -225,7 +225,7 @@ class TestWarm:
         bench.server.connection.answers["information_schema.TABLES"] = [(1000, 2_000_000)]
         ready = bench.stage.set(bench.cell())
         assert ready.expected.cache_counter is None
-        assert "do not fit key_buffer_size" in ready.probes["warmed"]["why_not"]
+        assert "do not fit in key_buffer_size" in ready.probes["warmed"]["why_not"]
 
     def test_files_beyond_the_memory_are_read_once(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
@@ -236,7 +236,7 @@ class TestWarm:
             looked.append(path)
             return 1
 
-        monkeypatch.setattr(indexed, "_missing_bytes", missing)
+        monkeypatch.setattr(warm, "_missing_bytes", missing)
         for segments in (0, 32, 0):
             ready = bench.stage.set(bench.cell(segments))
             assert not ready.expected.files_cached

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_load import FakeLoad, done_of
 from lab_fakes import EXPERIMENT, FakeStage, experiment
 
 from contend.datasets import CONTENT_VERSION, DiskFull, LoadingDeclined
@@ -23,8 +25,6 @@ from contend.lab.session import (
     stored_experiment,
     stored_servers,
 )
-from contend.load import FakeLoad
-from contend.load.fake import done_of
 from contend.spec import CellSpec, DataSpec, Experiment
 from contend.store import FolderLocked, RunFolder
 
@@ -106,6 +106,40 @@ def test_resuming_a_complete_run_does_nothing(bench: Bench) -> None:
     bench.begin()
     assert bench.resume().plans == []
     assert isinstance(bench.heard[-1], Notice)
+
+
+def test_what_is_resumed_is_counted_without_parsing_a_histogram(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Interrupted):
+        bench.begin(stop_at(5, KeyboardInterrupt()))
+    parsed: list[str] = []
+    loads = json.loads
+
+    def noted(text: str) -> object:
+        parsed.append(text)
+        return loads(text)
+
+    monkeypatch.setattr(json, "loads", noted)
+    bench.resume()
+    bench.resume()  # nothing is left to run
+    assert not [text for text in parsed if "latency_hdr_ns" in text]
+
+
+PASSWORD_EXPERIMENT = """\
+# Once asked on mysql://root:hunter2@db.example/test.
+""" + EXPERIMENT.replace("Does it help?", "Does mysql://root:hunter2@db.example/test help?")
+
+
+def test_a_password_in_the_experiment_file_does_not_hinder_a_resume(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.tiny = experiment(tmp_path, PASSWORD_EXPERIMENT)
+    with pytest.raises(Interrupted):
+        bench.begin(stop_at(4, KeyboardInterrupt()))
+    bench.resume(given=bench.tiny)
+    assert bench.runs() == list(range(1, 9))
+    for file in bench.path.rglob("*"):
+        assert not file.is_file() or b"hunter2" not in file.read_bytes()
 
 
 def test_each_session_leaves_its_facts(bench: Bench) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import pymysql
 import pytest
+from fake_load import FakeLoad, done_of
 from lab_fakes import FakeServer, FakeStage, dataset, experiment, numbers
 
+from contend import warm
 from contend.datasets import Dataset, DiskFull
 from contend.design import planned_runs
 from contend.errors import RequestError, WorkError
@@ -17,12 +19,10 @@ from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
 from contend.lab.private import PrivateStage
 from contend.lab.walk import FAILURES_MAX, walk
-from contend.load import FakeLoad, LoadFailed
-from contend.load.fake import done_of
+from contend.load import LoadFailed
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, to_dict
 from contend.store import RunFolder
-from contend.warm import indexed
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
     tiny: Experiment, folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server that loads failed, and the one under test was ended before: that is no death."""
-    monkeypatch.setattr(indexed, "_missing_bytes", lambda _path: 0)
+    monkeypatch.setattr(warm, "_missing_bytes", lambda _path: 0)
     server = FakeServer(tmp_path)
     times = numbers()
 

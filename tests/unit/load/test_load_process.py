@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 from child_python import import_path
+from fake_load import done_of
 
 from contend.errors import RequestError
 from contend.load import LoadFailed, LoadProcess, find_program
-from contend.load.fake import done_of
 
 PLAN: dict[str, Any] = {
     "version": 1,
@@ -93,8 +93,8 @@ def test_a_refusal_of_the_server_keeps_its_code_and_statement(program: Program) 
         pytest.param("sys.stderr.write('oh no'); sys.exit(7)", "exit code 7", id="exit-code"),
         pytest.param("os.kill(os.getpid(), signal.SIGSEGV)", "signal SIGSEGV", id="crash"),
         pytest.param(f"print({DONE!r}); sys.exit(1)", "exit code 1", id="done-but-failed"),
-        pytest.param("print('hello there')", "no outcome", id="not-json"),
-        pytest.param("print('[1]')", "no outcome", id="not-an-object"),
+        pytest.param("print('hello there')", "not an outcome", id="not-json"),
+        pytest.param("print('[1]')", "not an outcome", id="not-an-object"),
         pytest.param(
             'print(\'{"type": "hello", "version": 99}\')', "outcome version 99", id="other-version"
         ),
@@ -132,7 +132,7 @@ def test_a_run_that_hangs_is_ended(
     # What is ignored stays so in the program that is executed, from its first moment on.
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN if stubborn else signal.SIG_DFL)
     try:
-        with pytest.raises(LoadFailed, match="did not end in its time"):
+        with pytest.raises(LoadFailed, match="did not end in time"):
             run(path, grace_s=0.5)
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -12,9 +12,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from fake_load import FakeLoad
 
 from contend.design import cells
-from contend.load import Address, FakeLoad, plan_of
+from contend.load import Address, plan_of
 from contend.spec import (
     CellSpec,
     DataSpec,

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fake_load import done_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contend import host, probes
-from contend.load.fake import done_of
-from contend.probes import Expected, warnings_of
-from contend.probes import host as host_probe
-from contend.probes.host import Host
-from contend.probes.key_caches import KeyCaches
-from contend.probes.model import Sight
-from contend.probes.status import Status
+from contend.probes import Expected, counters, warnings_of
+from contend.probes.counters import HostProbe, KeyCachesProbe, Sight, StatusProbe
 
 PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
 DONE = done_of(PLAN)
@@ -52,7 +48,7 @@ def sight(rows: Rows, kind: str = "mariadb") -> Sight:
 
 class TestStatus:
     def test_only_whole_numbers_that_changed_are_kept(self) -> None:
-        status = Status()
+        status = StatusProbe()
         before = status.look(sight([("Questions", "10"), ("Uptime", "5"), ("Ssl_cipher", "")]))
         after = status.look(
             sight([("Questions", "30"), ("Uptime", "5"), ("Ssl_cipher", ""), ("New", "2")])
@@ -60,21 +56,21 @@ class TestStatus:
         assert status.change(before, after) == {"Questions": 20, "New": 2}
 
     def test_a_cache_that_missed_nothing_says_so(self) -> None:
-        assert Status().change({"Key_reads": 7}, {"Key_reads": 7}) == {"Key_reads": 0}
+        assert StatusProbe().change({"Key_reads": 7}, {"Key_reads": 7}) == {"Key_reads": 0}
 
     def test_a_gauge_may_fall(self) -> None:
-        assert Status().change({"Threads_connected": 9}, {"Threads_connected": 1}) == {
+        assert StatusProbe().change({"Threads_connected": 9}, {"Threads_connected": 1}) == {
             "Threads_connected": -8
         }
 
     @given(st.dictionaries(st.text(max_size=6), st.integers()))
     def test_no_change_is_nothing(self, counters: dict[str, int]) -> None:
-        assert Status().change(counters, counters) == {}
+        assert StatusProbe().change(counters, counters) == {}
 
 
 class TestKeyCaches:
     def test_segments_are_told_apart_and_their_sum_is_left_out(self) -> None:
-        caches = KeyCaches()
+        caches = KeyCachesProbe()
         before = caches.look(
             sight(
                 [
@@ -107,14 +103,14 @@ class TestKeyCaches:
         ]
 
     def test_an_unsegmented_cache_is_one_row(self) -> None:
-        caches = KeyCaches()
+        caches = KeyCachesProbe()
         look = caches.look(sight([("default", None, 10, 1, 0, 0)]))
         assert look is not None
         (row,) = caches.change({}, look)
         assert (row["segment"], row["read_requests"]) == (None, 10)
 
     def test_a_server_without_the_table_is_not_asked(self) -> None:
-        assert KeyCaches().look(sight([], kind="mysql")) is None
+        assert KeyCachesProbe().look(sight([], kind="mysql")) is None
 
 
 class TestHost:
@@ -125,18 +121,18 @@ class TestHost:
         def pressure() -> host.Pressure:
             return host.Pressure(next(at), 2, next(cpu), {}, None, {}, None, None)
 
-        monkeypatch.setattr(host_probe.host, "pressure", pressure)
-        probe = Host()
-        monkeypatch.setattr(host_probe, "_own_cpu_s", lambda _pid: 0.0)
+        monkeypatch.setattr(counters.host, "pressure", pressure)
+        probe = HostProbe()
+        monkeypatch.setattr(counters, "_own_cpu_s", lambda _pid: 0.0)
         before = probe.look(sight([]))
-        monkeypatch.setattr(host_probe, "_own_cpu_s", lambda _pid: 17.9)
+        monkeypatch.setattr(counters, "_own_cpu_s", lambda _pid: 17.9)
         after = probe.look(sight([]))
         change = probe.change(before, after)
         assert change["own_cpu_s"] == 17.9
         assert change["disturbances"] == []
 
     def test_a_server_elsewhere_leaves_own_cpu_unknown(self) -> None:
-        assert Host().look(sight([])).own_cpu_s is None
+        assert HostProbe().look(sight([])).own_cpu_s is None
 
 
 def test_what_a_server_does_not_have_is_left_out() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fake_load import done_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contend.load.fake import done_of
-from contend.probes.client import against_ceiling, client_limited
+from contend.probes.checks import against_ceiling, why_client_limited
 
 CEILING = {"qps": 100_000.0, "cpu_us_per_query": 10.0, "workers": 1, "n": 5}
 
@@ -25,7 +25,7 @@ def share(asked: float, cpu_us: float = 10.0, **ceiling: Any) -> float:
 
 def limited(qps: float, cpu_us: float = 10.0, **more: Any) -> str | None:
     run = done(qps, cpu_us, **more)
-    return client_limited(run, {"calibration": against_ceiling(CEILING, run)})
+    return why_client_limited(run, {"calibration": against_ceiling(CEILING, run)})
 
 
 class TestShare:
@@ -89,13 +89,13 @@ class TestMark:
         reason = limited(30_000, 20.0)
         assert reason is not None
         assert "60% of the 50,000" in reason
-        assert "where a query costs it 2.0 times the CPU" in reason
+        assert "at 2.0 times the CPU a query" in reason
 
     def test_a_busy_thread_is_enough_without_a_calibration(self) -> None:
         run = done(1_000, client_busiest_thread_share=0.86)
-        assert "busiest thread of contend-load computed 86%" in (client_limited(run, {}) or "")
+        assert "busiest thread of contend-load computed 86%" in (why_client_limited(run, {}) or "")
         run = done(1_000, client_busiest_thread_share=0.85)
-        assert client_limited(run, {}) is None
+        assert why_client_limited(run, {}) is None
 
     def test_both_signs_are_told(self) -> None:
         reason = limited(80_000, client_busiest_thread_share=0.9) or ""

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contend.servers import Dsn
+from contend.servers.dsn import Password, parse_option_file
 from contend.servers.errors import DsnError
-from contend.servers.option_file import parse_option_file
-from contend.servers.secret import Password
 
 
 @pytest.mark.parametrize(
@@ -36,14 +35,14 @@ def test_reads(text: str, expected: Dsn) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no DSN"),
-        ("localhost", "no DSN"),
-        ("postgres://h/", "no DSN"),
-        ("mysql:h", "no DSN"),
-        ("socket:relative", "no absolute path"),
+        ("", "not a DSN"),
+        ("localhost", "not a DSN"),
+        ("postgres://h/", "not a DSN"),
+        ("mysql:h", "not a DSN"),
+        ("socket:relative", "not an absolute path"),
         ("mysql://h:port/", "host or the port"),
         ("mysql://h:99999/", "host or the port"),
-        ("mysql://h/a/b", "no name of a database"),
+        ("mysql://h/a/b", "not the name of a database"),
         ("mysql://h/#x", "after #"),
         ("mysql://h/?sokcet=/x", "unknown key 'sokcet'"),
         ("mysql://h/?socket=", "empty"),
@@ -104,7 +103,7 @@ def test_a_dsn_is_completed_with_the_usual_defaults() -> None:
 def test_a_wrong_port_in_the_option_file_is_refused(tmp_path: Path, port: str) -> None:
     file = tmp_path / "my.cnf"
     file.write_text(f"[client]\nport={port}\n")
-    with pytest.raises(DsnError, match="is no port"):
+    with pytest.raises(DsnError, match="is not a port"):
         Dsn.parse(f"mysql://me@h/?option_file={file}").complete({})
 
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unrun_server import UNRUN
 
-from contend.servers.binary import ServerBinary
 from contend.servers.error_log import (
     Cause,
     Rejected,
     Truncated,
     adjusted_options,
     cause,
+    describe_exit,
     rejected_option,
+    start_failure,
     tail,
 )
 from contend.servers.errors import DiskFull, FolderInUse, OptionRejected, PortTaken, ServerFailed
-from contend.servers.failure import describe_exit, start_failure
 
 
 def mariadb(line: str) -> str:
@@ -98,9 +99,7 @@ def test_finds_values_that_were_changed_to_fit() -> None:
         Truncated("max_connections", "9", "10"),
         Truncated("slow_query_log", "maybe", "OFF"),
     ]
-    assert str(adjusted_options(text)[0]) == (
-        "key_cache_segments: asked for 100, the server took 64"
-    )
+    assert str(adjusted_options(text)[0]) == ("key_cache_segments: requested 100, effective 64")
 
 
 @pytest.mark.parametrize(
@@ -132,9 +131,9 @@ def test_the_end_of_a_log_without_errors_is_its_last_lines() -> None:
     assert tail(text, 2) == "0 [Note] line 38\n0 [Note] line 39"
 
 
-def test_the_error_has_the_class_of_its_cause(a_binary: ServerBinary) -> None:
+def test_the_error_has_the_class_of_its_cause() -> None:
     def failure(line: str) -> type[BaseException]:
-        return type(start_failure(a_binary, 1, mariadb(line), "start"))
+        return type(start_failure(UNRUN, 1, mariadb(line), "start"))
 
     assert failure("unknown variable 'foo=1'") is OptionRejected
     assert failure("No space left on device") is DiskFull
@@ -143,10 +142,10 @@ def test_the_error_has_the_class_of_its_cause(a_binary: ServerBinary) -> None:
     assert failure("something else") is ServerFailed
 
 
-def test_a_server_that_said_nothing_still_gets_words(a_binary: ServerBinary) -> None:
-    error = start_failure(a_binary, -9, "", "start")
+def test_a_server_that_said_nothing_still_gets_words() -> None:
+    error = start_failure(UNRUN, -9, "", "start")
     assert error.message == "mariadb 10.11.19 did not start (killed by SIGKILL)."
-    assert error.detail == "(it wrote nothing)"
+    assert error.detail == "(its error log is empty)"
 
 
 @pytest.mark.parametrize(

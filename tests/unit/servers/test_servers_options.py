@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.servers.defaults import parse_defaults
 from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected
 from contend.servers.options import (
@@ -17,6 +16,7 @@ from contend.servers.options import (
     size_in_bytes,
     truncation,
 )
+from contend.servers.variables import parse_defaults
 
 
 def test_options_become_arguments() -> None:
@@ -42,13 +42,13 @@ def test_options_become_arguments() -> None:
 
 @pytest.mark.parametrize("name", ["datadir", "--datadir", "Socket", "pid-file", "skip-networking"])
 def test_what_contend_sets_itself_is_refused(name: str) -> None:
-    with pytest.raises(OptionRejected, match="contend's own"):
+    with pytest.raises(OptionRejected, match="set by contend itself"):
         as_arguments({name: "x"})
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x;y", "1x", "a=b", "a.b.c", "ключ"])
 def test_what_is_no_name_is_refused(name: str) -> None:
-    with pytest.raises(OptionRejected, match="is no name of a server option"):
+    with pytest.raises(OptionRejected, match="is not the name of a server option"):
         normal_name(name)
 
 

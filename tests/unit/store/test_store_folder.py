@@ -8,7 +8,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -206,6 +208,72 @@ def test_passwords_never_reach_the_disk(
         (stored,) = again.records()
     assert stored.plan["server"]["password_env"] == "PW"
     assert stored.error == {"message": "cannot reach mysql://root:***@db.example:3306/test"}
+
+
+SOURCE = """\
+[experiment]
+name = "tiny"   # asked on mysql://root:hunter2@db.example/test, once mysql://app:hun/ter2@db
+# password = "hunter2"
+
+[workload]
+options = { mysql_host = "mysql://root:hunter2@db.example:3306/test", password = 'hunter2' }
+hosts = ["mysql://a:hunter2@one","x@two"]
+"""
+
+
+def test_no_password_of_the_experiment_file_reaches_the_disk(tmp_path: Path) -> None:
+    with RunFolder.create(tmp_path / "run", {"source": SOURCE}, [], {}) as folder:
+        kept = (folder.path / "experiment.toml").read_bytes().decode()
+        # What was kept is what the folder says it kept, or a resume would take it for edited.
+        assert kept == folder.meta().experiment["source"]
+    for file in (tmp_path / "run").rglob("*"):
+        content = b"" if file.is_dir() else file.read_bytes()
+        assert b"hunter2" not in content and b"ter2" not in content
+    assert tomllib.loads(kept)["workload"]["hosts"] == ["mysql://a:***@one", "x@two"]
+    assert kept.replace("***", "hunter2") == SOURCE.replace("hun/ter2", "hunter2")
+
+
+def test_counting_what_ended_reads_no_document(
+    folder: RunFolder, record: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.append(record(0))
+    folder.append(record(1, "failed", done=None, error={"message": "gone"}))
+    folder.append(record(3))
+    folder.close()
+    read = documents_read(monkeypatch)
+    with RunFolder.open(folder.path, write=True) as again:
+        ended = again.ended()
+        assert [(one.run, one.block, one.status) for one in ended] == [
+            (0, 0, "ok"),
+            (1, 0, "failed"),
+            (3, 1, "ok"),
+        ]
+        assert again.planned_count() == 10
+        assert read == []
+        again.records()
+        assert sum("latency_us" in text for text in read) == 2
+
+
+def test_records_come_without_intervals_if_they_are_not_wanted(
+    folder: RunFolder, record: Callable[..., RunRecord]
+) -> None:
+    folder.append(record(0))
+    (whole,) = folder.records()
+    assert whole.intervals
+    assert folder.records(intervals=False) == [replace(whole, intervals=[])]
+
+
+def documents_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Fills with the text of every JSON document that is parsed from here on."""
+    read: list[str] = []
+    loads = json.loads
+
+    def noted(text: str) -> object:
+        read.append(text)
+        return loads(text)
+
+    monkeypatch.setattr(json, "loads", noted)
+    return read
 
 
 def test_a_number_that_json_cannot_say_does_not_cost_the_run(

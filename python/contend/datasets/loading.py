@@ -1,0 +1,134 @@
+"""What loading data takes: a storage engine, options that load fast, room on the disk, and time,
+of which somebody is told."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from contend.datasets.errors import DiskFull, EngineMissing
+from contend.servers import ServerBinary
+from contend.spec import DataSpec, Level
+from contend.units import format_count, format_size
+
+_MIB = 1024 * 1024
+
+PLUGINS: Mapping[str, str] = {"rocksdb": "ha_rocksdb"}
+"""Engines that are a plugin, and its file."""
+
+PACKAGES: Mapping[str, str] = {"rocksdb": "mariadb+rocksdb"}
+"""What `contend server get` takes to have such an engine."""
+
+BYTES_PER_ROW: Mapping[str, int] = {"myisam": 215, "aria": 260, "innodb": 250, "rocksdb": 230}
+"""Rows and indexes of the schema `sbtest` on disk, rounded up."""
+
+BYTES_PER_INDEX_ROW = 32
+FIXED_BYTES = 300 * _MIB
+"""What an empty data folder with its logs takes, rounded up."""
+
+
+def engine_options(engine: str) -> dict[str, Level]:
+    """Server options without which the server does not have the engine."""
+    plugin = PLUGINS.get(engine.lower())
+    return {"plugin_load_add": plugin} if plugin else {}
+
+
+def require_engine(binary: ServerBinary, engine: str) -> None:
+    """Refuse an engine whose plugin the server does not come with."""
+    plugin = PLUGINS.get(engine.lower())
+    if plugin is None:
+        return
+    if binary.plugin_dir is None or not (binary.plugin_dir / f"{plugin}.so").exists():
+        raise EngineMissing(
+            f"{binary.name} has no storage engine {engine}: its plugin {plugin} is missing",
+            hint=f"`contend server get {PACKAGES[engine.lower()]}` gets a server that has it.",
+        )
+
+
+def estimated_bytes(data: DataSpec) -> int:
+    """About how much disk a data folder with the table takes."""
+    return FIXED_BYTES + data.rows_in_all * BYTES_PER_ROW.get(data.engine.lower(), 300)
+
+
+def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
+    """Options of a server that does nothing but load: no durability before the clean stop, room
+    to sort the keys in memory, and a slow stop that leaves nothing to be done later."""
+    index_bytes = _clamped(data.rows_in_all * BYTES_PER_INDEX_ROW, 16 * _MIB, 2048 * _MIB)
+    pool_bytes = _clamped(data.rows_in_all * BYTES_PER_ROW["innodb"] // 2, 64 * _MIB, 2048 * _MIB)
+    options: dict[str, Level] = {
+        "local_infile": 1,
+        "innodb_fast_shutdown": 0,
+        "innodb_flush_log_at_trx_commit": 0,
+        "innodb_doublewrite": 0,
+        "innodb_buffer_pool_dump_at_shutdown": 0,
+        "innodb_buffer_pool_size": pool_bytes,
+        "key_buffer_size": index_bytes,
+        "myisam_sort_buffer_size": index_bytes,
+        "performance_schema": 0,
+        "skip_log_bin": True,
+    }
+    if kind == "mariadb":
+        options |= {
+            "aria_pagecache_buffer_size": index_bytes,
+            "aria_sort_buffer_size": index_bytes,
+        }
+    return options | engine_options(data.engine)
+
+
+def describe(data: DataSpec) -> str:
+    """`1M rows (MyISAM)`, for people."""
+    tables = f" in each of {data.tables} tables" if (data.tables or 1) > 1 else ""
+    return f"{format_count(data.rows)} rows{tables} ({data.engine})"
+
+
+def _clamped(value: int, low: int, high: int) -> int:
+    return max(low, min(value, high))
+
+
+ROOM_HINT = "Make room there, or point XDG_CACHE_HOME at a larger disk."
+
+
+def require_room(folder: Path, needed: int, what: str) -> None:
+    """Refuse a load that cannot fit."""
+    free = shutil.disk_usage(_existing(folder)).free
+    if free < needed:
+        raise DiskFull(
+            f"{what} need about {format_size(needed)} under {folder}, and "
+            f"{format_size(free)} are free",
+            hint=ROOM_HINT,
+        )
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+class Tell(Protocol):
+    """Somebody who wants to know."""
+
+    def notice(self, text: str) -> None:
+        """Something the reader should know; no error."""
+        ...
+
+    def progress(self, what: str, done: int, total: int, unit: str) -> None:
+        """`done` of `total` rows or bytes; the last call has both equal."""
+        ...
+
+
+class FillProgress:
+    """Passes on how far a fill is; says once when the rows are there and the keys are not."""
+
+    def __init__(self, tell: Tell, data: DataSpec) -> None:
+        self._tell = tell
+        self._data = data
+        self._phase = ""
+
+    def __call__(self, phase: str, rows: int) -> None:
+        self._tell.progress(f"loading {describe(self._data)}", rows, self._data.rows_in_all, "rows")
+        if phase == "keys" != self._phase:
+            self._tell.notice(f"building the keys of {describe(self._data)}")
+        self._phase = phase

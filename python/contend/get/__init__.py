@@ -1,0 +1,12 @@
+"""Getting a server program: the one that is named, one that is installed, or one of a Debian suite,
+without root.
+
+find       which server a run uses
+debian     get one of a suite, with the machine's own apt (apt, sources) and unpacked in place
+cache      the servers that were got
+"""
+
+from contend.get.cache import default_cache
+from contend.get.find import find_server, on_path, servers_at_hand
+
+__all__ = ["default_cache", "find_server", "on_path", "servers_at_hand"]

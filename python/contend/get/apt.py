@@ -1,0 +1,233 @@
+"""The machine's own apt and dpkg, with a private state: no root, nothing of the system touched.
+
+apt reads the machine's configuration (proxies, certificates, keyrings), then ours on top: other
+folders for lists and downloads, an empty record of installed packages, and the sources we give.
+So every package a server needs, down to the C library, is downloaded from the same suite.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from contend.errors import nearest_hint
+from contend.servers.errors import GetFailed, NotVerified, UnknownServer
+
+OnStep = Callable[[str, float | None], None]
+"""Told what is being done, and how much of it in percent, if that is known."""
+
+SUITES = ("bullseye", "bookworm", "trixie", "forky", "sid", "stable", "testing", "unstable")
+"""The suites people ask for, to guess what was meant; the mirror decides which there are."""
+
+_STATUS = re.compile(r"^dlstatus:[^:]*:(?P<percent>[0-9.]+):", re.MULTILINE)
+_UNSIGNED = re.compile(
+    r"NO_PUBKEY|is not signed|not authenticated|couldn't be verified|signatures? (?:was|were) "
+    r"invalid|EXPKEYSIG|REVKEYSIG|BADSIG|Missing key|Bad OpenPGP|Verifying signature",
+    re.IGNORECASE,
+)
+_NO_SUITE = re.compile(r"does not have a Release file|404\s+Not Found|Failed to stat - stat \(2")
+_UNREACHABLE = re.compile(
+    r"Could not resolve|Could not connect|Connection (?:refused|timed out|failed)|"
+    r"Unable to connect|Temporary failure|Network is unreachable|Failed to fetch|"
+    r"Clearsigned file isn't valid"
+)
+_DISK_FULL = re.compile(r"No space left on device|don't have enough free space", re.IGNORECASE)
+
+_CONFIGURATION = """\
+// Hooks of the machine would act on the system; nothing here may.
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Pre-Invoke;
+#clear DPkg::Post-Invoke;
+#clear DPkg::Pre-Install-Pkgs;
+#clear APT::Never-MarkAuto-Sections;
+Dir::State "{folder}";
+Dir::State::lists "{folder}/lists";
+Dir::State::status "{folder}/status";
+Dir::State::extended_states "{folder}/extended_states";
+Dir::Cache "{folder}/cache";
+Dir::Cache::archives "{folder}/archives";
+Dir::Log "{folder}";
+Dir::Etc::sourcelist "{folder}/wanted.sources";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+APT::Architecture "{architecture}";
+APT::Architectures {{ "{architecture}"; }};
+APT::Default-Release "";
+APT::Sandbox::User "{user}";
+APT::Get::Assume-Yes "true";
+APT::Get::Download-Only "true";
+APT::Get::AllowUnauthenticated "false";
+APT::Install-Recommends "false";
+APT::Install-Suggests "false";
+APT::Keep-Downloaded-Packages "true";
+Acquire::AllowInsecureRepositories "false";
+Acquire::AllowWeakRepositories "false";
+Acquire::AllowDowngradeToInsecureRepositories "false";
+Acquire::Languages "none";
+Acquire::Retries "2";
+"""
+
+
+class Apt:
+    """apt with a private state in `folder`, which must be new and is the caller's to remove."""
+
+    def __init__(self, folder: Path, sources: str) -> None:
+        self.folder = folder
+        for name in ("lists/partial", "archives/partial", "cache"):
+            (folder / name).mkdir(parents=True)
+        (folder / "status").touch()
+        (folder / "wanted.sources").write_text(sources, encoding="utf-8")
+        # apt as root would give downloads to another user, who may not enter our folders.
+        user = "root" if os.geteuid() == 0 else ""
+        (folder / "apt.conf").write_text(
+            _CONFIGURATION.format(folder=folder, architecture=architecture(), user=user),
+            encoding="utf-8",
+        )
+
+    def update(self, suite: str) -> None:
+        """Read the package lists. Archives that fail do not matter while one answers."""
+        done = self._run("apt-get", "update")
+        if any((self.folder / "lists").glob("*_Packages*")):
+            return
+        said = done.stdout + done.stderr
+        detail = _last_lines(said)
+        if _UNSIGNED.search(said):
+            raise NotVerified(
+                f"the package lists of {suite} could not be verified with this machine's keys.",
+                hint="Install a newer `debian-archive-keyring`, or accept it with `--unverified`.",
+                detail=detail,
+            )
+        if _DISK_FULL.search(said):
+            raise GetFailed("the disk is full.", hint="Make room and try again.", detail=detail)
+        if _NO_SUITE.search(said):
+            raise UnknownServer(
+                f"the mirror this machine is configured for has no suite {suite}.",
+                hint=nearest_hint(suite, SUITES),
+                detail=detail,
+            )
+        raise GetFailed(
+            "the package mirror of this machine does not answer.",
+            hint="Check the network and the proxy that apt is configured for.",
+            detail=detail,
+        )
+
+    def candidate(self, package: str) -> str | None:
+        """The version of a package that would be downloaded; None if there is none."""
+        done = self._run("apt-cache", "policy", package)
+        found = re.search(r"^\s*Candidate:\s*(\S+)", done.stdout, re.MULTILINE)
+        return found[1] if found and found[1] != "(none)" else None
+
+    def pretend_installed(self, versions: Mapping[str, str]) -> None:
+        """Have apt believe that these packages are here, so that they are not downloaded.
+
+        On hold, or apt would replace a stand-in by the real package of the same version.
+        """
+        stanzas = [
+            f"Package: {name}\nStatus: hold ok installed\nVersion: {version}\n"
+            f"Architecture: {architecture()}\nMulti-Arch: allowed\n"
+            "Maintainer: nobody\nDescription: stands for what a server program does not need\n"
+            for name, version in versions.items()
+        ]
+        (self.folder / "status").write_text("\n".join(stanzas), encoding="utf-8")
+
+    def download(self, packages: Sequence[str], on_progress: OnStep) -> list[Path]:
+        """Download packages and everything they need; the files, in no special order."""
+        done = self._run("apt-get", "install", *packages, on_progress=on_progress)
+        said = done.stdout + done.stderr
+        if done.returncode != 0:
+            detail = _last_lines(said)
+            if _DISK_FULL.search(said):
+                raise GetFailed("the disk is full.", hint="Make room and try again.", detail=detail)
+            if "unmet dependencies" in said:
+                raise GetFailed(
+                    f"what {' and '.join(packages)} needs is not all in the suite.",
+                    hint="The suite may be in the middle of a change: try another, or later.",
+                    detail=detail,
+                )
+            if _UNREACHABLE.search(said):
+                raise GetFailed(
+                    "a download from the package mirror broke off.",
+                    hint="Nothing was kept; try again.",
+                    detail=detail,
+                )
+            raise GetFailed(f"apt could not download {' and '.join(packages)}.", detail=detail)
+        return sorted((self.folder / "archives").glob("*.deb"))
+
+    def _run(
+        self, tool: str, *arguments: str, on_progress: OnStep | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        command = [tool, "-c", str(self.folder / "apt.conf"), *arguments]
+        if on_progress is not None:
+            command[1:1] = ["-o", "APT::Status-Fd=1"]
+        environment = dict(os.environ, LC_ALL="C.UTF-8", DEBIAN_FRONTEND="noninteractive")
+        try:
+            with subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                env=environment,
+            ) as child:
+                assert child.stdout is not None
+                said = []
+                for line in child.stdout:
+                    status = _STATUS.match(line)
+                    if status is None:
+                        said.append(line)
+                    elif on_progress is not None:
+                        on_progress("downloading", float(status["percent"]))
+        except FileNotFoundError:
+            raise GetFailed(
+                f"this machine has no {tool}, so there is no mirror to get a server from.",
+                hint="Install MariaDB or MySQL with the system's own package manager instead.",
+            ) from None
+        return subprocess.CompletedProcess(command, child.returncode, "".join(said), "")
+
+
+def architecture() -> str:
+    """What dpkg calls this machine, such as `amd64`."""
+    return _ask("dpkg", "--print-architecture").strip()
+
+
+def unpack(package: Path, into: Path) -> None:
+    """Unpack one package file as it is; none of its scripts run."""
+    _ask("dpkg-deb", "--extract", str(package), str(into))
+
+
+def _ask(tool: str, *arguments: str) -> str:
+    if shutil.which(tool) is None:
+        raise GetFailed(
+            f"this machine has no {tool}, so packages cannot be unpacked here.",
+            hint="Install MariaDB or MySQL with the system's own package manager instead.",
+        )
+    done = subprocess.run(
+        [tool, *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode != 0:
+        full = _DISK_FULL.search(done.stderr)
+        raise GetFailed(
+            "the disk is full." if full else f"{tool} failed.",
+            hint="Make room and try again." if full else None,
+            detail=_last_lines(done.stderr),
+        )
+    return done.stdout
+
+
+def _last_lines(text: str) -> str | None:
+    said = text.splitlines()
+    errors = [line.strip() for line in said if line.startswith("E: ") or " Depends: " in line]
+    return "\n".join(errors[-8:] or said[-8:]) or None

@@ -1,0 +1,237 @@
+"""The *debian* provider: a server of a named suite, without root, without touching the system.
+
+It asks this machine's own apt for the packages, at the mirror this machine is configured for,
+verified by this machine's keys, and unpacks them under the user's cache. See
+docs/decisions/0004-servers-from-debian.md for why.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from contend.errors import nearest_hint
+from contend.get.apt import Apt, OnStep, architecture, unpack
+from contend.get.cache import default_cache, keep, list_got, new_folder, write_manifest
+from contend.get.sources import Source, for_suite, parse_sources, render
+from contend.get.unpacked import find_layout, prune
+from contend.servers.binary import KINDS, ServerBinary, ask_version
+from contend.servers.errors import GetFailed, NotVerified, UnknownServer
+
+PACKAGES = {"mariadb": "mariadb-server-core", "mysql": "mysql-server-core"}
+EXTRAS: dict[str, dict[str, str]] = {
+    "mariadb": {"rocksdb": "mariadb-plugin-rocksdb"},
+    "mysql": {},
+}
+_TOOLS = ("perl", "python3", "rocksdb-tools")
+"""What the packages need only for their scripts, which are never run."""
+_ANY_VERSION = "99:0"
+_NOT_IN_PATHS = frozenset(':;"')
+KEYRING = Path("usr/share/keyrings/debian-archive-keyring.gpg")
+_SUITE = re.compile(r"[a-z][a-z0-9-]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What `contend server get` is asked for: `kind[+extra][@suite]`."""
+
+    kind: str
+    extras: tuple[str, ...]
+    suite: str | None
+
+
+def parse_wanted(text: str) -> Wanted:
+    """Read `mariadb`, `mariadb@trixie`, `mariadb+rocksdb@bookworm`."""
+    what, at, suite = text.partition("@")
+    kind, *extras = what.split("+")
+    if kind not in KINDS:
+        raise UnknownServer(
+            f"unknown server kind {kind!r} in {text!r}.", hint=nearest_hint(kind, KINDS)
+        )
+    for extra in extras:
+        if extra not in EXTRAS[kind]:
+            raise UnknownServer(
+                f"{kind} has no extra {extra!r}.", hint=nearest_hint(extra, EXTRAS[kind])
+            )
+    if at and not _SUITE.match(suite):
+        raise UnknownServer(
+            f"{suite!r} is not the name of a suite.",
+            hint=f"Suites have names such as bookworm, trixie or sid: `{what}@trixie`.",
+        )
+    return Wanted(kind, tuple(dict.fromkeys(extras)), suite if at else None)
+
+
+def get(
+    kind: str,
+    suite: str | None = None,
+    cache: Path | None = None,
+    on_progress: OnStep = lambda _step, _percent: None,
+    *,
+    extras: tuple[str, ...] = (),
+    unverified: bool = False,
+    refresh: bool = False,
+    root: Path = Path("/"),
+) -> ServerBinary:
+    """Get a server into the cache, or find it there.
+
+    Args:
+        kind: `mariadb` or `mysql`.
+        suite: a Debian suite; None is the machine's own.
+        cache: contend's cache folder; None is the user's.
+        on_progress: told of each step.
+        extras: optional packages, such as `rocksdb`.
+        unverified: accept packages that the machine's keys cannot verify.
+        refresh: look at the mirror for a newer version even if one is in the cache.
+        root: where the machine's own configuration is read from.
+    """
+    cache = (default_cache() if cache is None else cache).absolute()
+    if set(str(cache)) & _NOT_IN_PATHS:
+        # They separate the loader's list of folders, or end a value of apt's configuration.
+        raise GetFailed(
+            f"no server can be kept in {cache}: "
+            "its path has a colon, a semicolon or a quotation mark.",
+            hint="Set XDG_CACHE_HOME to another folder.",
+        )
+    machine = read_sources(root)
+    suite = suite or own_suite(machine, root)
+    if not refresh and (here := _newest(cache, kind, suite, extras)) is not None:
+        return here
+    sources = for_suite(machine, _codename(root), suite)
+    if not sources:
+        raise GetFailed(
+            f"this machine's apt is configured for no archive that could have {suite}.",
+            hint="Add a mirror to its sources, or install a server with its package manager.",
+        )
+    with new_folder(
+        cache, lambda: on_progress("waiting for another contend that gets a server", None)
+    ) as folder:
+        if not refresh and (here := _newest(cache, kind, suite, extras)) is not None:
+            return here  # Whoever held the lock got it meanwhile.
+        on_progress(f"reading the package lists of {suite}", None)
+        apt, verified = _updated_apt(folder, sources, suite, root, unverified)
+        packages = [PACKAGES[kind], *(EXTRAS[kind][extra] for extra in extras)]
+        versions = [_candidate(apt, package, suite) for package in packages]
+        # A plugin asks for the package of the system service, of exactly its own version.
+        stand_ins = {"mariadb-server": versions[0]} if extras else {}
+        apt.pretend_installed(stand_ins | dict.fromkeys(_TOOLS, _ANY_VERSION))
+        files = apt.download(packages, on_progress)
+        tree = folder / "server" / "root"
+        tree.mkdir(parents=True)
+        for number, file in enumerate(files):
+            on_progress("unpacking", 100 * number / len(files))
+            unpack(file, tree)
+        return _keep(cache, tree, kind, suite, extras, verified, [f.stem for f in files])
+
+
+def _candidate(apt: Apt, package: str, suite: str) -> str:
+    version = apt.candidate(package)
+    if version is None:
+        raise UnknownServer(
+            f"suite {suite} of this machine's mirror has no package {package}.",
+            hint="Debian has MariaDB in every suite, MySQL only in sid: "
+            "`contend server get mysql@sid`.",
+        )
+    return version
+
+
+def _keep(
+    cache: Path,
+    tree: Path,
+    kind: str,
+    suite: str,
+    extras: tuple[str, ...],
+    verified: bool,
+    packages: list[str],
+) -> ServerBinary:
+    layout = find_layout(tree, kind)
+    prune(tree, layout.program)
+    argv = layout.argv(kind, extras)
+    found_kind, version = ask_version(argv)
+    if found_kind != kind:
+        raise GetFailed(f"the packages hold a {found_kind} server, and {kind} was asked for.")
+    binary = ServerBinary(
+        kind=kind,
+        version=version,
+        suite=suite,
+        argv=argv,
+        program=layout.program,
+        basedir=layout.basedir,
+        share_dir=layout.share_dir,
+        plugin_dir=layout.plugin_dir,
+        source="debian",
+        extras=extras,
+        verified=verified,
+    )
+    write_manifest(tree.parent, binary, layout, packages)
+    return keep(cache, tree.parent, binary.name).binary
+
+
+def _newest(cache: Path, kind: str, suite: str, extras: tuple[str, ...]) -> ServerBinary | None:
+    same = [
+        got.binary
+        for got in list_got(cache)
+        if (got.binary.kind, got.binary.suite, got.binary.extras) == (kind, suite, extras)
+    ]
+    return same[-1] if same else None
+
+
+def _updated_apt(
+    folder: Path, sources: list[Source], suite: str, root: Path, unverified: bool
+) -> tuple[Apt, bool]:
+    """apt with the lists of the suite read, and whether they were verified.
+
+    First with the keys the machine's entries name; if these do not reach to another suite,
+    with the whole keyring of the distribution; without keys only if that was asked for.
+    """
+    attempts = [sources]
+    keyring = root / KEYRING
+    if keyring.exists():
+        attempts.append([replace(s, signed_by=str(keyring)) for s in sources])
+    if unverified:
+        attempts.append([replace(s, trusted=True) for s in sources])
+    refusal: NotVerified | None = None
+    for number, attempt in enumerate(attempts):
+        apt = Apt(folder / f"apt{number}", render(attempt, architecture()))
+        try:
+            apt.update(suite)
+        except NotVerified as error:
+            refusal = refusal or error
+            continue
+        return apt, not any(source.trusted for source in attempt)
+    assert refusal is not None
+    raise refusal
+
+
+def read_sources(root: Path) -> list[Source]:
+    """Every enabled archive of the machine, in apt's own order."""
+    folder = root / "etc/apt"
+    files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
+    found: list[Source] = []
+    for file in files:
+        if file.suffix in (".list", ".sources") and file.is_file():
+            text = file.read_text(encoding="utf-8", errors="replace")
+            found += parse_sources(text, deb822=file.suffix == ".sources")
+    return found
+
+
+def own_suite(sources: list[Source], root: Path) -> str:
+    """The suite this machine itself follows."""
+    codename = _codename(root)
+    suites = [source.suite for source in sources if "main" in source.components]
+    for name in (codename, "stable", "oldstable", "testing", "unstable", "sid"):
+        if name and name in suites:
+            return name
+    raise GetFailed(
+        "this machine's own Debian suite cannot be told from its apt sources.",
+        hint="Name one: `contend server get mariadb@bookworm`.",
+    )
+
+
+def _codename(root: Path) -> str:
+    try:
+        text = (root / "etc/os-release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = re.search(r'^VERSION_CODENAME="?([a-z0-9-]+)"?', text, re.MULTILINE)
+    return found[1] if found else ""

@@ -1,0 +1,214 @@
+"""Which server a run uses: the one named, else one on PATH, else one that was got.
+
+Of several that were got, that of the machine's own suite goes first, since it is what
+`contend server get` gets and what the machine would install; a newer one got for a comparison
+does not change what the next run measures. Then the newest.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from contend.errors import nearest_hint
+from contend.get.cache import default_cache, find_by_name, list_got
+from contend.get.debian import own_suite, parse_wanted, read_sources
+from contend.servers.binary import KINDS, PROGRAMS, ServerBinary, ask_version, check_runs_here
+from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer, WrongKind
+
+# Distributions keep server programs that are not on the PATH of plain users.
+_MORE_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/usr/local/libexec", "/usr/libexec")
+_SHARE_NAMES = {"mariadb": ("mariadb", "mysql", ""), "mysql": ("mysql", "")}
+_PLUGIN_FOLDERS = (
+    "lib/mysql/plugin",
+    "lib/mariadb/plugin",
+    "lib64/mysql/plugin",
+    "lib64/mariadb/plugin",
+    "lib/plugin",
+    "lib64/plugin",
+)
+_PROGRAM_FOLDERS = ("sbin", "bin", "libexec", "usr/sbin", "usr/bin", "usr/libexec")
+
+
+def on_path(kind: str, search_path: str | None = None) -> ServerBinary | None:
+    """The server of a kind on PATH or in the folders of distributions; None if there is none.
+
+    A program of that name that is of another kind, or that does not run, is passed over.
+    """
+    search = os.environ.get("PATH", os.defpath) if search_path is None else search_path
+    folders = [*search.split(os.pathsep), *(() if search_path is not None else _MORE_FOLDERS)]
+    for name in PROGRAMS[kind]:
+        found = shutil.which(name, path=os.pathsep.join(folders))
+        if found is None:
+            continue
+        try:
+            binary = server_at(Path(found))
+        except UnusableServer:
+            continue
+        if binary.kind == kind:
+            return binary
+    return None
+
+
+def server_at(where: Path) -> ServerBinary:
+    """The server at a path: the program itself, or the folder it is installed under."""
+    program = _program(where).absolute()
+    check_runs_here(program)
+    kind, version = ask_version((str(program), "--no-defaults"))
+    basedir = _basedir(program)
+    share = next(_share_folders(basedir, kind), None)
+    if share is None:
+        raise UnusableServer(
+            f"{program} has no error messages under {basedir}, so it is not a whole installation.",
+            hint="Name the folder that the server is installed under.",
+        )
+    plugins = next((basedir / p for p in _PLUGIN_FOLDERS if (basedir / p).is_dir()), None)
+    argv = [
+        str(program),
+        "--no-defaults",
+        f"--basedir={basedir}",
+        f"--lc-messages-dir={share}",
+    ]
+    if kind == "mysql":
+        argv.append("--secure-file-priv=NULL")
+    if plugins is not None:
+        argv.append(f"--plugin-dir={plugins}")
+    return ServerBinary(
+        kind=kind,
+        version=version,
+        suite=None,
+        argv=tuple(argv),
+        program=program,
+        basedir=basedir,
+        share_dir=share,
+        plugin_dir=plugins,
+        source="path",
+    )
+
+
+def _program(where: Path) -> Path:
+    if not where.is_dir():
+        return where
+    for folder in _PROGRAM_FOLDERS:
+        for name in ("mariadbd", "mysqld"):
+            if (where / folder / name).exists():
+                return where / folder / name
+    raise UnusableServer(
+        f"there is no mariadbd and no mysqld under {where}.",
+        hint="Name the server program itself, or the folder it is installed under.",
+    )
+
+
+def _basedir(program: Path) -> Path:
+    # A link such as /usr/sbin/mysqld -> mariadbd stays in its tree; one out of a tree leads to it.
+    return program.resolve().parent.parent
+
+
+def _share_folders(basedir: Path, kind: str) -> Iterator[Path]:
+    for name in _SHARE_NAMES[kind]:
+        folder = basedir / "share" / name
+        if (folder / "english" / "errmsg.sys").exists():
+            yield folder
+
+
+def find_server(
+    kind: str,
+    *,
+    wanted: str | None = None,
+    cache: Path | None = None,
+    root: Path = Path("/"),
+) -> ServerBinary:
+    """A server of a kind that is on this machine; nothing is downloaded.
+
+    Args:
+        kind: `mariadb` or `mysql`.
+        wanted: which one: a path to a program or its folder, `mariadb@trixie` as for
+            `contend server get`, or a name as `contend server list` shows it.
+        cache: contend's cache folder; None is the user's.
+        root: where the machine's own suite is read from.
+
+    Raises:
+        NoServer: there is none; its hint says what to type to get one.
+        WrongKind: the one that is wanted is there, and is of the other kind.
+    """
+    if kind not in KINDS:
+        raise UnknownServer(f"unknown server kind {kind!r}.", hint=nearest_hint(kind, KINDS))
+    cache = default_cache() if cache is None else cache
+    if wanted is not None:
+        binary = _wanted(wanted, cache, root)
+        if binary.kind != kind:
+            raise WrongKind(
+                f"{wanted} is a {binary.kind} server, but the experiment needs {kind}.",
+                hint=f"Set `server.kind` to {binary.kind}, or name another server.",
+            )
+        return binary
+    found = on_path(kind)
+    if found is not None:
+        return found
+    got = [each.binary for each in list_got(cache) if each.binary.kind == kind]
+    if got:
+        return _first_choice(got, root)
+    suite = "@sid" if kind == "mysql" else ""
+    raise NoServer(
+        f"there is no {kind} server on this machine that contend could run.",
+        hint=f"`contend server get {kind}{suite}` gets one, without root.",
+    )
+
+
+def servers_at_hand(cache: Path | None = None) -> list[ServerBinary]:
+    """What is installed on this machine, then what was got."""
+    installed = [found for kind in KINDS if (found := on_path(kind)) is not None]
+    cache = default_cache() if cache is None else cache
+    return [*installed, *(each.binary for each in list_got(cache))]
+
+
+def _wanted(wanted: str, cache: Path, root: Path) -> ServerBinary:
+    if "/" in wanted or wanted in (".", ".."):
+        return server_at(Path(wanted).expanduser())
+    if "@" not in wanted and wanted not in KINDS:
+        return _installed(wanted) or _got(wanted, cache)
+    asked = parse_wanted(wanted)
+    got = [
+        each.binary
+        for each in list_got(cache)
+        if (each.binary.kind, each.binary.extras) == (asked.kind, asked.extras)
+        and asked.suite in (None, each.binary.suite)
+    ]
+    if not got:
+        raise NoServer(
+            f"{wanted} is not on this machine yet.",
+            hint=f"`contend server get {wanted}` gets it, without root.",
+        )
+    return _first_choice(got, root)
+
+
+def _got(name: str, cache: Path) -> ServerBinary:
+    try:
+        return find_by_name(cache, name).binary
+    except UnknownServer as error:
+        raise UnknownServer(
+            error.message,
+            hint=f"{error.hint} One that runs already is named by a DSN, such as "
+            "mysql://user@host/database.",
+        ) from None
+
+
+def _installed(name: str) -> ServerBinary | None:
+    """The server of this machine that goes by a name such as `mariadb-path-10.11.19`."""
+    kind = name.partition("-path-")[0]
+    found = on_path(kind) if kind != name and kind in KINDS else None
+    return found if found is not None and found.name == name else None
+
+
+def _first_choice(got: Sequence[ServerBinary], root: Path) -> ServerBinary:
+    suite = _own_suite(root)
+    return max(got, key=lambda one: (not one.extras, one.suite == suite, one.version_number))
+
+
+def _own_suite(root: Path) -> str | None:
+    try:
+        return own_suite(read_sources(root), root)
+    except GetFailed:
+        return None  # Not a machine that the debian provider can ask.

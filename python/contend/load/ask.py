@@ -1,0 +1,113 @@
+"""What contend-load says of a plan before it is run: which engine it takes, what its script is,
+whether anything in it is wrong; and the `prepare` of a script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contend.errors import RequestError
+from contend.load.child import PROGRAM, Child
+from contend.load.process import judge
+
+ASK_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The way bytes get in and out of the sockets.
+
+    Args:
+        name: `io_uring` or `epoll`.
+        refused: why it is not io_uring, if the kernel refused that.
+    """
+
+    name: str
+    refused: str | None = None
+
+
+def ask_engine(program: Path, plan: Mapping[str, Any]) -> Engine:
+    """What the contend-load at `program` takes for `plan`: what the plan names, or its choice.
+
+    Raises:
+        RequestError: the plan cannot have the engine that it names.
+        LoadFailed: the kernel refuses the engine that it names.
+    """
+    last: dict[str, Any] | None = None
+    with Child([str(program), "engine", "-"], {}) as child:
+        child.send(json.dumps(plan).encode())
+        for line in child.lines(limit_s=ASK_S):
+            last = json.loads(line)
+        code, tail = child.wait(), child.stderr_tail()
+    if code == 2 and tail:
+        raise RequestError(tail.splitlines()[-1].removeprefix(f"{PROGRAM}: "))
+    said = judge(last, code, tail, done="engine")
+    return Engine(name=str(said["engine"]), refused=said.get("refused"))
+
+
+DESCRIBE_S = 60.0
+"""Reading a script and running its body takes no time; a body that does something may."""
+
+PREPARE_S = 24 * 3600.0
+
+
+class ScriptProcess:
+    """contend-load at `program`, asked about the workload of a plan."""
+
+    def __init__(self, program: Path) -> None:
+        self.program = program
+
+    def describe(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """What the script is: whether it is bundled, has a prepare, and which options it takes.
+
+        Raises:
+            RequestError: there is no such script, it has a mistake, or an option is none of its.
+        """
+        with Child([str(self.program), "script", "-"], {}) as child:
+            child.send(json.dumps(plan).encode())
+            said = b"".join(child.lines(limit_s=DESCRIBE_S))
+            code, tail = child.wait(), child.stderr_tail()
+        _require_accepted("script", code, tail)
+        described: dict[str, Any] = json.loads(said)
+        return described
+
+    def check(self, plan: Mapping[str, Any]) -> None:
+        """Let the plan be read, and all be made that needs no server.
+
+        Raises:
+            RequestError: something in it is wrong.
+        """
+        with Child([str(self.program), "run", "-", "--check"], {}) as child:
+            child.send(json.dumps(plan).encode())
+            for _line in child.lines(limit_s=DESCRIBE_S):
+                pass
+            code, tail = child.wait(), child.stderr_tail()
+        _require_accepted("workload", code, tail)
+
+    def prepare(self, plan: Mapping[str, Any], *, env: Mapping[str, str] | None = None) -> None:
+        """Run the script's own prepare; the database is made if it does not exist.
+
+        Raises:
+            LoadFailed: it failed, and says where.
+        """
+        argv = [str(self.program), "script", "-", "--prepare", "--create-database"]
+        last: dict[str, Any] | None = None
+        with Child(argv, env or {}) as child:
+            child.send(json.dumps(plan).encode())
+            for line in child.lines(limit_s=PREPARE_S):
+                last = json.loads(line)
+            code, tail = child.wait(), child.stderr_tail()
+        judge(last, code, tail, done="prepared")
+
+
+def _require_accepted(what: str, code: int, tail: str) -> None:
+    """Raise what contend-load refused, in its own words."""
+    if code == 0:
+        return
+    lines = [line for line in tail.splitlines() if line.startswith(f"{PROGRAM}: ")]
+    if code == 2 and lines:
+        raise RequestError(lines[-1].removeprefix(f"{PROGRAM}: "))
+    raise RequestError(f"the {what} could not be read (exit code {code})", detail=tail or None)

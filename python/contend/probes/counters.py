@@ -1,0 +1,200 @@
+"""The probes: look before a run, look after it, keep the difference. A probe is one class and one
+entry of `PROBES`."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from contend import host
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a probe may look at.
+
+    Args:
+        connection: a control connection.
+        kind: of the server: `mariadb` or `mysql`.
+        pid: the server's process; None if it does not run on this host.
+    """
+
+    connection: Connection[Any]
+    kind: str
+    pid: int | None = None
+
+
+class Probe(Protocol):
+    """One thing that is looked at."""
+
+    @property
+    def name(self) -> str:
+        """Where its result stands in the record's `probes`."""
+        ...
+
+    def look(self, sight: Sight) -> Any:
+        """The counters now; None if this server does not have them."""
+        ...
+
+    def change(self, before: Any, after: Any) -> Any:
+        """What happened between two looks, as JSON."""
+        ...
+
+
+Counters = dict[str, int]
+
+TOLD_EVEN_AT_REST = frozenset(
+    {
+        "Aria_pagecache_read_requests",
+        "Aria_pagecache_reads",
+        "Com_select",
+        "Innodb_buffer_pool_read_requests",
+        "Innodb_buffer_pool_reads",
+        "Key_read_requests",
+        "Key_reads",
+        "Questions",
+    }
+)
+"""Counters whose 0 is an answer: a cache that missed nothing was warm."""
+
+
+class StatusProbe:
+    """SHOW GLOBAL STATUS: by how much each whole-number counter changed; a few are kept even if
+    they did not."""
+
+    name = "status"
+
+    def look(self, sight: Sight) -> Counters:
+        with sight.connection.cursor() as cursor:
+            cursor.execute("SHOW GLOBAL STATUS")
+            return {name: int(value) for name, value in cursor.fetchall() if _is_whole(value)}
+
+    def change(self, before: Counters, after: Counters) -> Counters:
+        """Gauges (connections open, pages free) are in it too: their change may be negative."""
+        return {
+            name: value - before.get(name, 0)
+            for name, value in after.items()
+            if value != before.get(name, 0) or name in TOLD_EVEN_AT_REST
+        }
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal()
+
+
+COUNTERS = ("read_requests", "reads", "write_requests", "writes")
+COLUMNS = ", ".join(f"`{counter}`" for counter in COUNTERS)
+"""Quoted, because `reads` is a word of SQL."""
+
+Segment = tuple[str, int | None]
+Visits = dict[Segment, tuple[int, ...]]
+
+
+class KeyCachesProbe:
+    """information_schema.KEY_CACHES: visits and misses of each segment of the key cache.
+
+    MariaDB has the table, MySQL does not. An unsegmented cache is one row without a segment number.
+    """
+
+    name = "key_caches"
+
+    def look(self, sight: Sight) -> Visits | None:
+        if sight.kind != "mariadb":
+            return None
+        with sight.connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT KEY_CACHE_NAME, SEGMENT_NUMBER, {COLUMNS}"
+                " FROM information_schema.KEY_CACHES"
+            )
+            rows = cursor.fetchall()
+        found = {
+            (str(name), None if segment is None else int(segment)): tuple(map(int, counters))
+            for name, segment, *counters in rows
+        }
+        # A segmented cache has a row for each segment and one for all together, which says
+        # nothing that its parts do not.
+        parted = {name for name, segment in found if segment is not None}
+        return {
+            (name, segment): counters
+            for (name, segment), counters in found.items()
+            if segment is not None or name not in parted
+        }
+
+    def change(self, before: Visits, after: Visits) -> list[dict[str, Any]]:
+        nothing = (0,) * len(COUNTERS)
+        return [
+            {"cache": cache, "segment": segment}
+            | {
+                counter: there - here
+                for counter, here, there in zip(
+                    COUNTERS, before.get((cache, segment), nothing), now, strict=True
+                )
+            }
+            for (cache, segment), now in sorted(after.items(), key=lambda item: _order(item[0]))
+        ]
+
+
+def _order(segment: Segment) -> tuple[str, int]:
+    return segment[0], segment[1] or 0
+
+
+@dataclass(frozen=True, slots=True)
+class HostLook:
+    """Counters of the host, and CPU seconds of the experiment's own processes, if all of them can
+    be seen: the server, the lab, and the load generators that ended."""
+
+    pressure: host.Pressure
+    own_cpu_s: float | None
+
+
+class HostProbe:
+    """Stolen time, stalls, swapping, heat and neighbours."""
+
+    name = "host"
+
+    def look(self, sight: Sight) -> HostLook:
+        return HostLook(host.pressure(), _own_cpu_s(sight.pid))
+
+    def change(self, before: HostLook, after: HostLook) -> dict[str, Any]:
+        change = host.change(before.pressure, after.pressure)
+        own_cpu_s = (
+            after.own_cpu_s - before.own_cpu_s
+            if after.own_cpu_s is not None and before.own_cpu_s is not None
+            else None
+        )
+        disturbances = host.disturbances(change, own_cpu_s=own_cpu_s)
+        return {
+            **asdict(change),
+            "own_cpu_s": own_cpu_s,
+            "disturbances": [asdict(one) for one in disturbances],
+        }
+
+
+def _own_cpu_s(server: int | None) -> float | None:
+    counters = host.process_counters(server) if server is not None else None
+    if counters is None:
+        return None
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return counters.cpu_s + sum(one.ru_utime + one.ru_stime for one in used)
+
+
+PROBES: tuple[Probe, ...] = (StatusProbe(), KeyCachesProbe(), HostProbe())
+
+
+def look(sight: Sight) -> dict[str, Any]:
+    """Every probe's counters now."""
+    return {probe.name: probe.look(sight) for probe in PROBES}
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What each probe saw happen between two looks. Probes that saw nothing to see are left out."""
+    return {
+        probe.name: probe.change(before[probe.name], after[probe.name])
+        for probe in PROBES
+        if before[probe.name] is not None and after[probe.name] is not None
+    }

@@ -1,0 +1,200 @@
+"""Reading results.sqlite: a connection to it, whether it is ours and whole, and, of a damaged one,
+whatever can still be read, row by row."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from contend.errors import WorkError
+from contend.store import schema
+from contend.store.model import (
+    DamagedStore,
+    NewerStore,
+    NotARunFolder,
+    Planned,
+    RunRecord,
+    StoreFailed,
+)
+
+RESULTS_NAME = "results.sqlite"
+
+READ_FAULTS = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged file may raise: SQLite quotes the damage in its complaint, and Python
+may fail to decode the complaint."""
+
+
+def raw_connection(folder: Path, *, write: bool) -> sqlite3.Connection:
+    """An unchecked connection.
+
+    A reader opens the file writable if it may: after a lab was killed in the middle of a
+    commit, the first who comes must roll the half-written commit back. It writes nothing else.
+    """
+    file = folder / RESULTS_NAME
+    mode = "rw" if write or os.access(file, os.W_OK) else "ro"
+    connection = sqlite3.connect(
+        f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None
+    )
+    # All that we store is ASCII, but a damaged file may hold anything.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.execute(f"PRAGMA busy_timeout = {schema.BUSY_TIMEOUT_MS}")
+    if not write:
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def read_runs(folder: Path) -> list[RunRecord]:
+    """The runs that can be read. How many cannot is not known: their keys may be gone too."""
+    records: list[RunRecord] = []
+    for row in _rows(folder, "runs", "sequence", schema.RUN_COLUMNS):
+        with suppress(ValueError, TypeError):
+            records.append(schema.run_from_row(row))
+    return records
+
+
+def read_planned(folder: Path) -> list[Planned]:
+    rows = list(_rows(folder, "planned", "run", "run, block, repeat, cell"))
+    try:
+        return [schema.planned_from_row(row) for row in rows]
+    except (ValueError, TypeError):
+        return []
+
+
+def read_sessions(folder: Path) -> list[dict[str, Any]]:
+    rows = _rows(folder, "sessions", "session", "facts")
+    try:
+        return [json.loads(row[0]) for row in rows]
+    except (ValueError, TypeError):
+        return []
+
+
+def read_meta(folder: Path, key: str) -> dict[str, Any] | None:
+    try:
+        connection = raw_connection(folder, write=False)
+    except READ_FAULTS:
+        return None
+    try:
+        row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        document = json.loads(row[0]) if row else None
+    except (sqlite3.Error, ValueError, TypeError):
+        return None
+    finally:
+        connection.close()
+    return document if isinstance(document, dict) else None
+
+
+def read_spec(folder: Path) -> dict[str, Any] | None:
+    try:
+        document = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _rows(folder: Path, table: str, key: str, columns: str) -> Iterator[tuple[Any, ...]]:
+    """Each readable row of a table, in the order of its key."""
+    try:
+        connection = raw_connection(folder, write=False)
+        # Without this, SQLite reads nothing at all of a file that is shorter than it says.
+        connection.execute("PRAGMA writable_schema = ON")
+    except READ_FAULTS:
+        return
+    try:
+        for number in _keys(connection, table, key):
+            with suppress(*READ_FAULTS):
+                query = f"SELECT {columns} FROM {table} WHERE {key} = ?"
+                yield connection.execute(query, (number,)).fetchone()
+    finally:
+        connection.close()
+
+
+def _keys(connection: sqlite3.Connection, table: str, key: str) -> list[int]:
+    """The keys from both ends: a bad page in the middle hides neither the first nor the last."""
+    found: set[int] = set()
+    for order in ("ASC", "DESC"):
+        try:
+            for (number,) in connection.execute(
+                f"SELECT {key} FROM {table} ORDER BY {key} {order}"
+            ):
+                found.add(number)
+        except READ_FAULTS:
+            continue
+    return sorted(found)
+
+
+_DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+def connect(folder: Path, *, write: bool) -> sqlite3.Connection:
+    """A checked connection.
+
+    Raises:
+        NotARunFolder: the file is another program's database.
+        NewerStore: a newer contend wrote it.
+        DamagedStore: it cannot be read whole; the message says how much can.
+        StoreFailed: it is out of reach.
+    """
+    try:
+        connection = raw_connection(folder, write=write)
+    except READ_FAULTS as error:
+        raise unreadable(folder, error) from error
+    try:
+        _check(connection, folder)
+        if write:
+            schema.settings(connection)
+    except READ_FAULTS as error:
+        connection.close()
+        raise unreadable(folder, error) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def unreadable(folder: Path, cause: Exception) -> WorkError:
+    """The error for a file that was not read: damaged, or only out of reach just now."""
+    file = folder / RESULTS_NAME
+    if getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _DAMAGE:
+        return StoreFailed(
+            f"cannot read {file}: {cause}",
+            hint="Check the permissions and the file system there; the file was not changed.",
+        )
+    readable = len(read_runs(folder))
+    if readable:
+        kept = f"{readable} run{'s' if readable != 1 else ''} in it can still be read"
+        hint = (
+            f"Save them with `contend export {folder} --format folder --out NEW`; NEW can be "
+            "shown and resumed."
+        )
+    else:
+        kept = "no run in it can be read"
+        hint = "Restore the file from a copy, or run the experiment again; spec.json has its spec."
+    return DamagedStore(f"{file} is damaged ({cause}); {kept}", hint=hint)
+
+
+def _check(connection: sqlite3.Connection, folder: Path) -> None:
+    file = folder / RESULTS_NAME
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != schema.APPLICATION_ID:
+        if file.stat().st_size == 0:
+            raise sqlite3.DatabaseError("file is empty")
+        raise NotARunFolder(
+            f"{file} was not written by contend",
+            hint="Name a folder that `contend run` made.",
+        )
+    if version > schema.STORE_VERSION:
+        raise NewerStore(
+            f"{file} has format {version}, and this contend reads formats up to "
+            f"{schema.STORE_VERSION}",
+            hint="Upgrade contend; the folder was not changed.",
+        )
+    (verdict, *_) = (row[0] for row in connection.execute("PRAGMA quick_check(1)"))
+    if verdict != "ok":
+        raise sqlite3.DatabaseError(str(verdict).removeprefix("*** in database main ***\n"))
