@@ -1,4 +1,4 @@
-"""A `contend` for each test.
+"""A `contend` for each test, and a run that many tests only look at.
 
 Servers come from the user's cache, so that they are got once; datasets go to a cache of the test
 session, so that nothing of a test stays and the tests share what is loaded.
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sysbench_peer
 from needs import missing
-from run_lab import Lab
+from run_lab import Finished, Lab, NewLab
 
 from contend.servers import ServerBinary, default_cache
 
@@ -34,9 +34,24 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.fixture(scope="session")
+def new_lab(cache_home: Path, load_program: Path, mariadb_binary: ServerBinary) -> NewLab:
+    """`new_lab(folder)`: a lab in a folder, on the caches of the session."""
+    return lambda folder: Lab(folder, cache_home, load_program, mariadb_binary.name)
+
+
 @pytest.fixture
-def lab(tmp_path: Path, cache_home: Path, load_program: Path, mariadb_binary: ServerBinary) -> Lab:
-    return Lab(tmp_path, cache_home, load_program, mariadb_binary.name)
+def lab(tmp_path: Path, new_lab: NewLab) -> Lab:
+    return new_lab(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tmp_path_factory: pytest.TempPathFactory, new_lab: NewLab) -> Finished:
+    """The tiny experiment, run once."""
+    lab = new_lab(tmp_path_factory.mktemp("tiny"))
+    done = lab.run()
+    assert done.returncode == 0, done.stderr
+    return Finished(lab, done)
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +103,11 @@ class Lab:
         server = [] if "--server" in more else ["--server", self.server]
         return ["run", self.file, "--out", self.out, *server, *more]
 
+    def begin_from(self, other: Lab) -> None:
+        """Take over another lab's experiment and run folder, to do with them as one likes."""
+        shutil.copyfile(other.file, self.file)
+        shutil.copytree(other.out, self.out)
+
     @property
     def out(self) -> Path:
         return self.folder / "out"
@@ -142,6 +149,17 @@ class Lab:
             if os.fsencode(self.cache / "work") in command and state != "Z":
                 found.append(int(folder.name))
         return found
+
+
+NewLab = Callable[[Path], Lab]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that ended, which tests read and never write to."""
+
+    lab: Lab
+    done: subprocess.CompletedProcess[str]
 
 
 def wait_for(true: Callable[[], bool], limit_s: float = 240.0) -> None:

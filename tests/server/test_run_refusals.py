@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from run_lab import Lab, wait_for
+from run_lab import Finished, Lab, wait_for
 
 from contend.servers import ServerBinary
 
@@ -118,8 +118,8 @@ def test_a_server_that_does_not_start(lab: Lab) -> None:
 
 class TestFolder:
     @pytest.fixture(autouse=True)
-    def done(self, lab: Lab) -> None:
-        assert lab.run().returncode == 0
+    def done(self, lab: Lab, tiny_run: Finished) -> None:
+        lab.begin_from(tiny_run.lab)
 
     def test_of_a_newer_format(self, lab: Lab) -> None:
         with sqlite3.connect(lab.out / "results.sqlite") as connection:

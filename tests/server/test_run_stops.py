@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from run_lab import RUNS, Lab, interrupt, wait_for
+from run_lab import RUNS, Finished, Lab, NewLab, interrupt, wait_for
 
 from contend.store import RunRecord
 
@@ -99,8 +99,8 @@ def test_a_server_that_dies_costs_its_run_alone(lab: Lab) -> None:
     assert records[-1].status == "ok"
 
 
-def test_a_complete_run_is_shown_and_not_repeated(lab: Lab) -> None:
-    lab.run()
+def test_a_complete_run_is_shown_and_not_repeated(lab: Lab, tiny_run: Finished) -> None:
+    lab.begin_from(tiny_run.lab)
     before = lab.records()
     again = lab.contend("run", "--resume", lab.out)
     assert again.returncode == 0, again.stderr
@@ -109,12 +109,19 @@ def test_a_complete_run_is_shown_and_not_repeated(lab: Lab) -> None:
 
 
 class TestRefused:
-    @pytest.fixture(autouse=True)
-    def begun(self, lab: Lab) -> None:
+    @pytest.fixture(scope="class")
+    def begun(self, tmp_path_factory: pytest.TempPathFactory, new_lab: NewLab) -> Lab:
+        """A lab that was interrupted after its first run."""
+        lab = new_lab(tmp_path_factory.mktemp("begun"))
         slow(lab)
         process = lab.start(*lab.arguments())
         lab.wait_for_runs(1, process)
         interrupt(process)
+        return lab
+
+    @pytest.fixture(autouse=True)
+    def mine(self, lab: Lab, begun: Lab) -> None:
+        lab.begin_from(begun)
 
     def test_two_labs_in_one_folder(self, lab: Lab) -> None:
         first = lab.start("run", "--resume", lab.out)
