@@ -8,7 +8,9 @@ file's last test is over.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import itertools
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -37,6 +39,28 @@ SMALL_OPTIONS: dict[str, dict[str, str | int | float | bool]] = {
 """What keeps a server small where its speed does not matter."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+LASTING = frozenset(
+    {"shared_server", "begun", "measured", "two_sizes", "browser", "study_path", "page"}
+)
+"""Fixtures that cost much and outlive a test: the tests of a file that use one stay together."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Say which tests stay together where several processes share them."""
+    fixtures = set(getattr(item, "fixturenames", ()))
+    if "tiny_run" in fixtures:
+        item.add_marker(pytest.mark.xdist_group("tiny_run"))
+    elif fixtures & LASTING:
+        parameters = getattr(item, "callspec", None)
+        kind = parameters.params.get("any_binary", "") if parameters else ""
+        item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}-{kind}"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the long ones, so that no process is left alone with one at the end."""
+    items.sort(key=lambda item: item.path.parent.name != "server")
+
 
 PrivateServerFactory = Callable[..., PrivateServer]
 
@@ -80,16 +104,21 @@ def any_binary(request: pytest.FixtureRequest) -> ServerBinary:
 
 @pytest.fixture(scope="session")
 def fresh_data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ServerBinary], Path]:
-    """The data folder of a server that was just initialised; made once for each program."""
-    made: dict[str, Path] = {}
+    """The data folder of a server that was just initialised; made once for each program, whatever
+    the number of processes that share the tests."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "fresh"
+    shared.mkdir(exist_ok=True)
 
     def get(binary: ServerBinary) -> Path:
-        if binary.name not in made:
-            folder = tmp_path_factory.mktemp("fresh") / "server"
-            server = PrivateServer(binary, folder)
-            server.initialise()
-            made[binary.name] = server.data_folder
-        return made[binary.name]
+        server = PrivateServer(binary, shared / binary.name)
+        made = shared / f"{binary.name}.made"
+        with (shared / f"{binary.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                server.initialise()
+                made.touch()
+        return server.data_folder
 
     return get
 

@@ -36,8 +36,19 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def new_lab(cache_home: Path, load_program: Path, mariadb_binary: ServerBinary) -> NewLab:
-    """`new_lab(folder)`: a lab in a folder, on the caches of the session."""
-    return lambda folder: Lab(folder, cache_home, load_program, mariadb_binary.name)
+    """`new_lab(folder)`: a lab in a folder, on the caches of the session.
+
+    The host is calibrated for the tiny experiment, in short: beside other tests no run keeps what
+    it has calibrated, and each would do it anew.
+    """
+
+    def make(folder: Path) -> Lab:
+        return Lab(folder, cache_home, load_program, mariadb_binary.name)
+
+    lab = make(cache_home)
+    done = lab.contend("calibrate", lab.file, "--rounds", "2", "--seconds", "0.1")
+    assert done.returncode == 0, done.stderr
+    return make
 
 
 @pytest.fixture

@@ -36,8 +36,8 @@ rows = 10_000
 kind = "random_points"
 
 [load]
-warmup = "50ms"
-measure = "200ms"
+warmup = "20ms"
+measure = "100ms"
 
 [factors]
 "server.options.key_cache_segments" = [0, 32]
@@ -47,7 +47,7 @@ measure = "200ms"
 baseline = { "server.options.key_cache_segments" = 0 }
 repeats = 2
 """
-"""Eight runs of a quarter of a second."""
+"""Eight runs of a tenth of a second."""
 
 RUNS = 8
 

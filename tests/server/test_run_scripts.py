@@ -29,8 +29,8 @@ script = "select_random_points"
 options = { random_points = "$workload.points", rand_type = "uniform" }
 
 [load]
-warmup = "50ms"
-measure = "200ms"
+warmup = "20ms"
+measure = "100ms"
 
 [factors]
 "server.options.key_cache_segments" = [0, 32]
@@ -57,8 +57,8 @@ script = "mine.lua"
 options = { size = 50 }
 
 [load]
-warmup = "50ms"
-measure = "200ms"
+warmup = "20ms"
+measure = "100ms"
 
 [factors]
 "workload.options.batch" = [1, 3]

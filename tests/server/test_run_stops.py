@@ -19,9 +19,9 @@ def same(before: list[RunRecord], after: list[RunRecord]) -> bool:
     return after[: len(before)] == before
 
 
-def slow(lab: Lab) -> None:
+def slow(lab: Lab, measure: str = "300ms") -> None:
     """Long enough runs that a test meets the lab while it works."""
-    lab.edit('measure = "200ms"', 'measure = "700ms"')
+    lab.edit('measure = "100ms"', f'measure = "{measure}"')
 
 
 @pytest.mark.parametrize("ended", [0, 1, 4])
@@ -81,7 +81,8 @@ def test_interrupted_while_loading_leaves_no_half_dataset(lab: Lab) -> None:
 
 
 def test_a_server_that_dies_costs_its_run_alone(lab: Lab) -> None:
-    slow(lab)
+    # It is to die within a run, not between two.
+    slow(lab, "700ms")
     process = lab.start(*lab.arguments())
     lab.wait_for_runs(2, process)
     (server,) = lab.servers_alive()
@@ -108,17 +109,18 @@ def test_a_complete_run_is_shown_and_not_repeated(lab: Lab, tiny_run: Finished) 
     assert lab.records() == before
 
 
-class TestRefused:
-    @pytest.fixture(scope="class")
-    def begun(self, tmp_path_factory: pytest.TempPathFactory, new_lab: NewLab) -> Lab:
-        """A lab that was interrupted after its first run."""
-        lab = new_lab(tmp_path_factory.mktemp("begun"))
-        slow(lab)
-        process = lab.start(*lab.arguments())
-        lab.wait_for_runs(1, process)
-        interrupt(process)
-        return lab
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory, new_lab: NewLab) -> Lab:
+    """A lab that was interrupted after its first run."""
+    lab = new_lab(tmp_path_factory.mktemp("begun"))
+    slow(lab)
+    process = lab.start(*lab.arguments())
+    lab.wait_for_runs(1, process)
+    interrupt(process)
+    return lab
 
+
+class TestRefused:
     @pytest.fixture(autouse=True)
     def mine(self, lab: Lab, begun: Lab) -> None:
         lab.begin_from(begun)
