@@ -8,15 +8,15 @@ file's last test is over.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import itertools
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+import together
 
 from contend.errors import ContendError
 from contend.load import find_program
@@ -33,28 +33,27 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("contend")
 
 SMALL_OPTIONS: dict[str, dict[str, str | int | float | bool]] = {
-    "mariadb": {"innodb_buffer_pool_size": "16M", "innodb_log_file_size": "8M"},
-    "mysql": {"innodb_buffer_pool_size": "16M", "innodb_redo_log_capacity": "8M"},
+    "mariadb": {
+        "innodb_buffer_pool_size": "16M",
+        "innodb_log_file_size": "8M",
+        "innodb_flush_log_at_trx_commit": 2,
+    },
+    "mysql": {
+        "innodb_buffer_pool_size": "16M",
+        "innodb_redo_log_capacity": "8M",
+        "innodb_flush_log_at_trx_commit": 2,
+        "sync_binlog": 0,
+    },
 }
-"""What keeps a server small where its speed does not matter."""
+"""What keeps a server small and waiting for no disk, where its speed does not matter. What it has
+committed outlives its process."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
-LASTING = frozenset(
-    {"shared_server", "begun", "measured", "two_sizes", "browser", "study_path", "page"}
-)
-"""Fixtures that cost much and outlive a test: the tests of a file that use one stay together."""
 
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Say which tests stay together where several processes share them."""
-    fixtures = set(getattr(item, "fixturenames", ()))
-    if "tiny_run" in fixtures:
-        item.add_marker(pytest.mark.xdist_group("tiny_run"))
-    elif fixtures & LASTING:
-        parameters = getattr(item, "callspec", None)
-        kind = parameters.params.get("any_binary", "") if parameters else ""
-        item.add_marker(pytest.mark.xdist_group(f"{item.path.stem}-{kind}"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return together.scheduler(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -106,19 +105,13 @@ def any_binary(request: pytest.FixtureRequest) -> ServerBinary:
 def fresh_data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ServerBinary], Path]:
     """The data folder of a server that was just initialised; made once for each program, whatever
     the number of processes that share the tests."""
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "fresh"
-    shared.mkdir(exist_ok=True)
 
     def get(binary: ServerBinary) -> Path:
-        server = PrivateServer(binary, shared / binary.name)
-        made = shared / f"{binary.name}.made"
-        with (shared / f"{binary.name}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not made.exists():
-                server.initialise()
-                made.touch()
-        return server.data_folder
+        def make(folder: Path) -> None:
+            PrivateServer(binary, folder / "server").initialise()
+
+        folder = together.once(tmp_path_factory, f"fresh-{binary.name}", make)
+        return PrivateServer(binary, folder / "server").data_folder
 
     return get
 
@@ -169,6 +162,20 @@ def private_server(
 def shared_server(
     tmp_path_factory: pytest.TempPathFactory, fresh_data: Callable[[ServerBinary], Path]
 ) -> Iterator[PrivateServerFactory]:
-    """The same factory, for servers that all tests of a file share."""
+    """`shared_server(binary, options, tcp=False)`: a server that all tests of a file share."""
+    running: dict[str, PrivateServer] = {}
+
     with servers_in(tmp_path_factory.mktemp("shared"), fresh_data) as make:
-        yield make
+
+        def share(
+            binary: ServerBinary,
+            options: dict[str, str | int | float | bool] | None = None,
+            *,
+            tcp: bool = False,
+        ) -> PrivateServer:
+            key = repr((binary.name, options, tcp))
+            if key not in running:
+                running[key] = make(binary, options, tcp=tcp)
+            return running[key]
+
+        yield share

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 import sysbench_peer
+import together
 from needs import missing
-from run_lab import Finished, Lab, NewLab
+from run_lab import Finished, Lab, NewLab, cache_in, calibrated, finish
 
-from contend.servers import ServerBinary, default_cache
+from contend.servers import ServerBinary
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -28,26 +29,17 @@ def ctrl_c_is_heard() -> None:
 @pytest.fixture(scope="session")
 def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the user's servers and datasets of its own."""
-    home = tmp_path_factory.mktemp("cache")
-    (home / "contend").mkdir()
-    (home / "contend" / "servers").symlink_to(default_cache() / "servers")
-    return home
+    return cache_in(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")
 def new_lab(cache_home: Path, load_program: Path, mariadb_binary: ServerBinary) -> NewLab:
-    """`new_lab(folder)`: a lab in a folder, on the caches of the session.
-
-    The host is calibrated for the tiny experiment, in short: beside other tests no run keeps what
-    it has calibrated, and each would do it anew.
-    """
+    """`new_lab(folder)`: a lab in a folder, on the caches of the session."""
 
     def make(folder: Path) -> Lab:
         return Lab(folder, cache_home, load_program, mariadb_binary.name)
 
-    lab = make(cache_home)
-    done = lab.contend("calibrate", lab.file, "--rounds", "2", "--seconds", "0.1")
-    assert done.returncode == 0, done.stderr
+    calibrated(make(cache_home))
     return make
 
 
@@ -57,12 +49,16 @@ def lab(tmp_path: Path, new_lab: NewLab) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def tiny_run(tmp_path_factory: pytest.TempPathFactory, new_lab: NewLab) -> Finished:
-    """The tiny experiment, run once."""
-    lab = new_lab(tmp_path_factory.mktemp("tiny"))
-    done = lab.run()
-    assert done.returncode == 0, done.stderr
-    return Finished(lab, done)
+def tiny_run(
+    tmp_path_factory: pytest.TempPathFactory, load_program: Path, mariadb_binary: ServerBinary
+) -> Finished:
+    """The tiny experiment, run once, with a cache that no other run has touched."""
+
+    def lab(folder: Path) -> Lab:
+        return Lab(folder, cache_in(folder), load_program, mariadb_binary.name)
+
+    folder = together.once(tmp_path_factory, "tiny", lambda folder: finish(calibrated(lab(folder))))
+    return Finished.of(lab(folder))
 
 
 @pytest.fixture(scope="session")
