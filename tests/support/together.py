@@ -20,13 +20,7 @@ KIND = re.compile(r"(?<=[\[-])(mariadb|mariadb_new|mysql)(?=[-\]])")
 
 
 def unit_of(nodeid: str) -> str:
-    """What a test must not be parted from: those of its class, its file, or its kind of server.
-
-    >>> unit_of("tests/server/test_run_stops.py::test_killed[1]")
-    'tests/server/test_run_stops.py::test_killed[1]'
-    >>> unit_of("tests/server/test_fill_live.py::test_sent[mysql-local]")
-    'tests/server/test_fill_live.py mysql'
-    """
+    """What a test must not be parted from: those of its class, its file, or its kind of server."""
     file, *names = nodeid.split("::")
     if "/server/" not in file:
         return file
