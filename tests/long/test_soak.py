@@ -15,6 +15,7 @@ from contend.servers import PrivateServer, ServerBinary
 
 SECONDS = float(os.environ.get("CONTEND_SOAK_S", "300"))
 ROWS = 2_000
+HOT_ROWS = 50
 GROWTH_MAX = 0.05
 SLACK_KB = 1_024
 
@@ -39,7 +40,7 @@ def test_a_long_load_keeps_its_memory_its_descriptors_and_its_count_of_events(
         "version": 1,
         "server": {"socket": str(server.socket), "database": "sbtest"},
         # Few rows, many writers: deadlocks are begun again all the time.
-        "workload": {"kind": "read_write", "rows": ROWS},
+        "workload": {"kind": "read_write", "rows": HOT_ROWS},
         "load": {
             "connections": 16,
             "idle_connections": 4,
