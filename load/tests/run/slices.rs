@@ -208,11 +208,13 @@ fn an_arm_that_dies_ends_the_run_with_what_was_measured() {
     for engine in ENGINES {
         let seen = Arc::new(Seen::default());
         let mut dies = Watched::of(&seen);
-        // In its third slice or so: 4 connections ask some 100 queries each in one.
-        dies.ends_at = 900;
+        // In its third slice or so: 4 connections ask some 400 queries each in one.
+        dies.ends_at = 4000;
         let two = two(&format!("slices-dies-{engine}"), [Watched::of(&seen), dies]);
         let mut plan = in_slices(&two, engine);
         plan["load"]["warmup_s"] = json!(0);
+        // Each long enough for an answer on a host that stands still for a moment.
+        plan["load"]["slices"]["slice_s"] = json!(0.5);
         plan["load"]["slices"]["rounds"] = json!(1000);
         let output = run(&plan);
         assert!(!slices(&output).is_empty());

@@ -134,3 +134,33 @@ fn an_event_belongs_to_the_window_its_intended_start_lies_in() {
         assert_eq!(done["unanswered"], 0);
     }
 }
+
+/// Answers the first query of each connection after a second, and no other.
+struct Once(Slow);
+
+impl Script for Once {
+    fn answer(&self, to: &mut UnixStream, command: u8, body: &[u8], number: usize) -> bool {
+        // Before it the statement was prepared.
+        if command == 0x17 && number > 1 {
+            std::thread::sleep(Duration::from_secs(3600));
+        }
+        self.0.answer(to, command, body, number)
+    }
+}
+
+#[test]
+fn a_query_is_in_the_throughput_of_the_window_that_it_is_answered_in() {
+    let folder = Folder::new("throughput");
+    // Asked in the warm-up, answered in the window; what is asked then has no answer.
+    let server = FakeServer::start(&folder.0, Once(Slow(Duration::from_secs(1))));
+    let mut plan = plan(&server.socket, "auto");
+    plan["load"]["warmup_s"] = json!(0.5);
+    plan["load"]["measure_s"] = json!(2.0);
+    let done = done(&run(&plan));
+    assert_eq!(
+        (&done["answered"], &done["queries"], &done["unfinished"]),
+        (&json!(4), &json!(0), &json!(4)),
+        "{done}"
+    );
+    assert!(done["qps"].as_f64().unwrap() > 0.0, "{done}");
+}
