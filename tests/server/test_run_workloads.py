@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from run_lab import Lab, calibrated
+from run_lab import Lab
 
 from contend.servers import PrivateServer, ServerBinary
 from contend.spec import may_write
@@ -78,7 +78,7 @@ repeats = 2
 
 def test_every_native_kind_runs_and_each_run_finds_the_same_rows(lab: Lab) -> None:
     lab.file.write_text(EVERY)
-    done = calibrated(lab, rounds=1).run()
+    done = lab.run()
     assert done.returncode == 0, done.stderr
     records = lab.records()
     assert sorted(str(r.cell["workload.kind"]) for r in records) == sorted(2 * KINDS)
