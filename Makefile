@@ -34,19 +34,30 @@ demo: setup ## the main job: does splitting the key cache mutex help? (about a m
 DEMO ?= --quick
 
 .PHONY: test
-test: setup test-needs test-rust test-python ## set up and run all tests
+test: setup test-needs test-built ## set up, run all tests, say how long they took (some minutes)
+	@trap 'printf "contend: the tests took %d min %d s after set-up\n" $$((SECONDS / 60)) $$((SECONDS % 60))' EXIT; \
+	$(MAKE) --no-print-directory test-rust test-python
 
 .PHONY: test-needs
 test-needs: setup ## get what only the tests need: newer servers, sysbench, a browser
 	@$(BIN)/python tools/test_needs.py
 
+.PHONY: test-built
+test-built: ## compile the tests of contend-load
+	@cargo test --quiet --locked --no-run
+
+# Most of these tests wait most of their time, so more of them run at once than there are CPUs.
 .PHONY: test-rust
 test-rust: ## the tests of contend-load
-	cargo test --locked
+	cargo test --locked -- --test-threads=8
 
 .PHONY: test-python
-test-python: setup ## the tests of the lab: unit, golden, house, server
-	$(BIN)/python -m pytest
+test-python: setup test-built ## the tests of the lab: unit, golden, house, server
+	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadscope
+
+.PHONY: test-long
+test-long: setup test-needs ## fuzzing, instruction records, a soak (half an hour); keeps what it found
+	@$(BIN)/python tools/test_long.py
 
 .PHONY: lint
 lint: setup ## formatters, linters and type checkers; changes nothing

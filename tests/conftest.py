@@ -12,9 +12,11 @@ import itertools
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+import together
 
 from contend.errors import ContendError
 from contend.get import debian
@@ -32,12 +34,33 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("contend")
 
 SMALL_OPTIONS: dict[str, dict[str, str | int | float | bool]] = {
-    "mariadb": {"innodb_buffer_pool_size": "16M", "innodb_log_file_size": "8M"},
-    "mysql": {"innodb_buffer_pool_size": "16M", "innodb_redo_log_capacity": "8M"},
+    "mariadb": {
+        "innodb_buffer_pool_size": "16M",
+        "innodb_log_file_size": "8M",
+        "innodb_flush_log_at_trx_commit": 2,
+    },
+    "mysql": {
+        "innodb_buffer_pool_size": "16M",
+        "innodb_redo_log_capacity": "8M",
+        "innodb_flush_log_at_trx_commit": 2,
+        "sync_binlog": 0,
+    },
 }
-"""What keeps a server small where its speed does not matter."""
+"""What keeps a server small and waiting for no disk, where its speed does not matter. What it has
+committed outlives its process."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return together.scheduler(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the long ones, so that no process is left alone with one at the end."""
+    items.sort(key=lambda item: item.path.parent.name != "server")
+
 
 PrivateServerFactory = Callable[..., PrivateServer]
 
@@ -81,16 +104,15 @@ def any_binary(request: pytest.FixtureRequest) -> ServerBinary:
 
 @pytest.fixture(scope="session")
 def fresh_data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ServerBinary], Path]:
-    """The data folder of a server that was just initialised; made once for each program."""
-    made: dict[str, Path] = {}
+    """The data folder of a server that was just initialised; made once for each program, whatever
+    the number of processes that share the tests."""
 
     def get(binary: ServerBinary) -> Path:
-        if binary.name not in made:
-            folder = tmp_path_factory.mktemp("fresh") / "server"
-            server = PrivateServer(binary, folder)
-            server.initialise()
-            made[binary.name] = server.data_folder
-        return made[binary.name]
+        def make(folder: Path) -> None:
+            PrivateServer(binary, folder / "server").initialise()
+
+        folder = together.once(tmp_path_factory, f"fresh-{binary.name}", make)
+        return PrivateServer(binary, folder / "server").data_folder
 
     return get
 
@@ -141,6 +163,20 @@ def private_server(
 def shared_server(
     tmp_path_factory: pytest.TempPathFactory, fresh_data: Callable[[ServerBinary], Path]
 ) -> Iterator[PrivateServerFactory]:
-    """The same factory, for servers that all tests of a file share."""
+    """`shared_server(binary, options, tcp=False)`: a server that all tests of a file share."""
+    running: dict[str, PrivateServer] = {}
+
     with servers_in(tmp_path_factory.mktemp("shared"), fresh_data) as make:
-        yield make
+
+        def share(
+            binary: ServerBinary,
+            options: dict[str, str | int | float | bool] | None = None,
+            *,
+            tcp: bool = False,
+        ) -> PrivateServer:
+            key = repr((binary.name, options, tcp))
+            if key not in running:
+                running[key] = make(binary, options, tcp=tcp)
+            return running[key]
+
+        yield share

@@ -98,3 +98,13 @@ def test_without_scripts_the_drawings_are_there(browser: Browser, page: Path) ->
         ".length"
     )
     assert visible == 12
+
+
+def test_a_long_name_of_a_row_lies_over_no_figure(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.wait_for(DRAWN)
+    assert browser.run(
+        "const name = document.querySelector('table.figures tbody th');"
+        "name.textContent = 'a kind of workload whose name has many words, side by side';"
+        "return name.scrollWidth <= name.clientWidth"
+    )

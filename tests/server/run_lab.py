@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import contend
+from contend.get import default_cache
 from contend.store import RunFolder, RunRecord
 
 TINY = """
@@ -34,8 +37,8 @@ rows = 10_000
 kind = "random_points"
 
 [load]
-warmup = "50ms"
-measure = "200ms"
+warmup = "20ms"
+measure = "100ms"
 
 [factors]
 "server.options.key_cache_segments" = [0, 32]
@@ -45,7 +48,7 @@ measure = "200ms"
 baseline = { "server.options.key_cache_segments" = 0 }
 repeats = 2
 """
-"""Eight runs of a quarter of a second."""
+"""Eight runs of a tenth of a second."""
 
 RUNS = 8
 
@@ -101,6 +104,16 @@ class Lab:
         server = [] if "--server" in more else ["--server", self.server]
         return ["run", self.file, "--out", self.out, *server, *more]
 
+    def beside(self, folder: Path) -> Lab:
+        """Another lab on the same caches."""
+        program = Path(self.environment["CONTEND_LOAD"])
+        return Lab(folder, self.cache.parent, program, self.server)
+
+    def begin_from(self, other: Lab) -> None:
+        """Take over another lab's experiment and run folder, to do with them as one likes."""
+        shutil.copyfile(other.file, self.file)
+        shutil.copytree(other.out, self.out)
+
     @property
     def out(self) -> Path:
         return self.folder / "out"
@@ -128,6 +141,10 @@ class Lab:
         wait_for(lambda: self.ended() >= count or process.poll() is not None)
         assert process.poll() is None, process.communicate()
 
+    def left(self) -> list[str]:
+        """What its runs left in the folder for what they work with."""
+        return [path.name for path in (self.cache / "work").iterdir() if path.name != "sweep.lock"]
+
     def servers_alive(self) -> list[int]:
         """Processes that have a folder of this lab's cache open as their own."""
         found = []
@@ -142,6 +159,50 @@ class Lab:
             if os.fsencode(self.cache / "work") in command and state != "Z":
                 found.append(int(folder.name))
         return found
+
+
+NewLab = Callable[[Path], Lab]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that ended well, which tests read and never write to."""
+
+    lab: Lab
+    done: subprocess.CompletedProcess[str]
+
+    @classmethod
+    def of(cls, lab: Lab) -> Finished:
+        """The one that `finish` made in a lab's folder."""
+        return cls(lab, subprocess.CompletedProcess(**json.loads(_said(lab).read_text())))
+
+
+def finish(lab: Lab, *more: str | Path) -> Finished:
+    """Run a lab's experiment to its end."""
+    done = lab.run(*more)
+    assert done.returncode == 0, done.stderr
+    _said(lab).write_text(json.dumps(vars(done), default=str))
+    return Finished(lab, done)
+
+
+def _said(lab: Lab) -> Path:
+    return lab.folder / "said.json"
+
+
+def calibrated(lab: Lab) -> Lab:
+    """Calibrate the host for a lab's experiment, in short: beside other tests no run keeps what it
+    has calibrated, and each would do it anew."""
+    done = lab.contend("calibrate", lab.file, "--rounds", "2", "--seconds", "0.1")
+    assert done.returncode == 0, done.stderr
+    return lab
+
+
+def cache_in(home: Path) -> Path:
+    """A cache with the user's servers and nothing else."""
+    (home / "contend").mkdir(parents=True, exist_ok=True)
+    if not (home / "contend" / "servers").exists():
+        (home / "contend" / "servers").symlink_to(default_cache() / "servers")
+    return home
 
 
 def wait_for(true: Callable[[], bool], limit_s: float = 240.0) -> None:

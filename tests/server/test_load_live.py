@@ -117,9 +117,9 @@ def test_a_wrong_answer_is_found(stage: Stage) -> None:
         " WHERE id % 50 <> FLOOR(RAND() * 2)",
     )
     workload = POINT_SELECT | {"table": "moody", "rows": 60}
-    lines, code, words = stage.run(stage.socket, workload, "--validate=2000")
+    lines, code, words = stage.run(stage.socket, workload, "--validate=800")
     assert (code, lines[-1]["type"]) == (1, "validated")
-    assert 0 < lines[-1]["wrong"] < 2000
+    assert 0 < lines[-1]["wrong"] < 800
     assert "answers are wrong" in words
 
 
@@ -227,8 +227,8 @@ def test_a_server_without_room_names_its_variable(stage: Stage) -> None:
 
 def test_a_server_that_closes_idle_connections_is_told_of(stage: Stage) -> None:
     server = stage.socket | {"init_sql": ["SET SESSION wait_timeout = 1"]}
-    thinking = {"kind": "closed", "think_s": 2.5}
-    done = stage.done(server, POINT_SELECT, measure_s=6, arrival=thinking)
+    thinking = {"kind": "closed", "think_s": 2.0}
+    done = stage.done(server, POINT_SELECT, measure_s=3, arrival=thinking)
     assert done["reconnects"] > 0
     assert done["outage_s"] > 0
     error = done["errors"][0]

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_lab import RUNS, Lab, wait_for
+from run_lab import RUNS, Finished, Lab, NewLab, finish, wait_for
 from sql import query
 
 from contend.servers import PrivateServer, ServerBinary
 
 PASSWORD = "s3cret-of-the-bench"
+THEIR_OPTIONS = {"key_buffer_size": "20M"}
+AT_FIRST = {"key_buffer_size": str(20 << 20), "key_cache_segments": "0"}
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 
@@ -32,17 +34,34 @@ class Theirs:
     def value(self, variable: str) -> str:
         return str(self.sql(f"SELECT @@GLOBAL.{variable}")[0][0])
 
+    def takes(self, lab: Lab) -> None:
+        """Let a lab's experiment be one that such a server can take."""
+        lab.edit(', innodb_buffer_pool_size = "32M"', "")
+        lab.environment["CONTEND_PASSWORD"] = PASSWORD
+
+
+Factory = Callable[..., PrivateServer]
+
+
+@pytest.fixture(scope="module")
+def standing(shared_server: Factory, mariadb_binary: ServerBinary) -> Theirs:
+    """A server that outlives the tests."""
+    return Theirs(shared_server(mariadb_binary, THEIR_OPTIONS, tcp=True))
+
 
 @pytest.fixture
-def theirs(private_server: Callable[..., PrivateServer], mariadb_binary: ServerBinary) -> Theirs:
-    return Theirs(private_server(mariadb_binary, {"key_buffer_size": "20M"}, tcp=True))
+def theirs(standing: Theirs) -> Theirs:
+    """It, as it was at first."""
+    standing.sql("DROP DATABASE IF EXISTS mine")
+    for option, value in AT_FIRST.items():
+        assert standing.value(option) == value, "an earlier test did not put it back"
+    return standing
 
 
 @pytest.fixture
 def at(lab: Lab, theirs: Theirs) -> Callable[..., Any]:
     """`contend run` of an experiment that such a server can take, against it."""
-    lab.edit(', innodb_buffer_pool_size = "32M"', "")
-    lab.environment["CONTEND_PASSWORD"] = PASSWORD
+    theirs.takes(lab)
 
     def run(*more: str) -> Any:
         return lab.run("--server", theirs.dsn, *more)
@@ -50,18 +69,24 @@ def at(lab: Lab, theirs: Theirs) -> Callable[..., Any]:
     return run
 
 
-def test_it_is_measured_and_its_options_are_put_back(
-    lab: Lab, theirs: Theirs, at: Callable[..., Any]
-) -> None:
-    done = at("--yes")
-    assert done.returncode == 0, done.stderr
+@pytest.fixture(scope="module")
+def measured(
+    tmp_path_factory: pytest.TempPathFactory, standing: Theirs, new_lab: NewLab
+) -> Finished:
+    """A run on it that ended well."""
+    lab = new_lab(tmp_path_factory.mktemp("measured"))
+    standing.takes(lab)
+    return finish(lab, "--server", standing.dsn, "--yes")
+
+
+def test_it_is_measured_and_its_options_are_put_back(measured: Finished, standing: Theirs) -> None:
+    lab = measured.lab
     records = lab.records()
     assert [r.status for r in records] == ["ok"] * RUNS
     assert records[0].probes["variables_that_differ"]["key_buffer_size"]["value"] == "16777216"
     assert records[0].probes["server"]["change"] == "in_place"
-    assert theirs.value("key_buffer_size") == str(20 * 1024 * 1024)
-    assert theirs.value("key_cache_segments") == "0"
-    assert "put back" in done.stderr
+    assert {option: standing.value(option) for option in AT_FIRST} == AT_FIRST
+    assert "put back" in measured.done.stderr
     assert not (lab.out / "server-options-before.json").exists()
 
 
@@ -151,11 +176,8 @@ def test_a_server_that_is_not_there(lab: Lab) -> None:
     assert "does not answer" in done.stderr
 
 
-def test_the_password_is_in_no_file_and_no_process_list(
-    lab: Lab, theirs: Theirs, at: Callable[..., Any]
-) -> None:
-    assert at("--yes").returncode == 0
-    for path in lab.out.rglob("*"):
+def test_the_password_is_in_no_file_and_no_process_list(measured: Finished) -> None:
+    for path in measured.lab.out.rglob("*"):
         if path.is_file():
             assert PASSWORD.encode() not in path.read_bytes(), path
 
@@ -163,7 +185,7 @@ def test_the_password_is_in_no_file_and_no_process_list(
 def test_what_a_killed_run_changed_is_put_back_by_the_next(
     lab: Lab, theirs: Theirs, at: Callable[..., Any]
 ) -> None:
-    lab.edit('measure = "200ms"', 'measure = "700ms"')
+    lab.edit('measure = "100ms"', 'measure = "700ms"')
     process = lab.start(*lab.arguments("--server", theirs.dsn, "--yes"))
     lab.wait_for_runs(2, process)
     process.kill()
@@ -177,12 +199,14 @@ def test_what_a_killed_run_changed_is_put_back_by_the_next(
 
 
 def test_a_server_that_goes_away_ends_the_run_after_a_few(
-    lab: Lab, theirs: Theirs, at: Callable[..., Any]
+    lab: Lab, private_server: Factory, mariadb_binary: ServerBinary
 ) -> None:
-    lab.edit('measure = "200ms"', 'measure = "700ms"')
-    process = lab.start(*lab.arguments("--server", theirs.dsn, "--yes"))
+    mortal = Theirs(private_server(mariadb_binary, THEIR_OPTIONS, tcp=True))
+    mortal.takes(lab)
+    lab.edit('measure = "100ms"', 'measure = "700ms"')
+    process = lab.start(*lab.arguments("--server", mortal.dsn, "--yes"))
     lab.wait_for_runs(1, process)
-    theirs.server.kill()
+    mortal.server.kill()
     _out, err = process.communicate()
     assert process.returncode == 1
     assert "Traceback" not in err

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from run_lab import Lab, wait_for
+from run_lab import Finished, Lab, wait_for
 
 from contend.servers import ServerBinary
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
     [
         pytest.param("[load]", "[laod]", ["laod", "load"], id="mistyped-table"),
         pytest.param("measure =", "mesure =", ["mesure", "measure"], id="mistyped-key"),
-        pytest.param('"200ms"', '"200 parsecs"', ["measure"], id="wrong-unit"),
+        pytest.param('"100ms"', '"200 parsecs"', ["measure"], id="wrong-unit"),
         pytest.param("rows = 10_000", 'rows = "many"', ["rows"], id="wrong-type"),
         pytest.param("= [1, 4]", "= []", ["load.connections"], id="empty-factor"),
         pytest.param('"load.connections"', '"load.conections"', ["load.connections"], id="no-path"),
@@ -121,8 +121,8 @@ def test_a_server_that_does_not_start(lab: Lab) -> None:
 
 class TestFolder:
     @pytest.fixture(autouse=True)
-    def done(self, lab: Lab) -> None:
-        assert lab.run().returncode == 0
+    def done(self, lab: Lab, tiny_run: Finished) -> None:
+        lab.begin_from(tiny_run.lab)
 
     def test_of_a_newer_format(self, lab: Lab) -> None:
         with sqlite3.connect(lab.out / "results.sqlite") as connection:
@@ -206,7 +206,7 @@ class TestDiskFull:
         assert "needs more room" in err
         assert "XDG_CACHE_HOME" in err
         assert list((lab.cache / "datasets").glob("sbtest-*/")) == []
-        assert [path.name for path in (lab.cache / "work").iterdir()] == ["sweep.lock"]
+        assert lab.left() == []
         assert lab.servers_alive() == []
 
     def use(self, lab: Lab, disk: Path) -> None:
@@ -235,7 +235,7 @@ def test_results_that_cannot_be_stored(lab: Lab, small_disk: Path) -> None:
 
 def test_nobody_else_may_look_into_the_server(lab: Lab) -> None:
     # It is killed when that was seen.
-    lab.edit('measure = "200ms"', 'measure = "10s"')
+    lab.edit('measure = "100ms"', 'measure = "10s"')
     process = lab.start(*lab.arguments())
     try:
         lab.wait_for_runs(1, process)

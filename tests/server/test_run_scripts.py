@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import sqlite3
-from pathlib import Path
 
 import pytest
 from run_lab import Lab, as_json, interrupt
@@ -29,8 +28,8 @@ script = "select_random_points"
 options = { random_points = "$workload.points", rand_type = "uniform" }
 
 [load]
-warmup = "50ms"
-measure = "200ms"
+warmup = "20ms"
+measure = "100ms"
 
 [factors]
 "server.options.key_cache_segments" = [0, 32]
@@ -57,8 +56,8 @@ script = "mine.lua"
 options = { size = 50 }
 
 [load]
-warmup = "50ms"
-measure = "200ms"
+warmup = "20ms"
+measure = "100ms"
 
 [factors]
 "workload.options.batch" = [1, 3]
@@ -229,6 +228,6 @@ def test_a_file_beside_the_experiment_is_found_from_anywhere(own: Lab) -> None:
     (own.folder / "helper_of_mine.lua").write_text(helper)
     text = MINE.replace('"SELECT * FROM mine WHERE id = "', 'require("helper_of_mine").select')
     (own.folder / "mine.lua").write_text(text)
-    there = Lab(elsewhere, own.cache.parent, Path(own.environment["CONTEND_LOAD"]), own.server)
+    there = own.beside(elsewhere)
     done = there.contend("run", own.file, "--out", own.out, "--server", own.server)
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from run_lab import RUNS, Lab, interrupt, wait_for
+from run_lab import RUNS, Finished, Lab, NewLab, interrupt, wait_for
 
 from contend.store import RunRecord
 
@@ -19,9 +19,9 @@ def same(before: list[RunRecord], after: list[RunRecord]) -> bool:
     return after[: len(before)] == before
 
 
-def slow(lab: Lab) -> None:
+def slow(lab: Lab, measure: str = "300ms") -> None:
     """Long enough runs that a test meets the lab while it works."""
-    lab.edit('measure = "200ms"', 'measure = "700ms"')
+    lab.edit('measure = "100ms"', f'measure = "{measure}"')
 
 
 @pytest.mark.parametrize("ended", [0, 1, 4])
@@ -44,7 +44,7 @@ def test_killed_at_any_time_and_resumed(lab: Lab, ended: int) -> None:
     assert same(before, after)
     assert sorted(r.run for r in after) == list(range(1, RUNS + 1))
     assert str(lab.out / "report.html") in resumed.stdout
-    assert [path.name for path in (lab.cache / "work").iterdir()] == ["sweep.lock"]
+    assert lab.left() == []
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
@@ -60,7 +60,7 @@ def test_interrupted_it_stops_its_server_and_says_how_to_go_on(
     assert f"of {RUNS} runs are stored" in said
     assert f"contend run --resume {lab.out}" in said
     assert lab.servers_alive() == []
-    assert [path.name for path in (lab.cache / "work").iterdir()] == ["sweep.lock"]
+    assert lab.left() == []
 
     before = lab.records()
     assert lab.contend("run", "--resume", lab.out).returncode == 0
@@ -81,7 +81,8 @@ def test_interrupted_while_loading_leaves_no_half_dataset(lab: Lab) -> None:
 
 
 def test_a_server_that_dies_costs_its_run_alone(lab: Lab) -> None:
-    slow(lab)
+    # It is to die within a run, not between two.
+    slow(lab, "700ms")
     process = lab.start(*lab.arguments())
     lab.wait_for_runs(2, process)
     (server,) = lab.servers_alive()
@@ -99,8 +100,8 @@ def test_a_server_that_dies_costs_its_run_alone(lab: Lab) -> None:
     assert records[-1].status == "ok"
 
 
-def test_a_complete_run_is_shown_and_not_repeated(lab: Lab) -> None:
-    lab.run()
+def test_a_complete_run_is_shown_and_not_repeated(lab: Lab, tiny_run: Finished) -> None:
+    lab.begin_from(tiny_run.lab)
     before = lab.records()
     again = lab.contend("run", "--resume", lab.out)
     assert again.returncode == 0, again.stderr
@@ -108,13 +109,21 @@ def test_a_complete_run_is_shown_and_not_repeated(lab: Lab) -> None:
     assert lab.records() == before
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory, new_lab: NewLab) -> Lab:
+    """A lab that was interrupted after its first run."""
+    lab = new_lab(tmp_path_factory.mktemp("begun"))
+    slow(lab)
+    process = lab.start(*lab.arguments())
+    lab.wait_for_runs(1, process)
+    interrupt(process)
+    return lab
+
+
 class TestRefused:
     @pytest.fixture(autouse=True)
-    def begun(self, lab: Lab) -> None:
-        slow(lab)
-        process = lab.start(*lab.arguments())
-        lab.wait_for_runs(1, process)
-        interrupt(process)
+    def mine(self, lab: Lab, begun: Lab) -> None:
+        lab.begin_from(begun)
 
     def test_two_labs_in_one_folder(self, lab: Lab) -> None:
         first = lab.start("run", "--resume", lab.out)

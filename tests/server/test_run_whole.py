@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from run_lab import RUNS, Lab, as_json
+import together
+from run_lab import RUNS, Finished, Lab, as_json, finish
 
 from contend.get import debian
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 
 
-def test_it_ends_with_table_sentence_and_report(lab: Lab) -> None:
-    done = lab.run()
-    assert done.returncode == 0, done.stderr
+@pytest.fixture(scope="module")
+def second(tmp_path_factory: pytest.TempPathFactory, tiny_run: Finished) -> Finished:
+    """The same experiment once more, with figures for programs."""
+
+    def make(folder: Path) -> None:
+        finish(tiny_run.lab.beside(folder), "--json")
+
+    return Finished.of(tiny_run.lab.beside(together.once(tmp_path_factory, "second", make)))
+
+
+@pytest.fixture(scope="module")
+def two_sizes(tmp_path_factory: pytest.TempPathFactory, tiny_run: Finished) -> Finished:
+    """A table of two sizes, the larger with one row more."""
+
+    def make(folder: Path) -> None:
+        lab = tiny_run.lab.beside(folder)
+        lab.edit('"load.connections" = [1, 4]', '"data.rows" = [11_811, 11_812]')
+        finish(lab, "--json")
+
+    return Finished.of(tiny_run.lab.beside(together.once(tmp_path_factory, "two-sizes", make)))
+
+
+def test_it_ends_with_table_sentence_and_report(tiny_run: Finished) -> None:
+    lab, done = tiny_run.lab, tiny_run.done
     assert "Does it help?" in done.stdout
     assert "key_cache_segments" in done.stdout
     assert str(lab.out / "report.html") in done.stdout
@@ -26,8 +50,8 @@ def test_it_ends_with_table_sentence_and_report(lab: Lab) -> None:
     assert all(lab.answered().values())
 
 
-def test_each_run_has_what_explains_it(lab: Lab) -> None:
-    lab.run()
+def test_each_run_has_what_explains_it(tiny_run: Finished) -> None:
+    lab = tiny_run.lab
     for record in lab.records():
         assert record.probes["status"]["Key_reads"] == 0
         assert record.probes["variables_that_differ"]["key_buffer_size"]["value"] == "16777216"
@@ -42,35 +66,33 @@ def test_each_run_has_what_explains_it(lab: Lab) -> None:
     assert all(lab.answered().values())
 
 
-def test_a_point_asks_the_key_cache_as_often_as_the_depth_of_the_table_says(lab: Lab) -> None:
+def test_a_point_asks_the_key_cache_as_often_as_the_depth_of_the_table_says(
+    two_sizes: Finished,
+) -> None:
     """One row more, and the key has a third level."""
-    lab.edit('"load.connections" = [1, 4]', '"data.rows" = [11_811, 11_812]')
     expected = {11_811: 6, 11_812: 9}
-    for cell in as_json(lab.run("--json"))["cells"]:
+    for cell in as_json(two_sizes.done)["cells"]:
         requests = expected[cell["factors"]["data.rows"]]
         assert cell["expected"] == {"key_requests_per_point": requests}
         assert cell["key_requests_per_point"] == pytest.approx(requests, abs=0.1)
 
 
-def test_json_alone_is_on_standard_output(lab: Lab) -> None:
-    document = as_json(lab.run("--json"))
+def test_data_may_be_a_factor(two_sizes: Finished) -> None:
+    records = two_sizes.lab.records()
+    assert {r.cell["data.rows"] for r in records} == {11_811, 11_812}
+    assert all(r.probes["dataset"]["rows"] == r.cell["data.rows"] for r in records)
+
+
+def test_json_alone_is_on_standard_output(second: Finished) -> None:
+    document = as_json(second.done)
     assert document["experiment"]
     assert len(document["cells"]) == 4
     assert {c["baseline"] for c in document["comparisons"]} == {0}
 
 
-def test_the_second_run_starts_from_the_kept_dataset(lab: Lab) -> None:
-    lab.run()
-    again = lab.contend("run", lab.file, "--server", lab.server, "--out", lab.folder / "again")
-    assert again.returncode == 0, again.stderr
-    assert "restoring" in again.stderr
-    assert "loading" not in again.stderr
-
-
-def test_nothing_of_the_server_is_left(lab: Lab) -> None:
-    lab.run()
-    assert lab.servers_alive() == []
-    assert [path.name for path in (lab.cache / "work").iterdir()] == ["sweep.lock"]
+def test_the_second_run_starts_from_the_kept_dataset(second: Finished) -> None:
+    assert "restoring" in second.done.stderr
+    assert "loading" not in second.done.stderr
 
 
 @pytest.mark.parametrize("engine", ["Aria", "InnoDB"])
@@ -82,6 +104,8 @@ def test_other_engines_are_loaded_warmed_and_run(lab: Lab, engine: str) -> None:
     assert [r.status for r in records] == ["ok"] * RUNS
     assert all(r.probes["warmed"]["cache"] for r in records)
     assert not any(w["code"] == "cache-not-warm" for r in records for w in r.warnings)
+    assert lab.servers_alive() == []
+    assert lab.left() == []
 
 
 def test_rocksdb_runs_where_the_server_has_it(lab: Lab) -> None:
@@ -101,13 +125,6 @@ def test_an_option_is_changed_by_restart_where_the_file_says_so(lab: Lab) -> Non
     log = (lab.out / "logs" / "server.log").read_text()
     assert log.count("ready for connections") > 2
     assert {r.probes["server"]["change"] for r in lab.records()} == {"restart"}
-
-
-def test_data_may_be_a_factor(lab: Lab) -> None:
-    lab.edit('"load.connections" = [1, 4]', '"data.rows" = [5_000, 10_000]')
-    assert lab.run().returncode == 0
-    rows = {r.cell["data.rows"]: r.probes["dataset"]["rows"] for r in lab.records()}
-    assert rows == {5_000: 5_000, 10_000: 10_000}
 
 
 def test_a_value_the_server_truncates_is_said(lab: Lab) -> None:

@@ -33,7 +33,7 @@ statements = ["SELECT c FROM sbtest WHERE id = 1", "SELECT c FROM sbtest WHERE i
 
 [load]
 warmup = "20ms"
-measure = "150ms"
+measure = "100ms"
 connections = 2
 
 [factors]
@@ -66,7 +66,7 @@ COMMIT;
 
 [load]
 warmup = "20ms"
-measure = "150ms"
+measure = "100ms"
 
 [factors]
 "load.connections" = [1, 2]

@@ -156,7 +156,7 @@ def test_the_time_ends_a_run_whose_server_hangs(
     load_program: Path, private_server: Factory, mariadb_binary: ServerBinary
 ) -> None:
     server = start(private_server, mariadb_binary, load_program)
-    words = ["oltp_read_only", *TABLES, "--threads=4", "--time=4", "--drain-time=1", "run"]
+    words = ["oltp_read_only", *TABLES, "--threads=4", "--time=2", "--drain-time=1", "run"]
     child = subprocess.Popen(
         [*command(load_program, server), *words],
         stdout=subprocess.PIPE,

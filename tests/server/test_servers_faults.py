@@ -77,8 +77,13 @@ def assert_dies_with_its_lab(binary: ServerBinary, folder: Path, end: signal.Sig
 
 
 def test_what_a_killed_server_left_is_removed_by_the_next(
-    mariadb_binary: ServerBinary, private_server: Factory
+    mariadb_binary: ServerBinary,
+    private_server: Factory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # A folder of its own: another test's server would remove it too.
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     killed, living = private_server(mariadb_binary), private_server(mariadb_binary)
     left, pid = killed.socket.parent, killed.pid
     os.kill(pid, signal.SIGKILL)

@@ -65,11 +65,11 @@ def test_a_switch_in_words_that_mean_nothing_is_told(
 )
 def test_a_change_that_is_refused_has_words(
     any_binary: ServerBinary,
-    private_server: Factory,
+    shared_server: Factory,
     change: dict[str, str | int],
     words: str,
 ) -> None:
-    server = private_server(any_binary)
+    server = shared_server(any_binary)
     with pytest.raises(OptionRejected, match=words):
         server.set_global(change)
 

@@ -27,9 +27,7 @@ fn a_hanging_server_does_not_keep_the_run() {
     for engine in ENGINES {
         let folder = Folder::new(&format!("hang-{engine}"));
         let server = FakeServer::start(&folder.0, Hang(5));
-        let mut plan = plan(&server.socket, engine);
-        plan["load"]["measure_s"] = json!(1.0);
-        let done = done(&run(&plan));
+        let done = done(&run(&plan(&server.socket, engine)));
         assert_eq!(done["unanswered"], 4);
         assert!(done["longest_wait_s"].as_f64().unwrap() > 0.0);
         assert_eq!(done["ended"], "time");

@@ -157,9 +157,7 @@ fn half_an_answer_does_not_keep_the_run() {
     for engine in ENGINES {
         let folder = Folder::new(&format!("half-{engine}"));
         let server = FakeServer::start(&folder.0, Stops);
-        let mut plan = plan(&server.socket, engine);
-        plan["load"]["measure_s"] = json!(1.0);
-        let done = done(&run(&plan));
+        let done = done(&run(&plan(&server.socket, engine)));
         assert_eq!(
             (&done["ended"], &done["unanswered"]),
             (&json!("time"), &json!(4))
@@ -208,7 +206,7 @@ fn a_server_that_stops_reading_does_not_keep_the_run() {
         let mut plan = plan(&server.socket, engine);
         // Requests of some megabytes fit into no socket.
         plan["workload"] = json!({"kind": "bulk_insert", "rows": 1000, "batch": 20_000});
-        plan["load"]["measure_s"] = json!(2.0);
+        plan["load"]["measure_s"] = json!(1.0);
         let ended = done(&run(&plan));
         assert_eq!(
             (&ended["ended"], &ended["unanswered"]),
@@ -270,7 +268,7 @@ fn what_never_ends_is_passed_over_and_the_run_ends() {
             let begin = head.clone();
             let server = FakeServer::start(&folder.0, Endless { begin, again });
             let mut plan = plan(&server.socket, engine);
-            plan["load"]["measure_s"] = json!(1.0);
+            plan["load"]["measure_s"] = json!(0.5);
             let (last, resident_kb) = measured(&plan);
             assert_eq!(last["type"], "done", "{name}: {last}");
             assert_eq!(

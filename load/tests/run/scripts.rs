@@ -126,7 +126,7 @@ fn what_a_script_does_before_it_asks_is_not_the_time_of_its_query() {
     for engine in ENGINES {
         let folder = Folder::new(&format!("lua-busy-{engine}"));
         let server = FakeServer::start(&folder.0, Kind);
-        let mut plan = of_events(of(&folder, BUSY_THEN_ASKS, &server.socket), 20);
+        let mut plan = of_events(of(&folder, BUSY_THEN_ASKS, &server.socket), 10);
         plan["load"]["engine"] = json!(engine);
         plan["load"]["connections"] = json!(1);
         let us = |figures: &Value| figures["min"].as_f64().unwrap();

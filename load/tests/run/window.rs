@@ -5,6 +5,7 @@ use crate::pacing::Slow;
 use crate::program::{ENGINES, Folder, done, plan, run};
 use serde_json::{Value, json};
 use std::io::Write;
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -41,8 +42,9 @@ fn count(of: &Value) -> u64 {
     of.as_u64().unwrap_or_else(|| panic!("{of} is no count"))
 }
 
-#[test]
-fn the_sum_holds_over_stalls_at_every_edge() {
+/// Runs of these seeds, each of which must account for its events: how many ended after the window,
+/// how many did not end, and how many that were due did not begin.
+fn sums_over_stalls(seeds: Range<u64>) -> [u64; 3] {
     let arrivals = [
         json!({"kind": "closed"}),
         json!({"kind": "closed", "think_s": 0.003, "think_scatters": true}),
@@ -50,7 +52,7 @@ fn the_sum_holds_over_stalls_at_every_edge() {
         json!({"kind": "open", "stages": [{"rate": 4000}]}),
     ];
     let (mut drained, mut unfinished, mut not_begun) = (0, 0, 0);
-    for seed in 0..12 {
+    for seed in seeds {
         let engine = ENGINES[seed as usize % 2];
         let folder = Folder::new(&format!("window-{seed}"));
         let answered = Arc::new(AtomicU64::new(0));
@@ -96,11 +98,19 @@ fn the_sum_holds_over_stalls_at_every_edge() {
             not_begun += count(&open["not_begun"]);
         }
     }
+    [drained, unfinished, not_begun]
+}
+
+#[test]
+fn the_sum_holds_over_stalls_at_every_edge() {
+    // They wait most of their time, so they wait together.
+    let parts = std::thread::scope(|scope| {
+        let parts = [0..4, 4..8, 8..12].map(|seeds| scope.spawn(|| sums_over_stalls(seeds)));
+        parts.map(|part| part.join().unwrap())
+    });
     // Each way to end was seen.
-    assert!(
-        drained > 0 && unfinished > 0 && not_begun > 0,
-        "{drained} {unfinished} {not_begun}"
-    );
+    let sums = [0, 1, 2].map(|way| parts.iter().map(|part| part[way]).sum::<u64>());
+    assert!(sums.iter().all(|sum| *sum > 0), "{sums:?}");
 }
 
 #[test]
@@ -123,4 +133,34 @@ fn an_event_belongs_to_the_window_its_intended_start_lies_in() {
         assert!(done["latency_us"]["min"].as_f64().unwrap() >= 299_000.0);
         assert_eq!(done["unanswered"], 0);
     }
+}
+
+/// Answers the first query of each connection after a second, and no other.
+struct Once(Slow);
+
+impl Script for Once {
+    fn answer(&self, to: &mut UnixStream, command: u8, body: &[u8], number: usize) -> bool {
+        // Before it the statement was prepared.
+        if command == 0x17 && number > 1 {
+            std::thread::sleep(Duration::from_secs(3600));
+        }
+        self.0.answer(to, command, body, number)
+    }
+}
+
+#[test]
+fn a_query_is_in_the_throughput_of_the_window_that_it_is_answered_in() {
+    let folder = Folder::new("throughput");
+    // Asked in the warm-up, answered in the window; what is asked then has no answer.
+    let server = FakeServer::start(&folder.0, Once(Slow(Duration::from_secs(1))));
+    let mut plan = plan(&server.socket, "auto");
+    plan["load"]["warmup_s"] = json!(0.5);
+    plan["load"]["measure_s"] = json!(2.0);
+    let done = done(&run(&plan));
+    assert_eq!(
+        (&done["answered"], &done["queries"], &done["unfinished"]),
+        (&json!(4), &json!(0), &json!(4)),
+        "{done}"
+    );
+    assert!(done["qps"].as_f64().unwrap() > 0.0, "{done}");
 }

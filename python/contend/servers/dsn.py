@@ -132,7 +132,8 @@ class Dsn:
     @classmethod
     def parse(cls, text: str) -> Dsn:
         """Read a DSN. No file is read and no name is resolved."""
-        scheme, colon, rest = text.strip().partition(":")
+        # A path may end with a blank.
+        scheme, colon, rest = text.lstrip().partition(":")
         if colon and scheme.lower() == "socket":
             if not rest.startswith("/"):
                 raise DsnError(f"the socket in {text!r} is not an absolute path.", hint=_EXAMPLES)

@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contend.servers import Dsn
@@ -143,6 +143,7 @@ names = st.text(min_size=1, max_size=12).filter(
 paths = st.text("abcdefgh/._- ", min_size=1, max_size=20).map(lambda t: Path(f"/{t}"))
 
 
+@example(Dsn(socket=Path("/ ")))
 @given(
     st.builds(
         Dsn,

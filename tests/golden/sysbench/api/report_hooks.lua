@@ -1,4 +1,4 @@
--- run: --threads=2 --time=5 --report-interval=2 run
+-- run: --threads=2 --time=3 --report-interval=2 run
 -- says: interval true 2
 -- says: whole true 0
 local function event_of(stat)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -31,7 +31,9 @@ def load_bench() -> ModuleType:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("case", RECORD["instructions"])
-def test_request_path_costs_what_the_record_says(case: str, load_program: Path) -> None:
+def test_request_path_costs_what_the_record_says(
+    case: str, load_program: Path, record_property: Callable[[str, object], None]
+) -> None:
     program("valgrind")
     if load_program.parent.name == "debug":
         missing(f"{load_program} is not built for release")
@@ -41,7 +43,7 @@ def test_request_path_costs_what_the_record_says(case: str, load_program: Path) 
         pytest.skip(f"the record was made by {RECORD['made_by']}, this program by {here}")
     recorded = RECORD["instructions"][case]
     found = round(bench.instructions_a_query(load_program, case))
-    print(f"{case}: {found} instructions a query, recorded {recorded}", file=sys.stderr)
+    record_property(f"instructions a query, {case}", found)
     assert found <= recorded * (1 + MARGIN), (
         f"{case}: {found} instructions a query, the record says {recorded}; "
         f'run `python bench/instructions.py --case "{case}"` to see where'
@@ -53,12 +55,14 @@ def test_request_path_costs_what_the_record_says(case: str, load_program: Path) 
 
 
 @pytest.mark.timeout(600)
-def test_the_end_of_an_interval_costs_the_worker_less_than_a_query(load_program: Path) -> None:
+def test_the_end_of_an_interval_costs_the_worker_less_than_a_query(
+    load_program: Path, record_property: Callable[[str, object], None]
+) -> None:
     # At 10,000 queries a second of one worker and intervals of 0.1 s that is below 0.1 %.
     program("valgrind")
     if load_program.parent.name == "debug":
         missing(f"{load_program} is not built for release")
     case = "point_select prepared"
     found = round(load_bench().instructions_an_interval(load_program, case))
-    print(f"the end of an interval: {found} instructions", file=sys.stderr)
+    record_property("instructions an interval", found)
     assert found <= RECORD["instructions"][case]

@@ -1,0 +1,56 @@
+"""Processes that share the tests (pytest-xdist): which tests stay together, what is made once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SHARED_SERVERS = re.compile(
+    r"test_(load_live|load_nodes|fill_live|run_existing|servers_existing|servers_variables|server_sysbench_\w+)\.py"
+)
+"""Files of tests/server whose tests share a server."""
+
+KIND = re.compile(r"(?<=[\[-])(mariadb|mariadb_new|mysql)(?=[-\]])")
+
+
+def unit_of(nodeid: str) -> str:
+    """What a test must not be parted from: those of its class, its file, or its kind of server."""
+    file, *names = nodeid.split("::")
+    if "/server/" not in file:
+        return file
+    if SHARED_SERVERS.search(file):
+        kind = KIND.search(nodeid)
+        return f"{file} {kind[0] if kind else ''}"
+    return nodeid if len(names) == 1 else f"{file}::{names[0]}"
+
+
+def scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hands whole units to whichever process is free, the largest first."""
+    # Nobody needs it who runs the tests in one process.
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Units(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    return Units(config, log)
+
+
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that `make` fills, in one of the processes; the others wait for it."""
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, made = shared / name, shared / f"{name}.made"
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            folder.mkdir()
+            make(folder)
+            made.touch()
+    return folder

@@ -1,0 +1,144 @@
+"""Tests that are long by nature: `make test-long`, or `tools/test_long.py PART…` for some of them.
+
+    fuzzing        each fuzz target of load/fuzz, by coverage (needs cargo-fuzz and nightly Rust)
+    properties     the property tests with other examples than each run of the tests has
+    instructions   what a query costs contend-load, beside bench/instructions.json
+    soak           minutes of one load: nothing grows, nothing is lost
+
+Says when each last ran and what it found, and keeps that in tests/long/last.json, to be committed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / "tests" / "long" / "last.json"
+FUZZ = Path("load/fuzz")
+FUZZ_S = int(os.environ.get("CONTEND_FUZZ_S", "120"))
+"""For each target."""
+INPUT_BYTES_MAX = 512
+
+Found = tuple[str, dict[str, Any]]
+"""What was found, empty if nothing, and figures."""
+
+
+def main() -> int:
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    wanted = sys.argv[1:] or list(PARTS)
+    if unknown := [name for name in wanted if name not in PARTS]:
+        print(f"contend: no such part: {unknown[0]}; there are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    for name in wanted:
+        print(f"{name}: {told(record.get(name))}", flush=True)
+    failed = False
+    for name in wanted:
+        print(f"\n{name} …", flush=True)
+        began = time.monotonic()
+        found, figures = PARTS[name]()
+        record[name] = {
+            "at": datetime.now(UTC).isoformat(timespec="minutes"),
+            "commit": commit(),
+            "minutes": round((time.monotonic() - began) / 60, 1),
+            "found": found or "nothing",
+            "figures": figures,
+        }
+        RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        print(f"{name}: {told(record[name])}", flush=True)
+        failed |= bool(found)
+    return 1 if failed else 0
+
+
+def told(last: dict[str, Any] | None) -> str:
+    """A sentence about a part's last run."""
+    if last is None:
+        return "it never ran"
+    return (
+        f"last ran at {last['at']} on {last['commit']}, {last['minutes']} min; found: "
+        + (last["found"])
+    )
+
+
+def commit() -> str:
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", f":!{RECORD}")
+    return (git("rev-parse", "--short", "HEAD") or "?") + (" with changes" if changed else "")
+
+
+def fuzzing() -> Found:
+    if subprocess.run(["cargo", "+nightly", "fuzz", "--version"], capture_output=True).returncode:
+        return "not run: it needs `rustup toolchain add nightly` and `cargo install cargo-fuzz`", {}
+    found, executions = [], {}
+    for corpus in sorted((ROOT / FUZZ / "corpus").iterdir()):
+        dictionary = FUZZ / "dictionaries" / f"{corpus.name}.dict"
+        words = [f"-dict={dictionary}"] if (ROOT / dictionary).exists() else []
+        with tempfile.TemporaryDirectory() as new:
+            limits = [f"-max_total_time={FUZZ_S}", f"-max_len={INPUT_BYTES_MAX}"]
+            command = ["cargo", "+nightly", "fuzz", "run", "--fuzz-dir", FUZZ, corpus.name]
+            done = subprocess.run(
+                # What is new goes where the first folder is: the committed corpus stays as it is.
+                [*command, new, corpus, "--", *words, *limits, "-print_final_stats=1"],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        counted = re.search(r"number_of_executed_units: (\d+)", done.stderr)
+        executions[corpus.name] = int(counted[1]) if counted else 0
+        print(f"  {corpus.name}: {executions[corpus.name]:,} executions", flush=True)
+        if done.returncode:
+            print(done.stderr[-4000:], file=sys.stderr)
+            said = re.search(r"(?:panicked at|ERROR: libFuzzer|error).*", done.stderr)
+            found.append(f"{corpus.name}: {said[0] if said else f'exit {done.returncode}'}")
+    return "; ".join(found), {"executions": executions}
+
+
+def tests(*words: str) -> Callable[[], Found]:
+    """Run some of pytest's tests."""
+
+    def run() -> Found:
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.xml"
+            command = [sys.executable, "-m", "pytest", f"--junitxml={report}", *words]
+            command += ["--override-ini=junit_family=xunit1"]  # its cases have properties
+            done = subprocess.run(command, cwd=ROOT, check=False)
+            if not report.exists():
+                return f"pytest ended with exit code {done.returncode}", {}
+            cases = list(ElementTree.parse(report).iter("testcase"))
+        named = [case.get("name", "?") for case in cases if bad(case)]
+        skipped = sum(case.find("skipped") is not None for case in cases)
+        figures: dict[str, Any] = {"tests": len(cases), "skipped": skipped}
+        figures |= {str(p.get("name")): p.get("value") for c in cases for p in c.iter("property")}
+        return "; ".join(named), figures
+
+    return run
+
+
+def bad(case: ElementTree.Element) -> bool:
+    return case.find("failure") is not None or case.find("error") is not None
+
+
+PARTS: dict[str, Callable[[], Found]] = {
+    "fuzzing": fuzzing,
+    "properties": tests("tests/unit", "--hypothesis-profile=further"),
+    "instructions": tests("tests/long/test_instructions.py"),
+    "soak": tests("tests/long/test_soak.py"),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
