@@ -89,7 +89,7 @@ def test_refuses_a_folder_that_is_not_ours(mariadb_binary: ServerBinary, tmp_pat
     server = PrivateServer(mariadb_binary, tmp_path)
     with pytest.raises(FolderInUse, match="did not make it"):
         server.initialise()
-    with pytest.raises(FolderInUse, match="not a private server's folder"):
+    with pytest.raises(FolderInUse, match="not the folder of a private server"):
         server.start()
     assert (tmp_path / "ibdata1").read_text() == "precious"
     assert [p.name for p in tmp_path.iterdir()] == ["ibdata1"]
