@@ -73,7 +73,7 @@ def test_a_curve_tells_its_figures(browser: Browser, page: Path) -> None:
     browser.open(page)
     browser.wait_for(DRAWN)
     place = browser.run(
-        "const chart = document.getElementById('gain-10-points');"
+        "const chart = document.getElementById('change-qps-10-points');"
         "chart.scrollIntoView({block: 'center'});"
         "const points = chart.querySelectorAll('.mark-symbol.role-mark path');"
         "const box = points[points.length - 1].getBoundingClientRect();"
@@ -82,7 +82,7 @@ def test_a_curve_tells_its_figures(browser: Browser, page: Path) -> None:
     browser.command("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
     browser.wait_for("return document.querySelector('#vg-tooltip-element.visible') !== null")
     said = browser.run("return document.querySelector('#vg-tooltip-element').innerText")
-    for word in ("key_cache_segments", "connections", "gain, %", "from", "to", "n"):
+    for word in ("key_cache_segments", "connections", "gain over off, %", "from", "to", "n"):
         assert word in said
 
 

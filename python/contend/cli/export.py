@@ -7,6 +7,7 @@ import io
 import sys
 from pathlib import Path
 
+from contend.cli.metric import add_metric, metrics_of
 from contend.errors import RequestError
 from contend.report import export
 from contend.store import RunFolder, find_run, rescue
@@ -31,6 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="runs",
         help="which table, for csv and parquet (default: runs)",
     )
+    add_metric(parser)
     parser.add_argument(
         "--out", metavar="PATH", type=Path, help="where to (default for csv and json: here)"
     )
@@ -46,21 +48,24 @@ def run(args: argparse.Namespace) -> int:
         saved = rescue(path, args.out)
         sys.stdout.write(f"{saved.folder}: {saved.runs} runs of {saved.planned} planned\n")
         return 0
+    metrics = metrics_of(args)
     with RunFolder.open(path) as folder:
-        _write(folder, args.format, args.table, args.out)
+        _write(folder, args.format, args.table, args.out, metrics)
     return 0
 
 
-def _write(folder: RunFolder, form: str, table: str, out: Path | None) -> None:
+def _write(
+    folder: RunFolder, form: str, table: str, out: Path | None, metrics: tuple[str, ...]
+) -> None:
     if form == "parquet":
         assert out is not None
-        export.write_parquet(export.rows_of(folder, table), out)
+        export.write_parquet(export.rows_of(folder, table, metrics), out)
         return
     text = io.StringIO()
     if form == "json":
         export.write_json(folder, text)
     else:
-        export.write_csv(export.rows_of(folder, table), text)
+        export.write_csv(export.rows_of(folder, table, metrics), text)
     if out is None:
         sys.stdout.write(text.getvalue())
     else:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from contend.cli.metric import add_metric, metrics_of
 from contend.errors import RequestError
 from contend.report import build, html
 from contend.store import RunFolder, find_run
@@ -21,6 +22,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
     )
+    add_metric(parser)
     parser.add_argument(
         "--out", metavar="FILE", type=Path, help="where to write (default: RUN/report.html)"
     )
@@ -31,8 +33,9 @@ def run(args: argparse.Namespace) -> int:
     out: Path = args.out or path / "report.html"
     if out.is_dir():
         raise RequestError(f"{out} is a folder", hint="Name a file, such as report.html.")
+    metrics = metrics_of(args)
     with RunFolder.open(path) as folder:
-        report = build(folder)
+        report = build(folder, metrics)
     page, *drawings = html.write(report, out)
     sys.stdout.write(f"{page}\n")
     if drawings:

@@ -9,6 +9,7 @@ import sys
 
 from rich.console import Console
 
+from contend.cli.metric import add_metric, metrics_of
 from contend.report import as_json, build, terminal
 from contend.store import RunFolder, find_run
 
@@ -23,6 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
     )
+    add_metric(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print comparisons and cells as JSON")
     form.add_argument(
@@ -33,8 +35,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
+    metrics = metrics_of(args)
     with RunFolder.open(find_run(args.folder)) as folder:
-        report = build(folder)
+        report = build(folder, metrics)
     if args.json:
         json.dump(as_json(report), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from contend.report.key_depth import REQUESTS
+from contend.metrics import KEY_REQUESTS, PERCENTILES, THROUGHPUT
 from contend.report.model import CellComparison, CellFigures, Report
 from contend.stats import Estimate, finite
 
-_LATENCIES = ("p50", "p95", "p99")
 _COSTS = (
     "server_cpu_us_per_query",
     "client_cpu_us_per_query",
     "client_ceiling_share",
     "switches_per_query",
     "read_bytes_per_query",
-    REQUESTS,
+    KEY_REQUESTS,
     "key_misses_per_query",
 )
 
@@ -34,9 +33,20 @@ def as_json(report: Report) -> dict[str, Any]:
             "state": progress.state,
         },
         "answer": report.answer.sentence,
-        "comparisons": [_comparison(one) for one in report.comparisons],
+        "metrics": [
+            {
+                "name": one.metric.name,
+                "title": one.metric.title,
+                "unit": one.metric.unit,
+                "less_is_better": one.metric.less_is_better,
+            }
+            for one in report.compared
+        ],
+        "comparisons": [
+            _comparison(one) for compared in report.compared for one in compared.comparisons
+        ],
         **({"beside": _beside(report)} if report.beside else {}),
-        "cells": [_cell(one) for one in report.cells],
+        "cells": [_cell(report, one) for one in report.cells],
     }
 
 
@@ -62,6 +72,7 @@ def _beside(report: Report) -> list[dict[str, Any]]:
 def _comparison(one: CellComparison) -> dict[str, Any]:
     c = one.comparison
     return {
+        "metric": one.metric.name,
         "cell": dict(one.cell),
         "level": one.level,
         "baseline": one.baseline,
@@ -69,19 +80,20 @@ def _comparison(one: CellComparison) -> dict[str, Any]:
         "low": finite(c.low),
         "high": finite(c.high),
         "n": c.n,
-        "verdict": c.verdict,
+        "verdict": one.word,
     }
 
 
-def _cell(cell: CellFigures) -> dict[str, Any]:
+def _cell(report: Report, cell: CellFigures) -> dict[str, Any]:
     """A cell's figures as plain numbers, and beside them the interval of each by the same name."""
     figures = cell.figures
-    latency = {p: _mean(figures.get(f"latency_us_{p}")) for p in _LATENCIES}
+    response = {p: _mean(figures.get(f"response_us_{p}")) for p in PERCENTILES}
     return {
         "factors": dict(cell.cell),
         "n": cell.runs,
-        "qps": _mean(figures.get("qps")),
-        "latency_us": latency,
+        **{one.metric.name: _mean(figures.get(one.metric.name)) for one in report.compared},
+        THROUGHPUT: _mean(figures.get(THROUGHPUT)),
+        "response_us": response,
         **{key: _mean(figures.get(key)) for key in _COSTS},
         "intervals": {
             key: [finite(estimate.low), finite(estimate.high)] for key, estimate in figures.items()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from contend.report.labels import level_phrase
-from contend.report.model import Beside, BesidePanel, BesideRow, CellComparison
+from contend.report.model import Beside, BesidePanel, BesideRow, CellComparison, Compared
 from contend.report.roles import Roles
 from contend.report.study import CellKey, Study, cell_key
 from contend.spec import SCRIPT, Factor, Level, same_level
@@ -19,9 +19,7 @@ from contend.stats import Estimate, ratio_of_ratios
 KIND = "workload.kind"
 
 
-def beside_of(
-    study: Study, labels: Sequence[str], comparisons: Sequence[CellComparison]
-) -> Beside | None:
+def beside_of(study: Study, labels: Sequence[str], compared: Compared) -> Beside | None:
     """The kinds of workload beside one another; None where there is one, or nothing is compared.
 
     `labels` are those of the layout's levels, the baseline's first.
@@ -30,7 +28,7 @@ def beside_of(
     kinds = next((factor for factor in roles.tables if factor.path == KIND), None)
     if kinds is None or roles.baseline is None or len(kinds.levels) < 2:
         return None
-    gains = {cell_key(one.cell): one for one in comparisons}
+    gains = {cell_key(one.cell): one for one in compared.comparisons}
     panels = tuple(
         BesidePanel(
             title=", ".join(level_phrase(path, level) for path, level in context.items()),

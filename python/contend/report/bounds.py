@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contend.metrics import THROUGHPUT
 from contend.report.gains import headline
 from contend.report.host_facts import cpu_count
 from contend.report.labels import cell_phrase
@@ -23,7 +24,7 @@ def bounds_of(
     """What the machine's CPUs did at the largest gain; nothing where that was not measured."""
     cpus = cpu_count(study.meta.facts)
     best = headline(comparisons)
-    if best is None or best.comparison.verdict != "faster" or cpus is None:
+    if best is None or best.tone != "better" or best.metric.name != THROUGHPUT or cpus is None:
         return ()
     found = _busy_at(panels, best)
     if found is None:

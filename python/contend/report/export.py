@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -17,8 +17,8 @@ from typing import Any, TextIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contend.metrics import ALWAYS_SHOWN, PERCENTILES, Metric
 from contend.report.build import build
-from contend.report.metrics import METRICS
 from contend.report.model import Report
 from contend.store import RunFolder, RunRecord
 
@@ -26,7 +26,6 @@ EXPORT_FORMAT = 1
 """Version of the JSON document. A field that goes or changes its meaning raises it."""
 
 _INTERVAL_FIGURES = ("index", "start_s", "duration_s", "queries", "errors", "qps")
-_INTERVAL_LATENCIES = ("p50", "p95", "p99")
 _RUN_COUNTS = ("measured_s", "queries", "rows", "bytes_sent", "bytes_received")
 
 Row = dict[str, Any]
@@ -40,9 +39,9 @@ class Rows:
     rows: list[Row]
 
 
-def rows_of(folder: RunFolder, table: str) -> Rows:
-    """One of TABLES of a run folder."""
-    report = build(folder)
+def rows_of(folder: RunFolder, table: str, metrics: Sequence[str] = ()) -> Rows:
+    """One of TABLES of a run folder, with what `metrics` compare; see `build`."""
+    report = build(folder, metrics)
     factors = tuple(factor["path"] for factor in folder.meta().experiment["factors"])
     return TABLES[table](folder, report, factors)
 
@@ -80,9 +79,9 @@ def write_json(folder: RunFolder, stream: TextIO) -> None:
 
 
 def _runs(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
-    del report
+    metrics = _metrics(report)
     keys = ("run", "block", "repeat", "status", "started_at", "ended_at")
-    figures = tuple(metric.key for metric in METRICS)
+    figures = tuple(metric.name for metric in metrics)
     rows = []
     for record in folder.records():
         done = record.done or {}
@@ -90,7 +89,7 @@ def _runs(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
             {
                 **{key: getattr(record, key) for key in keys},
                 **_levels(record, factors),
-                **{metric.key: metric.value(record) for metric in METRICS},
+                **{metric.name: metric.value(record) for metric in metrics},
                 **{key: done.get(key) for key in _RUN_COUNTS},
                 "arrival": done.get("arrival"),
                 "warnings": " ".join(str(w.get("code", "")) for w in record.warnings),
@@ -103,7 +102,7 @@ def _runs(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
 
 def _cells(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
     del folder
-    figures = [f"{m.key}{end}" for m in METRICS for end in ("", "_low", "_high")]
+    figures = [f"{m.name}{end}" for m in _metrics(report) for end in ("", "_low", "_high")]
     rows = []
     for cell in report.cells:
         row: Row = {**cell.cell, "n": cell.runs, "warnings": " ".join(cell.warnings)}
@@ -119,32 +118,40 @@ def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) ->
     rows = [
         {
             **one.cell,
+            "metric": one.metric.name,
             "level": one.level,
             "baseline": one.baseline,
             **{key: getattr(one.comparison, key) for key in figures},
+            "verdict": one.word,
             "pairs_lost": one.pairs_lost,
         }
-        for one in report.comparisons
+        for compared in report.compared
+        for one in compared.comparisons
     ]
-    return Rows((*factors, "level", "baseline", *figures, "pairs_lost"), rows)
+    return Rows((*factors, "metric", "level", "baseline", *figures, "pairs_lost"), rows)
 
 
 def _intervals(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
     del report
-    latencies = tuple(f"latency_us_{percentile}" for percentile in _INTERVAL_LATENCIES)
+    times = tuple(f"response_us_{percentile}" for percentile in PERCENTILES)
     rows = []
     for record in folder.records():
         for interval in record.intervals:
-            latency = interval.get("latency_us") or {}
+            response = interval.get("latency_us") or {}
             rows.append(
                 {
                     "run": record.run,
                     **_levels(record, factors),
                     **{key: interval.get(key) for key in _INTERVAL_FIGURES},
-                    **{f"latency_us_{p}": latency.get(p) for p in _INTERVAL_LATENCIES},
+                    **{f"response_us_{p}": response.get(p) for p in PERCENTILES},
                 }
             )
-    return Rows(("run", *factors, *_INTERVAL_FIGURES, *latencies), rows)
+    return Rows(("run", *factors, *_INTERVAL_FIGURES, *times), rows)
+
+
+def _metrics(report: Report) -> tuple[Metric, ...]:
+    """Those that every report shows, and any other that is compared."""
+    return tuple(dict.fromkeys((*ALWAYS_SHOWN, *(one.metric for one in report.compared))))
 
 
 def _levels(record: RunRecord, factors: tuple[str, ...]) -> Row:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from contend.report.key_depth import REQUESTS, expected_of
-from contend.report.metrics import METRICS, Metric
+from contend.metrics import ALWAYS_SHOWN, KEY_REQUESTS, Metric
+from contend.report.key_depth import expected_of
 from contend.report.model import CellFigures
 from contend.report.study import Study
 from contend.spec import Level
@@ -14,50 +15,60 @@ from contend.stats import Estimate, estimate, merge_percentiles
 from contend.store import RunRecord
 
 
+def shown_metrics(study: Study) -> tuple[Metric, ...]:
+    """What has a table: first what is compared, then what every report shows."""
+    return tuple(dict.fromkeys((*study.metrics, *ALWAYS_SHOWN)))
+
+
 def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:
-    """What was measured in a cell; None where no run of it was."""
+    """What was measured in a cell; None if no run of it was."""
     runs = study.runs_of(cell)
     if not runs:
         return None
     confidence = study.experiment.compare.confidence
-    merged = _merged_quantiles_us(runs)
+    metrics = shown_metrics(study)
+    merged = _merged_percentiles_us(runs, metrics)
     figures: dict[str, Estimate] = {}
-    for metric in METRICS:
+    for metric in metrics:
         values = [v for v in (metric.value(run) for run in runs) if v is not None]
         if values:
-            figures[metric.key] = _estimate(metric, values, merged, confidence)
+            figures[metric.name] = _estimate(values, merged.get(metric.name), confidence)
     warnings = sorted({str(w.get("code", "")) for run in runs for w in run.warnings})
     requests = expected_of(study, runs)
     return CellFigures(
         dict(cell),
         len(runs),
         figures,
-        {} if requests is None else {REQUESTS: requests},
+        {} if requests is None else {KEY_REQUESTS: requests},
         tuple(code for code in warnings if code),
     )
 
 
-def _estimate(
-    metric: Metric, values: list[float], merged: Mapping[float, float], confidence: float
-) -> Estimate:
-    quantile = metric.histogram_quantile
-    if quantile is None:
+def _estimate(values: list[float], merged: float | None, confidence: float) -> Estimate:
+    if merged is None or merged <= 0 or min(values) <= 0:
         return estimate(values, confidence)
-    if min(values) <= 0:
-        return estimate(values, confidence)
+    # The point is the percentile of all queries together; how far it may be off is told by how
+    # far the runs' own percentiles lie apart, as a ratio.
     over_runs = estimate(values, confidence, log_scale=True)
-    point = merged.get(quantile)
-    if point is None or point <= 0:
-        return over_runs
-    # The point is the quantile of all queries together; how far it may be off is told by how far
-    # the runs' own quantiles lie apart, as a ratio.
     factor = over_runs.high / over_runs.mean if math.isfinite(over_runs.high) else math.inf
-    return Estimate(point, point / factor, point * factor, over_runs.n, confidence)
+    return Estimate(merged, merged / factor, merged * factor, over_runs.n, confidence)
 
 
-def _merged_quantiles_us(runs: Sequence[RunRecord]) -> dict[float, float]:
-    """Quantiles of all queries of the cell, in µs; empty where no run has a histogram."""
-    logs = [str((run.done or {}).get("latency_hdr_ns") or "") for run in runs]
-    wanted = [m.histogram_quantile for m in METRICS if m.histogram_quantile is not None]
-    merged_ns = merge_percentiles(filter(None, logs), wanted)
-    return {q: ns / 1000 for q, ns in merged_ns.items() if math.isfinite(ns)}
+def _merged_percentiles_us(
+    runs: Sequence[RunRecord], metrics: Sequence[Metric]
+) -> dict[str, float]:
+    """Percentiles of all events of the cell by the metric's name, in µs; those are left out whose
+    histograms no run has."""
+    recordings: dict[str, list[Metric]] = defaultdict(list)
+    for metric in metrics:
+        if metric.histogram is not None:
+            recordings[metric.histogram.key].append(metric)
+    found: dict[str, float] = {}
+    for of_one in recordings.values():
+        assert of_one[0].histogram is not None
+        logs = filter(None, map(of_one[0].histogram.read, runs))
+        merged_ns = merge_percentiles(logs, [metric.quantile or 0.0 for metric in of_one])
+        for metric, ns in zip(of_one, merged_ns.values(), strict=True):
+            if math.isfinite(ns):
+                found[metric.name] = ns / 1000
+    return found

@@ -16,10 +16,11 @@ import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from contend.metrics import THROUGHPUT
 from contend.report.charts.files import VEGA_LITE_VERSION, svg, write_files
 from contend.report.charts.theme import THEMES
 from contend.report.html_cells import FILTERS
-from contend.report.metrics import METRICS
+from contend.report.labels import change_title
 from contend.report.model import Chart, FactGroup, MetricTable, Panel, PublishedBlock, Report
 from contend.report.words import notices_text, pairs_text, progress_text
 
@@ -70,8 +71,9 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             published=list(_published(report).items()),
             progress_text=progress_text(report.progress),
             notices_text=notices_text(report),
-            pairs_text=pairs_text(report),
-            pairs_usual=max((one.comparison.n for one in report.comparisons), default=0),
+            change_title=change_title,
+            pairs_text=pairs_text,
+            throughput=THROUGHPUT,
         )
     )
 
@@ -85,14 +87,12 @@ def _by_kind(charts: Sequence[Chart]) -> list[list[Chart]]:
 
 
 def _metric_groups(report: Report) -> Iterator[_MetricGroup]:
-    for metric in METRICS:
+    names = dict.fromkeys(table.key for panel in report.panels for table in panel.metrics)
+    for name in names:
         tables = tuple(
-            (panel, table)
-            for panel in report.panels
-            if (table := panel.metric(metric.key)) is not None
+            (panel, table) for panel in report.panels if (table := panel.metric(name)) is not None
         )
-        if tables:
-            yield _MetricGroup(metric.title, tables)
+        yield _MetricGroup(tables[0][1].title, tables)
 
 
 def _fact_sections(report: Report) -> Iterator[_FactSection]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -36,14 +36,13 @@ def minus(text: object) -> Markup:
 def gain_cell(gain: CellComparison, usual_n: int) -> Markup:
     """A gain; its n is told where it is not the usual one."""
     value, _, error = gain_text(gain.comparison).partition(" ")
-    verdict = gain.comparison.verdict
-    mark = f' <span class="verdict">{_MARKS[verdict]}</span>' if verdict in _MARKS else ""
+    mark = f' <span class="verdict">{_MARKS[gain.tone]}</span>' if gain.tone in _MARKS else ""
     n = gain.comparison.n
     alone = "" if n == usual_n else f' <span class="error">n={n}</span>'
     return Markup(
-        f'<span class="{verdict}"><b>{minus(value)}</b> '
+        f'<span class="{gain.tone}"><b>{minus(value)}</b> '
         f'<span class="error">{error}</span>{mark}{alone}'
-        f'<span class="said"> {verdict}</span></span>'
+        f'<span class="said"> {gain.word}</span></span>'
     )
 
 
@@ -80,6 +79,11 @@ def detectable(change: float) -> str:
     return "not known" if not math.isfinite(change) else f"{significant(change * 100, 2)} %"
 
 
+def usual_n(comparisons: Sequence[CellComparison]) -> int:
+    """Pairs of the comparisons that lost none."""
+    return max((one.comparison.n for one in comparisons), default=0)
+
+
 def comparison_name(one: CellComparison) -> str:
     return cell_phrase(one.cell)
 
@@ -95,4 +99,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "p_value": p_value,
     "detectable": detectable,
     "comparison_name": comparison_name,
+    "usual_n": usual_n,
 }

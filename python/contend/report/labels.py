@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from contend.metrics import Metric
 from contend.spec import Level
 
 _COUNTED = ("load.connections", "load.threads", "workload.points", "data.rows")
@@ -39,6 +40,17 @@ def cell_phrase(cell: Mapping[str, Level]) -> str:
     """A cell in a sentence; the load comes first: `64 connections, 10 points`."""
     paths = sorted(cell, key=lambda path: not path.startswith("load."))
     return ", ".join(level_phrase(path, cell[path]) for path in paths)
+
+
+def change_noun(metric: Metric, baseline: str | None) -> str:
+    """What a change is called: a gain only if more is better."""
+    return f"change from {baseline}" if metric.less_is_better else f"gain over {baseline}"
+
+
+def change_title(metric: Metric, baseline: str | None) -> str:
+    """Over a table of changes: `Throughput: gain over off, percent`."""
+    less = "; less is better" if metric.less_is_better else ""
+    return f"{metric.title}: {change_noun(metric, baseline)}, percent{less}"
 
 
 def slug(text: str) -> str:

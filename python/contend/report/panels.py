@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from contend.report.causes.base import Explanation
+from contend.report.figures import shown_metrics
 from contend.report.labels import factor_label, level_label, level_phrase, slug
-from contend.report.metrics import METRICS
 from contend.report.model import (
     CellComparison,
     CellFigures,
+    ChangeTable,
+    Compared,
     GainRow,
     Layout,
     MetricRow,
@@ -38,11 +40,10 @@ def layout_of(study: Study, explanation: Explanation) -> Layout:
 def panels_of(
     study: Study,
     layout: Layout,
-    comparisons: Sequence[CellComparison],
+    compared: Sequence[Compared],
     cells: Sequence[CellFigures],
 ) -> tuple[Panel, ...]:
     """One panel for each combination of the factors that are neither rows nor columns."""
-    gains = {cell_key(one.cell): one for one in comparisons}
     figures = {cell_key(one.cell): one for one in cells}
     panels = []
     for context in study.roles.table_contexts():
@@ -52,9 +53,9 @@ def panels_of(
                 title=title,
                 slug=slug(title),
                 context=context,
-                gains=_gain_rows(study.roles, layout, context, gains),
+                changes=tuple(_change_table(study.roles, layout, context, one) for one in compared),
                 published=_published_blocks(study, layout, context),
-                metrics=_metric_tables(study.roles, layout, context, figures),
+                metrics=_metric_tables(study, layout, context, figures),
             )
         )
     return tuple(panels)
@@ -65,14 +66,12 @@ def row_label(layout: Layout, label: str) -> str:
     return f"({label}/{layout.baseline})"
 
 
-def _gain_rows(
-    roles: Roles,
-    layout: Layout,
-    context: Mapping[str, Level],
-    gains: Mapping[CellKey, CellComparison],
-) -> tuple[GainRow, ...]:
+def _change_table(
+    roles: Roles, layout: Layout, context: Mapping[str, Level], compared: Compared
+) -> ChangeTable:
     if roles.baseline is None:
-        return ()
+        return ChangeTable(compared.metric, ())
+    gains: dict[CellKey, CellComparison] = {cell_key(one.cell): one for one in compared.comparisons}
     rows = []
     for label, level in list(zip(layout.levels, roles.levels, strict=True))[1:]:
         assert level is not None
@@ -81,27 +80,28 @@ def _gain_rows(
             for column in roles.column_levels
         )
         rows.append(GainRow(label, level, row))
-    return tuple(rows)
+    return ChangeTable(compared.metric, tuple(rows))
 
 
 def _metric_tables(
-    roles: Roles,
+    study: Study,
     layout: Layout,
     context: Mapping[str, Level],
     figures: Mapping[CellKey, CellFigures],
 ) -> tuple[MetricTable, ...]:
+    roles = study.roles
     tables = []
-    for metric in METRICS:
+    for metric in shown_metrics(study):
         rows = []
         for label, level in zip(layout.levels, roles.levels, strict=True):
             cells = (
                 figures.get(cell_key(roles.cell(context, column, level)))
                 for column in roles.column_levels
             )
-            estimates = tuple(cell.figures.get(metric.key) if cell else None for cell in cells)
+            estimates = tuple(cell.figures.get(metric.name) if cell else None for cell in cells)
             rows.append(MetricRow(label, estimates))
         if any(estimate for row in rows for estimate in row.estimates):
-            tables.append(MetricTable(metric.key, metric.title, metric.unit, tuple(rows)))
+            tables.append(MetricTable(metric.name, metric.title, metric.unit, tuple(rows)))
     return tuple(tables)
 
 

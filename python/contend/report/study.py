@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from contend.metrics import Metric, metric_of
 from contend.report.roles import Roles, roles_of
 from contend.spec import Experiment, Level, from_dict
 from contend.store import Meta, RunFolder, RunRecord
@@ -22,6 +23,7 @@ def cell_key(cell: Mapping[str, Level]) -> CellKey:
 class Study:
     """An experiment and what was measured of it.
 
+    `metrics` is what is compared: the first decides, the others stand beside it.
     `measured` has the runs that count, one a planned run at most; `records` has everything.
     `voided` has the places, block and cell, of runs that ended without a measurement.
     """
@@ -29,6 +31,7 @@ class Study:
     experiment: Experiment
     meta: Meta
     roles: Roles
+    metrics: tuple[Metric, ...]
     records: Sequence[RunRecord]
     measured: Sequence[RunRecord]
     by_cell: Mapping[CellKey, Sequence[RunRecord]]
@@ -58,8 +61,8 @@ class Study:
         return pairs, lost
 
 
-def study_of(folder: RunFolder) -> Study:
-    """Read a run folder into a study."""
+def study_of(folder: RunFolder, metrics: Sequence[str] = ()) -> Study:
+    """Read a run folder into a study that compares `metrics`; without them, the experiment's."""
     meta = folder.meta()
     experiment = from_dict(meta.experiment)
     records = folder.records()
@@ -77,6 +80,7 @@ def study_of(folder: RunFolder) -> Study:
         experiment=experiment,
         meta=meta,
         roles=roles_of(experiment),
+        metrics=tuple(map(metric_of, metrics or experiment.compare.metric)),
         records=records,
         measured=measured,
         by_cell=by_cell,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contend.report.model import Progress, Report
+from collections.abc import Sequence
+
+from contend.report.model import CellComparison, Progress, Report
 
 
 def progress_text(progress: Progress) -> str:
@@ -30,8 +32,8 @@ def notices_text(report: Report) -> str:
     return " ".join(sentences)
 
 
-def pairs_text(report: Report) -> str:
+def pairs_text(comparisons: Sequence[CellComparison]) -> str:
     """`n = 8 pairs each`, or the range where it varies."""
-    sizes = [one.comparison.n for one in report.comparisons]
+    sizes = [one.comparison.n for one in comparisons]
     fewest, most = min(sizes, default=0), max(sizes, default=0)
     return f"n = {most} pairs each" if fewest == most else f"n = {fewest} to {most} pairs"

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contend.metrics import THROUGHPUT
 from contend.report.causes.base import Explanation
 from contend.report.causes.key_requests import requests_paragraph, requests_tables
 from contend.report.charts.shares import shares_chart
@@ -65,7 +66,7 @@ class SegmentedKeyCache(Explanation):
 
     def cause(self, study: Study, layout: Layout, panels: tuple[Panel, ...]) -> Cause | None:
         visits = _visits(study, layout, panels)
-        if not visits:
+        if not visits or study.metrics[0].name != THROUGHPUT:
             return None
         texts = (
             _MECHANISM,

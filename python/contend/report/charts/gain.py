@@ -1,9 +1,10 @@
-"""The gain over the baseline with intervals, and published gains of other machines, dashed."""
+"""The change from the baseline with intervals, and published gains of other machines, dashed."""
 
 from __future__ import annotations
 
 import math
 
+from contend.metrics import THROUGHPUT
 from contend.report.charts.frame import (
     Spec,
     chart_title,
@@ -14,22 +15,27 @@ from contend.report.charts.frame import (
     tooltip,
     x_axis,
 )
+from contend.report.labels import change_noun, slug
 from contend.report.model import CellComparison, Chart, Layout, Panel
 from contend.stats import finite
 
 _HERE = "this machine"
 
 
-def gain_chart(panel: Panel, layout: Layout) -> Chart | None:
+def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
+    """The changes by the metric at that place of those compared."""
+    changes = panel.changes[at]
+    metric = changes.metric
+    blocks = panel.published if metric.name == THROUGHPUT else ()
     measured = [
         _measured(layout, column, row.label, gain)
-        for row in panel.gains
+        for row in changes.rows
         for column, gain in enumerate(row.gains)
         if gain is not None and math.isfinite(gain.comparison.ratio)
     ]
     if not measured:
         return None
-    sources = [_HERE] + [f"{block.name} (published)" for block in panel.published]
+    sources = [_HERE] + [f"{block.name} (published)" for block in blocks]
     published = [
         {
             "x": column_value(layout, column),
@@ -37,20 +43,21 @@ def gain_chart(panel: Panel, layout: Layout) -> Chart | None:
             "value": gain,
             "source": f"{block.name} (published)",
         }
-        for block in panel.published
+        for block in blocks
         for label, gains in block.rows
         for column, gain in enumerate(gains)
         if gain is not None
     ]
+    noun = change_noun(metric, layout.baseline)
     y: Spec = {
         "type": "quantitative",
-        "title": f"gain over {layout.baseline}, %",
+        "title": f"{noun}, %",
         "axis": {"tickCount": 6},
     }
     x = x_axis(layout)
     hue = colour(layout.levels, layout.rows_label, skip_baseline=True)
     here = {"x": x, "color": hue}
-    details = tooltip(layout, layout.rows_label, "gain, %", "+.3~g")
+    details = tooltip(layout, layout.rows_label, f"{noun}, %", "+.3~g")
     zero: Spec = {
         "mark": {"type": "rule", "strokeWidth": 1},
         "encoding": {"y": {"datum": 0, "type": "quantitative"}},
@@ -59,16 +66,17 @@ def gain_chart(panel: Panel, layout: Layout) -> Chart | None:
     layers = [zero] + [mine | layer for layer in lines(layout, y, here, details)]
     if published:
         layers.insert(1, _dashed(x, y, hue, sources, layout))
-    kind = f"Gain over {layout.baseline}"
+    kind = f"{metric.title}: {noun}"
     title = chart_title(kind, panel.title)
+    less = " Less is better." if metric.less_is_better else ""
     others = " Dashed: published figures of other machines, without intervals." if published else ""
     return Chart(
-        id=f"gain-{panel.slug}",
+        id=f"change-{slug(metric.name)}-{panel.slug}",
         kind=kind,
         label=panel.title,
-        caption=f"Gain in percent; bands are the intervals.{others}",
-        alt=f"{title}: gain in percent against {layout.columns_label or 'levels'}. "
-        "The figures are in the table of gains.",
+        caption=f"In percent; bands are the intervals.{less}{others}",
+        alt=f"{title}, percent, against {layout.columns_label or 'levels'}. "
+        "The figures are in the table of the same name.",
         spec=frame(title, measured + published, layers),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from contend.metrics import PERCENTILES
 from contend.report.charts.frame import (
     Spec,
     chart_title,
@@ -16,14 +17,13 @@ from contend.report.charts.frame import (
     tooltip,
     x_axis,
 )
-from contend.report.metrics import PERCENTILES
 from contend.report.model import Chart, Layout, Panel
 
 
-def latency_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
+def response_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
     values: list[Spec] = []
     for percentile in PERCENTILES:
-        table = panel.metric(f"latency_us_{percentile}")
+        table = panel.metric(f"response_us_{percentile}")
         for row in table.rows if table else ():
             for column, estimate in enumerate(row.estimates):
                 if estimate is not None and estimate.mean > 0:
@@ -35,7 +35,7 @@ def latency_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
     values = [{**value, "low": value["low"] or None} for value in values]
     y: Spec = {
         "type": "quantitative",
-        "title": "latency, ms",
+        "title": "response time, ms",
         "scale": {"type": "log", "nice": False},
         "axis": {"values": _ticks([value["value"] for value in values]), "format": "~g"},
     }
@@ -46,7 +46,7 @@ def latency_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
     }
     details = [
         {"field": "percentile", "type": "nominal", "title": "percentile"},
-        *tooltip(layout, layout.rows_label, "latency, ms", ".3~g"),
+        *tooltip(layout, layout.rows_label, "response time, ms", ".3~g"),
     ]
     layers = lines(layout, y, encoding, details)
     spread: Sequence[object]
@@ -64,14 +64,14 @@ def latency_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
         else layer
         for layer in layers
     ]
-    title = chart_title("Latency", panel.title)
+    title = chart_title("Response time", panel.title)
     return Chart(
-        id=f"latency-{panel.slug}",
-        kind="Latency",
+        id=f"response-{panel.slug}",
+        kind="Response time",
         label=panel.title,
         caption=f"p50, p95 and p99 in ms, logarithmic, {arrival}; bands are the intervals.",
         alt=f"{title}: p50, p95 and p99 against {layout.columns_label or 'levels'}. "
-        "The figures are in the tables of latency.",
+        "The figures are in the tables of response times.",
         spec=frame(title, values, layers),
     )
 
