@@ -20,6 +20,10 @@ def gain_text(comparison: Comparison) -> str:
         return "n/a"
     half = gain_half(comparison)
     error = f"±{_gain_error(gain, half)}" if math.isfinite(half) else UNKNOWN
+    if _is_uneven(comparison):
+        low, high = ((bound - 1) * 100 for bound in (comparison.low, comparison.high))
+        bounds = (_signed(bound, _gain_places(bound)) for bound in (low, high))
+        error = f"({' to '.join(bounds)})"
     return f"{_signed(gain, _gain_places(gain))} {error}"
 
 
@@ -36,12 +40,24 @@ def size_text(comparison: Comparison) -> str:
     """The size of a change without its direction, for a sentence: `82 % (±6)`."""
     gain, half = percent(comparison), gain_half(comparison)
     error = f" (±{_gain_error(gain, half)})" if math.isfinite(half) else ""
+    if _is_uneven(comparison):
+        bounds = sorted(abs(bound - 1) * 100 for bound in (comparison.low, comparison.high))
+        error = f" ({' to '.join(f'{bound:.{_gain_places(bound)}f}' for bound in bounds)})"
     return f"{abs(gain):.{_gain_places(gain)}f} %{error}"
 
 
 def plain_gain(gain_percent: float) -> str:
     """A published gain, which has no interval."""
     return _signed(gain_percent, 0 if abs(gain_percent) >= 1 or gain_percent == 0 else 1)
+
+
+def _is_uneven(comparison: Comparison) -> bool:
+    """Whether ± would say of 0 something else than the interval does. Intervals are even on the
+    scale of logarithms, so a wide one reaches much farther up than down."""
+    half = gain_half(comparison)
+    if not math.isfinite(half):
+        return False
+    return (abs(percent(comparison)) > half) == (comparison.low <= 1 <= comparison.high)
 
 
 def percent(comparison: Comparison) -> float:

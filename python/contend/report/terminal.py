@@ -80,7 +80,8 @@ class _Out:
         """A table of figures, cut into several where its columns are too many for the width."""
         self.line()
         by = f"{layout.rows_label} by {layout.columns_label}" if layout.columns_label else ""
-        self.line(", ".join(part for part in (title, by) if part), "bold" if title else "dim")
+        if title or by:
+            self.line(", ".join(part for part in (title, by) if part), "bold" if title else "dim")
         heads = [head or "all" for head in layout.columns]
         label_width = max(label.cell_len for label, cells in rows if cells)
         widths = [
