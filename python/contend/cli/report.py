@@ -40,4 +40,6 @@ def run(args: argparse.Namespace) -> int:
     sys.stdout.write(f"{page}\n")
     if drawings:
         sys.stdout.write(f"{drawings[0].parent} ({len(drawings)} files)\n")
+    if note := html.note(report):
+        sys.stderr.write(f"contend: {note}\n")
     return 0

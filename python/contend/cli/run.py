@@ -230,6 +230,8 @@ def _show(folder: RunFolder, *, as_json: bool) -> None:
     built = report.build(folder)
     page = folder.path / "report.html"
     html.write(built, page)
+    if note := html.note(built):
+        sys.stderr.write(f"contend: {note}\n")
     if as_json:
         sys.stdout.write(json.dumps(report.as_json(built), indent=2) + "\n")
         return

@@ -14,9 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from contend.errors import RequestError
 from contend.metrics import ALWAYS_SHOWN, PERCENTILES, Metric
 from contend.report.build import build
 from contend.report.model import Report
@@ -55,8 +53,9 @@ def write_csv(table: Rows, stream: TextIO) -> None:
 
 def write_parquet(table: Rows, path: Path) -> None:
     """Columns keep their types; one whose values have several types is text."""
-    columns = {name: _column([row.get(name) for row in table.rows]) for name in table.columns}
-    pq.write_table(pa.table(columns), path)
+    pa = _arrow()
+    columns = {name: _column(pa, [row.get(name) for row in table.rows]) for name in table.columns}
+    pa.parquet.write_table(pa.table(columns), path)
 
 
 def whole(folder: RunFolder) -> dict[str, Any]:
@@ -158,7 +157,19 @@ def _levels(record: RunRecord, factors: tuple[str, ...]) -> Row:
     return {path: record.cell.get(path) for path in factors}
 
 
-def _column(values: list[Any]) -> pa.Array:
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise RequestError(
+            "Parquet needs the package pyarrow, which is not installed.",
+            hint="pip install 'contend[export]', or write --format csv.",
+        ) from None
+    return pyarrow
+
+
+def _column(pa: Any, values: list[Any]) -> Any:
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1 and kinds != {int, float}:
         values = [None if value is None else str(value) for value in values]

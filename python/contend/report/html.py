@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import re
+import base64
+import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from contend.metrics import THROUGHPUT
-from contend.report.charts.files import VEGA_LITE_VERSION, svg, write_files
-from contend.report.charts.theme import THEMES
+from contend.report import images
 from contend.report.html_cells import FILTERS
 from contend.report.labels import change_title
 from contend.report.model import Chart, FactGroup, MetricTable, Panel, PublishedBlock, Report
@@ -40,11 +37,20 @@ class _FactSection:
 
 
 def write(report: Report, path: Path) -> list[Path]:
-    """Write the page to `path` and each chart beside it; returns all paths, the page first."""
-    drawings = {chart.id: svg(chart) for chart in all_charts(report)}
+    """Write the page to `path` and each chart beside it; returns all paths, the page first.
+
+    Without the package that draws charts the page has none, and says what to install.
+    """
+    charts = all_charts(report) if images.can_draw() else ()
+    drawings = {chart.id: images.svg(chart) for chart in charts}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render(report, drawings), encoding="utf-8")
-    return [path, *write_files(all_charts(report), drawings, charts_folder(path))]
+    return [path, *images.write_files(charts, drawings, charts_folder(path))]
+
+
+def note(report: Report) -> str:
+    """What its writer should be told; empty if the page has its charts."""
+    return "" if images.can_draw() or not all_charts(report) else images.WITHOUT_CHARTS
 
 
 def charts_folder(page: Path) -> Path:
@@ -53,17 +59,18 @@ def charts_folder(page: Path) -> Path:
 
 
 def render(report: Report, drawings: Mapping[str, str]) -> str:
-    """The text of the page; `drawings` has the SVG of each chart."""
-    charts = all_charts(report)
+    """The text of the page; `drawings` has the SVG of each chart that is drawn."""
+    charts = [chart for chart in all_charts(report) if chart.id in drawings]
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             report=report,
             css=Markup(_asset("report.css")),
-            bundle=Markup(_bundle() if charts else ""),
-            chart_json=Markup(_chart_json(charts)),
-            drawings={name: Markup(_scalable(text)) for name, text in drawings.items()},
+            script=Markup(_asset("report.js")),
+            chart_script=Markup(_packed(images.script(charts)) if charts else ""),
+            drawings={name: Markup(images.compact(text)) for name, text in drawings.items()},
+            without_charts=note(report),
             chart_groups=_by_kind(report.charts),
             cause_groups=_by_kind(report.cause.charts if report.cause else ()),
             metric_groups=list(_metric_groups(report)),
@@ -114,26 +121,9 @@ def _published(report: Report) -> dict[str, PublishedBlock]:
     return {block.name: block for panel in report.panels for block in panel.published}
 
 
-def _chart_json(charts: tuple[Chart, ...]) -> str:
-    """Themes and specifications, safe inside a script element. Titles stand in the page."""
-    specs: dict[str, Any] = {
-        chart.id: {key: value for key, value in chart.spec.items() if key not in ("title", "width")}
-        for chart in charts
-    }
-    text = json.dumps({"themes": THEMES, "charts": specs}, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
-
-
-def _scalable(drawing: str) -> str:
-    """A drawing without a size of its own: it takes that of its column."""
-    return re.sub(r'(<svg\b[^>]*?) width="[^"]*" height="[^"]*"', r"\1", drawing, count=1)
-
-
-@cache
-def _bundle() -> str:
-    """Vega, Vega-Lite and vega-embed with our script, as one script without imports."""
-    bundle = vl_convert.javascript_bundle(_asset("report.js"), vl_version=VEGA_LITE_VERSION)
-    return str(bundle).replace("</script", "<\\/script")
+def _packed(script: str) -> str:
+    """The script as the page carries it: a third of its size, and no text that could end it."""
+    return base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode()
 
 
 @cache

@@ -38,10 +38,10 @@ def gain_cell(gain: CellComparison, usual_n: int) -> Markup:
     value, _, error = gain_text(gain.comparison).partition(" ")
     mark = f' <span class="verdict">{_MARKS[gain.tone]}</span>' if gain.tone in _MARKS else ""
     n = gain.comparison.n
-    alone = "" if n == usual_n else f' <span class="error">n={n}</span>'
+    alone = "" if n == usual_n else f" <small>n={n}</small>"
     return Markup(
         f'<span class="{gain.tone}"><b>{minus(value)}</b> '
-        f'<span class="error">{error}</span>{mark}{alone}'
+        f"<small>{minus(error)}</small>{mark}{alone}"
         f'<span class="said"> {gain.word}</span></span>'
     )
 
@@ -52,12 +52,12 @@ def published_gain(gain: float) -> Markup:
 
 def estimate_cell(estimate: Estimate) -> Markup:
     value, _, error = estimate_text(estimate).partition(" ")
-    return Markup(f'{minus(value)} <span class="error">{error}</span>')
+    return Markup(f"{minus(value)} <small>{error}</small>")
 
 
 def difference_cell(difference: Estimate) -> Markup:
     value, _, error = difference_text(difference).partition(" ")
-    return Markup(f'{minus(value)} <span class="error">{error}</span>')
+    return Markup(f"{minus(value)} <small>{error}</small>")
 
 
 def breakable(name: str) -> Markup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -120,3 +121,17 @@ def test_what_cannot_be_printed_needs_a_place(
 ) -> None:
     assert main(["export", str(quick_path), "--format", form]) == 2
     assert f"--format {form} needs --out" in capsys.readouterr().err
+
+
+def test_parquet_without_its_package_asks_for_it(
+    study_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    out = tmp_path / "runs.parquet"
+    assert main(["export", str(study_path), "--format", "parquet", "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert "Parquet needs the package pyarrow" in said and "pip install 'contend[export]'" in said
+    assert not out.exists()

@@ -48,6 +48,7 @@ def _config(ink: str, muted: str, grid: str, background: str, palette: list[str]
             "symbolOpacity": 1,
             "columns": 4,
             "labelLimit": 0,
+            "titleLimit": 0,
             "layout": {"bottom": {"direction": "vertical", "margin": 6}},
         },
         "title": {

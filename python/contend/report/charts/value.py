@@ -24,10 +24,10 @@ def value_chart(metric: Metric, panel: Panel, layout: Layout) -> Chart | None:
         "type": "quantitative",
         "title": what,
         "scale": {"zero": True},
-        "axis": {"format": ",d" if whole else ",~g", "tickCount": 5},
+        "axis": {"format": ",d" if whole else ",~r", "tickCount": 5},
     }
     encoding = {"x": x_axis(layout), "color": colour(layout.levels, layout.rows_label)}
-    details = tooltip(layout, layout.rows_label, what, ",.0f" if whole else ",.4~g")
+    details = tooltip(layout, layout.rows_label, what, ",.0f" if whole else ",.4~r")
     title = chart_title(metric.title, panel.title)
     return Chart(
         id=f"{slug(metric.name)}-{panel.slug}",
