@@ -18,12 +18,10 @@ from contend.spec import DataSpec
 from contend.units import format_count, format_duration, format_size
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "data",
-        help="list the datasets that are kept for later runs, drop them",
-        description="A dataset is loaded once and kept as the data folder of a cleanly stopped "
-        "server, so that later runs start from a copy.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "A dataset is loaded once and kept as the data folder of a cleanly stopped "
+        "server, so that later runs start from a copy."
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 

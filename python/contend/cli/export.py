@@ -15,12 +15,10 @@ from contend.store import RunFolder, find_run, rescue
 _FORMATS = ("csv", "json", "parquet", "folder")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "export",
-        help="write a run folder as CSV, JSON or Parquet",
-        description="Write a table of a run folder as CSV or Parquet, the whole of it as JSON, or "
-        "a clean copy as a folder: all runs that can be read, even of a damaged one.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write a table of a run folder as CSV or Parquet, the whole of it as JSON, or "
+        "a clean copy as a folder: all runs that can be read, even of a damaged one."
     )
     parser.add_argument(
         "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"

@@ -12,12 +12,9 @@ from contend.report import build, html
 from contend.store import RunFolder, find_run
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "report",
-        help="write the HTML report of a run folder",
-        description="Write one HTML file that fetches nothing, and its charts as SVG and PNG "
-        "beside it.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write one HTML file that fetches nothing, and its charts as SVG and PNG beside it."
     )
     parser.add_argument(
         "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -34,13 +33,11 @@ from contend.store.locate import RUNS_ROOT
 DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "run",
-        help="measure an experiment: a built-in recipe or a file",
-        description="Runs every cell of an experiment in randomised blocks, stores each run the "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Runs every cell of an experiment in randomised blocks, stores each run the "
         "moment it ends, and prints the answer, the table and the path of the report. What was "
-        "interrupted goes on with --resume.",
+        "interrupted goes on with --resume."
     )
     parser.add_argument(
         "experiment",

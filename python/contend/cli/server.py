@@ -16,12 +16,10 @@ from contend.servers.errors import NoServer
 from contend.units import format_size
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "server",
-        help="get a server without root, list the servers at hand, remove one",
-        description="Servers are downloaded from the mirror this machine's apt is configured for, "
-        "and unpacked under the user's cache. Nothing of the system is touched.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Servers are downloaded from the mirror this machine's apt is configured for, "
+        "and unpacked under the user's cache. Nothing of the system is touched."
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 

@@ -14,12 +14,9 @@ from contend.report import as_json, build, terminal
 from contend.store import RunFolder, find_run
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "show",
-        help="show what a run folder says",
-        description="Show the answer, the tables and the warnings of a run folder, finished or "
-        "not.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Show the answer, the tables and the warnings of a run folder, finished or not."
     )
     parser.add_argument(
         "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"

@@ -8,8 +8,9 @@ from contend.load.errors import LoadFailed
 from contend.load.fake import FakeLoad
 from contend.load.fill import FillProcess
 from contend.load.plan import Address, plan_of
-from contend.load.process import Load, LoadProcess, find_program
+from contend.load.process import Load, LoadProcess
 from contend.load.script import ScriptProcess
+from contend.program import find_program
 
 __all__ = [
     "Address",

@@ -15,8 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from contend.load.errors import LoadFailed
-
-PROGRAM = "contend-load"
+from contend.program import PROGRAM
 
 END_GRACE_S = 3.0
 """How long a process that was told to stop may take to do so before it is killed."""

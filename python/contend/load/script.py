@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import RequestError
-from contend.load.child import PROGRAM, Child
+from contend.load.child import Child
 from contend.load.process import judge
+from contend.program import PROGRAM
 
 DESCRIBE_S = 60.0
 """Reading a script and running its body takes no time; a body that does something may."""

@@ -55,9 +55,9 @@ def svg(chart: Chart) -> str:
 
 def write_files(charts: Iterable[Chart], drawings: Mapping[str, str], folder: Path) -> list[Path]:
     """Write each chart as `ID.svg`, which is its drawing, and `ID.png`; returns the paths."""
-    folder.mkdir(parents=True, exist_ok=True)
     written = []
     for chart in charts:
+        folder.mkdir(parents=True, exist_ok=True)
         image, raster = folder / f"{chart.id}.svg", folder / f"{chart.id}.png"
         image.write_text(drawings[chart.id], encoding="utf-8")
         raster.write_bytes(_converter().svg_to_png(drawings[chart.id], scale=_PNG_SCALE))
