@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr
 
 from contend.stats.estimate import Estimate, half_width
 from contend.stats.multiple import holm
 from contend.stats.power import minimal_detectable_effect
 from contend.stats.robust import hodges_lehmann, sign_flip_p
+from contend.stats.student import t_cdf
 
 Values = Sequence[float] | np.ndarray
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
@@ -198,6 +198,6 @@ def _p_values(mean: float, sd: float, n: int, margin: float) -> tuple[float, flo
     # Equal log-ratios in all pairs: rounding is all that is left of the noise.
     if se <= 1e-15:
         return float(abs(mean) <= 1e-15), float(abs(mean) >= bound)
-    p_value = 2 * float(stdtr(n - 1, -abs(mean) / se))
-    p_equivalent = float(stdtr(n - 1, (abs(mean) - bound) / se))
+    p_value = 2 * t_cdf(n - 1, -abs(mean) / se)
+    p_equivalent = t_cdf(n - 1, (abs(mean) - bound) / se)
     return min(p_value, 1.0), p_equivalent
