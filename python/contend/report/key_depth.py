@@ -13,7 +13,7 @@ from typing import Any
 
 from contend.metrics import FIXED, KEY_REQUESTS
 from contend.report.study import Study
-from contend.spec import SCRIPT, CellSpec, cell_spec
+from contend.spec import SCRIPT, CellSpec
 from contend.store import RunRecord
 
 requests_per_point = FIXED[KEY_REQUESTS].value
@@ -70,7 +70,7 @@ def depth_of(study: Study, record: RunRecord) -> Depth | None:
     """The depth of the run's key; None where its table or its plan is not the study's."""
     if int(study.meta.facts.get("content_version", 1)) < CONTENT_SINCE:
         return None
-    cell = cell_spec(study.experiment, record.cell)
+    cell = study.spec_of(record.cell)
     data = cell.data
     differ = record.probes.get("variables_that_differ") or {}
     if (

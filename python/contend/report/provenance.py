@@ -145,7 +145,9 @@ def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
     values: dict[str, dict[str, str]] = {}
     for record in study.measured:
         for name, text in flat(record.probes.get(key) or {}).items():
-            values.setdefault(name, {}).setdefault(text, cell_phrase(record.cell))
+            seen = values.setdefault(name, {})
+            if text not in seen:
+                seen[text] = cell_phrase(record.cell)
     return tuple(
         (
             name,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from contend.metrics import Metric, metric_of
 from contend.report.roles import Roles, roles_of
-from contend.spec import Experiment, Level, from_dict
+from contend.spec import CellSpec, Experiment, Level, cell_spec, from_dict
 from contend.store import Meta, RunFolder, RunRecord
 
 CellKey = tuple[tuple[str, bool, Level], ...]
@@ -38,6 +38,14 @@ class Study:
     by_block: Mapping[int, Mapping[CellKey, RunRecord]]
     voided: Set[tuple[int, CellKey]]
     blocks_of_cell: Mapping[CellKey, Sequence[int]]
+    _specs: dict[CellKey, CellSpec] = field(default_factory=dict)
+
+    def spec_of(self, cell: Mapping[str, Level]) -> CellSpec:
+        """All that a cell is, made once for its many runs."""
+        key = cell_key(cell)
+        if key not in self._specs:
+            self._specs[key] = cell_spec(self.experiment, cell)
+        return self._specs[key]
 
     def runs_of(self, cell: Mapping[str, Level]) -> Sequence[RunRecord]:
         """Measured runs of a cell."""

@@ -11,7 +11,7 @@ import numpy as np
 from contend.stats.estimate import Estimate
 
 _EXACT_UP_TO = 30
-_SAMPLED_FLIPS = 200_000
+_SAMPLED_FLIPS = 40_000
 _FLIPS_AT_ONCE = 10_000
 
 
