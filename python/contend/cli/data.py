@@ -96,7 +96,7 @@ def _entry(dataset: Dataset) -> dict[str, Any]:
 
 def _drop(key: str) -> int:
     size = drop(default_cache(), key)
-    _say(f"{key} is removed, {format_size(size)} are free again.")
+    _say(f"Removed {key}, freed {format_size(size)}.")
     return 0
 
 
@@ -107,7 +107,7 @@ def _drop_all(*, yes: bool) -> int:
         raise RequestError("nothing was removed.", hint="`--yes` removes them without asking.")
     for dataset in kept:
         drop(default_cache(), dataset.key)
-    _say(f"{len(kept)} datasets are removed, {size} are free again.")
+    _say(f"Removed {len(kept)} datasets, freed {size}.")
     return 0
 
 

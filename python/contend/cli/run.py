@@ -36,8 +36,8 @@ DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Runs every cell of an experiment in randomised blocks, stores each run the "
-        "moment it ends, and prints the answer, the table and the path of the report. What was "
-        "interrupted goes on with --resume."
+        "moment it ends, and prints the answer, the table and the path of the report. Resume an "
+        "interrupted run with --resume."
     )
     parser.add_argument(
         "experiment",

@@ -153,7 +153,7 @@ def _remove(name: str, *, sure: bool) -> int:
         _say("nothing was removed.")
         return 0
     got_servers.remove(default_cache(), got.binary.name)
-    _say(f"{got.binary.name} is removed, {size} are free again.")
+    _say(f"Removed {got.binary.name}, freed {size}.")
     return 0
 
 

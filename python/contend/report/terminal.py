@@ -143,7 +143,9 @@ def _answer(report: Report, out: _Out) -> None:
             out.line(text)
     out.line(answer.basis, "dim")
     if report.progress.state == "unfinished":
-        out.line(f"It stopped before its end; `contend run --resume {report.path}` goes on.")
+        out.line(
+            f"The run stopped before its end. Resume with `contend run --resume {report.path}`."
+        )
     noticed = notices_text(report)
     if noticed:
         out.line(f"{noticed} See the end.", "yellow")
