@@ -33,7 +33,7 @@ from contend.lab.calibrated import ADDRESSES
 from contend.lab.engines import choosing_engine, with_engine
 from contend.lab.events import Notice, Progress
 from contend.load import ask_engine, find_program, plan_of
-from contend.report.numbers import estimate_text
+from contend.report.words import estimate_text
 from contend.servers import default_cache
 from contend.spec import cell_spec, load_experiment
 from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD

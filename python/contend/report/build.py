@@ -5,20 +5,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from contend.report.answer import answer_of
-from contend.report.beside import beside_of
-from contend.report.bounds import bounds_of
-from contend.report.causes import explanation_of
+from contend.report.answer import answer_of, bounds_of
+from contend.report.causes import Explanation
 from contend.report.charts import panel_charts
-from contend.report.figures import cell_figures
-from contend.report.gains import compared_of
+from contend.report.figures import cell_figures, compared_of
+from contend.report.key_cache import SegmentedKeyCache
 from contend.report.model import CellFigures, Report
 from contend.report.notices import failures_of, progress_of, warnings_of
-from contend.report.panels import layout_of, panels_of
+from contend.report.panels import beside_of, layout_of, panels_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
 from contend.report.study import Study, study_of
 from contend.spec import without_metric
 from contend.store import RunFolder
+
+EXPLANATIONS: dict[str, Explanation] = {"segmented-key-cache": SegmentedKeyCache()}
+"""Analyses of the cause, by the name that `experiment.explain` gives."""
 
 
 def build(folder: RunFolder, metrics: Sequence[str] = ()) -> Report:
@@ -35,7 +36,8 @@ def build(folder: RunFolder, metrics: Sequence[str] = ()) -> Report:
     if metrics:
         _refuse_unmeasured(study)
     experiment = study.experiment
-    explanation = explanation_of(experiment.explain)
+    # A name from a newer contend is no reason to fail.
+    explanation = EXPLANATIONS.get(experiment.explain or "", Explanation())
     layout = layout_of(study, explanation)
     compared = compared_of(study)
     cells = _cells(study)

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from contend.report.charts.theme import THEMES
+from contend.report.chart_style import THEMES
 from contend.report.model import Chart
 
 VEGA_LITE_VERSION = "6.4"

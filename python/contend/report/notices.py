@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from contend.metrics import Metric
-from contend.report.host_facts import sessions_differ
-from contend.report.labels import cell_phrase
 from contend.report.model import Compared, Notice, Progress
+from contend.report.provenance import sessions_differ
 from contend.report.study import Study
+from contend.report.words import cell_phrase
 from contend.spec import without_metric
 from contend.store import RunRecord
 

@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from contend.metrics import THROUGHPUT
-from contend.report.labels import change_title
 from contend.report.model import (
     CellComparison,
     ChangeTable,
@@ -22,8 +21,16 @@ from contend.report.model import (
     Report,
     TextTable,
 )
-from contend.report.numbers import difference_text, estimate_text, gain_text, plain_gain
-from contend.report.words import notices_text, pairs_text, progress_text
+from contend.report.words import (
+    change_title,
+    difference_text,
+    estimate_text,
+    gain_text,
+    notices_text,
+    pairs_text,
+    plain_gain,
+    progress_text,
+)
 from contend.stats import Estimate
 
 _STYLES = {"better": "bold cyan", "worse": "bold yellow", "equivalent": "", "inconclusive": ""}

@@ -23,7 +23,7 @@ from synthetic_run import (
 )
 
 from contend.report import Report, build
-from contend.report.host_facts import cpu_count
+from contend.report.provenance import cpu_count
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
 

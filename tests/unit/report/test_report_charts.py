@@ -9,7 +9,7 @@ import vl_convert
 from synthetic_run import write_run
 
 from contend.report import Report, build
-from contend.report.charts.theme import THEMES
+from contend.report.chart_style import THEMES
 from contend.report.html import all_charts
 from contend.report.images import VEGA_LITE_VERSION, svg
 from contend.spec import load_experiment

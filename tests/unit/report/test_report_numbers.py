@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.report.numbers import (
+from contend.report.words import (
     estimate_text,
     gain_text,
     plain_gain,

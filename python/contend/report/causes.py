@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from contend.report.labels import factor_label, level_label
 from contend.report.model import Cause, Layout, Panel
-from contend.report.roles import Roles
-from contend.report.study import Study
+from contend.report.study import Roles, Study
+from contend.report.words import factor_label, level_label
 from contend.spec import Level
 
 
