@@ -69,13 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DSN|NAME|PATH",
         help="a server that runs already (mysql://user@host/database, socket:/path), one that was "
         "got (`contend server list`), or the path of a server program; by default one on PATH, "
-        "else one that was got, of this machine's own suite where there are several",
+        "else one that was got, of this machine's own suite if there are several",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="get a server where none is there, and load data into one that is not contend's own, "
+        help="get a server if there is none, and load data into one that is not contend's own, "
         "without asking",
     )
 
@@ -159,7 +159,7 @@ def _means(
 
 
 def _server(kind: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:
-    """The server at hand, or one that is got now where the user agrees."""
+    """The server at hand, or one that is got now if the user agrees."""
     try:
         return find_server(kind, wanted=wanted)
     except NoServer:
@@ -186,7 +186,7 @@ def _each_step_once(display: Display) -> Callable[[str, float | None], None]:
 
 
 def _choice(binary: ServerBinary, *, named: bool) -> str:
-    """Which server is used and, where contend chose it, how to have another."""
+    """Which server is used and, if contend chose it, how to have another."""
     installed = binary.source == "path"
     text = f"server: {binary.name}" + (f" ({binary.program})" if installed else "")
     if binary.verified is False:

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     get.add_argument(
         "--if-missing",
         action="store_true",
-        help="do nothing where a server of that kind is at hand, installed or got",
+        help="do nothing if a server of that kind is at hand, installed or got",
     )
     get.add_argument(
         "--refresh", action="store_true", help="look at the mirror for a newer version"
@@ -125,7 +125,7 @@ def _list(*, as_json: bool) -> int:
 
 
 def _taken(kinds: Collection[str]) -> list[str]:
-    """The server of each kind that a run takes where none is named."""
+    """The server of each kind that a run takes if none is named."""
     return [find_server(kind).name for kind in KINDS if kind in kinds]
 
 

@@ -191,7 +191,7 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
 
 
 def _where(roles: Roles, cell: Mapping[str, Level]) -> str:
-    """` at 64 connections with 10 points`; nothing where the experiment has one place only."""
+    """` at 64 connections with 10 points`; nothing if the experiment has one place only."""
     compared = roles.compared.path if roles.baseline is not None and roles.compared else None
     paths = [path for path in cell if path != compared]
     loads = [level_phrase(path, cell[path]) for path in paths if path.startswith("load.")]
@@ -210,7 +210,7 @@ def bounds_of(
     panels: tuple[Panel, ...],
     comparisons: tuple[CellComparison, ...],
 ) -> tuple[str, ...]:
-    """What the machine's CPUs did at the largest gain; nothing where that was not measured."""
+    """What the machine's CPUs did at the largest gain; nothing if that was not measured."""
     cpus = cpu_count(study.meta.facts)
     best = headline(comparisons)
     if best is None or best.tone != "better" or best.metric.name != THROUGHPUT or cpus is None:

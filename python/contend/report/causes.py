@@ -23,6 +23,6 @@ class Explanation:
         return f"Setting {name} to {self.level(level)} instead of {self.level(roles.baseline)}"
 
     def cause(self, study: Study, layout: Layout, panels: tuple[Panel, ...]) -> Cause | None:
-        """Why the curve has its shape; None where this analysis has nothing to go by."""
+        """Why the curve has its shape; None if this analysis has nothing to go by."""
         del study, layout, panels
         return None

@@ -145,7 +145,7 @@ def x_axis(layout: Layout) -> Spec:
 
 
 def colour(levels: Iterable[str], title: str, *, skip_baseline: bool = False) -> Spec:
-    """A level has one colour in every chart, also where the baseline is not drawn."""
+    """A level has one colour in every chart, also if the baseline is not drawn."""
     names = list(levels)
     shown: Spec = {"title": title}
     if skip_baseline:

@@ -217,7 +217,7 @@ def response_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
 
 
 def _ticks(values: Sequence[float]) -> list[float]:
-    """Powers of ten around the values, and 2 and 5 times them where they span little."""
+    """Powers of ten around the values, and 2 and 5 times them if they span little."""
     first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     steps = (1, 2, 5) if last - first <= 2 else (1,)
     return [step * 10.0**power for power in range(first, last + 1) for step in steps]

@@ -56,7 +56,7 @@ def minus(text: object) -> Markup:
 
 
 def gain_cell(gain: CellComparison, usual_n: int) -> Markup:
-    """A gain; its n is told where it is not the usual one."""
+    """A gain; its n is told if it is not the usual one."""
     value, _, error = gain_text(gain.comparison).partition(" ")
     mark = f' <span class="verdict">{_MARKS[gain.tone]}</span>' if gain.tone in _MARKS else ""
     n = gain.comparison.n

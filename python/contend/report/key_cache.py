@@ -46,7 +46,7 @@ _NOT_KNOWN = "not known"
 
 
 def requests_paragraph(study: Study) -> str:
-    """What was counted over all runs, and whether it is what was expected; empty where the runs
+    """What was counted over all runs, and whether it is what was expected; empty if the runs
     did not ask for points."""
     counted: dict[Depth | None, list[float]] = defaultdict(list)
     for run in study.measured:
@@ -60,7 +60,7 @@ def requests_paragraph(study: Study) -> str:
 
 
 def requests_tables(study: Study, layout: Layout, panels: Sequence[Panel]) -> tuple[TextTable, ...]:
-    """What was counted at each level beside what was expected: a row a panel; no table where the
+    """What was counted at each level beside what was expected: a row a panel; no table if the
     runs did not ask for points."""
     if not any(requests_per_point(run) is not None for run in study.measured):
         return ()
@@ -368,7 +368,7 @@ def _gathered(
 
 
 def _shares_of_run(record: RunRecord) -> dict[str, float]:
-    """Each segment's share of the read requests of one run; empty where there are no segments.
+    """Each segment's share of the read requests of one run; empty if there are no segments.
 
     A row without a segment number is a cache that is not split.
     """

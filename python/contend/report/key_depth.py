@@ -67,7 +67,7 @@ def levels_of(rows: int) -> int:
 
 
 def depth_of(study: Study, record: RunRecord) -> Depth | None:
-    """The depth of the run's key; None where its table or its plan is not the study's."""
+    """The depth of the run's key; None if its table or its plan is not the study's."""
     if int(study.meta.facts.get("content_version", 1)) < CONTENT_SINCE:
         return None
     cell = study.spec_of(record.cell)
@@ -83,14 +83,14 @@ def depth_of(study: Study, record: RunRecord) -> Depth | None:
 
 
 def expected_of(study: Study, runs: Sequence[RunRecord]) -> float | None:
-    """Requests expected for each point in these runs, where it is one figure and known."""
+    """Requests expected for each point in these runs, if it is one figure and known."""
     depths = {depth_of(study, run) for run in runs if requests_per_point(run) is not None}
     depth = depths.pop() if len(depths) == 1 else None
     return None if depth is None else float(depth.requests)
 
 
 def _points(cell: CellSpec) -> int:
-    """Points of one query; 0 where that is not known."""
+    """Points of one query; 0 if that is not known."""
     parameters: dict[str, Any] = dict(cell.workload.parameters)
     if cell.workload.kind == SCRIPT:
         points = parameters["options"].get("random_points", 10)

@@ -166,7 +166,7 @@ KIND = "workload.kind"
 
 
 def beside_of(study: Study, labels: Sequence[str], compared: Compared) -> Beside | None:
-    """The kinds of workload beside one another; None where there is one, or nothing is compared.
+    """The kinds of workload beside one another; None if there is one, or nothing is compared.
 
     `labels` are those of the layout's levels, the baseline's first.
     """

@@ -24,7 +24,7 @@ far more than this."""
 
 
 def cpu_count(facts: Mapping[str, Any]) -> float | None:
-    """CPUs that this machine lets us use: those online, or the quota where one is set."""
+    """CPUs that this machine lets us use: those online, or the quota if one is set."""
     count, quota = fact(facts, "cpu.count"), fact(facts, "machine.cpu_quota")
     known = [float(v) for v in (count, quota) if isinstance(v, int | float) and v > 0]
     return min(known, default=None)
@@ -183,7 +183,7 @@ def _data(data: DataSpec, dataset: Mapping[str, str]) -> str:
 
 
 def _load(study: Study) -> str:
-    """`driven over io_uring`; empty where the runs did not say it."""
+    """`driven over io_uring`; empty if the runs did not say it."""
     engines = {(record.probes.get(GENERATOR) or {}).get("engine") for record in study.measured}
     named = sorted(str(engine) for engine in engines if engine)
     return f"driven over {' and '.join(named)}" if named else ""
@@ -249,7 +249,7 @@ def client_text(runs: Sequence[RunRecord]) -> str:
     found = [one for one in (run.probes.get("calibration") for run in runs) if one]
     if not found:
         return (
-            "The client's thread stood below its limit where no cell is marked client-limited; "
+            "The client's thread stood below its limit in each cell not marked client-limited; "
             "its host was not calibrated (`contend calibrate`), so the figures were not compared "
             "with what it reaches against a server without work."
         )

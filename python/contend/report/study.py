@@ -22,7 +22,7 @@ CONNECTIONS = "load.connections"
 class Roles:
     """`baseline` is the level of `compared` that the others are compared with.
 
-    Where nothing is compared, `compared` is the factor that makes the rows, and `baseline` None.
+    If nothing is compared, `compared` is the factor that makes the rows, and `baseline` None.
     `order` has the paths of all factors as the file has them.
     """
 
@@ -34,7 +34,7 @@ class Roles:
 
     @property
     def levels(self) -> tuple[Level | None, ...]:
-        """The rows: the baseline first; one nameless row where there is no factor for them."""
+        """The rows: the baseline first; one nameless row if there is no factor for them."""
         if self.compared is None:
             return (None,)
         return tuple(
@@ -46,7 +46,7 @@ class Roles:
         return self.columns.levels if self.columns else (None,)
 
     def table_contexts(self) -> list[dict[str, Level]]:
-        """The levels of each table, in file order; one empty context where there is one table."""
+        """The levels of each table, in file order; one empty context if there is one table."""
         paths = [factor.path for factor in self.tables]
         combinations = itertools.product(*(factor.levels for factor in self.tables))
         return [dict(zip(paths, levels, strict=True)) for levels in combinations]
@@ -64,7 +64,7 @@ class Roles:
 
 
 def roles_of(experiment: Experiment) -> Roles:
-    """The published tables' columns where there are such, else the connections, else the factor
+    """The published tables' columns if there are such, else the connections, else the factor
     with most levels."""
     compared = experiment.compared
     baseline = experiment.compare.baseline[compared.path] if compared else None

@@ -84,7 +84,7 @@ class _Out:
         self.line(text, "bold")
 
     def figures(self, layout: Layout, title: str, rows: Rows) -> None:
-        """A table of figures, cut into several where its columns are too many for the width."""
+        """A table of figures, cut into several if its columns are too many for the width."""
         self.line()
         by = f"{layout.rows_label} by {layout.columns_label}" if layout.columns_label else ""
         if title or by:

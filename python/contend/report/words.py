@@ -65,7 +65,7 @@ def slug(text: str) -> str:
 
 
 UNKNOWN = "±?"
-"""Stands where one run gives no interval."""
+"""Stands if one run gives no interval."""
 
 
 def gain_text(comparison: Comparison) -> str:
@@ -163,14 +163,14 @@ def significant(value: float, digits: int) -> str:
 
 
 def _places_for(half: float) -> int:
-    """Decimals that leave one digit of the error, or two where the first is a 1."""
+    """Decimals that leave one digit of the error, or two if the first is a 1."""
     exponent = math.floor(math.log10(half))
     leading = half / 10**exponent
     return max(0, -exponent + (1 if leading < 1.95 else 0))
 
 
 def _gain_places(gain: float) -> int:
-    """Whole percents, as the studies print them; tenths where the gain is small."""
+    """Whole percents, as the studies print them; tenths if the gain is small."""
     return 1 if abs(gain) < 9.95 else 0
 
 
@@ -197,7 +197,7 @@ def progress_text(progress: Progress) -> str:
 
 
 def notices_text(report: Report) -> str:
-    """How many warnings and failures there are, in a sentence each; empty where there are none."""
+    """How many warnings and failures there are, in a sentence each; empty if there are none."""
     sentences = []
     failed, warned = sum(notice.runs for notice in report.failures), len(report.warnings)
     if failed:
@@ -210,7 +210,7 @@ def notices_text(report: Report) -> str:
 
 
 def pairs_text(comparisons: Sequence[CellComparison]) -> str:
-    """`n = 8 pairs each`, or the range where it varies."""
+    """`n = 8 pairs each`, or the range if it varies."""
     sizes = [one.comparison.n for one in comparisons]
     fewest, most = min(sizes, default=0), max(sizes, default=0)
     return f"n = {most} pairs each" if fewest == most else f"n = {fewest} to {most} pairs"
