@@ -32,12 +32,14 @@ RECORD = Path(__file__).with_suffix(".json")
 POINT_SELECT: dict[str, Any] = {"kind": "point_select", "rows": 1_000_000}
 RANDOM_POINTS: dict[str, Any] = {"kind": "random_points", "rows": 1_000_000, "points": 10}
 SCRIPT: dict[str, Any] = {"kind": "lua", "script": "oltp_point_select", "rows": 1_000_000}
+# Workload, protocol, and the nodes that events are routed to by their keys; 0: one server.
 CASES = {
-    "point_select prepared": (POINT_SELECT, "prepared"),
-    "point_select text": (POINT_SELECT, "text"),
-    "random_points prepared": (RANDOM_POINTS, "prepared"),
-    "random_points text": (RANDOM_POINTS, "text"),
-    "oltp_point_select.lua": (SCRIPT, "prepared"),
+    "point_select prepared": (POINT_SELECT, "prepared", 0),
+    "point_select text": (POINT_SELECT, "text", 0),
+    "point_select, two nodes": (POINT_SELECT, "prepared", 2),
+    "random_points prepared": (RANDOM_POINTS, "prepared", 0),
+    "random_points text": (RANDOM_POINTS, "text", 0),
+    "oltp_point_select.lua": (SCRIPT, "prepared", 0),
 }
 
 QUERIES = (1_000, 11_000)
@@ -144,16 +146,20 @@ def measured(
     program: Path, case: str, folder: Path, queries: int, *, interval_s: float = 0
 ) -> tuple[Path, int]:
     """Run so many queries of a case. Returns the worker's profile, and how many intervals ended."""
-    workload, protocol = CASES[case]
+    workload, protocol, nodes = CASES[case]
+    server = {"socket": str(folder / "null.sock")}
     plan: dict[str, Any] = {
         "version": 1,
         "seed": 303,
-        "server": {"socket": str(folder / "null.sock")},
+        "server": server,
         "workload": workload,
         # The limit of time is never reached; valgrind knows no io_uring.
         "load": {"connections": 1, "threads": 1, "measure_s": 3600, "interval_s": interval_s,
                  "events_each": queries, "protocol": protocol, "engine": "epoll"},
     }  # fmt: skip
+    if nodes:
+        plan["nodes"] = [{"name": f"n{place}", "server": server} for place in range(nodes)]
+        plan["load"]["route"] = {"by": "key"}
     out = folder / "callgrind.out"
     ran = subprocess.run(
         [

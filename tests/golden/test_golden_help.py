@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from contend.cli.main import COMMANDS, build_parser
+from contend.cli.parser import COMMANDS, build_parser
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 BLOCK = re.compile(

@@ -73,17 +73,61 @@ def test_a_curve_tells_its_figures(browser: Browser, page: Path) -> None:
     browser.open(page)
     browser.wait_for(DRAWN)
     place = browser.run(
-        "const chart = document.getElementById('gain-10-points');"
+        "const chart = document.getElementById('change-qps-10-points');"
         "chart.scrollIntoView({block: 'center'});"
         "const points = chart.querySelectorAll('.mark-symbol.role-mark path');"
         "const box = points[points.length - 1].getBoundingClientRect();"
         "return [box.x + box.width / 2, box.y + box.height / 2]"
     )
     browser.command("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
-    browser.wait_for("return document.querySelector('#vg-tooltip-element.visible') !== null")
-    said = browser.run("return document.querySelector('#vg-tooltip-element').innerText")
-    for word in ("key_cache_segments", "connections", "gain, %", "from", "to", "n"):
+    browser.wait_for("return document.querySelector('#chart-tooltip')?.innerText")
+    said = browser.run("return document.querySelector('#chart-tooltip').innerText")
+    for word in ("key_cache_segments", "connections", "gain over off, %", "from", "to", "n"):
         assert word in said
+
+
+def test_a_level_of_the_legend_stands_out(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.wait_for(DRAWN)
+    faint = (
+        "return [...document.querySelectorAll('#qps-10-points .mark-line.role-mark path')]"
+        ".filter(one => one.getAttribute('opacity') < 0.5).length"
+    )
+    assert browser.run(faint) == 0
+    place = browser.run(
+        "const chart = document.getElementById('qps-10-points');"
+        "chart.scrollIntoView({block: 'center'});"
+        "const symbols = chart.querySelectorAll('.role-legend-symbol path');"
+        "const box = symbols[1].getBoundingClientRect();"
+        "return [box.x + box.width / 2, box.y + box.height / 2]"
+    )
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.command(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=place[0],
+            y=place[1],
+            button="left",
+            clickCount=1,
+        )
+    browser.wait_for(faint)
+    assert browser.run(faint) == 2
+
+
+def test_a_chart_can_be_saved(browser: Browser, page: Path) -> None:
+    browser.open(page)
+    browser.wait_for(DRAWN)
+    browser.run(
+        "window.saved = [];"
+        "HTMLAnchorElement.prototype.click = function () {"
+        " window.saved.push([this.download, this.href.slice(0, 15)]); };"
+        "document.querySelectorAll('#qps-10-points .save button').forEach(one => one.click())"
+    )
+    browser.wait_for("return window.saved.length === 2")
+    saved = dict(browser.run("return window.saved"))
+    assert sorted(saved) == ["qps-10-points.png", "qps-10-points.svg"]
+    assert saved["qps-10-points.png"] == "data:image/png;"
+    assert saved["qps-10-points.svg"].startswith(("data:image/svg", "blob:"))
 
 
 def test_without_scripts_the_drawings_are_there(browser: Browser, page: Path) -> None:

@@ -14,7 +14,7 @@ from tree import (
     rust_uses,
 )
 
-EVERYWHERE = {"errors", "units", "facts", "__version__"}
+EVERYWHERE = {"errors", "units", "facts", "metrics", "program", "__version__"}
 
 PYTHON_ARROWS: dict[str, set[str]] = {
     "__init__": set(),
@@ -22,6 +22,8 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "units": {"errors"},
     "facts": set(),
+    "metrics": set(),
+    "program": {"errors"},
     "spec": set(),
     "stats": set(),
     "host": set(),

@@ -78,7 +78,7 @@ def test_a_server_from_get_to_remove(
     assert "`--yes` does it without asking" in err
     code, out, _ = typed(capsys, "remove", name, "--yes")
     assert code == 0
-    assert out.startswith(f"{name} is removed, ")
+    assert out.startswith(f"Removed {name}, freed ")
     assert typed(capsys, "list")[1].startswith("no servers.")
 
 

@@ -2,27 +2,12 @@
 
 use super::socket::Address;
 use crate::outcome::Failure;
+pub use crate::wire::client_error;
+pub use crate::wire::client_error::{CANNOT_CONNECT, GONE, LOST, MALFORMED, UNKNOWN_HOST};
 use crate::wire::{ServerError, WireError};
 use crate::workload::LINKS_MAX;
 use std::any::Any;
 use std::io;
-
-/// Codes of the client library for connections that could not be made or were lost, which
-/// reports of other tools use as well.
-pub const CANNOT_CONNECT: u16 = 2002;
-pub const UNKNOWN_HOST: u16 = 2005;
-pub const LOST: u16 = 2013;
-pub const GONE: u16 = 2006;
-pub const MALFORMED: u16 = 2027;
-
-/// An error of our side in the form of the server's, for sessions that judge errors.
-pub fn client_error(code: u16, message: &str) -> ServerError {
-    ServerError {
-        code,
-        sqlstate: *b"HY000",
-        message: message.to_owned(),
-    }
-}
 
 /// A connection could not be made, in the form of the server's errors.
 pub fn not_connected(address: &Address, error: &io::Error) -> ServerError {

@@ -297,7 +297,7 @@ impl ThreadIo for FiberIo {
             }),
             Call::Broken(error) => Err((*error).clone()),
             _ => Err(client_error(
-                client_error::SERVER_LOST,
+                client_error::LOST,
                 "the run ended while it connected",
             )),
         }
@@ -344,7 +344,7 @@ impl ThreadIo for FiberIo {
             }
             Call::Broken(error) => Err((*error).clone()),
             _ => Err(client_error(
-                client_error::SERVER_LOST,
+                client_error::LOST,
                 "the run ended before the answer came",
             )),
         };

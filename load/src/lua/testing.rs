@@ -65,7 +65,7 @@ pub struct Nowhere;
 
 impl ThreadIo for Nowhere {
     fn connect(&mut self, _endpoint: usize) -> Result<Connected, ServerError> {
-        Err(client_error(client_error::CANNOT_CONNECT_SOCKET, "nowhere"))
+        Err(client_error(client_error::CANNOT_CONNECT, "nowhere"))
     }
 
     fn disconnect(&mut self, _link: Link) {}
@@ -78,7 +78,7 @@ impl ThreadIo for Nowhere {
         _write: &mut dyn FnMut(&mut Vec<u8>),
         _bytes: &mut Vec<u8>,
     ) -> Result<Answered, ServerError> {
-        Err(client_error(client_error::SERVER_GONE, "nowhere"))
+        Err(client_error(client_error::GONE, "nowhere"))
     }
 
     fn sleep(&mut self, _span: Duration) {}

@@ -6,6 +6,7 @@
 
 use super::figures::ThreadFigures;
 use crate::random::Shape;
+pub use crate::wire::client_error;
 use crate::wire::{Capabilities, Prepared, ServerError, Summary};
 use crate::workload::{EventTimes, Link, Reply};
 use std::time::{Duration, Instant};
@@ -104,24 +105,4 @@ pub enum Turn {
     Done,
     /// The time is over.
     Over,
-}
-
-/// Error numbers of the client side, as the client libraries give them.
-pub mod client_error {
-    pub const CANNOT_CONNECT_SOCKET: u16 = 2002;
-    pub const CANNOT_CONNECT_HOST: u16 = 2003;
-    pub const SERVER_GONE: u16 = 2006;
-    pub const SERVER_LOST: u16 = 2013;
-    pub const OUT_OF_SYNC: u16 = 2014;
-    pub const MALFORMED: u16 = 2027;
-    pub const SERVER_LOST_EXTENDED: u16 = 2055;
-}
-
-/// An error of the client side, in the form of the server's.
-pub fn client_error(code: u16, message: impl Into<String>) -> ServerError {
-    ServerError {
-        code,
-        sqlstate: *b"HY000",
-        message: message.into(),
-    }
 }

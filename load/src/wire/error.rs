@@ -44,6 +44,28 @@ pub struct ServerError {
     pub message: String,
 }
 
+/// Error numbers of the client side, as the client libraries give them and reports of other tools
+/// have them.
+pub mod client_error {
+    pub const CANNOT_CONNECT: u16 = 2002;
+    pub const CANNOT_CONNECT_HOST: u16 = 2003;
+    pub const UNKNOWN_HOST: u16 = 2005;
+    pub const GONE: u16 = 2006;
+    pub const LOST: u16 = 2013;
+    pub const OUT_OF_SYNC: u16 = 2014;
+    pub const MALFORMED: u16 = 2027;
+    pub const LOST_EXTENDED: u16 = 2055;
+}
+
+/// An error of our side in the form of the server's, for sessions that judge errors.
+pub fn client_error(code: u16, message: impl Into<String>) -> ServerError {
+    ServerError {
+        code,
+        sqlstate: *b"HY000",
+        message: message.into(),
+    }
+}
+
 /// Longest message kept of an ERR packet. The servers' own limit is 512 bytes.
 const MESSAGE_MAX: usize = 512;
 

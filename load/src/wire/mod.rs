@@ -88,7 +88,7 @@ pub use capability::{Capabilities, status};
 pub use channel::Channel;
 pub use charset::Charset;
 pub use column::Column;
-pub use error::{ServerError, WireError};
+pub use error::{ServerError, WireError, client_error};
 pub use frame::{FrameReader, sequence_after};
 pub use greeting::Flavour;
 pub use handshake::{Agreed, Credentials, Options};

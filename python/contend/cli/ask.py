@@ -1,4 +1,4 @@
-"""Asking the user, where there is one."""
+"""Asking the user, if there is one."""
 
 from __future__ import annotations
 

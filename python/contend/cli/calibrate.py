@@ -33,7 +33,7 @@ from contend.lab.calibrated import ADDRESSES
 from contend.lab.engines import choosing_engine, with_engine
 from contend.lab.events import Notice, Progress
 from contend.load import ask_engine, find_program, plan_of
-from contend.report.numbers import estimate_text
+from contend.report.words import estimate_text
 from contend.spec import cell_spec, load_experiment
 from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
 from contend.stats import finite
@@ -57,15 +57,13 @@ _ONLY_STANDARD = ("connections", "workload", "protocol")
 _ONLY_MEASURED = ("experiment", *_ONLY_STANDARD, "tcp", "seconds", "rounds")
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "calibrate",
-        help="measure what the load generator itself can do on this host",
-        description="Drives a server that answers without work, so that what is reached is "
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Drives a server that answers without work, so that what is reached is "
         "contend-load's own: queries a second, CPU per query and latency, for a set of "
         "connection counts. `contend run` compares every run with it and marks those whose "
         "client was near its limit. What a run needs and is not there it measures by itself, "
-        "in short; this command takes its time (about a minute), and replaces it.",
+        "in short; this command takes its time (about a minute), and replaces it."
     )
     parser.add_argument(
         "experiment",

@@ -18,12 +18,10 @@ from contend.spec import DataSpec
 from contend.units import format_count, format_duration, format_size
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "data",
-        help="list the datasets that are kept for later runs, drop them",
-        description="A dataset is loaded once and kept as the data folder of a cleanly stopped "
-        "server, so that later runs start from a copy.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "A dataset is loaded once and kept as the data folder of a cleanly stopped "
+        "server, so that later runs start from a copy."
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 
@@ -98,7 +96,7 @@ def _entry(dataset: Dataset) -> dict[str, Any]:
 
 def _drop(key: str) -> int:
     size = drop(default_cache(), key)
-    _say(f"{key} is removed, {format_size(size)} are free again.")
+    _say(f"Removed {key}, freed {format_size(size)}.")
     return 0
 
 
@@ -109,7 +107,7 @@ def _drop_all(*, yes: bool) -> int:
         raise RequestError("nothing was removed.", hint="`--yes` removes them without asking.")
     for dataset in kept:
         drop(default_cache(), dataset.key)
-    _say(f"{len(kept)} datasets are removed, {size} are free again.")
+    _say(f"Removed {len(kept)} datasets, freed {size}.")
     return 0
 
 

@@ -7,6 +7,7 @@ import io
 import sys
 from pathlib import Path
 
+from contend.cli.metric import add_metric, metrics_of
 from contend.errors import RequestError
 from contend.report import export
 from contend.store import RunFolder, find_run, rescue
@@ -14,12 +15,10 @@ from contend.store import RunFolder, find_run, rescue
 _FORMATS = ("csv", "json", "parquet", "folder")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "export",
-        help="write a run folder as CSV, JSON or Parquet",
-        description="Write a table of a run folder as CSV or Parquet, the whole of it as JSON, or "
-        "a clean copy as a folder: all runs that can be read, even of a damaged one.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write a table of a run folder as CSV or Parquet, the whole of it as JSON, or "
+        "a clean copy as a folder: all runs that can be read, even of a damaged one."
     )
     parser.add_argument(
         "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
@@ -31,6 +30,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="runs",
         help="which table, for csv and parquet (default: runs)",
     )
+    add_metric(parser)
     parser.add_argument(
         "--out", metavar="PATH", type=Path, help="where to (default for csv and json: here)"
     )
@@ -46,21 +46,24 @@ def run(args: argparse.Namespace) -> int:
         saved = rescue(path, args.out)
         sys.stdout.write(f"{saved.folder}: {saved.runs} runs of {saved.planned} planned\n")
         return 0
+    metrics = metrics_of(args)
     with RunFolder.open(path) as folder:
-        _write(folder, args.format, args.table, args.out)
+        _write(folder, args.format, args.table, args.out, metrics)
     return 0
 
 
-def _write(folder: RunFolder, form: str, table: str, out: Path | None) -> None:
+def _write(
+    folder: RunFolder, form: str, table: str, out: Path | None, metrics: tuple[str, ...]
+) -> None:
     if form == "parquet":
         assert out is not None
-        export.write_parquet(export.rows_of(folder, table), out)
+        export.write_parquet(export.rows_of(folder, table, metrics), out)
         return
     text = io.StringIO()
     if form == "json":
         export.write_json(folder, text)
     else:
-        export.write_csv(export.rows_of(folder, table), text)
+        export.write_csv(export.rows_of(folder, table, metrics), text)
     if out is None:
         sys.stdout.write(text.getvalue())
     else:

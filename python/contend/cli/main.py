@@ -1,4 +1,4 @@
-"""The front door: finds the subcommand, runs it, and turns what went wrong into words.
+"""The front door: runs the subcommand, and turns what went wrong into words.
 
 Exit codes: 0 done, 1 the work failed or was interrupted, 2 what was asked is wrong, 3 a gate was
 asked for and not passed. A ContendError is printed without a traceback; an OSError too, since a
@@ -8,69 +8,20 @@ its traceback.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import difflib
-import importlib
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from types import FrameType, ModuleType
-from typing import Any, NoReturn
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import NoReturn
 
-from contend import __version__
-from contend.errors import ContendError, RequestError
-
-COMMANDS: tuple[str, ...] = (
-    "run",
-    "show",
-    "report",
-    "export",
-    "recipes",
-    "schema",
-    "server",
-    "data",
-    "calibrate",
-    "sysbench",
-)
-"""The subcommands in the order of the help. Each is a module of this package that offers
-`add_parser(subparsers)` and `run(args) -> int`."""
-
-HANDED_OVER: tuple[str, ...] = ("sysbench",)
-"""Those of another program: in place of `run(args)` they offer `hand_over(arguments)`, and what
-follows their name is not for us to read."""
+from contend.errors import ContendError
 
 INTERRUPTED = 1
 
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser that reports its errors as every other part of contend does, and knows
-    its options by their whole names only."""
-
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **{"allow_abbrev": False, **named})
-
-    def error(self, message: str) -> NoReturn:
-        raise RequestError(message, hint=f"`{self.prog} --help` lists what it takes.")
-
-
-def command_module(name: str) -> ModuleType:
-    return importlib.import_module(f"contend.cli.{name}")
-
-
-def build_parser(names: Iterable[str]) -> Parser:
-    """The parser with the named subcommands. One command needs only its own module imported."""
-    parser = Parser(
-        prog="contend",
-        description="Would this change make my MariaDB or MySQL server faster, by how much, "
-        "at which load, and why?",
-    )
-    parser.add_argument("--version", action="version", version=f"contend {__version__}")
-    subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for name in names:
-        command_module(name).add_parser(subparsers)
-    return parser
+HANDED_OVER = ("sysbench",)
+"""Subcommands of another program: what follows their name is not for us to read."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -98,22 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    names = COMMANDS
+    # What another program answers does not wait for ours to read its own command line.
     if arguments and arguments[0] in HANDED_OVER:
-        command_module(arguments[0]).hand_over(arguments[1:])
-    word = next((a for a in arguments if not a.startswith("-")), None)
-    if word is None:
-        parser = build_parser(names)
-        parser.parse_args(arguments)
-        parser.print_help()
-        return 0
-    if word not in names:
-        nearest = difflib.get_close_matches(word, names, n=1)
-        hint = f"Did you mean `contend {nearest[0]}`?" if nearest else "`contend --help` lists all."
-        raise RequestError(f"unknown command: {word}", hint=hint)
-    args = build_parser([word]).parse_args(arguments)
-    code: int = command_module(word).run(args)
-    return code
+        from contend.cli.sysbench import hand_over
+
+        hand_over(arguments[1:])
+    from contend.cli.parser import run_command
+
+    return run_command(arguments)
 
 
 def _report(error: ContendError) -> None:

@@ -8,12 +8,8 @@ import sys
 from contend.spec import load_experiment, recipe_text, recipes
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "recipes",
-        help="list the built-in experiments, or print one to start your own from",
-        description="List the built-in experiments with what they ask.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = "List the built-in experiments with what they ask."
     actions = parser.add_subparsers(metavar="ACTION", dest="action")
     show = actions.add_parser(
         "show",

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -35,13 +34,11 @@ from contend.store.folder import RUNS_ROOT
 DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "run",
-        help="measure an experiment: a built-in recipe or a file",
-        description="Runs every cell of an experiment in randomised blocks, stores each run the "
-        "moment it ends, and prints the answer, the table and the path of the report. What was "
-        "interrupted goes on with --resume.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Runs every cell of an experiment in randomised blocks, stores each run the "
+        "moment it ends, and prints the answer, the table and the path of the report. Resume an "
+        "interrupted run with --resume."
     )
     parser.add_argument(
         "experiment",
@@ -73,13 +70,13 @@ def add_parser(subparsers: Any) -> None:
         metavar="DSN|NAME|PATH",
         help="a server that runs already (mysql://user@host/database, socket:/path), one that was "
         "got (`contend server list`), or the path of a server program; by default one on PATH, "
-        "else one that was got, of this machine's own suite where there are several",
+        "else one that was got, of this machine's own suite if there are several",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="get a server where none is there, and load data into one that is not contend's own, "
+        help="get a server if there is none, and load data into one that is not contend's own, "
         "without asking",
     )
 
@@ -163,7 +160,7 @@ def _means(
 
 
 def _server(kind: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:
-    """The server at hand, or one that is got now where the user agrees."""
+    """The server at hand, or one that is got now if the user agrees."""
     try:
         return find_server(kind, wanted=wanted)
     except NoServer:
@@ -190,7 +187,7 @@ def _each_step_once(display: Display) -> Callable[[str, float | None], None]:
 
 
 def _choice(binary: ServerBinary, *, named: bool) -> str:
-    """Which server is used and, where contend chose it, how to have another."""
+    """Which server is used and, if contend chose it, how to have another."""
     installed = binary.source == "path"
     text = f"server: {binary.name}" + (f" ({binary.program})" if installed else "")
     if binary.verified is False:
@@ -231,6 +228,8 @@ def _show(folder: RunFolder, *, as_json: bool) -> None:
     built = report.build(folder)
     page = folder.path / "report.html"
     html.write(built, page)
+    if note := html.note(built):
+        sys.stderr.write(f"contend: {note}\n")
     if as_json:
         sys.stdout.write(json.dumps(report.as_json(built), indent=2) + "\n")
         return

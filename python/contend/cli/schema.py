@@ -9,12 +9,10 @@ import sys
 from contend.spec import json_schema, key_tables
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "schema",
-        help="print the JSON Schema of experiment files, for your editor",
-        description="Print the JSON Schema of experiment files. Editors with TOML support complete "
-        "keys and show mistakes with it.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Print the JSON Schema of experiment files. Editors with TOML support complete "
+        "keys and show mistakes with it."
     )
     parser.add_argument(
         "--markdown", action="store_true", help="tables of the keys for people instead"

@@ -17,12 +17,10 @@ from contend.servers.errors import NoServer
 from contend.units import format_size
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "server",
-        help="get a server without root, list the servers at hand, remove one",
-        description="Servers are downloaded from the mirror this machine's apt is configured for, "
-        "and unpacked under the user's cache. Nothing of the system is touched.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Servers are downloaded from the mirror this machine's apt is configured for, "
+        "and unpacked under the user's cache. Nothing of the system is touched."
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
 
@@ -36,7 +34,7 @@ def add_parser(subparsers: Any) -> None:
     get.add_argument(
         "--if-missing",
         action="store_true",
-        help="do nothing where a server of that kind is at hand, installed or got",
+        help="do nothing if a server of that kind is at hand, installed or got",
     )
     get.add_argument(
         "--refresh", action="store_true", help="look at the mirror for a newer version"
@@ -128,7 +126,7 @@ def _list(*, as_json: bool) -> int:
 
 
 def _taken(kinds: Collection[str]) -> list[str]:
-    """The server of each kind that a run takes where none is named."""
+    """The server of each kind that a run takes if none is named."""
     return [find_server(kind).name for kind in KINDS if kind in kinds]
 
 
@@ -156,7 +154,7 @@ def _remove(name: str, *, sure: bool) -> int:
         _say("nothing was removed.")
         return 0
     got_servers.remove(default_cache(), got.binary.name)
-    _say(f"{got.binary.name} is removed, {size} are free again.")
+    _say(f"Removed {got.binary.name}, freed {size}.")
     return 0
 
 

@@ -9,20 +9,19 @@ import sys
 
 from rich.console import Console
 
+from contend.cli.metric import add_metric, metrics_of
 from contend.report import as_json, build, terminal
 from contend.store import RunFolder, find_run
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
-        "show",
-        help="show what a run folder says",
-        description="Show the answer, the tables and the warnings of a run folder, finished or "
-        "not.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Show the answer, the tables and the warnings of a run folder, finished or not."
     )
     parser.add_argument(
         "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
     )
+    add_metric(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print comparisons and cells as JSON")
     form.add_argument(
@@ -33,8 +32,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
+    metrics = metrics_of(args)
     with RunFolder.open(find_run(args.folder)) as folder:
-        report = build(folder)
+        report = build(folder, metrics)
     if args.json:
         json.dump(as_json(report), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")

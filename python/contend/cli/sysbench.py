@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from contend.load import find_program
-
-
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    subparsers.add_parser(
-        "sysbench", help="run a sysbench command line: its scripts, options, output", add_help=False
-    )
+from contend.program import find_program
 
 
 def hand_over(arguments: Sequence[str]) -> NoReturn:

@@ -158,16 +158,16 @@ def _calibration(experiment: Experiment, folder: RunFolder, means: Means) -> Cal
 
 @contextlib.contextmanager
 def _resumable(folder: RunFolder, listen: Listener) -> Iterator[None]:
-    how = f"`contend run --resume {folder.path}` makes the rest"
+    how = f"`contend run --resume {folder.path}`"
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; {_stored(folder)}", hint=f"{how}.") from None
+        raise Interrupted(f"interrupted; {_stored(folder)}", hint=f"Resume with {how}.") from None
     except ContendError:
         # A folder that cannot be read has its own words, and they are under way already.
         with contextlib.suppress(WorkError):
             if _is_past_first_block(folder):
-                listen(Notice(f"{_stored(folder)}; {how}"))
+                listen(Notice(f"{_stored(folder)}; resume with {how}"))
         raise
 
 

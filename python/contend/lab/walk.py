@@ -8,7 +8,7 @@ had; or one run after another fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pymysql
@@ -21,8 +21,9 @@ from contend.lab.events import Listener, RunBegan, RunEnded
 from contend.lab.measure import measure, now, without_result
 from contend.lab.stage import Ready, Stage
 from contend.load import Load
+from contend.metrics import metric_of
 from contend.servers.errors import ServerDied
-from contend.spec import CellSpec, Experiment, cell_spec
+from contend.spec import CellSpec, Experiment, cell_spec, without_metric
 from contend.store import PlannedLike, RunFolder, RunRecord
 
 NO_DATA = (DiskFull, LoadingDeclined, LoadingFailed)
@@ -64,6 +65,7 @@ def walk(
     measured = any(one.status == "ok" for one in before)
     blocks = max((one.block for one in planned), default=0)
     in_a_row: list[RunRecord] = []
+    first_runs: list[RunRecord] = []
 
     def drive(planned: PlannedLike, cell: CellSpec, ready: Ready) -> RunRecord:
         return measure(planned, cell, ready, load, listen, calibration)
@@ -77,6 +79,9 @@ def walk(
         record = _attempt(experiment, one, stage, drive, patience)
         folder.append(record)
         listen(RunEnded(record))
+        if first_block and record.status == "ok":
+            first_runs.append(record)
+            _must_have_metrics(experiment, first_runs, planned)
         if record.status == "ok":
             measured = True
             in_a_row = []
@@ -84,6 +89,23 @@ def walk(
             in_a_row.append(record)
         if len(in_a_row) >= FAILURES_MAX:
             raise _too_many(in_a_row, folder)
+
+
+def _must_have_metrics(
+    experiment: Experiment, first: list[RunRecord], planned: Sequence[PlannedLike]
+) -> None:
+    """What is to be compared and is not recorded is better told after one run than after all.
+
+    A counter that did not change is not recorded, so it may be missing at some of the levels: one
+    that no run of the first block has is taken for a wrong name.
+    """
+    whole = len(first) == sum(one.block == planned[0].block for one in planned)
+    for name in experiment.compare.metric:
+        if metric_of(name).value(first[-1]) is not None:
+            continue
+        is_counter = name.startswith("status.")
+        if not is_counter or (whole and all(metric_of(name).value(one) is None for one in first)):
+            raise without_metric(name, first[-1])
 
 
 @dataclass(frozen=True, slots=True)

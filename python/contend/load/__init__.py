@@ -7,7 +7,8 @@ from contend.load.ask import Engine, ScriptProcess, ask_engine
 from contend.load.child import LoadFailed
 from contend.load.fill import FillProcess
 from contend.load.plan import Address, plan_of
-from contend.load.process import Load, LoadProcess, find_program
+from contend.load.process import Load, LoadProcess
+from contend.program import find_program
 
 __all__ = [
     "Address",

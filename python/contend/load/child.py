@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from contend.errors import WorkError
+from contend.program import PROGRAM
 
 
 class LoadFailed(WorkError):
@@ -39,8 +40,6 @@ class LoadFailed(WorkError):
         self.sqlstate = sqlstate
         self.statement = statement
 
-
-PROGRAM = "contend-load"
 
 END_GRACE_S = 3.0
 """How long a process that was told to stop may take to do so before it is killed."""

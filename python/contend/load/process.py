@@ -7,17 +7,14 @@ standard error, of which the end is kept for the error message.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from contend.errors import RequestError
-from contend.load.child import PROGRAM, Child, LoadFailed
+from contend.load.child import Child, LoadFailed
 from contend.load.plan import planned_s
+from contend.program import PROGRAM
 
 OUTCOME_VERSION = 1
 Outcome = dict[str, Any]
@@ -33,28 +30,6 @@ class Load(Protocol):
     def run(
         self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent
     ) -> Outcome: ...
-
-
-def find_program() -> Path:
-    """The contend-load to use: `CONTEND_LOAD`, else beside this Python, else on PATH."""
-    named = os.environ.get("CONTEND_LOAD")
-    if named:
-        if not os.access(named, os.X_OK):
-            raise RequestError(
-                f"CONTEND_LOAD names {named}, which is not a program",
-                hint="Unset it, or point it at contend-load.",
-            )
-        return Path(named)
-    beside = Path(sys.executable).parent / PROGRAM
-    if os.access(beside, os.X_OK):
-        return beside
-    on_path = shutil.which(PROGRAM)
-    if on_path:
-        return Path(on_path)
-    raise RequestError(
-        f"{PROGRAM} was not found beside {sys.executable} nor on PATH",
-        hint="Install contend with `make setup` or `pip install .`, which builds it.",
-    )
 
 
 class LoadProcess:

@@ -6,8 +6,8 @@ html.write(report, path)
 as_json(report)
 """
 
-from contend.report.as_json import as_json
 from contend.report.build import build
+from contend.report.export import as_json
 from contend.report.model import Report
 
 __all__ = ["Report", "as_json", "build"]

@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
-from contend.report.answer import answer_of
-from contend.report.beside import beside_of
-from contend.report.bounds import bounds_of
-from contend.report.causes import explanation_of
+from contend.report.answer import answer_of, bounds_of
+from contend.report.causes import Explanation
 from contend.report.charts import panel_charts
-from contend.report.figures import cell_figures
-from contend.report.gains import comparisons_of
+from contend.report.figures import cell_figures, compared_of
+from contend.report.key_cache import SegmentedKeyCache
 from contend.report.model import CellFigures, Report
 from contend.report.notices import failures_of, progress_of, warnings_of
-from contend.report.panels import layout_of, panels_of
+from contend.report.panels import beside_of, layout_of, panels_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
 from contend.report.study import Study, study_of
+from contend.spec import without_metric
 from contend.store import RunFolder
 
+EXPLANATIONS: dict[str, Explanation] = {"segmented-key-cache": SegmentedKeyCache()}
+"""Analyses of the cause, by the name that `experiment.explain` gives."""
 
-def build(folder: RunFolder) -> Report:
-    """The report of a run folder, whole or not."""
-    study = study_of(folder)
+
+def build(folder: RunFolder, metrics: Sequence[str] = ()) -> Report:
+    """The report of a run folder, whole or not.
+
+    Args:
+        folder: what was measured.
+        metrics: what to compare, by name; if there are none, what the experiment names.
+
+    Raises:
+        SpecError: one of `metrics` is in no run of the folder.
+    """
+    study = study_of(folder, metrics)
+    if metrics:
+        _refuse_unmeasured(study)
     experiment = study.experiment
-    explanation = explanation_of(experiment.explain)
+    # A name from a newer contend is no reason to fail.
+    explanation = EXPLANATIONS.get(experiment.explain or "", Explanation())
     layout = layout_of(study, explanation)
-    comparisons = comparisons_of(study)
+    compared = compared_of(study)
     cells = _cells(study)
-    panels = panels_of(study, layout, comparisons, cells)
+    panels = panels_of(study, layout, compared, cells)
     progress = progress_of(study, folder.writer_pid())
     arrival = _arrival(study)
     return Report(
@@ -43,16 +57,16 @@ def build(folder: RunFolder) -> Report:
         margin=experiment.compare.margin,
         arrival=arrival,
         progress=progress,
-        answer=answer_of(study, explanation, comparisons, cells, progress),
+        answer=answer_of(study, explanation, compared, cells, progress),
         layout=layout,
         panels=panels,
-        comparisons=comparisons,
+        compared=compared,
         cells=cells,
-        beside=beside_of(study, layout.levels, comparisons),
+        beside=beside_of(study, layout.levels, compared[0]),
         cause=explanation.cause(study, layout, panels),
-        bounds=bounds_of(study, layout, panels, comparisons),
-        charts=panel_charts(panels, layout, arrival),
-        warnings=warnings_of(study, comparisons),
+        bounds=bounds_of(study, layout, panels, compared[0].comparisons),
+        charts=panel_charts(study.metrics, panels, layout, arrival),
+        warnings=warnings_of(study, compared),
         failures=failures_of(study),
         method=_method(study, arrival),
         summary=summary_of(study),
@@ -61,6 +75,12 @@ def build(folder: RunFolder) -> Report:
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )
+
+
+def _refuse_unmeasured(study: Study) -> None:
+    for metric in study.metrics:
+        if study.measured and all(metric.value(run) is None for run in study.measured):
+            raise without_metric(metric.name, study.measured[0])
 
 
 def _cells(study: Study) -> tuple[CellFigures, ...]:
@@ -94,12 +114,12 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
         lines += [
             "Compared levels run as neighbours: a block holds every level once, in random order, "
             "so that slow changes of the machine fall on all of them alike.",
-            f"A gain is the geometric mean of the pairs' ratios; ± is half of its "
+            f"A change is the geometric mean of the pairs' ratios; ± is half of its "
             f"{settings.confidence * 100:g} % Student t interval on log-ratios, each interval for "
             "its own comparison.",
-            "A verdict holds for all comparisons together (Holm): faster and slower exclude no "
-            f"change; equivalent lies within ±{settings.margin * 100:g} %; inconclusive is "
-            "neither, and is an answer.",
+            "A verdict holds for all comparisons of one metric together (Holm): faster and slower "
+            "(of a cost: lower and higher) exclude no change; equivalent lies within "
+            f"±{settings.margin * 100:g} %; inconclusive is neither, and is an answer.",
         ]
     lines += [
         "Figures of a cell are means over its runs with t intervals. Percentiles are read from "

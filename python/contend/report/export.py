@@ -1,4 +1,4 @@
-"""A run folder as tables for other programs: CSV and Parquet a table, JSON the whole of it.
+"""A run folder for other programs: the report as JSON, tables as CSV or Parquet, all as JSON.
 
 Tables: `runs` (one row a run that ended), `cells`, `comparisons`, `intervals` (one row an interval
 of a run). The columns are stable: first what identifies a row, then a column a factor named by
@@ -9,24 +9,121 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from contend.errors import RequestError
+from contend.metrics import ALWAYS_SHOWN, KEY_REQUESTS, PERCENTILES, THROUGHPUT, Metric
 from contend.report.build import build
-from contend.report.metrics import METRICS
-from contend.report.model import Report
+from contend.report.model import CellComparison, CellFigures, Report
+from contend.stats import Estimate, finite
 from contend.store import RunFolder, RunRecord
+
+_COSTS = (
+    "server_cpu_us_per_query",
+    "client_cpu_us_per_query",
+    "client_ceiling_share",
+    "switches_per_query",
+    "read_bytes_per_query",
+    KEY_REQUESTS,
+    "key_misses_per_query",
+)
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """Plain JSON values. A figure that is not known, or a bound that is infinite, is null."""
+    progress = report.progress
+    return {
+        "experiment": report.name,
+        "run": report.run,
+        "runs": {
+            "planned": progress.planned,
+            "measured": progress.measured,
+            "failed": progress.failed,
+            "lost": progress.lost,
+            "state": progress.state,
+        },
+        "answer": report.answer.sentence,
+        "metrics": [
+            {
+                "name": one.metric.name,
+                "title": one.metric.title,
+                "unit": one.metric.unit,
+                "less_is_better": one.metric.less_is_better,
+            }
+            for one in report.compared
+        ],
+        "comparisons": [
+            _comparison(one) for compared in report.compared for one in compared.comparisons
+        ],
+        **({"beside": _beside(report)} if report.beside else {}),
+        "cells": [_cell(report, one) for one in report.cells],
+    }
+
+
+def _beside(report: Report) -> list[dict[str, Any]]:
+    """Where two kinds of workload stand side by side: how much more the second gains, percent."""
+    columns = report.layout.column_values
+    return [
+        {
+            "place": panel.title,
+            "row": row.label,
+            "column": column,
+            "percent": finite(one.mean),
+            "low": finite(one.low),
+            "high": finite(one.high),
+        }
+        for panel in (report.beside.panels if report.beside else ())
+        for row in panel.rows
+        for column, one in zip(columns, row.differences, strict=False)
+        if one is not None
+    ]
+
+
+def _comparison(one: CellComparison) -> dict[str, Any]:
+    c = one.comparison
+    return {
+        "metric": one.metric.name,
+        "cell": dict(one.cell),
+        "level": one.level,
+        "baseline": one.baseline,
+        "ratio": finite(c.ratio),
+        "low": finite(c.low),
+        "high": finite(c.high),
+        "n": c.n,
+        "verdict": one.word,
+    }
+
+
+def _cell(report: Report, cell: CellFigures) -> dict[str, Any]:
+    """A cell's figures as plain numbers, and beside them the interval of each by the same name."""
+    figures = cell.figures
+    response = {p: _mean(figures.get(f"response_us_{p}")) for p in PERCENTILES}
+    return {
+        "factors": dict(cell.cell),
+        "n": cell.runs,
+        **{one.metric.name: _mean(figures.get(one.metric.name)) for one in report.compared},
+        THROUGHPUT: _mean(figures.get(THROUGHPUT)),
+        "response_us": response,
+        **{key: _mean(figures.get(key)) for key in _COSTS},
+        "intervals": {
+            key: [finite(estimate.low), finite(estimate.high)] for key, estimate in figures.items()
+        },
+        "expected": dict(cell.expected),
+        "warnings": list(cell.warnings),
+    }
+
+
+def _mean(estimate: Estimate | None) -> float | None:
+    return None if estimate is None else finite(estimate.mean)
+
 
 EXPORT_FORMAT = 1
 """Version of the JSON document. A field that goes or changes its meaning raises it."""
 
 _INTERVAL_FIGURES = ("index", "start_s", "duration_s", "queries", "errors", "qps")
-_INTERVAL_LATENCIES = ("p50", "p95", "p99")
 _RUN_COUNTS = ("measured_s", "queries", "rows", "bytes_sent", "bytes_received")
 
 Row = dict[str, Any]
@@ -40,9 +137,9 @@ class Rows:
     rows: list[Row]
 
 
-def rows_of(folder: RunFolder, table: str) -> Rows:
-    """One of TABLES of a run folder."""
-    report = build(folder)
+def rows_of(folder: RunFolder, table: str, metrics: Sequence[str] = ()) -> Rows:
+    """One of TABLES of a run folder, with what `metrics` compare; see `build`."""
+    report = build(folder, metrics)
     factors = tuple(factor["path"] for factor in folder.meta().experiment["factors"])
     return TABLES[table](folder, report, factors)
 
@@ -56,8 +153,9 @@ def write_csv(table: Rows, stream: TextIO) -> None:
 
 def write_parquet(table: Rows, path: Path) -> None:
     """Columns keep their types; one whose values have several types is text."""
-    columns = {name: _column([row.get(name) for row in table.rows]) for name in table.columns}
-    pq.write_table(pa.table(columns), path)
+    pa = _arrow()
+    columns = {name: _column(pa, [row.get(name) for row in table.rows]) for name in table.columns}
+    pa.parquet.write_table(pa.table(columns), path)
 
 
 def whole(folder: RunFolder) -> dict[str, Any]:
@@ -80,9 +178,9 @@ def write_json(folder: RunFolder, stream: TextIO) -> None:
 
 
 def _runs(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
-    del report
+    metrics = _metrics(report)
     keys = ("run", "block", "repeat", "status", "started_at", "ended_at")
-    figures = tuple(metric.key for metric in METRICS)
+    figures = tuple(metric.name for metric in metrics)
     rows = []
     for record in folder.records():
         done = record.done or {}
@@ -90,7 +188,7 @@ def _runs(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
             {
                 **{key: getattr(record, key) for key in keys},
                 **_levels(record, factors),
-                **{metric.key: metric.value(record) for metric in METRICS},
+                **{metric.name: metric.value(record) for metric in metrics},
                 **{key: done.get(key) for key in _RUN_COUNTS},
                 "arrival": done.get("arrival"),
                 "warnings": " ".join(str(w.get("code", "")) for w in record.warnings),
@@ -103,7 +201,7 @@ def _runs(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
 
 def _cells(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
     del folder
-    figures = [f"{m.key}{end}" for m in METRICS for end in ("", "_low", "_high")]
+    figures = [f"{m.name}{end}" for m in _metrics(report) for end in ("", "_low", "_high")]
     rows = []
     for cell in report.cells:
         row: Row = {**cell.cell, "n": cell.runs, "warnings": " ".join(cell.warnings)}
@@ -119,39 +217,59 @@ def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) ->
     rows = [
         {
             **one.cell,
+            "metric": one.metric.name,
             "level": one.level,
             "baseline": one.baseline,
             **{key: getattr(one.comparison, key) for key in figures},
+            "verdict": one.word,
             "pairs_lost": one.pairs_lost,
         }
-        for one in report.comparisons
+        for compared in report.compared
+        for one in compared.comparisons
     ]
-    return Rows((*factors, "level", "baseline", *figures, "pairs_lost"), rows)
+    return Rows((*factors, "metric", "level", "baseline", *figures, "pairs_lost"), rows)
 
 
 def _intervals(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
     del report
-    latencies = tuple(f"latency_us_{percentile}" for percentile in _INTERVAL_LATENCIES)
+    times = tuple(f"response_us_{percentile}" for percentile in PERCENTILES)
     rows = []
     for record in folder.records():
         for interval in record.intervals:
-            latency = interval.get("latency_us") or {}
+            response = interval.get("latency_us") or {}
             rows.append(
                 {
                     "run": record.run,
                     **_levels(record, factors),
                     **{key: interval.get(key) for key in _INTERVAL_FIGURES},
-                    **{f"latency_us_{p}": latency.get(p) for p in _INTERVAL_LATENCIES},
+                    **{f"response_us_{p}": response.get(p) for p in PERCENTILES},
                 }
             )
-    return Rows(("run", *factors, *_INTERVAL_FIGURES, *latencies), rows)
+    return Rows(("run", *factors, *_INTERVAL_FIGURES, *times), rows)
+
+
+def _metrics(report: Report) -> tuple[Metric, ...]:
+    """Those that every report shows, and any other that is compared."""
+    return tuple(dict.fromkeys((*ALWAYS_SHOWN, *(one.metric for one in report.compared))))
 
 
 def _levels(record: RunRecord, factors: tuple[str, ...]) -> Row:
     return {path: record.cell.get(path) for path in factors}
 
 
-def _column(values: list[Any]) -> pa.Array:
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise RequestError(
+            "Parquet needs the package pyarrow, which is not installed.",
+            hint="pip install 'contend[export]', or write --format csv.",
+        ) from None
+    return pyarrow
+
+
+def _column(pa: Any, values: list[Any]) -> Any:
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) > 1 and kinds != {int, float}:
         values = [None if value is None else str(value) for value in values]

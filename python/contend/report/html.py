@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+import gzip
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -12,16 +13,116 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import vl_convert
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from contend.report.charts.files import VEGA_LITE_VERSION, svg, write_files
-from contend.report.charts.theme import THEMES
-from contend.report.html_cells import FILTERS
-from contend.report.metrics import METRICS
-from contend.report.model import Chart, FactGroup, MetricTable, Panel, PublishedBlock, Report
-from contend.report.words import notices_text, pairs_text, progress_text
+from contend.metrics import THROUGHPUT
+from contend.report import images
+from contend.report.model import (
+    CellComparison,
+    Chart,
+    FactGroup,
+    MetricTable,
+    Panel,
+    PublishedBlock,
+    Report,
+)
+from contend.report.words import (
+    cell_phrase,
+    change_title,
+    difference_text,
+    estimate_text,
+    gain_text,
+    notices_text,
+    pairs_text,
+    plain_gain,
+    progress_text,
+    significant,
+)
+from contend.stats import Estimate
+
+_MARKS = {"equivalent": "≈", "inconclusive": "?"}
+
+
+def minus(text: object) -> Markup:
+    """A hyphen before a digit is a minus, and a number stays on the line with its sign."""
+    out = []
+    words = str(escape(text)).split(" ")
+    for word in words:
+        negative = word[:1] == "-" and word[1:2].isdigit()
+        out.append(f"\N{MINUS SIGN}{word[1:]}" if negative else word)
+    joined = " ".join(out).replace("(-", "(\N{MINUS SIGN}")
+    return Markup(joined.replace(" ±", "\N{NO-BREAK SPACE}±").replace(" %", "\N{NO-BREAK SPACE}%"))
+
+
+def gain_cell(gain: CellComparison, usual_n: int) -> Markup:
+    """A gain; its n is told if it is not the usual one."""
+    value, _, error = gain_text(gain.comparison).partition(" ")
+    mark = f' <span class="verdict">{_MARKS[gain.tone]}</span>' if gain.tone in _MARKS else ""
+    n = gain.comparison.n
+    alone = "" if n == usual_n else f" <small>n={n}</small>"
+    return Markup(
+        f'<span class="{gain.tone}"><b>{minus(value)}</b> '
+        f"<small>{minus(error)}</small>{mark}{alone}"
+        f'<span class="said"> {gain.word}</span></span>'
+    )
+
+
+def published_gain(gain: float) -> Markup:
+    return minus(plain_gain(gain))
+
+
+def estimate_cell(estimate: Estimate) -> Markup:
+    value, _, error = estimate_text(estimate).partition(" ")
+    return Markup(f"{minus(value)} <small>{error}</small>")
+
+
+def difference_cell(difference: Estimate) -> Markup:
+    value, _, error = difference_text(difference).partition(" ")
+    return Markup(f"{minus(value)} <small>{error}</small>")
+
+
+def breakable(name: str) -> Markup:
+    """A long option name may break after its underscores."""
+    return Markup(str(escape(name)).replace("_", "_<wbr>"))
+
+
+def ratio(value: float) -> str:
+    if math.isinf(value):
+        return "∞"
+    return "n/a" if math.isnan(value) else f"{value:.3f}"
+
+
+def p_value(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def detectable(change: float) -> str:
+    return "not known" if not math.isfinite(change) else f"{significant(change * 100, 2)} %"
+
+
+def usual_n(comparisons: Sequence[CellComparison]) -> int:
+    """Pairs of the comparisons that lost none."""
+    return max((one.comparison.n for one in comparisons), default=0)
+
+
+def comparison_name(one: CellComparison) -> str:
+    return cell_phrase(one.cell)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "minus": minus,
+    "gain_cell": gain_cell,
+    "published_gain": published_gain,
+    "estimate_cell": estimate_cell,
+    "difference_cell": difference_cell,
+    "breakable": breakable,
+    "ratio": ratio,
+    "p_value": p_value,
+    "detectable": detectable,
+    "comparison_name": comparison_name,
+    "usual_n": usual_n,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +140,20 @@ class _FactSection:
 
 
 def write(report: Report, path: Path) -> list[Path]:
-    """Write the page to `path` and each chart beside it; returns all paths, the page first."""
-    drawings = {chart.id: svg(chart) for chart in all_charts(report)}
+    """Write the page to `path` and each chart beside it; returns all paths, the page first.
+
+    Without the package that draws charts the page has none, and says what to install.
+    """
+    charts = all_charts(report) if images.can_draw() else ()
+    drawings = {chart.id: images.svg(chart) for chart in charts}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render(report, drawings), encoding="utf-8")
-    return [path, *write_files(all_charts(report), drawings, charts_folder(path))]
+    return [path, *images.write_files(charts, drawings, charts_folder(path))]
+
+
+def note(report: Report) -> str:
+    """What its writer should be told; empty if the page has its charts."""
+    return "" if images.can_draw() or not all_charts(report) else images.WITHOUT_CHARTS
 
 
 def charts_folder(page: Path) -> Path:
@@ -52,17 +162,18 @@ def charts_folder(page: Path) -> Path:
 
 
 def render(report: Report, drawings: Mapping[str, str]) -> str:
-    """The text of the page; `drawings` has the SVG of each chart."""
-    charts = all_charts(report)
+    """The text of the page; `drawings` has the SVG of each chart that is drawn."""
+    charts = [chart for chart in all_charts(report) if chart.id in drawings]
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
             report=report,
             css=Markup(_asset("report.css")),
-            bundle=Markup(_bundle() if charts else ""),
-            chart_json=Markup(_chart_json(charts)),
-            drawings={name: Markup(_scalable(text)) for name, text in drawings.items()},
+            script=Markup(_asset("report.js")),
+            chart_script=Markup(_packed(images.script(charts)) if charts else ""),
+            drawings={name: Markup(images.compact(text)) for name, text in drawings.items()},
+            without_charts=note(report),
             chart_groups=_by_kind(report.charts),
             cause_groups=_by_kind(report.cause.charts if report.cause else ()),
             metric_groups=list(_metric_groups(report)),
@@ -70,8 +181,9 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             published=list(_published(report).items()),
             progress_text=progress_text(report.progress),
             notices_text=notices_text(report),
-            pairs_text=pairs_text(report),
-            pairs_usual=max((one.comparison.n for one in report.comparisons), default=0),
+            change_title=change_title,
+            pairs_text=pairs_text,
+            throughput=THROUGHPUT,
         )
     )
 
@@ -85,14 +197,12 @@ def _by_kind(charts: Sequence[Chart]) -> list[list[Chart]]:
 
 
 def _metric_groups(report: Report) -> Iterator[_MetricGroup]:
-    for metric in METRICS:
+    names = dict.fromkeys(table.key for panel in report.panels for table in panel.metrics)
+    for name in names:
         tables = tuple(
-            (panel, table)
-            for panel in report.panels
-            if (table := panel.metric(metric.key)) is not None
+            (panel, table) for panel in report.panels if (table := panel.metric(name)) is not None
         )
-        if tables:
-            yield _MetricGroup(metric.title, tables)
+        yield _MetricGroup(tables[0][1].title, tables)
 
 
 def _fact_sections(report: Report) -> Iterator[_FactSection]:
@@ -114,26 +224,9 @@ def _published(report: Report) -> dict[str, PublishedBlock]:
     return {block.name: block for panel in report.panels for block in panel.published}
 
 
-def _chart_json(charts: tuple[Chart, ...]) -> str:
-    """Themes and specifications, safe inside a script element. Titles stand in the page."""
-    specs: dict[str, Any] = {
-        chart.id: {key: value for key, value in chart.spec.items() if key not in ("title", "width")}
-        for chart in charts
-    }
-    text = json.dumps({"themes": THEMES, "charts": specs}, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
-
-
-def _scalable(drawing: str) -> str:
-    """A drawing without a size of its own: it takes that of its column."""
-    return re.sub(r'(<svg\b[^>]*?) width="[^"]*" height="[^"]*"', r"\1", drawing, count=1)
-
-
-@cache
-def _bundle() -> str:
-    """Vega, Vega-Lite and vega-embed with our script, as one script without imports."""
-    bundle = vl_convert.javascript_bundle(_asset("report.js"), vl_version=VEGA_LITE_VERSION)
-    return str(bundle).replace("</script", "<\\/script")
+def _packed(script: str) -> str:
+    """The script as the page carries it: a third of its size, and no text that could end it."""
+    return base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode()
 
 
 @cache

@@ -11,15 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contend.metrics import FIXED, KEY_REQUESTS
 from contend.report.study import Study
-from contend.spec import SCRIPT, CellSpec, cell_spec
+from contend.spec import SCRIPT, CellSpec
 from contend.store import RunRecord
 
-REQUESTS = "key_requests_per_point"
-"""The figure's name."""
-
-POINT_KIND = "random_points"
-POINT_SCRIPT = "select_random_points"
+requests_per_point = FIXED[KEY_REQUESTS].value
 
 WALKS = 3
 """Walks for a point: two to estimate how many rows it has, one to read them."""
@@ -69,21 +66,11 @@ def levels_of(rows: int) -> int:
     return levels
 
 
-def requests_per_point(record: RunRecord) -> float | None:
-    """Requests for each point that was looked up; a point that a query names twice is looked up
-    once. None where the run did not ask for points of a MyISAM table."""
-    if not _asks_points(record.plan.get("workload") or {}):
-        return None
-    status = record.probes.get("status") or {}
-    requests, points = status.get("Key_read_requests"), status.get("Handler_read_key")
-    return requests / points if requests and points else None
-
-
 def depth_of(study: Study, record: RunRecord) -> Depth | None:
-    """The depth of the run's key; None where its table or its plan is not the study's."""
+    """The depth of the run's key; None if its table or its plan is not the study's."""
     if int(study.meta.facts.get("content_version", 1)) < CONTENT_SINCE:
         return None
-    cell = cell_spec(study.experiment, record.cell)
+    cell = study.spec_of(record.cell)
     data = cell.data
     differ = record.probes.get("variables_that_differ") or {}
     if (
@@ -96,19 +83,14 @@ def depth_of(study: Study, record: RunRecord) -> Depth | None:
 
 
 def expected_of(study: Study, runs: Sequence[RunRecord]) -> float | None:
-    """Requests expected for each point in these runs, where it is one figure and known."""
+    """Requests expected for each point in these runs, if it is one figure and known."""
     depths = {depth_of(study, run) for run in runs if requests_per_point(run) is not None}
     depth = depths.pop() if len(depths) == 1 else None
     return None if depth is None else float(depth.requests)
 
 
-def _asks_points(workload: dict[str, Any]) -> bool:
-    kind = workload.get("kind")
-    return kind == POINT_KIND or (kind == SCRIPT and workload.get("script") == POINT_SCRIPT)
-
-
 def _points(cell: CellSpec) -> int:
-    """Points of one query; 0 where that is not known."""
+    """Points of one query; 0 if that is not known."""
     parameters: dict[str, Any] = dict(cell.workload.parameters)
     if cell.workload.kind == SCRIPT:
         points = parameters["options"].get("random_points", 10)

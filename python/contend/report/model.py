@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contend.metrics import Metric
 from contend.spec import Level
 from contend.stats import Comparison, Estimate
 
@@ -37,19 +38,39 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class CellComparison:
-    """One level against the baseline at one place; `cell` has the level in it."""
+    """One level against the baseline at one place, by one metric; `cell` has the level in it."""
 
+    metric: Metric
     cell: Mapping[str, Level]
     level: Level
     baseline: Level
     comparison: Comparison
     pairs_lost: int
 
+    @property
+    def word(self) -> str:
+        """The verdict as it is shown: `faster`, `lower`, `equivalent`."""
+        return self.metric.verdict(self.comparison.verdict)
+
+    @property
+    def tone(self) -> str:
+        """What the verdict means to a reader: better, worse, equivalent or inconclusive."""
+        meanings = {self.metric.better: "better", self.metric.worse: "worse"}
+        return meanings.get(self.comparison.verdict, self.comparison.verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """All comparisons by one metric, with verdicts that hold for all of them together."""
+
+    metric: Metric
+    comparisons: tuple[CellComparison, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class CellFigures:
-    """What was measured in one cell. Keys of `figures` are those of metrics.METRICS; `expected`
-    has what some of them should be, where that is known."""
+    """What was measured in one cell. Keys of `figures` are names of metrics; `expected` has what
+    some of them should be, if that is known."""
 
     cell: Mapping[str, Level]
     runs: int
@@ -60,11 +81,19 @@ class CellFigures:
 
 @dataclass(frozen=True, slots=True)
 class GainRow:
-    """Gains of one level over the baseline, column by column; None where nothing was measured."""
+    """Changes from the baseline to one level, column by column; None if nothing was measured."""
 
     label: str
     level: Level
     gains: tuple[CellComparison | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeTable:
+    """The changes by one metric in a panel."""
+
+    metric: Metric
+    rows: tuple[GainRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +129,14 @@ class Panel:
     title: str
     slug: str
     context: Mapping[str, Level]
-    gains: tuple[GainRow, ...]
+    changes: tuple[ChangeTable, ...]
     published: tuple[PublishedBlock, ...]
     metrics: tuple[MetricTable, ...]
+
+    @property
+    def gains(self) -> tuple[GainRow, ...]:
+        """The changes by the metric that decides."""
+        return self.changes[0].rows if self.changes else ()
 
     def metric(self, key: str) -> MetricTable | None:
         return next((table for table in self.metrics if table.key == key), None)
@@ -219,7 +253,7 @@ class Report:
     answer: Answer
     layout: Layout
     panels: tuple[Panel, ...]
-    comparisons: tuple[CellComparison, ...]
+    compared: tuple[Compared, ...]
     cells: tuple[CellFigures, ...]
     beside: Beside | None
     cause: Cause | None
@@ -233,3 +267,13 @@ class Report:
     variables: TextTable | None
     spec_text: str
     overrides: tuple[str, ...] = field(default=())
+
+    @property
+    def metric(self) -> Metric:
+        """The one that decides."""
+        return self.compared[0].metric
+
+    @property
+    def comparisons(self) -> tuple[CellComparison, ...]:
+        """Those by the metric that decides."""
+        return self.compared[0].comparisons

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from contend.report.host_facts import sessions_differ
-from contend.report.labels import cell_phrase
-from contend.report.model import CellComparison, Notice, Progress
+from contend.metrics import Metric
+from contend.report.model import Compared, Notice, Progress
+from contend.report.provenance import sessions_differ
 from contend.report.study import Study
+from contend.report.words import cell_phrase
+from contend.spec import without_metric
 from contend.store import RunRecord
 
 _COUNTED_HERE = "queries-failed"
 """Runs warn of their own failed queries; here they are counted over all runs, by their error."""
 
 
-def warnings_of(study: Study, comparisons: Sequence[CellComparison]) -> tuple[Notice, ...]:
+def warnings_of(study: Study, compared: Sequence[Compared]) -> tuple[Notice, ...]:
     """Warnings of the measured runs by code, then what the report itself has to warn of."""
     gathered: dict[str, list[tuple[RunRecord, str]]] = defaultdict(list)
     for record in study.measured:
@@ -35,7 +37,13 @@ def warnings_of(study: Study, comparisons: Sequence[CellComparison]) -> tuple[No
         )
         for code, group in sorted(gathered.items())
     ]
-    return (*found, *_query_errors(study), *_lost_pairs(comparisons, runs), *_hosts(study, runs))
+    return (
+        *found,
+        *_query_errors(study),
+        *_not_recorded(study),
+        *_lost_pairs(compared, runs),
+        *_hosts(study, runs),
+    )
 
 
 def failures_of(study: Study) -> tuple[Notice, ...]:
@@ -88,16 +96,39 @@ def _query_errors(study: Study) -> list[Notice]:
     ]
 
 
-def _lost_pairs(comparisons: Sequence[CellComparison], runs: int) -> list[Notice]:
-    losing = [one for one in comparisons if one.pairs_lost]
-    if not losing:
+def _not_recorded(study: Study) -> list[Notice]:
+    """Metrics that are to be compared and that some runs do not have."""
+    found = []
+    for metric in study.metrics:
+        without = [record for record in study.measured if metric.value(record) is None]
+        if without:
+            found.append(_without(study, metric, without))
+    return found
+
+
+def _without(study: Study, metric: Metric, records: Sequence[RunRecord]) -> Notice:
+    error = without_metric(metric.name, records[0])
+    return Notice(
+        code="metric-missing",
+        message=f"{error.message} in these runs. {error.hint}",
+        cells=_cells(study, records),
+        runs=len(records),
+        planned_runs=len(study.measured),
+    )
+
+
+def _lost_pairs(compared: Sequence[Compared], runs: int) -> list[Notice]:
+    """Said once, by the metric that lost most: all of them read the same runs."""
+    losing = [[one for one in each.comparisons if one.pairs_lost] for each in compared]
+    most = max(losing, key=lambda ones: sum(one.pairs_lost for one in ones), default=[])
+    if not most:
         return []
-    lost = sum(one.pairs_lost for one in losing)
+    lost = sum(one.pairs_lost for one in most)
     return [
         Notice(
             code="pairs-lost",
-            message=f"{lost} pairs lack one of their runs and are left out of the comparisons",
-            cells=tuple(dict.fromkeys(cell_phrase(one.cell) for one in losing)),
+            message=f"{lost} pairs lack one of their figures and are left out of the comparisons",
+            cells=tuple(dict.fromkeys(cell_phrase(one.cell) for one in most)),
             runs=lost,
             planned_runs=runs,
         )

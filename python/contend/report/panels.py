@@ -1,15 +1,24 @@
-"""The study's own layout: one panel a table, rows of levels, columns of the load."""
+"""The study's own layout: one panel a table, rows of levels, columns of the load.
+
+If the kind of workload is a factor, the changes of the same place stand under one another once
+more, with what the last kinds gain over the first: the ratio of the two gains, with Welch's
+interval on the log-ratios of their pairs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from contend.report.causes.base import Explanation
-from contend.report.labels import factor_label, level_label, level_phrase, slug
-from contend.report.metrics import METRICS
+from contend.report.causes import Explanation
+from contend.report.figures import shown_metrics
 from contend.report.model import (
+    Beside,
+    BesidePanel,
+    BesideRow,
     CellComparison,
     CellFigures,
+    ChangeTable,
+    Compared,
     GainRow,
     Layout,
     MetricRow,
@@ -17,9 +26,10 @@ from contend.report.model import (
     Panel,
     PublishedBlock,
 )
-from contend.report.roles import Roles
-from contend.report.study import CellKey, Study, cell_key
-from contend.spec import Level, Published, same_level
+from contend.report.study import CellKey, Roles, Study, cell_key
+from contend.report.words import factor_label, level_label, level_phrase, slug
+from contend.spec import SCRIPT, Factor, Level, Published, same_level
+from contend.stats import Estimate, ratio_of_ratios
 
 
 def layout_of(study: Study, explanation: Explanation) -> Layout:
@@ -38,11 +48,10 @@ def layout_of(study: Study, explanation: Explanation) -> Layout:
 def panels_of(
     study: Study,
     layout: Layout,
-    comparisons: Sequence[CellComparison],
+    compared: Sequence[Compared],
     cells: Sequence[CellFigures],
 ) -> tuple[Panel, ...]:
     """One panel for each combination of the factors that are neither rows nor columns."""
-    gains = {cell_key(one.cell): one for one in comparisons}
     figures = {cell_key(one.cell): one for one in cells}
     panels = []
     for context in study.roles.table_contexts():
@@ -52,9 +61,9 @@ def panels_of(
                 title=title,
                 slug=slug(title),
                 context=context,
-                gains=_gain_rows(study.roles, layout, context, gains),
+                changes=tuple(_change_table(study.roles, layout, context, one) for one in compared),
                 published=_published_blocks(study, layout, context),
-                metrics=_metric_tables(study.roles, layout, context, figures),
+                metrics=_metric_tables(study, layout, context, figures),
             )
         )
     return tuple(panels)
@@ -65,14 +74,12 @@ def row_label(layout: Layout, label: str) -> str:
     return f"({label}/{layout.baseline})"
 
 
-def _gain_rows(
-    roles: Roles,
-    layout: Layout,
-    context: Mapping[str, Level],
-    gains: Mapping[CellKey, CellComparison],
-) -> tuple[GainRow, ...]:
+def _change_table(
+    roles: Roles, layout: Layout, context: Mapping[str, Level], compared: Compared
+) -> ChangeTable:
     if roles.baseline is None:
-        return ()
+        return ChangeTable(compared.metric, ())
+    gains: dict[CellKey, CellComparison] = {cell_key(one.cell): one for one in compared.comparisons}
     rows = []
     for label, level in list(zip(layout.levels, roles.levels, strict=True))[1:]:
         assert level is not None
@@ -81,27 +88,28 @@ def _gain_rows(
             for column in roles.column_levels
         )
         rows.append(GainRow(label, level, row))
-    return tuple(rows)
+    return ChangeTable(compared.metric, tuple(rows))
 
 
 def _metric_tables(
-    roles: Roles,
+    study: Study,
     layout: Layout,
     context: Mapping[str, Level],
     figures: Mapping[CellKey, CellFigures],
 ) -> tuple[MetricTable, ...]:
+    roles = study.roles
     tables = []
-    for metric in METRICS:
+    for metric in shown_metrics(study):
         rows = []
         for label, level in zip(layout.levels, roles.levels, strict=True):
             cells = (
                 figures.get(cell_key(roles.cell(context, column, level)))
                 for column in roles.column_levels
             )
-            estimates = tuple(cell.figures.get(metric.key) if cell else None for cell in cells)
+            estimates = tuple(cell.figures.get(metric.name) if cell else None for cell in cells)
             rows.append(MetricRow(label, estimates))
         if any(estimate for row in rows for estimate in row.estimates):
-            tables.append(MetricTable(metric.key, metric.title, metric.unit, tuple(rows)))
+            tables.append(MetricTable(metric.name, metric.title, metric.unit, tuple(rows)))
     return tuple(tables)
 
 
@@ -152,3 +160,111 @@ def _gain_at(
         if same_level(at, column):
             return gain
     return None
+
+
+KIND = "workload.kind"
+
+
+def beside_of(study: Study, labels: Sequence[str], compared: Compared) -> Beside | None:
+    """The kinds of workload beside one another; None if there is one, or nothing is compared.
+
+    `labels` are those of the layout's levels, the baseline's first.
+    """
+    roles = study.roles
+    kinds = next((factor for factor in roles.tables if factor.path == KIND), None)
+    if kinds is None or roles.baseline is None or len(kinds.levels) < 2:
+        return None
+    gains = {cell_key(one.cell): one for one in compared.comparisons}
+    panels = tuple(
+        BesidePanel(
+            title=", ".join(level_phrase(path, level) for path, level in context.items()),
+            rows=_rows(study, kinds, labels, context, gains),
+        )
+        for context in _contexts(roles)
+    )
+    names = tuple(_name(study, kind) for kind in kinds.levels)
+    return Beside(
+        title=f"{', '.join(names[:-1])} and {names[-1]}, side by side",
+        lead=_lead(panels, names),
+        panels=panels,
+    )
+
+
+def _contexts(roles: Roles) -> list[Mapping[str, Level]]:
+    """The tables of the layout without the kind of workload, each once."""
+    found: dict[CellKey, Mapping[str, Level]] = {}
+    for context in roles.table_contexts():
+        rest = {path: level for path, level in context.items() if path != KIND}
+        found.setdefault(cell_key(rest), rest)
+    return list(found.values())
+
+
+def _rows(
+    study: Study,
+    kinds: Factor,
+    labels: Sequence[str],
+    context: Mapping[str, Level],
+    gains: Mapping[CellKey, CellComparison],
+) -> tuple[BesideRow, ...]:
+    roles = study.roles
+    rows: list[BesideRow] = []
+    for label, level in zip(labels, roles.levels, strict=True):
+        if level is None or same_level(level, roles.baseline):
+            continue
+        by_kind = [
+            tuple(
+                gains.get(cell_key(roles.cell({**context, KIND: kind}, column, level)))
+                for column in roles.column_levels
+            )
+            for kind in kinds.levels
+        ]
+        for kind, row in zip(kinds.levels, by_kind, strict=True):
+            rows.append(BesideRow(f"({label}/{labels[0]}) {_name(study, kind)}", gains=row))
+        for kind, row in list(zip(kinds.levels, by_kind, strict=True))[1:]:
+            differences = tuple(
+                _difference(one, other, study.experiment.compare.confidence)
+                for one, other in zip(by_kind[0], row, strict=True)
+            )
+            rows.append(
+                BesideRow(
+                    f"{_name(study, kind)} over {_name(study, kinds.levels[0])}",
+                    differences=differences,
+                )
+            )
+    return tuple(rows)
+
+
+def _difference(
+    one: CellComparison | None, other: CellComparison | None, confidence: float
+) -> Estimate | None:
+    """Percent by which the second gain is larger than the first."""
+    if one is None or other is None:
+        return None
+    ratio = ratio_of_ratios(one.comparison, other.comparison, confidence)
+    return Estimate(
+        (ratio.mean - 1) * 100, (ratio.low - 1) * 100, (ratio.high - 1) * 100, ratio.n, confidence
+    )
+
+
+def _name(study: Study, kind: Level) -> str:
+    """`random_points`, or a script by its name."""
+    if kind != SCRIPT:
+        return str(kind)
+    script = study.experiment.base.workload.parameters.get("script")
+    return str(script).rpartition("/")[2] if script else SCRIPT
+
+
+def _lead(panels: Sequence[BesidePanel], names: Sequence[str]) -> str:
+    differences = [
+        one for panel in panels for row in panel.rows for one in row.differences if one is not None
+    ]
+    known = [one for one in differences if one.n > 0]
+    apart = [one for one in known if one.low > 0 or one.high < 0]
+    if not known:
+        return "No place has pairs of both kinds yet."
+    return (
+        f"The same change on the same server and tables, asked for by {' and by '.join(names)} in "
+        f"one run. At {len(known) - len(apart)} of {len(known)} places the gains differ by no more "
+        "than the error; a difference is the ratio of the two gains, in percent, with its interval "
+        "for itself alone."
+    )

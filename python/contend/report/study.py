@@ -1,14 +1,91 @@
-"""The runs of a folder, sorted into cells and pairs. What every part of the report reads."""
+"""A run folder as the report reads it.
+
+Its records are sorted into cells and pairs, and each factor has a part: one is compared, one makes
+the columns, and each combination of the rest makes a table.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from contend.report.roles import Roles, roles_of
-from contend.spec import Experiment, Level, from_dict
+from contend.metrics import Metric, metric_of
+from contend.spec import CellSpec, Experiment, Factor, Level, cell_spec, from_dict, same_level
 from contend.store import Meta, RunFolder, RunRecord
+
+CONNECTIONS = "load.connections"
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """`baseline` is the level of `compared` that the others are compared with.
+
+    If nothing is compared, `compared` is the factor that makes the rows, and `baseline` None.
+    `order` has the paths of all factors as the file has them.
+    """
+
+    compared: Factor | None
+    baseline: Level | None
+    columns: Factor | None
+    tables: tuple[Factor, ...]
+    order: tuple[str, ...]
+
+    @property
+    def levels(self) -> tuple[Level | None, ...]:
+        """The rows: the baseline first; one nameless row if there is no factor for them."""
+        if self.compared is None:
+            return (None,)
+        return tuple(
+            sorted(self.compared.levels, key=lambda level: not same_level(level, self.baseline))
+        )
+
+    @property
+    def column_levels(self) -> tuple[Level | None, ...]:
+        return self.columns.levels if self.columns else (None,)
+
+    def table_contexts(self) -> list[dict[str, Level]]:
+        """The levels of each table, in file order; one empty context if there is one table."""
+        paths = [factor.path for factor in self.tables]
+        combinations = itertools.product(*(factor.levels for factor in self.tables))
+        return [dict(zip(paths, levels, strict=True)) for levels in combinations]
+
+    def cell(
+        self, table: Mapping[str, Level], column: Level | None, level: Level | None
+    ) -> dict[str, Level]:
+        """The cell at one place of the layout."""
+        cell = dict(table)
+        if self.columns is not None and column is not None:
+            cell[self.columns.path] = column
+        if self.compared is not None and level is not None:
+            cell[self.compared.path] = level
+        return {path: cell[path] for path in self.order if path in cell}
+
+
+def roles_of(experiment: Experiment) -> Roles:
+    """The published tables' columns if there are such, else the connections, else the factor
+    with most levels."""
+    compared = experiment.compared
+    baseline = experiment.compare.baseline[compared.path] if compared else None
+    rest = [factor for factor in experiment.factors if factor is not compared]
+    columns = _columns(experiment, rest)
+    rest = [factor for factor in rest if factor is not columns]
+    if compared is None and rest:
+        compared = max(rest, key=lambda factor: len(factor.levels))
+        rest = [factor for factor in rest if factor is not compared]
+    order = tuple(factor.path for factor in experiment.factors)
+    return Roles(compared, baseline, columns, tuple(rest), order)
+
+
+def _columns(experiment: Experiment, candidates: list[Factor]) -> Factor | None:
+    wanted = [published.columns_path for published in experiment.published] + [CONNECTIONS]
+    for path in wanted:
+        for factor in candidates:
+            if factor.path == path:
+                return factor
+    return max(candidates, key=lambda factor: len(factor.levels), default=None)
+
 
 CellKey = tuple[tuple[str, bool, Level], ...]
 
@@ -22,6 +99,7 @@ def cell_key(cell: Mapping[str, Level]) -> CellKey:
 class Study:
     """An experiment and what was measured of it.
 
+    `metrics` is what is compared: the first decides, the others stand beside it.
     `measured` has the runs that count, one a planned run at most; `records` has everything.
     `voided` has the places, block and cell, of runs that ended without a measurement.
     """
@@ -29,12 +107,21 @@ class Study:
     experiment: Experiment
     meta: Meta
     roles: Roles
+    metrics: tuple[Metric, ...]
     records: Sequence[RunRecord]
     measured: Sequence[RunRecord]
     by_cell: Mapping[CellKey, Sequence[RunRecord]]
     by_block: Mapping[int, Mapping[CellKey, RunRecord]]
     voided: Set[tuple[int, CellKey]]
     blocks_of_cell: Mapping[CellKey, Sequence[int]]
+    _specs: dict[CellKey, CellSpec] = field(default_factory=dict)
+
+    def spec_of(self, cell: Mapping[str, Level]) -> CellSpec:
+        """All that a cell is, made once for its many runs."""
+        key = cell_key(cell)
+        if key not in self._specs:
+            self._specs[key] = cell_spec(self.experiment, cell)
+        return self._specs[key]
 
     def runs_of(self, cell: Mapping[str, Level]) -> Sequence[RunRecord]:
         """Measured runs of a cell."""
@@ -58,8 +145,8 @@ class Study:
         return pairs, lost
 
 
-def study_of(folder: RunFolder) -> Study:
-    """Read a run folder into a study."""
+def study_of(folder: RunFolder, metrics: Sequence[str] = ()) -> Study:
+    """Read a run folder into a study that compares `metrics`; without them, the experiment's."""
     meta = folder.meta()
     experiment = from_dict(meta.experiment)
     records = folder.records(intervals=False)
@@ -77,6 +164,7 @@ def study_of(folder: RunFolder) -> Study:
         experiment=experiment,
         meta=meta,
         roles=roles_of(experiment),
+        metrics=tuple(map(metric_of, metrics or experiment.compare.metric)),
         records=records,
         measured=measured,
         by_cell=by_cell,

@@ -11,12 +11,29 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contend.report.model import CellComparison, Layout, Notice, Panel, Report, TextTable
-from contend.report.numbers import difference_text, estimate_text, gain_text, plain_gain
-from contend.report.words import notices_text, pairs_text, progress_text
+from contend.metrics import THROUGHPUT
+from contend.report.model import (
+    CellComparison,
+    ChangeTable,
+    Layout,
+    Notice,
+    Panel,
+    Report,
+    TextTable,
+)
+from contend.report.words import (
+    change_title,
+    difference_text,
+    estimate_text,
+    gain_text,
+    notices_text,
+    pairs_text,
+    plain_gain,
+    progress_text,
+)
 from contend.stats import Estimate
 
-_STYLES = {"faster": "bold cyan", "slower": "bold yellow", "equivalent": "", "inconclusive": ""}
+_STYLES = {"better": "bold cyan", "worse": "bold yellow", "equivalent": "", "inconclusive": ""}
 _MARKS = {"equivalent": " ≈", "inconclusive": " ?"}
 _NOT_MEASURED = "–"
 _TEXT_WIDTH = 88
@@ -33,7 +50,7 @@ def render(report: Report, console: Console, *, full: bool = False) -> None:
     if report.comparisons:
         _gains(report, out)
         _beside(report, out)
-    _metrics(report, out, [] if full else ["qps"])
+    _metrics(report, out, [] if full else [one.metric.name for one in report.compared])
     _cause(report, out, full=full)
     _notices(report, out)
     if full:
@@ -67,10 +84,11 @@ class _Out:
         self.line(text, "bold")
 
     def figures(self, layout: Layout, title: str, rows: Rows) -> None:
-        """A table of figures, cut into several where its columns are too many for the width."""
+        """A table of figures, cut into several if its columns are too many for the width."""
         self.line()
         by = f"{layout.rows_label} by {layout.columns_label}" if layout.columns_label else ""
-        self.line(", ".join(part for part in (title, by) if part), "bold" if title else "dim")
+        if title or by:
+            self.line(", ".join(part for part in (title, by) if part), "bold" if title else "dim")
         heads = [head or "all" for head in layout.columns]
         label_width = max(label.cell_len for label, cells in rows if cells)
         widths = [
@@ -132,21 +150,32 @@ def _answer(report: Report, out: _Out) -> None:
             out.line(text)
     out.line(answer.basis, "dim")
     if report.progress.state == "unfinished":
-        out.line(f"It stopped before its end; `contend run --resume {report.path}` goes on.")
+        out.line(
+            f"The run stopped before its end. Resume with `contend run --resume {report.path}`."
+        )
     noticed = notices_text(report)
     if noticed:
         out.line(f"{noticed} See the end.", "yellow")
 
 
 def _gains(report: Report, out: _Out) -> None:
-    out.head(f"Gain over {report.layout.baseline}, percent")
-    out.line(
-        f"±: half of the {report.confidence * 100:g} % interval; {pairs_text(report)}; "
-        "≈ equivalent, ? inconclusive",
-        "dim",
-    )
-    for panel in report.panels:
-        out.figures(report.layout, panel.title, _gain_rows(report.layout, panel))
+    for at, compared in enumerate(report.compared):
+        if not compared.comparisons:
+            continue
+        out.head(change_title(compared.metric, report.layout.baseline))
+        out.line(
+            f"±: half of the {report.confidence * 100:g} % interval; "
+            f"{pairs_text(compared.comparisons)}; ≈ equivalent, ? inconclusive",
+            "dim",
+        )
+        for panel in report.panels:
+            rows = _change_rows(report.layout, panel, panel.changes[at])
+            out.figures(report.layout, panel.title, rows)
+        if compared.metric.name == THROUGHPUT:
+            _published(report, out)
+
+
+def _published(report: Report, out: _Out) -> None:
     blocks = {block.name: block.machine for panel in report.panels for block in panel.published}
     if blocks:
         out.line()
@@ -173,12 +202,12 @@ def _difference(difference: Estimate | None) -> Text:
     return Text(_NOT_MEASURED if difference is None else difference_text(difference))
 
 
-def _gain_rows(layout: Layout, panel: Panel) -> Rows:
+def _change_rows(layout: Layout, panel: Panel, changes: ChangeTable) -> Rows:
     rows: Rows = [
         (Text(f"({row.label}/{layout.baseline})"), [_gain(gain) for gain in row.gains])
-        for row in panel.gains
+        for row in changes.rows
     ]
-    for block in panel.published:
+    for block in panel.published if changes.metric.name == THROUGHPUT else ():
         rows.append((Text(f"{block.name}, published, other machine", style="dim"), []))
         for label, gains in block.rows:
             name = Text(f"({label}/{layout.baseline})", style="dim")
@@ -190,9 +219,8 @@ def _gain_rows(layout: Layout, panel: Panel) -> Rows:
 def _gain(gain: CellComparison | None) -> Text:
     if gain is None:
         return Text(_NOT_MEASURED, style="dim")
-    verdict = gain.comparison.verdict
-    text = gain_text(gain.comparison) + _MARKS.get(verdict, "")
-    return Text(text, style=_STYLES[verdict])
+    text = gain_text(gain.comparison) + _MARKS.get(gain.tone, "")
+    return Text(text, style=_STYLES[gain.tone])
 
 
 def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:

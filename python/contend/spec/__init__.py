@@ -4,6 +4,7 @@ from contend.spec.cell import cell_spec
 from contend.spec.effects import may_write
 from contend.spec.errors import SpecError, did_you_mean, nearest
 from contend.spec.load import load_experiment, recipe_text, recipes
+from contend.spec.metric_names import MetricNames, without_metric
 from contend.spec.model import (
     SCRIPT_SCHEMA,
     Cell,
@@ -24,6 +25,7 @@ from contend.spec.reference import key_tables
 from contend.spec.schema import json_schema
 from contend.spec.scripts import is_file
 from contend.spec.stored import SPEC_FORMAT, from_dict, to_dict
+from contend.spec.values import Refused
 from contend.spec.workloads import SCRIPT, STATEMENTS
 
 __all__ = [
@@ -39,8 +41,10 @@ __all__ = [
     "Factor",
     "Level",
     "LoadSpec",
+    "MetricNames",
     "Published",
     "PublishedRow",
+    "Refused",
     "ServerSpec",
     "SpecError",
     "WorkloadSpec",
@@ -57,4 +61,5 @@ __all__ = [
     "recipes",
     "same_level",
     "to_dict",
+    "without_metric",
 ]

@@ -99,9 +99,9 @@ class Document:
 
     def _put(self, path: str, value: object, origin: str) -> None:
         """A list of levels makes its path a factor; a single value fixes it."""
-        if path == "compare.baseline":
-            self.table(("compare",))
-            self._store(("compare", "baseline"), value, origin)
+        if path in ("compare.baseline", "compare.metric"):
+            # A table and a list of names: neither is a list of levels.
+            self._store(("compare", path.removeprefix("compare.")), value, origin)
             return
         try:
             target = resolve(path)

@@ -6,6 +6,8 @@ it, so that a key is added in one place.
 
 from __future__ import annotations
 
+from contend.metrics import THROUGHPUT
+from contend.spec.metric_names import MetricNames
 from contend.spec.values import Choice, Duration, Key, Real, Text, Whole
 
 NAME = Text(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, '.', '_' and '-', for folder names")
@@ -102,6 +104,12 @@ LOAD = (
 )
 
 COMPARE = (
+    Key(
+        "metric",
+        MetricNames(),
+        (THROUGHPUT,),
+        "what is compared; of several the first decides, and the others stand beside it",
+    ),
     Key("repeats", Whole(2, 10_000), 8, "runs of each cell: pairs of each comparison"),
     Key(
         "margin",

@@ -119,10 +119,12 @@ class CompareSpec:
     """Every other level of the baseline's factor is compared with the baseline, pair by pair.
 
     `baseline` names one factor and one of its levels; empty where nothing is compared.
+    `metric` has the names of what is compared, the one that decides first.
     `margin` is a ratio: 0.02 means that within ±2 % two levels count as equivalent.
     """
 
     baseline: Mapping[str, Level] = field(default_factory=dict)
+    metric: tuple[str, ...] = ("qps",)
     repeats: int = 8
     margin: float = 0.02
     confidence: float = 0.95

@@ -76,6 +76,8 @@ def _default(key: Key) -> str:
         return f"`{{ {inner} }}`"
     if isinstance(key.default, str):
         return f'`"{key.default}"`'
+    if isinstance(key.default, tuple):
+        return ", ".join(f'`"{one}"`' for one in key.default)
     if isinstance(key.default, bool):
         return "`true`" if key.default else "`false`"
     return f"`{key.default}`"

@@ -20,9 +20,9 @@ from contend.spec.model import (
     WorkloadSpec,
 )
 
-SPEC_FORMAT = 2
+SPEC_FORMAT = 3
 """Version of the stored form. A change that an older contend would misread raises it.
-2: the load names its engine."""
+2: the load names its engine. 3: the metrics that are compared."""
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
@@ -58,7 +58,10 @@ def _experiment(stored: Mapping[str, Any]) -> Experiment:
         load=LoadSpec(**base["load"]),
     )
     parts["factors"] = tuple(Factor(f["path"], tuple(f["levels"])) for f in parts["factors"])
-    parts["compare"] = CompareSpec(**parts["compare"])
+    compare = dict(parts["compare"])
+    if "metric" in compare:
+        compare["metric"] = tuple(compare["metric"])
+    parts["compare"] = CompareSpec(**compare)
     parts["published"] = tuple(_published(p) for p in parts["published"])
     parts["overrides"] = tuple(parts["overrides"])
     return Experiment(**parts)

@@ -279,7 +279,8 @@ class Key:
     def schema(self) -> dict[str, object]:
         schema = {"description": self.means, **self.kind.schema()}
         if self.default is not None and not self.required:
-            schema["default"] = self.default
+            default = self.default
+            schema["default"] = list(default) if isinstance(default, tuple) else default
         return schema
 
 

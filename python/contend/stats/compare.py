@@ -1,4 +1,4 @@
-"""Is one level faster than another? Ratios of neighbours, with interval, n and verdict.
+"""Is a figure higher at one level than at another? Ratios of neighbours, interval, n, verdict.
 
 Pair i is one block: a run at the baseline and a run at the level, neighbours in time and in random
 order. Noise of a host is proportional (2 % of whatever the speed is) and drifts, so the pair's
@@ -17,15 +17,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr
 
 from contend.stats.estimate import Estimate, half_width
 from contend.stats.multiple import holm
 from contend.stats.power import minimal_detectable_effect
 from contend.stats.robust import hodges_lehmann, sign_flip_p
+from contend.stats.student import t_cdf
 
 Values = Sequence[float] | np.ndarray
-Verdict = Literal["faster", "slower", "equivalent", "inconclusive"]
+Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
+"""What the figure is at the level. Whether higher is better, only its metric knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,7 @@ def compare(
     margin: float = 0.02,
     confidence: float = 0.95,
 ) -> Comparison:
-    """Compare paired runs; "faster" means that the level's values are larger.
-
-    For latencies pass reciprocals, or read the verdict the other way round.
+    """Compare paired runs; "higher" means that the level's values are larger.
 
     Args:
         baseline: one value a block, not negative, any unit.
@@ -146,15 +145,15 @@ def verdict(p_value: float, p_equivalent: float, ratio: float, confidence: float
 
     equivalent: `p_equivalent < alpha`, which is the same as: the interval at confidence
         `1 - 2 alpha` lies within the margin, `1/(1 + margin)` to `1 + margin`. It comes first,
-        because a difference too small to matter is not called faster, however certain it is.
-    faster, slower: `p_value < alpha`, which is the same as: the interval excludes 1.
+        because a difference too small to matter is not called higher, however certain it is.
+    higher, lower: `p_value < alpha`, which is the same as: the interval excludes 1.
     inconclusive: neither; the data cannot tell.
     """
     alpha = 1 - confidence
     if p_equivalent < alpha:
         return "equivalent"
     if p_value < alpha:
-        return "faster" if ratio > 1 else "slower"
+        return "higher" if ratio > 1 else "lower"
     return "inconclusive"
 
 
@@ -199,6 +198,6 @@ def _p_values(mean: float, sd: float, n: int, margin: float) -> tuple[float, flo
     # Equal log-ratios in all pairs: rounding is all that is left of the noise.
     if se <= 1e-15:
         return float(abs(mean) <= 1e-15), float(abs(mean) >= bound)
-    p_value = 2 * float(stdtr(n - 1, -abs(mean) / se))
-    p_equivalent = float(stdtr(n - 1, (abs(mean) - bound) / se))
+    p_value = 2 * t_cdf(n - 1, -abs(mean) / se)
+    p_equivalent = t_cdf(n - 1, (abs(mean) - bound) / se)
     return min(p_value, 1.0), p_equivalent

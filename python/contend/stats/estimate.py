@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+
+from contend.stats.student import t_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +70,4 @@ def half_width(values: np.ndarray, confidence: float) -> float:
     if not 0 < confidence < 1:
         raise ValueError("a confidence lies between 0 and 1")
     n = len(values)
-    return float(stdtrit(n - 1, 0.5 + confidence / 2) * np.std(values, ddof=1) / math.sqrt(n))
+    return float(t_quantile(n - 1, 0.5 + confidence / 2) * np.std(values, ddof=1) / math.sqrt(n))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 
-from scipy.special import nctdtr, stdtrit
+from contend.stats.student import noncentral_t_cdf, t_quantile
 
 
 def minimal_detectable_effect(
@@ -32,7 +32,7 @@ def minimal_detectable_effect(
 @functools.cache
 def _noncentrality(n: int, confidence: float, power: float) -> float:
     """The effect in standard errors; whole tables of comparisons share their n."""
-    critical = float(stdtrit(n - 1, 0.5 + confidence / 2))
+    critical = t_quantile(n - 1, 0.5 + confidence / 2)
     low, high = 0.0, critical
     while _power(high, n, critical) < power:
         high *= 2
@@ -43,4 +43,4 @@ def _noncentrality(n: int, confidence: float, power: float) -> float:
 
 
 def _power(noncentrality: float, n: int, critical: float) -> float:
-    return 1 - float(nctdtr(n - 1, noncentrality, critical))
+    return 1 - noncentral_t_cdf(n - 1, noncentrality, critical)

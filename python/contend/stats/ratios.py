@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import stdtrit
-
 from contend.stats.compare import Comparison
 from contend.stats.estimate import Estimate
+from contend.stats.student import t_quantile
 
 
 def ratio_of_ratios(one: Comparison, other: Comparison, confidence: float = 0.95) -> Estimate:
@@ -30,7 +29,7 @@ def ratio_of_ratios(one: Comparison, other: Comparison, confidence: float = 0.95
     freedom = variance**2 / sum(
         part**2 / (c.n - 1) for part, c in zip(parts, (one, other), strict=True)
     )
-    half = float(stdtrit(freedom, 0.5 + confidence / 2)) * math.sqrt(variance)
+    half = t_quantile(freedom, 0.5 + confidence / 2) * math.sqrt(variance)
     return Estimate(math.exp(mean), math.exp(mean - half), math.exp(mean + half), n, confidence)
 
 

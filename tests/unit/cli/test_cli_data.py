@@ -54,7 +54,7 @@ def test_json_has_it_all(kept: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_one_is_dropped_by_its_key(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "drop", KEY]) == 0
-    assert "2 KiB are free again" in capsys.readouterr().out
+    assert "freed 2 KiB" in capsys.readouterr().out
     assert not kept.exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import os
 import subprocess
@@ -13,6 +14,7 @@ from child_python import import_path
 
 from contend import __version__
 from contend.cli import main as cli
+from contend.cli import parser
 from contend.errors import GateError, RequestError, WorkError
 
 
@@ -21,8 +23,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A command `probe` whose behaviour the test sets."""
     state = SimpleNamespace(result=0)
 
-    def add_parser(subparsers: object) -> None:
-        parser = subparsers.add_parser("probe", help="a probe")  # type: ignore[attr-defined]
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--count", type=int)
 
     def run(_args: object) -> int:
@@ -31,9 +32,9 @@ def command(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return int(state.result)
 
     module = ModuleType("contend.cli.probe")
-    module.add_parser, module.run = add_parser, run  # type: ignore[attr-defined]
-    monkeypatch.setattr(cli, "COMMANDS", ("probe",))
-    monkeypatch.setattr(cli, "command_module", lambda _name: module)
+    module.add_arguments, module.run = add_arguments, run  # type: ignore[attr-defined]
+    monkeypatch.setattr(parser, "COMMANDS", {"probe": "a probe"})
+    monkeypatch.setattr(parser, "command_module", lambda _name: module)
     return state
 
 
@@ -106,6 +107,36 @@ def test_a_bad_argument_is_a_request_error(
 def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 0
     assert "COMMAND" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [
+        (["--help"], {"numpy", "contend.spec", "contend.cli.run"}),
+        (["recipes"], {"numpy", "contend.report", "contend.load"}),
+        (["sysbench", "--version"], {"argparse", "contend.spec", "contend.load", "subprocess"}),
+    ],
+)
+def test_a_command_imports_what_it_needs(arguments: list[str], unwanted: set[str]) -> None:
+    """A second of imports before the first word is a second too many."""
+    script = (
+        "import os, sys\n"
+        "os.execv = lambda *_: sys.exit(0)\n"
+        "from contend.cli.main import main\n"
+        "try:\n"
+        f"    main({arguments})\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "sys.stderr.write(' '.join(sys.modules))\n"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env=os.environ | import_path(),
+    )
+    assert not unwanted & set(child.stderr.split())
+    assert "contend.errors" in child.stderr.split()
 
 
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:

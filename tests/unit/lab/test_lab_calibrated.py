@@ -113,7 +113,7 @@ def test_the_mark_is_in_every_view(bench: Bench) -> None:
     assert "Each run was compared with what the same client reaches here" in said
     page = html.render(built, {chart.id: "" for chart in html.all_charts(built)})
     assert "<strong>client-limited</strong> (4 of 8 runs)" in page
-    assert "Share of what the client reaches" in page
+    assert "Load-generator utilisation" in page
     written = io.StringIO()
     export.write_csv(cells, written)
     rows = list(csv.DictReader(io.StringIO(written.getvalue())))

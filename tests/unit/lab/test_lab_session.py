@@ -221,8 +221,7 @@ def test_what_was_measured_is_kept_whatever_ends_it(bench: Bench, error: Contend
     last = bench.heard[-1]
     assert isinstance(last, Notice)
     assert last.text == (
-        f"5 of 8 runs are stored in {bench.path}; "
-        f"`contend run --resume {bench.path}` makes the rest"
+        f"5 of 8 runs are stored in {bench.path}; resume with `contend run --resume {bench.path}`"
     )
     bench.resume()
     assert bench.runs() == list(range(1, 9))

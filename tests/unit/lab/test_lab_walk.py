@@ -98,6 +98,34 @@ def test_runs_that_ended_are_not_repeated(tiny: Experiment, folder: RunFolder) -
     assert len(load.plans) == 5
 
 
+@pytest.mark.parametrize(
+    ("metric", "runs", "hint"),
+    [
+        ("statement.read.qps", 1, "This run has qps, "),
+        ("seconds", 1, "load.events"),
+        ("status.Key_read_per_query", 2, 'Did you mean "status.Key_reads_per_query"'),
+    ],
+)
+def test_a_metric_that_no_run_has_ends_it_at_once(
+    tmp_path: Path, metric: str, runs: int, hint: str
+) -> None:
+    tiny = experiment(tmp_path, **{"repeats = 2": f'repeats = 2\nmetric = ["qps", "{metric}"]'})
+    with RunFolder.create(tmp_path / "run", to_dict(tiny), planned_runs(tiny), {}) as folder:
+        with pytest.raises(RequestError, match=f"no {metric} was recorded") as caught:
+            go(tiny, folder)
+        assert hint in str(caught.value.hint)
+        assert len(folder.records()) == runs, "what was measured is kept"
+
+
+def test_a_counter_may_rest_at_some_levels(tmp_path: Path) -> None:
+    tiny = experiment(
+        tmp_path, **{"repeats = 2": 'repeats = 2\nmetric = "status.Key_reads_per_query"'}
+    )
+    with RunFolder.create(tmp_path / "run", to_dict(tiny), planned_runs(tiny), {}) as folder:
+        go(tiny, folder)
+        assert len(folder.records()) == 8
+
+
 def test_a_failed_run_is_recorded_and_the_walk_goes_on(tiny: Experiment, folder: RunFolder) -> None:
     error = LoadFailed("no", code=1146, sqlstate="42S02", statement="SELECT 1", hint="load it")
     go(tiny, folder, load=FakeLoad(Nth({3: error})))

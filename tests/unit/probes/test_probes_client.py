@@ -76,7 +76,7 @@ class TestShare:
 
 
 class TestMark:
-    def test_below_half_of_the_ceiling_the_client_is_innocent(self) -> None:
+    def test_below_half_of_the_ceiling_the_client_is_not_the_bottleneck(self) -> None:
         assert limited(49_900) is None
 
     def test_above_it_is_marked_with_the_figures(self) -> None:

@@ -66,5 +66,8 @@ def test_no_difference_within_the_margin(tmp_path: Path) -> None:
 def test_noise_is_called_noise(tmp_path: Path) -> None:
     report = with_gains(tmp_path, lambda r: 1.4 if r.repeat % 2 else 0.7)
     assert {one.comparison.verdict for one in report.comparisons} == {"inconclusive"}
-    assert "no difference that this experiment could tell from noise" in report.answer.sentence
+    assert (
+        "no difference to this server that this experiment could tell from noise"
+        in report.answer.sentence
+    )
     assert "±" in report.answer.sentence

@@ -23,7 +23,7 @@ from synthetic_run import (
 )
 
 from contend.report import Report, build
-from contend.report.host_facts import cpu_count
+from contend.report.provenance import cpu_count
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
 
@@ -57,7 +57,7 @@ def test_gains_are_those_that_were_put_in(study_report: Report) -> None:
         expected = 1 + GAIN_PERCENT[int(one.cell[POINTS])][int(one.cell[CONNECTIONS])] / 100
         assert one.comparison.low * 0.985 < expected < one.comparison.high * 1.015
         assert one.comparison.n == 8
-        assert one.comparison.verdict == ("slower" if expected < 1 else "faster")
+        assert one.word == ("slower" if expected < 1 else "faster")
 
 
 def test_the_layout_is_that_of_the_study(study_report: Report) -> None:
@@ -81,11 +81,11 @@ def test_every_cell_has_figures_with_interval_and_n(study_report: Report) -> Non
     for cell in study_report.cells:
         assert cell.runs == 8
         assert list(cell.cell) == [SEGMENTS, POINTS, CONNECTIONS]
-        for key in ("qps", "latency_us_p50", "latency_us_p99", "switches_per_query"):
+        for key in ("qps", "response_us_p50", "response_us_p99", "switches_per_query"):
             estimate = cell.figures[key]
             assert estimate.low <= estimate.mean <= estimate.high
             assert estimate.n == 8
-        p50, p95, p99 = (cell.figures[f"latency_us_{p}"].mean for p in ("p50", "p95", "p99"))
+        p50, p95, p99 = (cell.figures[f"response_us_{p}"].mean for p in ("p50", "p95", "p99"))
         assert p50 < p95 < p99
 
 
@@ -102,8 +102,8 @@ def test_percentiles_are_those_of_all_queries_together(tmp_path: Path) -> None:
 
     report = small(tmp_path, change=change)
     for cell in report.cells:
-        assert cell.figures["latency_us_p50"].mean < 2 * quick["p50"]
-        assert cell.figures["latency_us_p95"].mean > 80 * quick["p95"]
+        assert cell.figures["response_us_p50"].mean < 2 * quick["p50"]
+        assert cell.figures["response_us_p95"].mean > 80 * quick["p95"]
 
 
 def test_a_run_half_done_reports_what_is_there(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ kind = "random_points"
     assert "names no baseline" in report.answer.basis
     assert report.layout.levels == ("10", "100")
     assert report.layout.columns == ("1", "8")
-    assert {chart.kind for chart in report.charts} == {"Throughput", "Latency"}
+    assert {chart.kind for chart in report.charts} == {"Throughput", "Response time"}
 
 
 def test_without_factors_there_is_one_cell(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_a_compared_factor_alone_has_one_column(tmp_path: Path) -> None:
     )
     report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "two.toml"))))
     (one,) = report.comparisons
-    assert one.comparison.verdict == "faster"
+    assert one.word == "faster"
     assert report.answer.sentence.startswith("Setting key_cache_segments to 32 instead of 0 makes")
     assert "up to" not in report.answer.sentence
     assert report.answer.pattern == ""

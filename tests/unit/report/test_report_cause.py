@@ -10,7 +10,7 @@ import pytest
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.report import Report, build
-from contend.report.numbers import gain_text
+from contend.report.words import gain_text
 from contend.store import RunFolder, RunRecord
 
 
@@ -115,7 +115,8 @@ def test_without_segments_there_is_no_cause(tmp_path: Path, rows: Any) -> None:
 
 
 def test_an_analysis_of_a_newer_contend_is_left_out(tmp_path: Path) -> None:
-    from contend.report.causes import explanation_of
-
-    assert explanation_of("quantum-locks").level(0) == "0"
-    assert explanation_of(None).level(True) == "on"
+    experiment = replace(study("quick"), explain="quantum-locks")
+    with RunFolder.open(write_run(tmp_path / "run", experiment, runs=12)) as folder:
+        report = build(folder)
+    assert report.cause is None
+    assert report.layout.baseline == "0"

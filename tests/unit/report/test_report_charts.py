@@ -9,9 +9,9 @@ import vl_convert
 from synthetic_run import write_run
 
 from contend.report import Report, build
-from contend.report.charts.files import VEGA_LITE_VERSION, svg
-from contend.report.charts.theme import THEMES
+from contend.report.chart_style import THEMES
 from contend.report.html import all_charts
+from contend.report.images import VEGA_LITE_VERSION, svg
 from contend.spec import load_experiment
 from contend.store import RunFolder
 
@@ -46,7 +46,7 @@ def test_every_chart_compiles_without_a_warning(
 
 
 def test_published_curves_are_drawn_beside_ours(study_report: Report) -> None:
-    gain = next(chart for chart in study_report.charts if chart.id == "gain-10-points")
+    gain = next(chart for chart in study_report.charts if chart.id == "change-qps-10-points")
     sources = {value.get("source") for value in gain.spec["data"]["values"]}
     assert sources == {"this machine", "pitbull (published)", "perro (published)"}
     measured = [v for v in gain.spec["data"]["values"] if v["source"] == "this machine"]
@@ -70,7 +70,7 @@ def test_names_and_single_columns_are_drawn_too(tmp_path: Path, factors: str) ->
     path = write_run(tmp_path / "run", load_experiment(str(tmp_path / "named.toml")))
     with RunFolder.open(path) as folder:
         report = build(folder)
-    assert {chart.kind for chart in report.charts} >= {"Throughput", "Latency"}
+    assert {chart.kind for chart in report.charts} >= {"Throughput", "Response time"}
     for chart in report.charts:
         drawing = svg(chart)
         assert drawing.startswith("<svg") and "NaN" not in drawing and "undefined" not in drawing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,14 +19,14 @@ from contend.store import RunFolder, RunRecord
 
 FACTORS = "server.options.key_cache_segments,workload.points,load.connections"
 HEADS = {
-    "runs": f"run,block,repeat,status,started_at,ended_at,{FACTORS},qps,latency_us_p50,"
-    "latency_us_p95,latency_us_p99,server_cpu_us_per_query,client_cpu_us_per_query,"
+    "runs": f"run,block,repeat,status,started_at,ended_at,{FACTORS},qps,response_us_p50,"
+    "response_us_p95,response_us_p99,server_cpu_us_per_query,client_cpu_us_per_query,"
     "client_ceiling_share,switches_per_query,read_bytes_per_query,key_requests_per_point,"
     "key_misses_per_query,cpus_busy,error_share,measured_s,queries,rows,bytes_sent,bytes_received,arrival,warnings,error",
-    "comparisons": f"{FACTORS},level,baseline,ratio,low,high,n,verdict,p_value,p_adjusted,"
+    "comparisons": f"{FACTORS},metric,level,baseline,ratio,low,high,n,verdict,p_value,p_adjusted,"
     "detectable,pairs_lost",
-    "intervals": f"run,{FACTORS},index,start_s,duration_s,queries,errors,qps,latency_us_p50,"
-    "latency_us_p95,latency_us_p99",
+    "intervals": f"run,{FACTORS},index,start_s,duration_s,queries,errors,qps,response_us_p50,"
+    "response_us_p95,response_us_p99",
 }
 
 
@@ -120,3 +121,17 @@ def test_what_cannot_be_printed_needs_a_place(
 ) -> None:
     assert main(["export", str(quick_path), "--format", form]) == 2
     assert f"--format {form} needs --out" in capsys.readouterr().err
+
+
+def test_parquet_without_its_package_asks_for_it(
+    study_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    out = tmp_path / "runs.parquet"
+    assert main(["export", str(study_path), "--format", "parquet", "--out", str(out)]) == 2
+    said = capsys.readouterr().err
+    assert "Parquet needs the package pyarrow" in said and "pip install 'contend[export]'" in said
+    assert not out.exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -14,8 +16,9 @@ from PIL import Image
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, with_warning, write_run
 
 from contend.cli.main import main
-from contend.report import Report, build, html
-from contend.report.html_cells import minus
+from contend.report import Report, build, html, images
+from contend.report.chart_style import THEMES
+from contend.report.html import minus
 from contend.store import RunFolder, RunRecord
 
 VOID = {"meta", "link", "br", "wbr", "img", "hr", "input", "path", "rect"}
@@ -91,7 +94,7 @@ def test_tables_have_heads_and_ids_are_unique(outline: Outline) -> None:
 
 
 def test_the_page_says_what_a_reader_asks(page: Path) -> None:
-    text = re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8").partition("chart-data")[0])
+    text = re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8").partition("chart-script")[0])
     for words in (
         "makes this server up to",
         "published, other machine",
@@ -122,11 +125,56 @@ def test_charts_stand_in_the_page_and_beside_it(page: Path, outline: Outline) ->
             with Image.open(path) as image:
                 assert image.width > 1000 and len(image.getcolors(1 << 24) or []) > 50
     text = page.read_text(encoding="utf-8")
-    found = re.search(r'<script type="application/json" id="chart-data">(.*?)</script>', text)
+    found = re.search(r'<script type="text/plain" id="chart-script">(.*?)</script>', text)
     assert found is not None
-    data = json.loads(found.group(1))
-    assert set(data["themes"]) == {"light", "dark"}
+    script = gzip.decompress(base64.b64decode(found.group(1))).decode()
+    data, _ = json.JSONDecoder().raw_decode(script.removeprefix("window.chartData="))
+    light, dark = (json.dumps(THEMES[name]) for name in ("light", "dark"))
+    for colour in data["dark"]:
+        light = light.replace(colour, data["dark"][colour].upper())
+    assert light.lower() == dark.lower()
     assert {f"{name}.svg" for name in data["charts"]} == {n for n in files if n.endswith("svg")}
+
+
+def test_the_page_is_small(page: Path) -> None:
+    """Most of it is Vega; tables and drawings are what grows with an experiment."""
+    assert page.stat().st_size <= 500_000
+
+
+def test_a_compact_drawing_says_and_shows_the_same(study_report: Report) -> None:
+    for chart in html.all_charts(study_report):
+        drawing = images.svg(chart)
+        small = images.compact(drawing)
+        assert len(small) < len(drawing) / 2
+        whole, kept = ElementTree.fromstring(drawing), ElementTree.fromstring(small)
+        assert list(kept.itertext()) == list(whole.itertext())
+        lines = list(whole.iter("{http://www.w3.org/2000/svg}line"))
+        paths = [one.get("d", "") for one in kept.iter("{http://www.w3.org/2000/svg}path")]
+        drawn = sum(path.count("l") for path in paths)
+        assert drawn == len([one for one in lines if one.get("opacity") != "0"])
+        colours = {one.get("stroke") for one in whole.iter()} - {None}
+        assert colours == {one.get("stroke") for one in kept.iter()} - {None}
+
+
+def test_without_the_package_for_charts_the_page_says_so(
+    study_path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(images, "can_draw", lambda: False)
+    out = tmp_path / "plain.html"
+    assert main(["report", str(study_path), "--out", str(out)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"{out}\n"
+    assert "pip install 'contend[images]'" in captured.err
+    text = out.read_text(encoding="utf-8")
+    assert "contend[images]" in text and "<svg" not in text and 'id="chart-script"' not in text
+    assert not (tmp_path / "plain-charts").exists()
+    parser = Outline()
+    parser.feed(text)
+    parser.close()
+    assert parser.open == [] and parser.seen.count("table") > 30
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ LEVELS = {
 COMPARISON = {
     "type": "object",
     "additionalProperties": False,
-    "required": ["cell", "level", "baseline", "ratio", "low", "high", "n", "verdict"],
+    "required": ["metric", "cell", "level", "baseline", "ratio", "low", "high", "n", "verdict"],
     "properties": {
+        "metric": {"type": "string"},
         "cell": LEVELS,
         "level": {"type": ["string", "number", "boolean"]},
         "baseline": {"type": ["string", "number", "boolean"]},
@@ -31,7 +32,7 @@ COMPARISON = {
         "low": NUMBER,
         "high": NUMBER,
         "n": {"type": "integer", "minimum": 1},
-        "verdict": {"enum": ["faster", "slower", "equivalent", "inconclusive"]},
+        "verdict": {"enum": ["faster", "slower", "lower", "higher", "equivalent", "inconclusive"]},
     },
 }
 CELL = {
@@ -39,7 +40,7 @@ CELL = {
     "required": [
         "factors",
         "qps",
-        "latency_us",
+        "response_us",
         "server_cpu_us_per_query",
         "client_cpu_us_per_query",
         "switches_per_query",
@@ -51,7 +52,7 @@ CELL = {
         "factors": LEVELS,
         "n": {"type": "integer", "minimum": 1},
         "qps": NUMBER,
-        "latency_us": {
+        "response_us": {
             "type": "object",
             "additionalProperties": False,
             "required": ["p50", "p95", "p99"],

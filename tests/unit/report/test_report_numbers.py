@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.report.numbers import (
+from contend.report.words import (
     estimate_text,
     gain_text,
     plain_gain,
@@ -62,6 +62,22 @@ def test_a_gain_is_written_as_the_studies_do(ratio: float, half: float, text: st
     one = replace(base, ratio=ratio, low=ratio - half, high=ratio + half, n=8)
     assert gain_text(one) == text
     assert size_text(one).lstrip("0123456789.").startswith(" % (±")
+
+
+@pytest.mark.parametrize(
+    ("low", "ratio", "high", "text", "size"),
+    [
+        (1.02, 4.95, 24.0, "+395 (+2.0 to +2300)", "395 % (2.0 to 2300)"),
+        (0.08, 0.30, 1.15, "-70 (-92 to +15)", None),
+    ],
+)
+def test_an_uneven_interval_is_written_out(
+    low: float, ratio: float, high: float, text: str, size: str | None
+) -> None:
+    """±half would cover 0 where the interval does not, or the other way round."""
+    one = replace(compare([1.0, 1.0], [1.0, 1.0]), ratio=ratio, low=low, high=high, n=4)
+    assert gain_text(one) == text
+    assert size is None or size_text(one) == size
 
 
 def test_a_gain_without_an_interval_says_so() -> None:

@@ -62,6 +62,36 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
         None,
     ),
     (
+        "mistyped metric",
+        '[compare]\nmetric = "respnse_us_p99"',
+        'it.toml:2: compare.metric names "respnse_us_p99", which is not a metric',
+        'Did you mean "response_us_p99"?',
+    ),
+    (
+        "mistyped figure of a statement",
+        '[compare]\nmetric = ["qps", "statement.read.qpss"]',
+        'it.toml:2: compare.metric names "statement.read.qpss", which is not a metric',
+        'Did you mean "statement.read.qps"?',
+    ),
+    (
+        "metric twice",
+        '[compare]\nmetric = ["qps", "qps"]',
+        'it.toml:2: compare.metric names "qps" twice',
+        None,
+    ),
+    (
+        "no metric",
+        "[compare]\nmetric = []",
+        "it.toml:2: compare.metric must name at least one metric",
+        'Write "qps", "response_us_p99", "server_cpu_us_per_query", …',
+    ),
+    (
+        "metric that is no name",
+        "[compare]\nmetric = 5",
+        "it.toml:2: compare.metric must be the name of a metric, or a list of names, not 5",
+        'Write "qps", "response_us_p99", "server_cpu_us_per_query", …',
+    ),
+    (
         "text for a number",
         '\n[data]\nrows = "20M"',
         'it.toml:3: data.rows must be a whole number of at least 1, not "20M"',

@@ -50,8 +50,8 @@ def test_equivalence_p_is_that_of_two_one_sided_tests() -> None:
 @pytest.mark.parametrize(
     ("factors", "expected"),
     [
-        pytest.param([1.19, 1.21, 1.20, 1.22, 1.18, 1.20], "faster", id="clear gain"),
-        pytest.param([0.81, 0.79, 0.80, 0.78, 0.82, 0.80], "slower", id="clear loss"),
+        pytest.param([1.19, 1.21, 1.20, 1.22, 1.18, 1.20], "higher", id="clear gain"),
+        pytest.param([0.81, 0.79, 0.80, 0.78, 0.82, 0.80], "lower", id="clear loss"),
         pytest.param([1.001, 0.999, 1.002, 0.998, 1.0, 1.001], "equivalent", id="no difference"),
         pytest.param(
             [1.0050, 1.0052, 1.0049, 1.0051, 1.0050, 1.0048],
@@ -86,7 +86,7 @@ def test_pairs_that_agree_to_the_last_digit_give_no_division_by_zero() -> None:
     same = compare([100.0] * 4, [100.0] * 4)
     assert (same.ratio, same.p_value, same.verdict) == (1.0, 1.0, "equivalent")
     twice = compare([100.0] * 4, [200.0] * 4)
-    assert (twice.ratio, twice.p_value, twice.verdict) == (pytest.approx(2.0), 0.0, "faster")
+    assert (twice.ratio, twice.p_value, twice.verdict) == (pytest.approx(2.0), 0.0, "higher")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_swapping_the_sides_inverts_the_ratio(data: list[tuple[float, float]]) -
     assume(there.high < 1e300)
     assert there.low * back.high == pytest.approx(1.0)
     assert there.p_value == pytest.approx(back.p_value)
-    opposite = {"faster": "slower", "slower": "faster"}
+    opposite = {"higher": "lower", "lower": "higher"}
     assert back.verdict == opposite.get(there.verdict, there.verdict)
 
 
@@ -146,9 +146,9 @@ def test_the_ratio_lies_in_its_interval_and_the_verdict_agrees_with_it(
     result = compare(a, b)
     assert result.low <= result.ratio * (1 + 1e-12)
     assert result.ratio <= result.high * (1 + 1e-12)
-    if result.verdict == "faster":
+    if result.verdict == "higher":
         assert result.low > 1
-    if result.verdict == "slower":
+    if result.verdict == "lower":
         assert result.high < 1
 
 
@@ -176,7 +176,7 @@ def test_a_family_withdraws_the_claims_that_chance_alone_would_make() -> None:
     family = compare_family([make(0.04), make(0.001), make(0.03, ratio=0.9), make(0.9, 0.02)])
     assert [c.verdict for c in family] == [
         "inconclusive",
-        "faster",
+        "higher",
         "inconclusive",
         "inconclusive",
     ]

@@ -480,7 +480,7 @@ fn record(run: &Run, error: &ServerError, sql: &[u8]) {
 /// The error of a connection that broke in the middle of an exchange.
 pub fn lost(code: u16) -> ServerError {
     let words = match code {
-        crate::lua::thread_io::client_error::SERVER_GONE => "Server has gone away",
+        crate::lua::thread_io::client_error::GONE => "Server has gone away",
         _ => "Lost connection to server during query",
     };
     client_error(code, words)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from contend.report.labels import factor_label, level_label
 from contend.report.model import Cause, Layout, Panel
-from contend.report.roles import Roles
-from contend.report.study import Study
+from contend.report.study import Roles, Study
+from contend.report.words import factor_label, level_label
 from contend.spec import Level
 
 
@@ -24,6 +23,6 @@ class Explanation:
         return f"Setting {name} to {self.level(level)} instead of {self.level(roles.baseline)}"
 
     def cause(self, study: Study, layout: Layout, panels: tuple[Panel, ...]) -> Cause | None:
-        """Why the curve has its shape; None where this analysis has nothing to go by."""
+        """Why the curve has its shape; None if this analysis has nothing to go by."""
         del study, layout, panels
         return None

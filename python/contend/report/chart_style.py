@@ -1,4 +1,8 @@
-"""What the charts of a panel share: rows of data, the axis of the columns, lines with intervals."""
+"""What all charts share: colours in light and dark, rows of data, axes, lines with intervals.
+
+The first colour of the palette is the baseline's and is grey; the others keep apart for readers
+with any kind of colour vision, and reach 3:1 against their background.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,68 @@ from typing import Any
 from contend.report.model import Layout
 from contend.spec import Level
 from contend.stats import Estimate, finite
+
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+
+_LIGHT_PALETTE = ["#6b6b6b", "#0a66b0", "#c2500a", "#137a53", "#8748b5", "#8f7200"]
+_DARK_PALETTE = ["#a9a9a9", "#62b3f2", "#f2925c", "#53c79c", "#c39bf0", "#d8bb4e"]
+
+
+def _config(ink: str, muted: str, grid: str, background: str, palette: list[str]) -> dict[str, Any]:
+    return {
+        "background": background,
+        "font": FONT,
+        "view": {"stroke": None},
+        "range": {"category": palette},
+        "axis": {
+            "labelColor": muted,
+            "titleColor": muted,
+            "titleFontWeight": "normal",
+            "titleFontSize": 12,
+            "labelFontSize": 12,
+            "gridColor": grid,
+            "domainColor": muted,
+            "tickColor": muted,
+            "titlePadding": 8,
+        },
+        "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
+        "axisX": {"grid": False},
+        "legend": {
+            "labelColor": ink,
+            "titleColor": muted,
+            "titleFontWeight": "normal",
+            "labelFontSize": 12,
+            "titleFontSize": 12,
+            "orient": "bottom",
+            "direction": "horizontal",
+            "symbolStrokeWidth": 2,
+            "symbolSize": 120,
+            "symbolBaseFillColor": muted,
+            "symbolBaseStrokeColor": muted,
+            "symbolOpacity": 1,
+            "columns": 4,
+            "labelLimit": 0,
+            "titleLimit": 0,
+            "layout": {"bottom": {"direction": "vertical", "margin": 6}},
+        },
+        "title": {
+            "color": ink,
+            "subtitleColor": muted,
+            "anchor": "start",
+            "fontSize": 15,
+            "fontWeight": 600,
+            "offset": 14,
+        },
+        "rule": {"color": muted},
+        "bar": {"color": palette[1]},
+    }
+
+
+THEMES: dict[str, dict[str, Any]] = {
+    "light": _config("#1c1c1a", "#5b5b57", "#e6e5e0", "#ffffff", _LIGHT_PALETTE),
+    "dark": _config("#ededea", "#a9a9a3", "#363633", "#1b1b1a", _DARK_PALETTE),
+}
+
 
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """Names the version of the grammar. Nothing is fetched from it."""
@@ -79,7 +145,7 @@ def x_axis(layout: Layout) -> Spec:
 
 
 def colour(levels: Iterable[str], title: str, *, skip_baseline: bool = False) -> Spec:
-    """A level has one colour in every chart, also where the baseline is not drawn."""
+    """A level has one colour in every chart, also if the baseline is not drawn."""
     names = list(levels)
     shown: Spec = {"title": title}
     if skip_baseline:

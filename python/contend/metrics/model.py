@@ -1,0 +1,98 @@
+"""What a metric is: a figure of a run, its unit, and which way is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+
+class Run(Protocol):
+    """A measured run, as the store keeps it: contend-load's plan and outcome, what was probed."""
+
+    @property
+    def plan(self) -> dict[str, Any]: ...
+    @property
+    def done(self) -> dict[str, Any] | None: ...
+    @property
+    def probes(self) -> dict[str, Any]: ...
+
+
+Read = Callable[[Run], float | None]
+
+THROUGHPUT = "qps"
+
+_VERDICTS: dict[str, dict[str, str]] = {
+    "rate": {"higher": "faster", "lower": "slower"},
+    "time": {"higher": "slower", "lower": "faster"},
+    "amount": {},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Where a run keeps the times that a percentile is read from: a HdrHistogram in nanoseconds.
+
+    Histograms of one `key` are the same recording of different runs, and can be added.
+    """
+
+    key: str
+    read: Callable[[Run], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure of a run.
+
+    value: reads it off a run; None if the run does not have it. Never negative.
+    histogram, quantile: set for a percentile whose histogram is kept. The figure of several runs
+        is then read from the sum of their histograms, and `value` serves for its interval alone.
+    """
+
+    name: str
+    title: str
+    unit: str
+    value: Read
+    kind: Literal["rate", "time", "amount"] = "amount"
+    histogram: Histogram | None = None
+    quantile: float | None = None
+
+    @property
+    def less_is_better(self) -> bool:
+        return self.kind != "rate"
+
+    @property
+    def heading(self) -> str:
+        """`Response time, p99, µs`."""
+        return f"{self.title}, {self.unit}" if self.unit else self.title
+
+    @property
+    def subject(self) -> str:
+        """What changes, in a sentence. The throughput of a server is how fast it is."""
+        if self.name == THROUGHPUT:
+            return "this server"
+        title, _, which = (
+            self.title.partition(", ") if self.kind == "time" else (self.title, "", "")
+        )
+        first = title.partition(" ")[0]
+        if first[1:].islower() and first.isalpha():
+            title = title[0].lower() + title[1:]
+        return f"the {which} {title}" if which else f"the {title}"
+
+    def verdict(self, verdict: str) -> str:
+        """A verdict as it is shown: `lower` of a time is faster, of a cost it is lower."""
+        return _VERDICTS[self.kind].get(verdict, verdict)
+
+    def changed(self, verdict: str) -> str:
+        """What the subject of a sentence became: faster, shorter, lower and their contraries."""
+        words = {"higher": "longer", "lower": "shorter"} if self.kind == "time" else {}
+        return words.get(verdict) or self.verdict(verdict)
+
+    @property
+    def better(self) -> str:
+        """The verdict that is an improvement."""
+        return "lower" if self.less_is_better else "higher"
+
+    @property
+    def worse(self) -> str:
+        return "higher" if self.less_is_better else "lower"

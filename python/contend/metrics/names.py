@@ -1,0 +1,243 @@
+"""Every metric by its name: those with a name of their own, and those that a run names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from contend.metrics import read
+from contend.metrics.model import THROUGHPUT, Histogram, Metric, Read, Run
+
+KEY_REQUESTS = "key_requests_per_point"
+
+PERCENTILES = ("p50", "p95", "p99")
+"""Percentiles of the response time that every report shows."""
+
+_TIMES: dict[str, tuple[str, float | None]] = {
+    "mean": ("mean", None),
+    "p50": ("p50", 0.5),
+    "p90": ("p90", 0.9),
+    "p95": ("p95", 0.95),
+    "p99": ("p99", 0.99),
+    "p999": ("p99.9", 0.999),
+    "max": ("longest", 1.0),
+}
+"""Ends of the names of times: what they are called, and the quantile of the histogram."""
+
+
+def _times(
+    prefix: str, title: str, find: read.Find, field: str, log: str | None = None
+) -> Iterator[Metric]:
+    """The mean, the percentiles and the longest of one recording of times.
+
+    find: the document that has them as `field`, and their histogram as `log` if it is kept.
+    """
+    kept = None
+    if log is not None:
+        kept = Histogram(f"{prefix}.{log}", lambda run: str((find(run) or {}).get(log) or ""))
+    for end, (called, quantile) in _TIMES.items():
+        yield Metric(
+            f"{prefix}_{end}",
+            f"{title}, {called}",
+            "µs",
+            read.field(find, field, end),
+            "time",
+            None if quantile is None else kept,
+            quantile,
+        )
+
+
+def _per_query(name: str, title: str, unit: str, *counters: Read) -> Metric:
+    """The sum of some counters for each query of the window."""
+    return Metric(name, title, unit, read.over(read.total(*counters), read.queries))
+
+
+FIXED: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(THROUGHPUT, "Throughput", "queries/s", read.field(read.outcome, "qps"), "rate"),
+        Metric(
+            "events_per_s",
+            "Event rate",
+            "events/s",
+            read.over(read.field(read.outcome, "events"), read.measured_s),
+            "rate",
+        ),
+        Metric("seconds", "Time for the whole work", "s", read.whole_work_s, "time"),
+        *_times("response_us", "Response time", read.outcome, "latency_us", "latency_hdr_ns"),
+        *_times("service_us", "Service time", read.open_loop, "service_us", "service_hdr_ns"),
+        *_times("lag_us", "Lag", read.open_loop, "lag_us", "lag_hdr_ns"),
+        _per_query(
+            "server_cpu_us_per_query",
+            "Server CPU per query",
+            "µs",
+            read.field(read.server, "cpu_us"),
+        ),
+        _per_query(
+            "client_cpu_us_per_query",
+            "Client CPU per query",
+            "µs",
+            read.field(read.client, "cpu_us"),
+        ),
+        Metric(
+            "client_ceiling_share",
+            "Load-generator utilisation",
+            "",
+            read.field(read.calibration, "share"),
+        ),
+        _per_query(
+            "switches_per_query",
+            "Context switches of the server per query",
+            "",
+            read.field(read.server, "voluntary_switches"),
+            read.field(read.server, "involuntary_switches"),
+        ),
+        _per_query(
+            "read_bytes_per_query",
+            "Bytes the server read from storage per query",
+            "B",
+            read.field(read.server, "read_bytes"),
+        ),
+        _per_query(
+            "write_bytes_per_query",
+            "Bytes the server wrote to storage per query",
+            "B",
+            read.field(read.server, "write_bytes"),
+        ),
+        Metric(KEY_REQUESTS, "Key cache requests per point", "", read.key_requests_per_point),
+        Metric("key_misses_per_query", "Key cache misses per query", "", read.key_misses_per_query),
+        Metric("cpus_busy", "CPUs busy, server and client together", "", read.cpus_busy),
+        Metric("error_share", "Share of queries that ended in an error", "", read.error_share),
+    )
+}
+"""Metrics with a name of their own, in the order in which a reader wants them."""
+
+ALWAYS_SHOWN: tuple[Metric, ...] = tuple(
+    FIXED[name]
+    for name in (
+        THROUGHPUT,
+        *(f"response_us_{percentile}" for percentile in PERCENTILES),
+        "server_cpu_us_per_query",
+        "client_cpu_us_per_query",
+        "client_ceiling_share",
+        "switches_per_query",
+        "read_bytes_per_query",
+        KEY_REQUESTS,
+        "key_misses_per_query",
+        "cpus_busy",
+        "error_share",
+    )
+)
+"""What a report has a table of, whether or not it is compared."""
+
+
+def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
+    """`statement.NAME.FIGURE`: the queries of one class of statements."""
+    find = read.entry("classes", name)
+    asked = read.field(find, "queries")
+    yield Metric(
+        f"{prefix}qps",
+        f"Throughput of {name}",
+        "queries/s",
+        read.over(asked, read.measured_s),
+        "rate",
+    )
+    for figure in ("rows", "errors"):
+        yield Metric(
+            f"{prefix}{figure}_per_query",
+            f"{figure.capitalize()} per {name}",
+            "",
+            read.over(read.field(find, figure), asked),
+        )
+    yield from _times(f"{prefix}service_us", f"Service time of {name}", find, "latency_us")
+
+
+def _of_event(prefix: str, name: str) -> Iterator[Metric]:
+    """`event.NAME.FIGURE`: the events of one kind."""
+    find = read.entry("kinds", name)
+    events, failed = read.field(find, "events"), read.field(find, "failed")
+    yield Metric(
+        f"{prefix}events_per_s",
+        f"Rate of {name}",
+        "events/s",
+        read.over(events, read.measured_s),
+        "rate",
+    )
+    yield Metric(
+        f"{prefix}failed_share",
+        f"Share of {name} that failed",
+        "",
+        read.over(failed, read.total(events, failed)),
+    )
+    yield Metric(
+        f"{prefix}retries_per_event",
+        f"Retries per {name}",
+        "",
+        read.over(read.field(find, "retries"), events),
+    )
+    response = f"Response time of {name}"
+    yield from _times(f"{prefix}response_us", response, find, "latency_us", "latency_hdr_ns")
+    yield from _times(f"{prefix}service_us", f"Service time of {name}", find, "service_us")
+    yield from _times(f"{prefix}lag_us", f"Lag of {name}", find, "lag_us")
+
+
+_PARTS: dict[str, tuple[str, Callable[[str, str], Iterator[Metric]]]] = {
+    "statement": ("classes", _of_statement),
+    "event": ("kinds", _of_event),
+}
+"""Parts of an outcome with figures of their own: its list, and the metrics of one of its names."""
+
+
+def _metrics_of(part: str, name: str) -> dict[str, Metric]:
+    prefix = f"{part}.{name}."
+    return {metric.name: metric for metric in _PARTS[part][1](prefix, name)}
+
+
+def _counter(name: str) -> Metric | None:
+    """`status.COUNTER_per_query`: what a counter of SHOW GLOBAL STATUS rose by, per query."""
+    counter = name.removeprefix("status.").removesuffix("_per_query")
+    if name != f"status.{counter}_per_query" or not counter.isidentifier():
+        return None
+    return _per_query(name, f"{counter} per query", "", read.field(read.status, counter))
+
+
+class UnknownMetric(Exception):
+    """A name that no run can have; `known` are those that it may have been meant for."""
+
+    def __init__(self, known: list[str]) -> None:
+        super().__init__()
+        self.known = known
+
+
+_ALSO_CALLED = {"latency": "response", "tps": "events_per_s", "throughput": THROUGHPUT}
+"""What others call some of them, so that a wrong name is answered with the right one."""
+
+
+@cache
+def metric_of(name: str) -> Metric:
+    """The metric of a name; raises UnknownMetric."""
+    part, _, rest = name.partition(".")
+    whose = rest.rpartition(".")[0]
+    own = _metrics_of(part, whose) if whose and part in _PARTS else {}
+    found = FIXED.get(name) or own.get(name) or _counter(name)
+    if found is not None:
+        return found
+    for other, ours in _ALSO_CALLED.items():
+        if name.startswith(other):
+            raise UnknownMetric([name.replace(other, ours, 1)])
+    if whose:
+        raise UnknownMetric([each for known in _PARTS for each in _metrics_of(known, whose)])
+    if rest:
+        raise UnknownMetric([f"status.{rest.removesuffix('_per_query')}_per_query", *FIXED])
+    raise UnknownMetric(list(FIXED))
+
+
+def names_in(run: Run) -> list[str]:
+    """Every metric that a run has."""
+    metrics = list(FIXED.values())
+    for part, (key, _) in _PARTS.items():
+        for one in (run.done or {}).get(key) or []:
+            metrics += _metrics_of(part, str(one["name"])).values()
+    counters = (f"status.{name}_per_query" for name in run.probes.get("status") or {})
+    metrics += [metric for name in counters if (metric := _counter(name)) is not None]
+    return [metric.name for metric in metrics if metric.value(run) is not None]

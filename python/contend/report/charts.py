@@ -1,0 +1,298 @@
+"""Charts as plain Vega-Lite specifications: one definition for the page and for the files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from contend.metrics import PERCENTILES, THROUGHPUT, Metric
+from contend.report.chart_style import (
+    HEIGHT,
+    VEGA_LITE,
+    WIDTH,
+    Spec,
+    chart_title,
+    colour,
+    column_value,
+    data_row,
+    frame,
+    lines,
+    numeric_columns,
+    tooltip,
+    x_axis,
+)
+from contend.report.model import CellComparison, Chart, Layout, Panel
+from contend.report.words import change_noun, slug
+from contend.stats import finite
+
+
+def value_chart(metric: Metric, panel: Panel, layout: Layout) -> Chart | None:
+    table = panel.metric(metric.name)
+    if table is None:
+        return None
+    values = [
+        data_row(layout, column, row.label, estimate)
+        for row in table.rows
+        for column, estimate in enumerate(row.estimates)
+        if estimate is not None
+    ]
+    whole = metric.name == THROUGHPUT
+    what = metric.unit or metric.title
+    y = {
+        "type": "quantitative",
+        "title": what,
+        "scale": {"zero": True},
+        "axis": {"format": ",d" if whole else ",~r", "tickCount": 5},
+    }
+    encoding = {"x": x_axis(layout), "color": colour(layout.levels, layout.rows_label)}
+    details = tooltip(layout, layout.rows_label, what, ",.0f" if whole else ",.4~r")
+    title = chart_title(metric.title, panel.title)
+    return Chart(
+        id=f"{slug(metric.name)}-{panel.slug}",
+        kind=metric.title,
+        label=panel.title,
+        caption=f"{metric.heading}; bands are the intervals.",
+        alt=f"{title}: {what} against {layout.columns_label or 'levels'}, one line a level of "
+        f"{layout.rows_label}. The figures are in the table of the same name.",
+        spec=frame(title, values, lines(layout, y, encoding, details)),
+    )
+
+
+_HERE = "this machine"
+
+
+def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
+    """The changes by the metric at that place of those compared."""
+    changes = panel.changes[at]
+    metric = changes.metric
+    blocks = panel.published if metric.name == THROUGHPUT else ()
+    measured = [
+        _measured(layout, column, row.label, gain)
+        for row in changes.rows
+        for column, gain in enumerate(row.gains)
+        if gain is not None and math.isfinite(gain.comparison.ratio)
+    ]
+    if not measured:
+        return None
+    sources = [_HERE] + [f"{block.name} (published)" for block in blocks]
+    published = [
+        {
+            "x": column_value(layout, column),
+            "level": label,
+            "value": gain,
+            "source": f"{block.name} (published)",
+        }
+        for block in blocks
+        for label, gains in block.rows
+        for column, gain in enumerate(gains)
+        if gain is not None
+    ]
+    noun = change_noun(metric, layout.baseline)
+    y: Spec = {
+        "type": "quantitative",
+        "title": f"{noun}, %",
+        "axis": {"tickCount": 6},
+    }
+    x = x_axis(layout)
+    hue = colour(layout.levels, layout.rows_label, skip_baseline=True)
+    here = {"x": x, "color": hue}
+    details = tooltip(layout, layout.rows_label, f"{noun}, %", "+.3~g")
+    zero: Spec = {
+        "mark": {"type": "rule", "strokeWidth": 1},
+        "encoding": {"y": {"datum": 0, "type": "quantitative"}},
+    }
+    mine = {"transform": [{"filter": f"datum.source == '{_HERE}'"}]}
+    layers = [zero] + [mine | layer for layer in lines(layout, y, here, details)]
+    if published:
+        layers.insert(1, _dashed(x, y, hue, sources, layout))
+    kind = f"{metric.title}: {noun}"
+    title = chart_title(kind, panel.title)
+    less = " Less is better." if metric.less_is_better else ""
+    others = " Dashed: published figures of other machines, without intervals." if published else ""
+    return Chart(
+        id=f"change-{slug(metric.name)}-{panel.slug}",
+        kind=kind,
+        label=panel.title,
+        caption=f"In percent; bands are the intervals.{less}{others}",
+        alt=f"{title}, percent, against {layout.columns_label or 'levels'}. "
+        "The figures are in the table of the same name.",
+        spec=frame(title, measured + published, layers),
+    )
+
+
+def _dashed(x: Spec, y: Spec, hue: Spec, sources: list[str], layout: Layout) -> Spec:
+    dash = {
+        "field": "source",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": sources, "range": [[1, 0], [7, 4], [2, 3], [9, 3, 2, 3]]},
+        "legend": {"symbolType": "stroke", "columns": 2},
+    }
+    details = [
+        {"field": "source", "type": "nominal", "title": "machine"},
+        {"field": "level", "type": "nominal", "title": layout.rows_label},
+        {"field": "x", "type": "nominal", "title": layout.columns_label},
+        {"field": "value", "type": "quantitative", "title": "gain, %", "format": "+.3~g"},
+    ]
+    return {
+        "transform": [{"filter": f"datum.source != '{_HERE}'"}],
+        "mark": {"type": "line", "strokeWidth": 1.3, "opacity": 0.75},
+        "encoding": {
+            "x": x,
+            "y": {**y, "field": "value"},
+            "color": hue,
+            "strokeDash": dash,
+            "tooltip": details,
+        },
+    }
+
+
+def _measured(layout: Layout, column: int, label: str, gain: CellComparison) -> Spec:
+    c = gain.comparison
+    return {
+        "x": column_value(layout, column),
+        "level": label,
+        "value": (c.ratio - 1) * 100,
+        "low": (c.low - 1) * 100 if c.n > 1 else None,
+        "high": finite((c.high - 1) * 100),
+        "n": c.n,
+        "source": _HERE,
+    }
+
+
+def response_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
+    values: list[Spec] = []
+    for percentile in PERCENTILES:
+        table = panel.metric(f"response_us_{percentile}")
+        for row in table.rows if table else ():
+            for column, estimate in enumerate(row.estimates):
+                if estimate is not None and estimate.mean > 0:
+                    point = data_row(layout, column, row.label, estimate, 1000.0)
+                    values.append({**point, "percentile": percentile})
+    if not values:
+        return None
+    # A bound of 0 has no place on a logarithmic axis.
+    values = [{**value, "low": value["low"] or None} for value in values]
+    y: Spec = {
+        "type": "quantitative",
+        "title": "response time, ms",
+        "scale": {"type": "log", "nice": False},
+        "axis": {"values": _ticks([value["value"] for value in values]), "format": "~g"},
+    }
+    encoding: Spec = {
+        "x": x_axis(layout),
+        "color": colour(layout.levels, layout.rows_label),
+        "detail": {"field": "percentile", "type": "nominal"},
+    }
+    details = [
+        {"field": "percentile", "type": "nominal", "title": "percentile"},
+        *tooltip(layout, layout.rows_label, "response time, ms", ".3~g"),
+    ]
+    layers = lines(layout, y, encoding, details)
+    spread: Sequence[object]
+    percentile_of: Spec = {"field": "percentile", "type": "nominal", "title": None}
+    if numeric_columns(layout):
+        told_by, channel, spread = "line", "strokeDash", [[1, 0], [6, 3], [2, 2]]
+    else:
+        told_by, channel, spread = "point", "shape", ["circle", "square", "triangle-up"]
+    scale = {"domain": list(PERCENTILES), "range": spread}
+    legend = {"symbolType": "stroke"} if channel == "strokeDash" else {}
+    encoded = {channel: {**percentile_of, "scale": scale, "legend": legend}}
+    layers = [
+        {**layer, "encoding": {**layer["encoding"], **encoded}}
+        if layer["mark"]["type"] == told_by and layer["mark"].get("opacity") != 0
+        else layer
+        for layer in layers
+    ]
+    title = chart_title("Response time", panel.title)
+    return Chart(
+        id=f"response-{panel.slug}",
+        kind="Response time",
+        label=panel.title,
+        caption=f"p50, p95 and p99 in ms, logarithmic, {arrival}; bands are the intervals.",
+        alt=f"{title}: p50, p95 and p99 against {layout.columns_label or 'levels'}. "
+        "The figures are in the tables of response times.",
+        spec=frame(title, values, layers),
+    )
+
+
+def _ticks(values: Sequence[float]) -> list[float]:
+    """Powers of ten around the values, and 2 and 5 times them if they span little."""
+    first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    steps = (1, 2, 5) if last - first <= 2 else (1,)
+    return [step * 10.0**power for power in range(first, last + 1) for step in steps]
+
+
+def shares_chart(
+    chart_id: str,
+    kind: str,
+    label: str,
+    shares: Sequence[tuple[str, float]],
+    *,
+    noun: str,
+    caption: str,
+) -> Chart:
+    """`shares` are names with their share of the whole, 0 to 1."""
+    ordered = sorted(shares, key=lambda share: -share[1])
+    values = [
+        {"rank": rank, "name": name, "percent": share * 100}
+        for rank, (name, share) in enumerate(ordered, 1)
+    ]
+    title = chart_title(kind, label)
+    even = 100 / len(ordered)
+    bars: Spec = {
+        "mark": {"type": "bar", "tooltip": True},
+        "encoding": {
+            "x": {
+                "field": "rank",
+                "type": "ordinal",
+                "title": f"{noun}s, the most visited first",
+                "axis": {"values": _rank_ticks(len(ordered)), "labelAngle": 0},
+            },
+            "y": {"field": "percent", "type": "quantitative", "title": "share of visits, %"},
+            "tooltip": [
+                {"field": "name", "type": "nominal", "title": noun},
+                {"field": "percent", "type": "quantitative", "title": "share, %", "format": ".3~g"},
+            ],
+        },
+    }
+    line: Spec = {
+        "mark": {"type": "rule", "strokeDash": [4, 3]},
+        "encoding": {"y": {"datum": even, "type": "quantitative"}},
+    }
+    return Chart(
+        id=chart_id,
+        kind=kind,
+        label=label,
+        caption=caption,
+        alt=f"{title}: the most visited {noun} has {ordered[0][1] * 100:.0f} % of all visits, an "
+        f"even share would be {even:.1f} %.",
+        spec={
+            "$schema": VEGA_LITE,
+            "title": title,
+            "width": WIDTH,
+            "height": HEIGHT * 2 // 3,
+            "data": {"values": values},
+            "layer": [bars, line],
+        },
+    )
+
+
+def _rank_ticks(count: int) -> list[int]:
+    """The first, and about four more, evenly spaced."""
+    step = max(1, round(count / 4))
+    return [1, *range(step, count + 1, step)] if step > 1 else list(range(1, count + 1))
+
+
+def panel_charts(
+    metrics: Sequence[Metric], panels: Sequence[Panel], layout: Layout, arrival: str
+) -> tuple[Chart, ...]:
+    """Every chart of every panel, kind by kind: what is compared, its changes, response times."""
+    response = {f"response_us_{percentile}" for percentile in PERCENTILES}
+    curves = [metric for metric in metrics if metric.name not in response]
+    found = [
+        *(value_chart(metric, panel, layout) for metric in curves for panel in panels),
+        *(change_chart(at, panel, layout) for at in range(len(metrics)) for panel in panels),
+        *(response_chart(panel, layout, arrival) for panel in panels),
+    ]
+    return tuple(chart for chart in found if chart is not None)

@@ -1,0 +1,194 @@
+"""What is compared follows the metric: figures, verdicts, sentences, tables, charts, exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
+
+from contend.cli.main import main
+from contend.report import Report, as_json, build, html
+from contend.report.export import rows_of, write_csv
+from contend.spec import SpecError
+from contend.store import RunFolder, RunRecord
+
+SMALL = (
+    f"{CONNECTIONS}=[1, 8]",
+    f"{POINTS}=[10]",
+    f"{SEGMENTS}=[0, 32]",
+    "compare.repeats=6",
+)
+THREE = ("response_us_p99", "qps", "server_cpu_us_per_query")
+
+
+def by_statement(record: RunRecord) -> RunRecord:
+    """With two statements: `cheap` is the same at both levels, `dear` takes half the time at 32."""
+    assert record.done is not None
+    wobble = 1 + record.run % 5 / 1000
+    dear_us = 100.0 * wobble * (0.5 if record.cell[SEGMENTS] else 1.0)
+    queries = record.done["queries"]
+    classes = [
+        {"name": "cheap", "queries": queries // 2, "latency_us": {"p95": 40.0 * wobble}},
+        {"name": "dear", "queries": queries // 2, "latency_us": {"p95": dear_us}},
+    ]
+    return replace(record, done={**record.done, "classes": classes})
+
+
+def run_of(tmp_path: Path, *sets: str, change: object = by_statement) -> Path:
+    experiment = study(sets=(*SMALL, *sets))
+    return write_run(tmp_path / "run", experiment, change=change)  # type: ignore[arg-type]
+
+
+def report_of(path: Path, metrics: tuple[str, ...] = ()) -> Report:
+    with RunFolder.open(path) as folder:
+        return build(folder, metrics)
+
+
+def test_the_first_metric_decides_and_the_others_stand_beside(tmp_path: Path) -> None:
+    path = run_of(tmp_path, f"compare.metric={json.dumps(THREE)}")
+    report = report_of(path)
+    assert [one.metric.name for one in report.compared] == list(THREE)
+    assert report.comparisons == report.compared[0].comparisons
+    assert "makes the p99 response time up to" not in report.answer.sentence
+    assert "makes the p99 response time 8" in report.answer.sentence
+    assert "shorter at 8 connections" in report.answer.sentence
+    assert "longer at 1 connection" in report.answer.sentence
+    speed, cpu, *_ = report.answer.others
+    assert "makes this server 4" in speed and "faster at 8 connections" in speed
+    assert "makes the server CPU per query" in cpu and "higher at 1 connection" in cpu
+    assert report.answer.pattern == "Slower at 1, faster at 8 connections."
+    assert report.answer.basis.endswith("response_us_p99 decides.")
+
+
+def test_each_has_its_own_paired_interval(tmp_path: Path) -> None:
+    report = report_of(run_of(tmp_path), THREE)
+    times, speeds, cpu = (one.comparisons for one in report.compared)
+    assert [one.cell[CONNECTIONS] for one in times] == [1, 8]
+    for one, other in zip(speeds, cpu, strict=True):
+        # The synthetic server is as busy either way, so a query costs what its time costs.
+        assert one.comparison.n == other.comparison.n == 6
+        assert other.comparison.low < other.comparison.ratio < other.comparison.high
+    assert [one.word for one in times] == ["slower", "faster"]
+    assert [one.tone for one in times] == ["worse", "better"]
+    assert (cpu[0].word, cpu[0].tone) == ("higher", "worse")
+
+
+def test_verdicts_of_the_first_do_not_depend_on_the_others(tmp_path: Path) -> None:
+    path = run_of(tmp_path)
+    alone, among = report_of(path, THREE[:1]), report_of(path, THREE)
+    assert alone.comparisons == among.comparisons
+
+
+def test_a_statement_can_be_compared(tmp_path: Path) -> None:
+    names = ("statement.dear.service_us_p95", "statement.cheap.service_us_p95")
+    report = report_of(run_of(tmp_path), names)
+    dear, cheap = report.compared
+    for one in dear.comparisons:
+        assert one.comparison.ratio == pytest.approx(0.5, rel=0.01)
+        assert one.word == "faster"
+    assert {one.word for one in cheap.comparisons} == {"equivalent"}
+    assert "the p95 service time of dear" in report.answer.sentence
+    assert "makes no difference to the p95 service time of cheap" in report.answer.others[0]
+
+
+def test_a_counter_can_be_compared(tmp_path: Path) -> None:
+    report = report_of(run_of(tmp_path), ("status.Questions_per_query",))
+    assert {one.word for one in report.comparisons} == {"equivalent"}
+
+
+def test_the_page_has_tables_and_charts_of_each(tmp_path: Path) -> None:
+    report = report_of(run_of(tmp_path), THREE)
+    page = html.write(report, tmp_path / "page.html")[0].read_text(encoding="utf-8")
+    for words in (
+        "Response time, p99: change from off, percent; less is better",
+        "Throughput: gain over off, percent",
+        "Server CPU per query: change from off, percent; less is better",
+        "Response time, p99: ratio over the baseline off",
+        "all others slower (+) or faster (−)",
+        "all others higher (+) or lower (−)",
+    ):
+        assert words in page, words
+    assert [chart.id.partition("-")[0] for chart in report.charts] == [
+        *("qps", "server", "change", "change", "change", "response")
+    ]
+    assert 'class="worse"' in page and "published, other machine" in page
+
+
+def test_a_page_of_times_has_no_published_gains(tmp_path: Path) -> None:
+    report = report_of(run_of(tmp_path), ("response_us_p99",))
+    page = html.write(report, tmp_path / "page.html")[0].read_text(encoding="utf-8")
+    assert "published, other machine" not in page
+    assert report.cause is None and report.bounds == ()
+
+
+def test_programs_are_told_the_metric(tmp_path: Path) -> None:
+    path = run_of(tmp_path)
+    document = as_json(report_of(path, THREE))
+    assert document["metrics"][0] == {
+        "name": "response_us_p99",
+        "title": "Response time, p99",
+        "unit": "µs",
+        "less_is_better": True,
+    }
+    assert [one["metric"] for one in document["comparisons"]] == [
+        name for name in THREE for _ in range(2)
+    ]
+    assert document["comparisons"][0]["verdict"] == "slower"
+    assert "response_us_p99" in document["cells"][0]
+    text = io.StringIO()
+    with RunFolder.open(path) as folder:
+        write_csv(rows_of(folder, "comparisons", THREE), text)
+    rows = list(csv.DictReader(io.StringIO(text.getvalue())))
+    assert [row["metric"] for row in rows] == [name for name in THREE for _ in range(2)]
+    assert rows[0]["verdict"] == "slower"
+
+
+def test_a_metric_that_no_run_has_is_refused_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run_of(tmp_path)
+    assert main(["show", str(path), "--metric", "statement.deer.qps"]) == 2
+    said = capsys.readouterr().err
+    assert "no statement.deer.qps was recorded" in said
+    assert 'Did you mean "statement.dear.qps"?' in said
+    assert main(["report", str(path), "--metric", "seconds"]) == 2
+    assert "load.events" in capsys.readouterr().err
+
+
+def test_a_mistyped_metric_is_refused_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run_of(tmp_path)
+    assert main(["show", str(path), "--metric", "respons_us_p99"]) == 2
+    assert 'Did you mean "response_us_p99"?' in capsys.readouterr().err
+    assert main(["export", str(path), "--format", "csv", "--metric", "tps"]) == 2
+    assert 'Did you mean "events_per_s"?' in capsys.readouterr().err
+
+
+def test_what_the_experiment_names_and_no_run_has_costs_only_the_answer(tmp_path: Path) -> None:
+    report = report_of(run_of(tmp_path, "compare.metric=statement.none.qps"))
+    assert report.answer.sentence == "Nothing to compare: no statement.none.qps was recorded."
+    assert report.comparisons == () and len(report.cells) == 4
+    (notice,) = [one for one in report.warnings if one.code == "metric-missing"]
+    assert notice.runs == 24
+
+
+def test_runs_without_the_metric_lose_their_pairs_and_it_is_said(tmp_path: Path) -> None:
+    def change(record: RunRecord) -> RunRecord:
+        return record if record.repeat == 1 else by_statement(record)
+
+    report = report_of(run_of(tmp_path, change=change), ("statement.dear.qps", "qps"))
+    dear, speed = report.compared
+    assert {one.comparison.n for one in dear.comparisons} == {5}
+    assert {one.comparison.n for one in speed.comparisons} == {6}
+    assert {one.code for one in report.warnings} == {"metric-missing", "pairs-lost"}
+
+
+def test_a_name_is_checked_when_the_file_is_read() -> None:
+    with pytest.raises(SpecError, match=r'compare\.metric names "response_us_p9"'):
+        study(sets=("compare.metric=response_us_p9",))

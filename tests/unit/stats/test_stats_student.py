@@ -1,0 +1,50 @@
+"""Student's t against scipy's."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
+
+from contend.stats.student import noncentral_t_cdf, t_cdf, t_quantile
+
+
+@given(freedom=st.floats(1, 5000), t=st.floats(-400, 400))
+def test_the_distribution_is_students(freedom: float, t: float) -> None:
+    expected = float(special.stdtr(freedom, t))
+    assert t_cdf(freedom, t) == pytest.approx(expected, rel=1e-9, abs=1e-250)
+
+
+@given(freedom=st.floats(1, 5000), p=st.floats(0.001, 0.9999))
+def test_quantiles_are_students(freedom: float, p: float) -> None:
+    expected = float(special.stdtrit(freedom, p))
+    assert t_quantile(freedom, p) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+    assert t_cdf(freedom, t_quantile(freedom, p)) == pytest.approx(p, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "p", "t"), [(1, 0.975, 12.7062047), (2, 0.975, 4.3026527), (7, 0.975, 2.3646243)]
+)
+def test_quantiles_of_a_printed_table(freedom: int, p: float, t: float) -> None:
+    assert t_quantile(freedom, p) == pytest.approx(t, abs=1e-7)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 5, 7, 11, 29, 199, 999])
+@pytest.mark.parametrize("p", [0.75, 0.95, 0.975, 0.995, 0.9995])
+@pytest.mark.parametrize("effect", [0.0, 0.5, 1.0, 1.5, 3.0])
+def test_the_noncentral_one_is_scipys(freedom: int, p: float, effect: float) -> None:
+    t = t_quantile(freedom, p)
+    expected = float(special.nctdtr(freedom, effect * t, t))
+    assert noncentral_t_cdf(freedom, effect * t, t) == pytest.approx(expected, abs=1e-7)
+
+
+def test_the_ends() -> None:
+    assert t_cdf(3, 0.0) == 0.5
+    assert (t_cdf(3, -math.inf), t_cdf(3, math.inf)) == (0.0, 1.0)
+    assert t_quantile(3, 0.5) == pytest.approx(0.0, abs=1e-12)
+    for p in (0.0, 1.0, math.nan):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            t_quantile(3, p)

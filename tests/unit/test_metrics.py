@@ -1,0 +1,171 @@
+"""Metrics: their names, what they read off a run, their direction, and names that are none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from contend.metrics import ALWAYS_SHOWN, FIXED, Metric, UnknownMetric, metric_of, names_in
+
+
+@dataclass
+class Run:
+    done: dict[str, Any] | None
+    probes: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
+
+
+TIMES = {"mean": 120.0, "p50": 100.0, "p90": 150.0, "p95": 170.0, "p99": 200.0, "p999": 900.0}
+RUN = Run(
+    done={
+        "ended": "events",
+        "measured_s": 2.0,
+        "events": 100,
+        "queries": 400,
+        "qps": 199.0,
+        "latency_us": {**TIMES, "max": 1000.0},
+        "open": {"service_us": {"p99": 180.0}, "lag_us": {"p99": 20.0}},
+        "classes": [
+            {"name": "read", "queries": 300, "rows": 900, "errors": 3, "latency_us": {"p95": 50.0}},
+            {"name": "move.2", "queries": 0, "rows": 0, "errors": 0, "latency_us": {}},
+        ],
+        "kinds": [
+            {
+                "name": "move",
+                "events": 30,
+                "failed": 10,
+                "retries": 6,
+                "latency_us": {"p99": 250.0},
+            }
+        ],
+        "errors": [{"count": 100}],
+        "server": {
+            "cpu_us": 8000.0,
+            "voluntary_switches": 700,
+            "involuntary_switches": 100,
+            "read_bytes": 0,
+            "write_bytes": 4096,
+        },
+        "client": {"cpu_us": 4000.0},
+    },
+    probes={"status": {"Handler_read_key": 1200, "Threads_connected": -3}},
+)
+
+VALUES = {
+    "qps": 199.0,
+    "events_per_s": 50.0,
+    "seconds": 2.0,
+    "response_us_mean": 120.0,
+    "response_us_p999": 900.0,
+    "response_us_max": 1000.0,
+    "service_us_p99": 180.0,
+    "lag_us_p99": 20.0,
+    "server_cpu_us_per_query": 20.0,
+    "client_cpu_us_per_query": 10.0,
+    "switches_per_query": 2.0,
+    "read_bytes_per_query": 0.0,
+    "write_bytes_per_query": 10.24,
+    "error_share": 0.2,
+    "cpus_busy": 0.006,
+    "status.Handler_read_key_per_query": 3.0,
+    "statement.read.qps": 150.0,
+    "statement.read.rows_per_query": 3.0,
+    "statement.read.errors_per_query": 0.01,
+    "statement.read.service_us_p95": 50.0,
+    "event.move.events_per_s": 15.0,
+    "event.move.failed_share": 0.25,
+    "event.move.retries_per_event": 0.2,
+    "event.move.response_us_p99": 250.0,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), VALUES.items())
+def test_a_metric_reads_its_figure(name: str, value: float) -> None:
+    metric = metric_of(name)
+    assert metric.name == name
+    assert metric.value(RUN) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "client_ceiling_share",
+        "key_misses_per_query",
+        "status.Threads_connected_per_query",
+        "status.Questions_per_query",
+        "statement.move.2.rows_per_query",
+        "statement.write.qps",
+        "event.read.events_per_s",
+        "event.move.lag_us_p99",
+    ],
+)
+def test_a_figure_that_is_not_there_is_none(name: str) -> None:
+    assert metric_of(name).value(RUN) is None
+    assert name not in names_in(RUN)
+
+
+@pytest.mark.parametrize("run", [Run(None), Run({}), Run({"measured_s": 0, "queries": 0})])
+def test_an_empty_run_has_nothing(run: Run) -> None:
+    assert names_in(run) == []
+
+
+def test_a_run_knows_what_it_has() -> None:
+    assert set(VALUES) <= set(names_in(RUN))
+
+
+def test_seconds_are_those_of_a_fixed_number_of_events() -> None:
+    assert RUN.done is not None
+    assert metric_of("seconds").value(Run({**RUN.done, "ended": "time"})) is None
+
+
+def words(metric: Metric) -> tuple[str, ...]:
+    return (metric.verdict("higher"), metric.verdict("lower"), metric.changed("lower"))
+
+
+def test_a_metric_knows_which_way_is_better() -> None:
+    assert words(metric_of("qps")) == ("faster", "slower", "slower")
+    assert words(metric_of("seconds")) == ("slower", "faster", "shorter")
+    assert words(metric_of("server_cpu_us_per_query")) == ("higher", "lower", "lower")
+    assert [m.name for m in ALWAYS_SHOWN if not m.less_is_better] == ["qps"]
+    assert metric_of("event.move.events_per_s").better == "higher"
+    assert metric_of("response_us_p99").worse == "higher"
+
+
+def test_a_sentence_can_be_made_with_it() -> None:
+    subjects = {name: metric_of(name).subject for name in (*VALUES, "response_us_p99")}
+    assert subjects["qps"] == "this server"
+    assert subjects["response_us_p99"] == "the p99 response time"
+    assert subjects["server_cpu_us_per_query"] == "the server CPU per query"
+    assert subjects["status.Handler_read_key_per_query"] == "the Handler_read_key per query"
+
+
+def test_percentiles_are_read_from_histograms_where_they_are_kept() -> None:
+    for name, metric in FIXED.items():
+        percentile = "_us_" in name and name.rpartition("_")[2] in {*TIMES, "max"} - {"mean"}
+        assert (metric.histogram is not None) == (metric.quantile is not None) == percentile
+    assert metric_of("event.move.response_us_p99").histogram is not None
+    assert metric_of("statement.read.service_us_p95").histogram is None
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("qsp", "qps"),
+        ("latency_us_p99", "response_us_p99"),
+        ("statement.read.response_us_p99", "statement.read.service_us_p99"),
+        ("event.move.qps", "event.move.events_per_s"),
+        ("status.Handler_read_key", "status.Handler_read_key_per_query"),
+        ("Statement.read.qps", "statement.read.qps"),
+        ("statement.read", "qps"),
+        ("", "qps"),
+        ("status.._per_query", "event.status.qps"),
+    ],
+)
+def test_a_name_that_is_none_says_what_it_may_have_been(name: str, meant: str) -> None:
+    with pytest.raises(UnknownMetric) as caught:
+        metric_of(name)
+    assert caught.value.known
+    if meant != "event.status.qps":
+        assert meant in caught.value.known
