@@ -121,7 +121,7 @@ def record_of(
     # A script gains the same and costs the client more.
     share = 0.96 if cell.get("workload.kind") == "lua" else 1.0
     qps = share * _qps(points, connections, segments) * math.exp(drift + chance.gauss(0, 0.006))
-    measured_s = experiment.base.load.measure_s
+    measured_s = experiment.base["load.measure"]
     queries = round(qps * measured_s)
     return RunRecord(
         run=planned.run,

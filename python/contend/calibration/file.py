@@ -24,7 +24,7 @@ from contend.calibration.errors import (
 from contend.calibration.identity import Host, Program
 from contend.calibration.model import FIGURES, Calibration, Ceiling, Round
 from contend.calibration.shape import Shape
-from contend.spec.keys import ENGINES
+from contend.settings.load import ENGINES
 
 FORMAT = 2
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from contend.load import Address
 from contend.load.plan import PLAN_VERSION
+from contend.settings.plan_keys import DISTRIBUTION, SUPPLIED, WORKLOAD
 from contend.spec import SCRIPT, STATEMENTS, is_file
-from contend.spec.workloads import DISTRIBUTION, SUPPLIED, WORKLOAD
 
 Transport = Literal["socket", "tcp"]
 

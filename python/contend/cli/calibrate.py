@@ -35,8 +35,8 @@ from contend.lab.events import Notice, Progress
 from contend.load import ask_engine, find_program, plan_of
 from contend.report.numbers import estimate_text
 from contend.servers import default_cache
+from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
 from contend.spec import cell_spec, load_experiment
-from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
 from contend.stats import finite
 from contend.units import format_duration, parse_duration_s
 

@@ -1,48 +1,32 @@
-"""The cells of an experiment, and what it costs to go from one to another."""
+"""What it costs to go from one cell to another."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable
-from enum import IntEnum
+from collections.abc import Iterator
 
-from contend.spec import SCRIPT_SCHEMA, Cell, Experiment, Factor, Level
-
-
-class Need(IntEnum):
-    """What a change of a factor's level asks of the lab, from cheap to dear."""
-
-    NOTHING = 0
-    """The load changes, or a dynamic variable is set."""
-    RESTART = 1
-    """The server starts again with other options."""
-    DATA = 2
-    """Another dataset, or another server, takes the place of the present one."""
+from contend.settings.registry import SETTINGS
+from contend.spec import Cell, CellSpec, Experiment, Need, cell_spec, combinations
 
 
 def need_of(path: str, experiment: Experiment) -> Need:
-    """What it takes to change the level of `path`."""
-    section = path.partition(".")[0]
-    if section == "data" or path == "server.kind":
-        return Need.DATA
-    if path == "workload.script" and experiment.base.data.schema == SCRIPT_SCHEMA:
-        return Need.DATA
-    if path == "server.change":
-        return Need.RESTART
-    if section == "server":
-        # Where the way of changing is itself a factor, some of the cells restart.
-        ways = _levels_of(experiment, "server.change") or (experiment.base.server.change,)
-        return Need.NOTHING if ways == ("in_place",) else Need.RESTART
-    return Need.NOTHING
+    """What it takes to change the level of `path`, at most: whatever the other factors are at, as
+    long as all of them but one are at their first level."""
+    varied = next(factor for factor in experiment.factors if factor.path == path)
+    need = Need.NOTHING
+    for around in _around(path, experiment):
+        reached = [cell_spec(experiment, {**around, path: level}) for level in varied.levels]
+        for before in reached:
+            need = max(need, *(between(before, after) for after in reached))
+    return need
 
 
-def cells(experiment: Experiment) -> tuple[Cell, ...]:
-    """Every combination of levels, in file order with the last factor fastest.
-
-    Keys of a cell are in the order of the experiment's factors. Without factors there is one
-    cell, the empty one.
-    """
-    return combinations(experiment.factors)
+def between(before: CellSpec, after: CellSpec) -> Need:
+    """What it takes to get from one cell to another, beyond what every run takes."""
+    needs = [
+        (setting.between(before.values, after.values), setting.between(after.values, after.values))
+        for setting in SETTINGS
+    ]
+    return max((need for need, anyway in needs if need > anyway), default=Need.NOTHING)
 
 
 def contexts(experiment: Experiment) -> tuple[Cell, ...]:
@@ -51,14 +35,10 @@ def contexts(experiment: Experiment) -> tuple[Cell, ...]:
     return combinations(factor for factor in experiment.factors if factor is not compared)
 
 
-def combinations(factors: Iterable[Factor]) -> tuple[Cell, ...]:
-    """The cross product of the factors' levels."""
-    listed = tuple(factors)
-    return tuple(
-        dict(zip((factor.path for factor in listed), levels, strict=True))
-        for levels in itertools.product(*(factor.levels for factor in listed))
-    )
-
-
-def _levels_of(experiment: Experiment, path: str) -> tuple[Level, ...] | None:
-    return next((f.levels for f in experiment.factors if f.path == path), None)
+def _around(path: str, experiment: Experiment) -> Iterator[Cell]:
+    others = [factor for factor in experiment.factors if factor.path != path]
+    first: Cell = {factor.path: factor.levels[0] for factor in others}
+    yield first
+    for factor in others:
+        for level in factor.levels[1:]:
+            yield {**first, factor.path: level}

@@ -15,8 +15,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from contend.design.cells import Need, combinations, need_of
-from contend.spec import Cell, Experiment, cell_spec
+from contend.design.cells import need_of
+from contend.spec import Cell, Experiment, Need, cell_spec, combinations
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def planned_runs(experiment: Experiment) -> tuple[PlannedRun, ...]:
     Each cell has `compare.repeats` runs. Where nothing is compared a block holds a single run.
     """
     # A stream of its own: the queries' streams start from the same seed.
-    chance = random.Random(f"order of runs {experiment.base.load.seed}")
+    chance = random.Random(f"order of runs {experiment.base['load.seed']}")
     compared = experiment.compared
     levels: list[Cell] = list(combinations([compared])) if compared is not None else [{}]
     runs: list[PlannedRun] = []
@@ -57,8 +57,8 @@ def planned_load_s(experiment: Experiment) -> float:
     """Seconds of warm-up and measurement over all runs; what happens between them is not in it."""
     total = 0.0
     for planned in planned_runs(experiment):
-        load = cell_spec(experiment, planned.cell).load
-        total += load.warmup_s + load.measure_s
+        cell = cell_spec(experiment, planned.cell)
+        total += cell["load.warmup"] + cell["load.measure"]
     return total
 
 
@@ -66,13 +66,15 @@ def _groups(experiment: Experiment, chance: random.Random) -> Iterator[list[Cell
     """Contexts that one server with one dataset can run one after another."""
     compared = experiment.compared
     others = [factor for factor in experiment.factors if factor is not compared]
+    # What is done to a server that runs costs less than the run.
+    needs = {factor.path: max(need_of(factor.path, experiment), Need.IN_PLACE) for factor in others}
     by_need = {
-        need: combinations(f for f in others if need_of(f.path, experiment) is need)
-        for need in Need
+        need: combinations(factor for factor in others if needs[factor.path] is need)
+        for need in (Need.IN_PLACE, Need.RESTART, Need.DATA)
     }
     for data in _shuffled(by_need[Need.DATA], chance):
         for restart in _shuffled(by_need[Need.RESTART], chance):
-            yield [{**data, **restart, **free} for free in by_need[Need.NOTHING]]
+            yield [{**data, **restart, **free} for free in by_need[Need.IN_PLACE]]
 
 
 def _shuffled(items: list[Cell] | tuple[Cell, ...], chance: random.Random) -> list[Cell]:

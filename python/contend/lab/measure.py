@@ -29,7 +29,7 @@ def measure(
     Raises:
         LoadFailed: contend-load gave no result, or not one query was answered.
     """
-    plan = plan_of(cell, ready.address, seed=cell.load.seed, watch_pid=ready.watch_pid)
+    plan = plan_of(cell, ready.address, seed=cell["load.seed"], watch_pid=ready.watch_pid)
     intervals: list[dict[str, Any]] = []
     generator: dict[str, Any] = {}
 

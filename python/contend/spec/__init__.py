@@ -1,22 +1,23 @@
 """Experiment files: text in, frozen and validated objects out. No effects but reading the file."""
 
-from contend.spec.cell import cell_spec
-from contend.spec.effects import may_write
-from contend.spec.errors import SpecError, did_you_mean, nearest
+from contend.settings.model import Need
+from contend.settings.names import did_you_mean, nearest
+from contend.settings.options import layout_options
+from contend.settings.plan_keys import SCRIPT, STATEMENTS
+from contend.settings.values import Level
+from contend.settings.workload import SCRIPT_SCHEMA
+from contend.spec.cell import cell_spec, cells, combinations
+from contend.spec.errors import SpecError
 from contend.spec.load import load_experiment, recipe_text, recipes
 from contend.spec.model import (
-    SCRIPT_SCHEMA,
     Cell,
     CellSpec,
     CompareSpec,
     DataSpec,
     Experiment,
     Factor,
-    Level,
-    LoadSpec,
     Published,
     PublishedRow,
-    ServerSpec,
     WorkloadSpec,
     same_level,
 )
@@ -24,7 +25,6 @@ from contend.spec.reference import key_tables
 from contend.spec.schema import json_schema
 from contend.spec.scripts import is_file
 from contend.spec.stored import SPEC_FORMAT, from_dict, to_dict
-from contend.spec.workloads import SCRIPT, STATEMENTS
 
 __all__ = [
     "SCRIPT",
@@ -38,20 +38,21 @@ __all__ = [
     "Experiment",
     "Factor",
     "Level",
-    "LoadSpec",
+    "Need",
     "Published",
     "PublishedRow",
-    "ServerSpec",
     "SpecError",
     "WorkloadSpec",
     "cell_spec",
+    "cells",
+    "combinations",
     "did_you_mean",
     "from_dict",
     "is_file",
     "json_schema",
     "key_tables",
+    "layout_options",
     "load_experiment",
-    "may_write",
     "nearest",
     "recipe_text",
     "recipes",

@@ -8,11 +8,11 @@ import tomllib
 from collections.abc import Sequence
 from typing import NoReturn
 
+from contend.settings.values import Key, Refused, shown
 from contend.spec.errors import SpecError
 from contend.spec.keys import VARIANTS
-from contend.spec.paths import option_name, resolve
+from contend.spec.paths import Target, resolve
 from contend.spec.positions import Path, key_lines
-from contend.spec.values import Key, Refused, shown
 
 _DEEPEST = 16
 """An experiment nests four deep. What is far deeper is no experiment, and could exhaust the stack
@@ -56,8 +56,14 @@ class Document:
         try:
             return key.kind.read(value)
         except Refused as refused:
-            name = ".".join(map(str, path))
-            self.refuse(path, f"{name} {refused.reason}", hint=refused.hint)
+            self.refuse_value(path, refused)
+
+    def refuse_value(self, path: Path, refused: Refused) -> NoReturn:
+        """Raise the SpecError of a value at `path` that its key refused."""
+        place = (*path, *refused.at)
+        name = ".".join(map(str, place))
+        sentence = refused.reason if refused.whole else f"{name} {refused.reason}"
+        self.refuse(place, sentence, hint=refused.hint)
 
     def table(self, path: tuple[str, ...]) -> dict[str, object]:
         """The table at `path`, empty where there is none."""
@@ -109,22 +115,29 @@ class Document:
             raise SpecError(f"{origin}: {refused.reason}", hint=refused.hint) from None
         factors = self.table(("factors",))
         spelling = next((name for name in factors if _same_path(name, target.path)), target.path)
-        if isinstance(value, list):
+        if isinstance(value, list) and target.can_vary:
             self._store(("factors", spelling), value, origin)
             return
         factors.pop(spelling, None)
+        self._drop_other_spellings(target)
         self._store(target.steps, value, origin)
 
+    def _drop_other_spellings(self, target: Target) -> None:
+        """`key-buffer-size` is the option that `key_buffer_size` is."""
+        table = self.table(target.steps[:-1])
+        around = ".".join(target.steps[:-1])
+        for spelled in [n for n in table if _same_path(f"{around}.{n}", target.path)]:
+            del table[spelled]
+
     def _store(self, steps: tuple[str, ...], value: object, origin: str) -> None:
-        self.table(steps[:-1])
-        node = self.tree
-        for key in steps[:-1]:
-            node = node.setdefault(key, {})  # type: ignore[assignment]
-        name = steps[-1]
-        if steps[1:2] == ("options",):
-            for spelled in [n for n in node if option_name(n) == name and n != name]:
-                del node[spelled]
-        node[name] = value
+        node: object = self.tree
+        for depth, key in enumerate(steps[:-1], start=1):
+            assert isinstance(node, dict)
+            node = node.setdefault(key, {})
+            if not isinstance(node, dict):
+                self.refuse(steps[:depth], f"[{'.'.join(steps[:depth])}] must be a table")
+        assert isinstance(node, dict)
+        node[steps[-1]] = value
         self._origins[steps] = origin
 
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+from contend.settings.names import did_you_mean
 from contend.spec.build import build
 from contend.spec.build_workload import script_files
 from contend.spec.document import Document, with_overrides
-from contend.spec.errors import SpecError, did_you_mean
+from contend.spec.errors import SpecError
 from contend.spec.keys import VARIANTS
 from contend.spec.model import Experiment
 

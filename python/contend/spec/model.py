@@ -1,7 +1,7 @@
 """What an experiment is: frozen, validated objects.
 
-An experiment is a base cell (server, data, workload, load), factors (paths into that cell, each
-with levels), a comparison (which level is the baseline) and the published figures to show beside.
+An experiment is a base cell (the value of every setting), factors (paths into that cell, each with
+levels), a comparison (which level is the baseline) and the published figures to show beside.
 Times are seconds as floats and their names end in `_s`.
 """
 
@@ -9,34 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-Level = str | int | float | bool
-"""One value of a factor, as TOML gives it."""
+from contend.settings.registry import SETTINGS
+from contend.settings.values import Level
+from contend.settings.workload import SCRIPT_SCHEMA
 
 Cell = Mapping[str, Level]
 """Which level each factor has: path -> level, in the order of the experiment's factors."""
 
 
-SCRIPT_SCHEMA = "script"
-"""The schema of tables that a script's own `prepare` makes."""
-
-
 def same_level(one: object, other: object) -> bool:
     """Whether two values are the same level: `true` is not 1, though Python says so."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSpec:
-    """The server under test.
-
-    `change` says how a server option that differs between cells is changed:
-    `in_place` (SET GLOBAL, only for dynamic variables) or `restart`.
-    """
-
-    kind: str = "mariadb"
-    options: Mapping[str, Level] = field(default_factory=dict)
-    change: str = "restart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +66,10 @@ class DataSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """What is asked: a kind of contend-load and that kind's own parameters.
-
-    In an experiment's base `parameters` holds what the file gives; in the spec of a cell it holds
-    every parameter of the kind but those that follow from the data (`rows`, `table`).
-    """
+    """What is asked: a kind of contend-load and that kind's own parameters."""
 
     kind: str = "point_select"
     parameters: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadSpec:
-    """How hard and how long. `threads` of None leaves the choice to contend-load; so does
-    `engine` of `auto`, which the lab asks for once for all cells."""
-
-    connections: int = 1
-    threads: int | None = None
-    warmup_s: float = 1.0
-    measure_s: float = 5.0
-    interval_s: float = 1.0
-    protocol: str = "prepared"
-    engine: str = "auto"
-    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +116,35 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class CellSpec:
-    """One cell with its levels put in: all that the lab needs to run it."""
+    """One cell with its levels put in: the value of every setting, by its path.
 
-    server: ServerSpec
-    data: DataSpec
-    workload: WorkloadSpec
-    load: LoadSpec
+    A duration is seconds. In an experiment's base, `workload` has what the file gives; in a cell it
+    has every parameter of its kind but those that follow from the data (`rows`, `table`).
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        usual = {setting.path: setting.key.default for setting in SETTINGS}
+        object.__setattr__(self, "values", {**usual, **self.values})
+
+    def __getitem__(self, path: str) -> Any:
+        return self.values[path]
+
+    def having(self, **values: Any) -> CellSpec:
+        """This cell with other values; `__` stands for a dot: `load__connections=8`."""
+        changed = {name.replace("__", "."): value for name, value in values.items()}
+        return CellSpec({**self.values, **changed})
+
+    @property
+    def data(self) -> DataSpec:
+        of_data = (p for p in self.values if p.startswith("data."))
+        return DataSpec(**{path.removeprefix("data."): self.values[path] for path in of_data})
+
+    @property
+    def workload(self) -> WorkloadSpec:
+        parameters = dict(self.values["workload"])
+        return WorkloadSpec(kind=str(parameters.pop("kind")), parameters=parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,3 +170,7 @@ class Experiment:
     def compared(self) -> Factor | None:
         """The factor whose levels are compared; None where nothing is."""
         return next((f for f in self.factors if f.path in self.compare.baseline), None)
+
+    def gives(self, path: str) -> bool:
+        """Whether the setting at `path` has a value, or levels, of the experiment's own."""
+        return self.base[path] is not None or any(f.path == path for f in self.factors)

@@ -4,25 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contend.spec.keys import MEANINGS, SECTIONS
-from contend.spec.values import Duration, Key, Tagged
-from contend.spec.workloads import WORKLOAD
+from contend.settings.tables import Named, Table, Tables, Tagged
+from contend.settings.values import Duration, Key
+from contend.spec.keys import FIXED, MEANINGS, settings_by_section
 from contend.units import format_duration
 
 
 def key_tables() -> str:
     """One heading and table for each table of a file that has keys of its own."""
-    parts = []
-    for section, keys in SECTIONS.items():
+    sections = settings_by_section()
+    alone = [setting.key for setting in sections.pop("", ())]
+    parts = [_section("experiment", FIXED["experiment"])]
+    for section, settings in sections.items():
         if section == "load":
-            parts.append(_workloads())
-        parts.append(_heading(section) + _table(keys))
+            parts += [_nested(key.name, key) for key in alone]
+        parts.append(_section(section, tuple(setting.key for setting in settings)))
+    parts.append(_section("compare", FIXED["compare"]))
     return "\n".join(parts)
 
 
-def _heading(section: str) -> str:
-    meaning = MEANINGS[section]
-    return f"### `[{section}]`\n\n{meaning[:1].upper()}{meaning[1:]}.\n\n"
+def _section(section: str, keys: tuple[Key, ...]) -> str:
+    """A table of the file, and the tables in it."""
+    own = [key for key in keys if not isinstance(key.kind, Tagged | Table | Named)]
+    parts = [_heading(section, MEANINGS[section]) + _table(own)]
+    parts += [_nested(f"{section}.{key.name}", key) for key in keys if key not in own]
+    return "\n".join(filter(None, parts))
+
+
+def _nested(path: str, key: Key) -> str:
+    """A key that is a table; whose names are free is described by hand."""
+    heading = _heading(path, key.means)
+    match key.kind:
+        case Tagged():
+            keys = tuple(key.kind.parameters().values())
+            parts = [heading + _kinds(key.kind), _table(keys)]
+            parts += [_nested(f"{path}.{one.name}", one) for one in keys]
+            return "\n".join(filter(None, parts))
+        case Table() | Tables():
+            return heading + _table(key.kind.keys)
+        case _:
+            return ""
+
+
+def _heading(path: str, meaning: str) -> str:
+    return f"### `[{path}]`\n\n{meaning[:1].upper()}{meaning[1:]}.\n\n"
 
 
 def _table(keys: Iterable[Key]) -> str:
@@ -31,26 +56,6 @@ def _table(keys: Iterable[Key]) -> str:
         for key in keys
     ]
     return "\n".join(["| Key | Value | Default | Meaning |", "|---|---|---|---|", *rows]) + "\n"
-
-
-def _workloads() -> str:
-    parts = [_heading("workload") + _kinds(WORKLOAD)]
-    parts.append(_table(_unique(WORKLOAD)))
-    nested = {
-        key.name: key.kind
-        for keys in WORKLOAD.kinds.values()
-        for key in keys
-        if isinstance(key.kind, Tagged)
-    }
-    for name, tagged in nested.items():
-        parts.append(f"### `[workload.{name}]`\n\n" + _kinds(tagged))
-        parts.append(_table(_unique(tagged)))
-    return "\n".join(parts)
-
-
-def _unique(tagged: Tagged) -> Iterable[Key]:
-    """Every key of every kind, each once: one name means the same in all kinds that have it."""
-    return {key.name: key for keys in tagged.kinds.values() for key in keys}.values()
 
 
 def _kinds(tagged: Tagged) -> str:

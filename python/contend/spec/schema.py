@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from contend.spec.keys import MEANINGS, OPTION_NAME, SECTIONS, VARIANTS
+from contend.settings.registry import SETTINGS
+from contend.settings.tables import Named, Tagged
+from contend.settings.values import AnyLevel, Key, ValueKind
+from contend.spec.keys import FIXED, MEANINGS, VARIANTS, settings_by_section
 from contend.spec.paths import factor_paths, known_paths, resolve
-from contend.spec.values import AnyLevel, ValueKind
-from contend.spec.workloads import WORKLOAD
-
-_OPTION_PATH = rf"^(server|workload)\.options\.{OPTION_NAME}$"
 
 
 def json_schema() -> dict[str, object]:
     """Draft 2020-12. Editors with TOML support complete and check experiment files with it."""
     properties: dict[str, object] = {
         section: _table(section, {key.name: key.schema() for key in keys})
-        for section, keys in SECTIONS.items()
+        for section, keys in FIXED.items()
     }
-    options = {"type": "object", "description": MEANINGS["server.options"]}
-    _properties(properties, "server")["options"] = {
-        **options,
-        "patternProperties": {f"^{OPTION_NAME}$": AnyLevel().schema()},
-        "additionalProperties": False,
-    }
+    for section, settings in settings_by_section().items():
+        keys: dict[str, object] = {one.key.name: one.key.schema() for one in settings}
+        properties.update({section: _table(section, keys)} if section else keys)
     _properties(properties, "compare")["baseline"] = {
         **_by_path("compare.baseline", factor_paths(), lists=False, scalars=True),
         "maxProperties": 1,
     }
-    properties["workload"] = {"description": MEANINGS["workload"], **WORKLOAD.schema()}
     properties["factors"] = _by_path("factors", factor_paths(), lists=True, scalars=False)
     properties["published"] = _published()
     for variant in VARIANTS:
@@ -76,9 +71,24 @@ def _by_path(
             path: {"description": key.means, **entry(key.kind, key.level)}
             for path, key in ((path, resolve(path).key) for path in paths)
         },
-        "patternProperties": {_OPTION_PATH: entry(AnyLevel(), AnyLevel())},
+        "patternProperties": {
+            f"^{path.replace('.', chr(92) + '.')}[.]{named.pattern}$": entry(each, each)
+            for path, named in _free_names()
+            for each in (named.each or AnyLevel(),)
+        },
         "additionalProperties": False,
     }
+
+
+def _free_names() -> list[tuple[str, Named]]:
+    """Tables whose names are free, by path."""
+    found: list[tuple[str, Key]] = []
+    for setting in SETTINGS:
+        found.append((setting.path, setting.key))
+        if isinstance(setting.key.kind, Tagged):
+            inner = setting.key.kind.parameters().items()
+            found += [(f"{setting.path}.{name}", key) for name, key in inner]
+    return [(path, key.kind) for path, key in found if isinstance(key.kind, Named)]
 
 
 def _published() -> dict[str, object]:

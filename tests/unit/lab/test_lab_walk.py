@@ -15,7 +15,8 @@ from contend.design import planned_runs
 from contend.errors import RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
-from contend.lab.private import PrivateStage
+from contend.lab.private import PrivatePlace, Program
+from contend.lab.stage import StageOf
 from contend.lab.walk import FAILURES_MAX, walk
 from contend.load import FakeLoad, LoadFailed
 from contend.load.fake import done_of
@@ -69,7 +70,7 @@ def test_every_planned_run_is_made_once_in_order(tiny: Experiment, folder: RunFo
     assert [r.run for r in records] == [p.run for p in planned_runs(tiny)]
     assert [dict(r.cell) for r in records] == [dict(p.cell) for p in planned_runs(tiny)]
     assert {r.status for r in records} == {"ok"}
-    assert [c.load.connections for c in stage.cells] == [
+    assert [c["load.connections"] for c in stage.cells] == [
         plan["load"]["connections"] for plan in load.plans
     ]
     assert sum(isinstance(e, RunBegan) for e in heard) == 8
@@ -149,7 +150,9 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
 
     load = FakeLoad(die_once)
     identity = {"kind": "mariadb", "version": "10.11.19"}
-    stage = PrivateStage(server, identity, provide, lambda _cell, _address: None)
+    program = Program(server, identity, provide)
+    place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None)
+    stage = StageOf(place, lambda _event: None)
     walk(tiny, folder, stage=stage, load=load, listen=lambda _event: None)
     records = folder.records()
     assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]
@@ -294,7 +297,7 @@ def test_a_level_that_is_refused_later_costs_only_its_runs(
     stage = FakeStage()
 
     def refuse(cell: CellSpec) -> None:
-        if len(stage.cells) > 2 and cell.load.connections == 8:
+        if len(stage.cells) > 2 and cell["load.connections"] == 8:
             raise RequestError("too many connections")
 
     stage._on_set = refuse

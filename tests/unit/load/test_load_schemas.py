@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,20 +12,16 @@ from typing import Any
 import jsonschema
 import pytest
 
-from contend.design import cells
 from contend.load import Address, FakeLoad, plan_of
 from contend.spec import (
     CellSpec,
-    DataSpec,
-    LoadSpec,
-    ServerSpec,
-    WorkloadSpec,
     cell_spec,
+    cells,
     load_experiment,
     recipes,
 )
 
-BASE = CellSpec(ServerSpec(), DataSpec(), WorkloadSpec(), LoadSpec())
+BASE = CellSpec()
 SOCKET = Address(socket="/run/s", database="sbtest")
 
 
@@ -81,7 +76,7 @@ def test_an_address_says_where_and_who(address: Address, server: dict[str, Any])
 def test_threads_are_left_to_the_program_unless_named() -> None:
     plan = plan_of(BASE, SOCKET, seed=1, watch_pid=None)
     assert "threads" not in plan["load"]
-    cell = replace(BASE, load=replace(BASE.load, threads=3))
+    cell = BASE.having(load__threads=3)
     plan = plan_of(cell, SOCKET, seed=1, watch_pid=None)
     assert plan["load"]["threads"] == 3
     check("plan", plan)
