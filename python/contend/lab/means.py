@@ -24,6 +24,7 @@ from contend.lab.private import PrivatePlace, Program
 from contend.lab.scripts import check_workloads, prepare_tables
 from contend.lab.session import Means
 from contend.lab.stage import Stage, StageOf
+from contend.lab.trial import try_starts
 from contend.load import Address, LoadProcess
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.existing import ExistingServer
@@ -81,12 +82,33 @@ def private_means(
                 return Program(server, identity(binary), fill_folder)
 
             def prepare(cell: CellSpec, address: Address) -> None:
-                tell.notice("the script makes its tables (prepare)")
-                prepare_tables(cell, address, program)
+                if cell.data.schema == SCRIPT_SCHEMA:
+                    tell.notice("the script makes its tables (prepare)")
+                    prepare_tables(cell, address, program)
 
             place = PrivatePlace(lambda cell: program_of(server_name(cell)), prepare)
             with contextlib.closing(StageOf(place, listen)) as stage:
                 yield stage
+
+    def check(experiment: Experiment) -> None:
+        check_workloads(experiment, program)
+        with workspace(cache) as work:
+
+            @functools.cache
+            def empty(name: str) -> Program:
+                def make_folder(_data: DataSpec, options: Mapping[str, Level], _into: Path) -> None:
+                    server.initialise(layout_options(options))
+
+                server = PrivateServer(binaries[name], work / binaries[name].name)
+                return Program(server, identity(binaries[name]), make_folder)
+
+            try_starts(
+                experiment,
+                lambda cell: empty(server_name(cell)),
+                load=program,
+                kept=cache / "tried",
+                listen=listen,
+            )
 
     return Means(
         servers={name: identity(binary) for name, binary in binaries.items()},
@@ -94,7 +116,7 @@ def private_means(
         load=LoadProcess(program),
         data_folder=cache,
         calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
-        check=lambda experiment: check_workloads(experiment, program),
+        check=check,
         choose_engine=choosing_engine(program),
     )
 
@@ -138,6 +160,7 @@ def borrowed_means(
         ),
         check=lambda experiment: check_workloads(experiment, program),
         choose_engine=choosing_engine(program),
+        own=False,
     )
 
 

@@ -17,7 +17,7 @@ from contend.probes import Sight
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
 from contend.settings.model import Launch
-from contend.spec import SCRIPT_SCHEMA, CellSpec, DataSpec, Level
+from contend.spec import CellSpec, DataSpec, Level
 
 if TYPE_CHECKING:
     from contend.servers import Truncated
@@ -29,7 +29,7 @@ Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
 without tables, where a script makes them."""
 
 Prepare = Callable[[CellSpec, Address], None]
-"""Let the cell's script make its tables on the server that runs."""
+"""Make the tables that the data folder lacks, on the server that runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class PrivatePlace:
 
     Args:
         program_of: the server of a cell.
-        prepare: makes the tables of a script.
+        prepare: makes what tables the data folder lacks.
     """
 
     own = True
@@ -92,8 +92,7 @@ class PrivatePlace:
         self._dataset = program.provide(cell.data, options, program.server.data_folder)
         self._data = cell.data
         self._start(cell, launch)
-        if cell.data.schema == SCRIPT_SCHEMA:
-            self._prepare(cell, self._address())
+        self._prepare(cell, self._address())
         self._stale = False
 
     def restart(self, cell: CellSpec, launch: Launch) -> None:

@@ -110,12 +110,19 @@ class StageOf:
         place: the server.
         listen: is told what went wrong on the way, if it was put right.
         settings: those that are applied, in their order.
+        strict: what cannot be undone is an error, and not only the end of the copy of the data.
     """
 
     def __init__(
-        self, place: Place, listen: Listener, settings: Sequence[Setting] = SETTINGS
+        self,
+        place: Place,
+        listen: Listener,
+        settings: Sequence[Setting] = SETTINGS,
+        *,
+        strict: bool = False,
     ) -> None:
         self._place = place
+        self._strict = strict
         self._listen = listen
         self._settings = tuple(settings)
         self._data_of: CellSpec | None = None
@@ -160,7 +167,7 @@ class StageOf:
 
     def close(self) -> None:
         try:
-            self._undo(list(self._settings), Need.RESTART if self._place.own else Need.NOTHING)
+            self._undo(list(self._settings), Need.DATA if self._place.own else Need.NOTHING)
         finally:
             self._place.close()
 
@@ -192,7 +199,7 @@ class StageOf:
     # --- how ---
 
     def _need(self, cell: CellSpec) -> Need:
-        before = self._data_of
+        before = self._cell or self._data_of
         if before is None or not self._place.usable():
             return Need.DATA
         need = max(one.between(before.values, cell.values) for one in self._settings)
@@ -227,7 +234,7 @@ class StageOf:
         try:
             one.action()
         except ContendError as error:
-            if not self._place.own:
+            if self._strict or not self._place.own:
                 raise
             self._listen(
                 Notice(

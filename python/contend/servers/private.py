@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from contend.servers import variables
+from contend.servers import ending, variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect
 from contend.servers.defaults import program_defaults
@@ -51,7 +50,7 @@ class PrivateServer:
         binary: the program.
         folder: the server's own; new, empty, or made by contend.
         log_dir: where `server.log` is written; the folder itself where it is None.
-        wrap: a program with its arguments that becomes the server: `("setarch", "-R")`.
+        wrap: a program with its arguments that becomes or starts the server: `("setarch", "-R")`.
         environment: variables that the server gets beside the few it gets anyway.
     """
 
@@ -84,7 +83,12 @@ class PrivateServer:
 
     @property
     def pid(self) -> int:
-        return self._running().pid
+        """The server's own process, also if a wrapper started it."""
+        return ending.server_pid(self._pid_file, self._running())
+
+    @property
+    def _pid_file(self) -> Path:
+        return self.folder.root / "pid"
 
     @property
     def socket(self) -> Path:
@@ -177,12 +181,13 @@ class PrivateServer:
 
     def stop(self, *, timeout_s: float = 300) -> None:
         """Stop it cleanly: its table files are whole afterwards. Does nothing where none runs."""
-        process = self._process
-        if process is None:
+        if self._process is None:
             return
-        process.send_signal(signal.SIGTERM)
         try:
-            code = process.wait(timeout_s)
+            code = ending.stop(self._process, self._pid_file, timeout_s)
+        except ServerFailed:
+            self.kill()
+            raise
         except subprocess.TimeoutExpired:
             self.kill()
             raise ServerFailed(
@@ -198,7 +203,7 @@ class PrivateServer:
     def kill(self) -> None:
         """End it at once with SIGKILL. Does nothing where none runs."""
         if self._process is not None:
-            self._process.kill()
+            ending.kill(self._process)
             self._process.wait()
             self._forget()
 
@@ -290,7 +295,7 @@ class PrivateServer:
             command = [
                 *self._command(),
                 f"--socket={self.socket}",
-                f"--pid-file={self.folder.root / 'pid'}",
+                f"--pid-file={self._pid_file}",
                 "--skip-name-resolve",
             ]
             if self.binary.kind == "mysql":
@@ -302,6 +307,7 @@ class PrivateServer:
             else:
                 command.append("--skip-networking")
             self._open_log()
+            self._pid_file.unlink(missing_ok=True)
             with self.log_path.open("ab") as log:
                 self._process = spawn(
                     [*self.wrap, *command, *arguments],
@@ -309,6 +315,7 @@ class PrivateServer:
                     log=log,
                     keep_open=locks,
                     more_environment=self.environment,
+                    group=bool(self.wrap),
                 )
         except BaseException:
             self._forget()

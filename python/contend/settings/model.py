@@ -89,7 +89,7 @@ class Setting:
         need: what a change of it takes.
         lasts: what ends its effect: a restart, or only another copy of the data.
         each_run: it is applied before each run, also if its level stays the same.
-        on_empty: it can be tried on a server without tables.
+        tried: it is tried on an empty server before data are loaded.
         decides: paths that say nothing if this setting has a value.
     """
 
@@ -98,7 +98,7 @@ class Setting:
     need: Need = Need.NOTHING
     lasts: Need = Need.RESTART
     each_run: bool = False
-    on_empty: bool = False
+    tried: bool = False
     decides: tuple[str, ...] = ()
 
     @property

@@ -20,6 +20,7 @@ CHANGE = Setting(
         "variables only) or restart",
     ),
     need=Need.RESTART,
+    tried=True,
 )
 
 LAYOUT_OPTIONS = frozenset(
@@ -77,5 +78,5 @@ OPTIONS = Options(
         "options of a private server, by name",
     ),
     need=Need.RESTART,
-    on_empty=True,
+    tried=True,
 )

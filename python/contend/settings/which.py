@@ -17,7 +17,7 @@ KIND = Setting(
         "which server a private one is, if server.use names none",
     ),
     need=Need.DATA,
-    on_empty=True,
+    tried=True,
 )
 
 
@@ -43,6 +43,6 @@ USE = Use(
         "as `contend server list` shows it, or the path of a program (default: one of server.kind)",
     ),
     need=Need.DATA,
-    on_empty=True,
+    tried=True,
     decides=(KIND.path,),
 )

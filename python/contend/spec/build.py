@@ -14,9 +14,8 @@ from contend.settings.registry import SETTINGS
 from contend.settings.tables import Tagged
 from contend.settings.values import AnyLevel, Level, Refused, shown
 from contend.spec.build_workload import check_script, read_tagged, with_data_of_script
-from contend.spec.cell import cell_spec, each_combination
+from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
-from contend.spec.errors import SpecError
 from contend.spec.keys import FIXED, settings_by_section, top_level
 from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
 from contend.spec.paths import Target, factor_paths, known_paths, resolve
@@ -116,8 +115,8 @@ def _check_cells(document: Document, experiment: Experiment) -> None:
     for cell in itertools.islice(each_combination(experiment.factors), _CHECKED_MAX):
         try:
             spec = cell_spec(experiment, cell)
-        except SpecError as error:
-            document.refuse(("factors",), error.message, hint=error.hint)
+        except CellError as error:
+            document.refuse(("factors", error.path), error.sentence, hint=error.hint)
         for setting in SETTINGS:
             try:
                 setting.check(spec.values)

@@ -19,6 +19,19 @@ from contend.spec.paths import resolve
 from contend.spec.scripts import is_file, reference
 
 
+class CellError(SpecError):
+    """A level that cannot be put where its path says.
+
+    Attributes:
+        path, sentence: of the level, and what is wrong with it.
+    """
+
+    def __init__(self, path: str, sentence: str, *, hint: str | None) -> None:
+        super().__init__(f"a cell of the experiment: {sentence}", hint=hint)
+        self.path = path
+        self.sentence = sentence
+
+
 def cell_spec(experiment: Experiment, cell: Cell) -> CellSpec:
     """All that the lab needs to run `cell`: the base with the cell's levels, defaults filled in.
 
@@ -33,9 +46,7 @@ def cell_spec(experiment: Experiment, cell: Cell) -> CellSpec:
             given[target.setting.path] = target.put(given, level)
         except Refused as refused:
             named = "" if refused.whole or path in refused.reason else f"{path} "
-            raise SpecError(
-                f"a cell of the experiment: {named}{refused.reason}", hint=refused.hint
-            ) from None
+            raise CellError(path, f"{named}{refused.reason}", hint=refused.hint) from None
     values = dict(given)
     for setting in SETTINGS:
         if isinstance(setting.key.kind, Tagged):

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import NoReturn
 
+from contend.settings.tables import Nested
 from contend.settings.values import Key, Refused, shown
 from contend.spec.errors import SpecError
 from contend.spec.keys import VARIANTS
@@ -119,8 +120,26 @@ class Document:
             self._store(("factors", spelling), value, origin)
             return
         factors.pop(spelling, None)
+        if self._put_in_list(target, value, origin):
+            return
         self._drop_other_spellings(target)
         self._store(target.steps, value, origin)
+
+    def _put_in_list(self, target: Target, value: object, origin: str) -> bool:
+        """A path that leads into a list, whose tables are found by name."""
+        setting = target.setting
+        if setting is None or not isinstance(setting.key.default, list):
+            return False
+        inner = target.steps[len(setting.steps) :]
+        if not inner or not isinstance(setting.key.kind, Nested):
+            return False
+        table = self.table(setting.steps[:-1])
+        try:
+            put = setting.key.kind.put(table.get(setting.key.name, []), inner, value)
+        except Refused as refused:
+            raise SpecError(f"{origin}: {refused.reason}", hint=refused.hint) from None
+        self._store(setting.steps, put, origin)
+        return True
 
     def _drop_other_spellings(self, target: Target) -> None:
         """`key-buffer-size` is the option that `key_buffer_size` is."""

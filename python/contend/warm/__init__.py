@@ -3,7 +3,6 @@
 An engine is one file and one line in `WARMERS`.
 """
 
-from contend.warm.everything import read_files, read_rows
 from contend.warm.model import Table, Warmed, Warmer
 from contend.warm.registry import WARMERS, disturbs, warmer_of
 

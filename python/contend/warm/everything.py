@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.host import page_cache
-from contend.warm.size import quoted
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -22,7 +21,7 @@ def read_rows(connection: Connection[Any], database: str) -> None:
         )
         tables = [str(row[0]) for row in cursor.fetchall()]
         for table in tables:
-            name = quoted(database, table)
+            name = f"{_quoted(database)}.{_quoted(table)}"
             # Reads whole rows, whatever their columns are.
             cursor.execute(f"CHECKSUM TABLE {name} EXTENDED")
             cursor.fetchall()
@@ -32,8 +31,7 @@ def read_rows(connection: Connection[Any], database: str) -> None:
                 (database, table),
             )
             for index in [str(row[0]) for row in cursor.fetchall()]:
-                escaped = index.replace("`", "``")
-                cursor.execute(f"SELECT COUNT(*) FROM {name} FORCE INDEX (`{escaped}`)")
+                cursor.execute(f"SELECT COUNT(*) FROM {name} FORCE INDEX ({_quoted(index)})")
                 cursor.fetchall()
 
 
@@ -41,3 +39,7 @@ def read_files(folder: Path) -> bool:
     """Every file of a database into the page cache; whether all of them are there now."""
     paths = [path for path in folder.rglob("*") if path.is_file()]
     return all(page_cache.warm(path) >= path.stat().st_size for path in paths)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
