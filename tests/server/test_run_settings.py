@@ -1,4 +1,4 @@
-"""Each setting against real servers: what it brings about, what is left, what is refused at once."""
+"""Each setting on real servers: what it brings about, what it leaves, what is refused at once."""
 
 from __future__ import annotations
 
