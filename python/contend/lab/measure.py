@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +10,7 @@ from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
-from contend.load import Load, LoadFailed, plan_of
+from contend.load import Done, Load, LoadFailed, Outcome, plan_of
 from contend.spec import CellSpec
 from contend.store import PlannedLike, RunRecord
 
@@ -33,7 +32,7 @@ def measure(
     intervals: list[dict[str, Any]] = []
     generator: dict[str, Any] = {}
 
-    def on_event(event: dict[str, Any]) -> None:
+    def on_event(event: Outcome) -> None:
         if event["type"] == "hello":
             generator.update(version=event["program_version"], engine=event["engine"])
         if event["type"] == "interval":
@@ -92,7 +91,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _require_answers(done: Mapping[str, Any]) -> None:
+def _require_answers(done: Done) -> None:
     """A run of nothing but errors has no speed."""
     errors = done["errors"]
     if done["queries"] or not errors:

@@ -7,18 +7,21 @@ from contend.load.engine import Engine, ask_engine
 from contend.load.errors import LoadFailed
 from contend.load.fake import FakeLoad
 from contend.load.fill import FillProcess
+from contend.load.outcome import Done, Outcome
 from contend.load.plan import Address, plan_of
 from contend.load.process import Load, LoadProcess, find_program
 from contend.load.script import ScriptProcess
 
 __all__ = [
     "Address",
+    "Done",
     "Engine",
     "FakeLoad",
     "FillProcess",
     "Load",
     "LoadFailed",
     "LoadProcess",
+    "Outcome",
     "ScriptProcess",
     "ask_engine",
     "find_program",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -40,6 +41,14 @@ def test_the_committed_schema_is_what_the_binary_prints(name: str, load_program:
     ).stdout
     file = f"python/contend/load/{name}.schema.json"
     assert committed(name) == printed, f"run `contend-load schema {name} > {file}`"
+
+
+def test_the_types_of_outcomes_are_those_of_the_schema() -> None:
+    tool = Path(__file__).parents[3] / "tools" / "typed_outcomes.py"
+    written = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=True)
+    file = resources.files("contend.load") / "outcome.py"
+    said = "run `python tools/typed_outcomes.py > python/contend/load/outcome.py`"
+    assert file.read_text(encoding="utf-8") == written.stdout, said
 
 
 def recipe_cells() -> Iterator[CellSpec]:
