@@ -27,14 +27,13 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "stats": set(),
     "host": set(),
     "recipes": set(),
-    "design": {"settings", "spec"},
     "store": {"settings", "spec"},
     "servers": {"settings", "spec", "host"},
     "load": {"settings", "spec", "host"},
     "datasets": {"settings", "spec", "host", "servers", "load"},
     "calibration": {"settings", "spec", "stats", "host", "load"},
     "probes": {"settings", "spec", "host", "servers"},
-    "warm": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store", "design"},
+    "warm": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store"},
     "doctor": {
         "settings",
         "spec",
@@ -47,12 +46,12 @@ PYTHON_ARROWS: dict[str, set[str]] = {
         "design",
     },
     "lab": {
-        *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store", "design"),
+        *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *("calibration", "probes", "warm", "doctor"),
     },
     "report": {"settings", "spec", "stats", "store"},
     "cli": {
-        *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store", "design"),
+        *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
         *("calibration", "probes", "warm", "doctor", "lab", "report", "recipes"),
     },
 }

@@ -27,7 +27,6 @@ from contend.calibration.file import folder_of
 from contend.calibration.model import FIGURES
 from contend.calibration.shape import RANGE_ROWS, Transport
 from contend.cli.progress import display_on
-from contend.design import planned_runs
 from contend.errors import RequestError
 from contend.lab.calibrated import ADDRESSES
 from contend.lab.engines import choosing_engine, with_engine
@@ -36,7 +35,7 @@ from contend.load import ask_engine, find_program, plan_of
 from contend.report.numbers import estimate_text
 from contend.servers import default_cache
 from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
-from contend.spec import cell_spec, load_experiment
+from contend.spec import cell_spec, load_experiment, planned_runs
 from contend.stats import finite
 from contend.units import format_duration, parse_duration_s
 

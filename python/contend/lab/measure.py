@@ -12,11 +12,11 @@ from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
 from contend.load import Done, Load, LoadFailed, Outcome, plan_of
 from contend.spec import CellSpec
-from contend.store import PlannedLike, RunRecord
+from contend.store import Planned, RunRecord
 
 
 def measure(
-    planned: PlannedLike,
+    planned: Planned,
     cell: CellSpec,
     ready: Ready,
     load: Load,
@@ -64,7 +64,7 @@ def measure(
 
 
 def without_result(
-    planned: PlannedLike, started_at: str, error: ContendError, death: ContendError | None
+    planned: Planned, started_at: str, error: ContendError, death: ContendError | None
 ) -> RunRecord:
     """The record of a run that gave no figures: lost with its server, or failed by itself."""
     cause = death if death is not None else error

@@ -12,7 +12,6 @@ from typing import Any
 from contend import host
 from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
-from contend.design import planned_load_s, planned_runs
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.calibrated import Calibrate
 from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
@@ -23,7 +22,17 @@ from contend.lab.stage import Stage
 from contend.lab.walk import walk
 from contend.load import Load
 from contend.settings.registry import SETTINGS
-from contend.spec import SCRIPT_SCHEMA, DataSpec, Experiment, cell_spec, cells, from_dict, to_dict
+from contend.spec import (
+    SCRIPT_SCHEMA,
+    DataSpec,
+    Experiment,
+    cell_spec,
+    cells,
+    from_dict,
+    planned_load_s,
+    planned_runs,
+    to_dict,
+)
 from contend.store import RunFolder
 
 Identities = Mapping[str, Mapping[str, Any]]

@@ -23,12 +23,12 @@ from contend.lab.stage import Ready, Stage
 from contend.load import Load
 from contend.servers.errors import ServerDied
 from contend.spec import CellSpec, Experiment, cell_spec
-from contend.store import PlannedLike, RunFolder, RunRecord
+from contend.store import Planned, RunFolder, RunRecord
 
 NO_DATA = (DiskFull, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
 
-_Drive = Callable[[PlannedLike, CellSpec, Ready], RunRecord]
+_Drive = Callable[[Planned, CellSpec, Ready], RunRecord]
 
 FAILURES_MAX = 5
 """Runs in a row without a result after which the walk ends."""
@@ -43,7 +43,7 @@ def walk(
     listen: Listener,
     calibration: Calibration | None = None,
 ) -> None:
-    """Make every planned run that the folder does not hold yet.
+    """Make every planned run that the folder does not hold yet, also those planned meanwhile.
 
     Args:
         experiment: what is planned.
@@ -58,20 +58,22 @@ def walk(
         ContendError: the server or its data cannot be had as the experiment wants them. Nothing
             is recorded of that run, so that it is made when the cause is gone.
     """
-    planned = folder.meta().planned
     records = folder.records()
     ended = {record.run for record in records}
     measured = any(record.status == "ok" for record in records)
-    blocks = max((one.block for one in planned), default=0)
     in_a_row: list[RunRecord] = []
 
-    def drive(planned: PlannedLike, cell: CellSpec, ready: Ready) -> RunRecord:
+    def drive(planned: Planned, cell: CellSpec, ready: Ready) -> RunRecord:
         return measure(planned, cell, ready, load, listen, calibration)
 
-    for one in planned:
-        if one.run in ended:
-            continue
-        listen(RunBegan(one.run, one.block, blocks, one.cell))
+    # The plan may grow while its runs are made.
+    while True:
+        planned = folder.meta().planned
+        one = next((each for each in planned if each.run not in ended), None)
+        if one is None:
+            return
+        ended.add(one.run)
+        listen(RunBegan(one.run, one.block, max(each.block for each in planned), one.cell))
         first_block = one.block == planned[0].block
         patience = _Patience(refusals=not first_block, failures=measured)
         record = _attempt(experiment, one, stage, drive, patience)
@@ -96,7 +98,7 @@ class _Patience:
 
 def _attempt(
     experiment: Experiment,
-    planned: PlannedLike,
+    planned: Planned,
     stage: Stage,
     drive: _Drive,
     patience: _Patience,

@@ -7,24 +7,27 @@ from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.values import Level
 from contend.settings.workload import SCRIPT_SCHEMA
 from contend.spec.cell import cell_spec, cells, combinations
-from contend.spec.errors import SpecError
 from contend.spec.load import load_experiment, recipe_text, recipes
 from contend.spec.model import (
+    SPEC_FORMAT,
     Cell,
     CellSpec,
     CompareSpec,
     DataSpec,
     Experiment,
     Factor,
+    Planned,
     Published,
     PublishedRow,
+    SpecError,
     WorkloadSpec,
+    from_dict,
     same_level,
+    to_dict,
 )
-from contend.spec.reference import key_tables
-from contend.spec.schema import json_schema
+from contend.spec.order import contexts, need_of, planned_load_s, planned_runs
+from contend.spec.schema import json_schema, key_tables
 from contend.spec.scripts import is_file
-from contend.spec.stored import SPEC_FORMAT, from_dict, to_dict
 
 __all__ = [
     "SCRIPT",
@@ -39,6 +42,7 @@ __all__ = [
     "Factor",
     "Level",
     "Need",
+    "Planned",
     "Published",
     "PublishedRow",
     "SpecError",
@@ -46,6 +50,7 @@ __all__ = [
     "cell_spec",
     "cells",
     "combinations",
+    "contexts",
     "did_you_mean",
     "from_dict",
     "is_file",
@@ -54,6 +59,9 @@ __all__ = [
     "layout_options",
     "load_experiment",
     "nearest",
+    "need_of",
+    "planned_load_s",
+    "planned_runs",
     "recipe_text",
     "recipes",
     "same_level",

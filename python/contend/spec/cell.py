@@ -13,8 +13,7 @@ from contend.settings.registry import SETTINGS
 from contend.settings.tables import Tagged
 from contend.settings.values import Refused
 from contend.settings.workload import SCRIPT_SCHEMA
-from contend.spec.errors import SpecError
-from contend.spec.model import Cell, CellSpec, Experiment, Factor
+from contend.spec.model import Cell, CellSpec, Experiment, Factor, SpecError
 from contend.spec.paths import resolve
 from contend.spec.scripts import is_file, reference
 

@@ -8,6 +8,7 @@ A run folder holds `experiment.toml` (the frozen source), `spec.json`, `results.
 `report.html` and `charts/`. No password is ever written in it.
 """
 
+from contend.spec import Planned
 from contend.store.errors import (
     DamagedStore,
     FolderExists,
@@ -18,7 +19,7 @@ from contend.store.errors import (
 )
 from contend.store.folder import RunFolder
 from contend.store.locate import find_run
-from contend.store.model import Meta, Planned, PlannedLike, RunRecord, Session
+from contend.store.model import Meta, RunRecord, Session
 from contend.store.rescue import Rescued, rescue
 from contend.store.schema import STORE_VERSION
 
@@ -31,7 +32,6 @@ __all__ = [
     "NewerStore",
     "NotARunFolder",
     "Planned",
-    "PlannedLike",
     "Rescued",
     "RunFolder",
     "RunRecord",

@@ -13,12 +13,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from contend import __version__
+from contend.spec import Planned
 from contend.store import schema
 from contend.store.checked import connect, unreadable
 from contend.store.connection import RESULTS_NAME
 from contend.store.errors import FolderExists, NotARunFolder, StoreFailed
 from contend.store.lock import FolderLock, owner_pid
-from contend.store.model import Meta, PlannedLike, RunRecord, Session
+from contend.store.model import Meta, RunRecord, Session
 from contend.store.redact import clean
 
 
@@ -35,7 +36,7 @@ class RunFolder:
         cls,
         path: Path,
         experiment: Mapping[str, Any],
-        planned: Iterable[PlannedLike],
+        planned: Iterable[Planned],
         facts: Mapping[str, Any],
     ) -> Self:
         """Make the folder and everything that is known before the first run.
@@ -92,6 +93,14 @@ class RunFolder:
             f"INSERT INTO runs ({schema.RUN_COLUMNS}) VALUES ({marks})",
             schema.run_row(record),
             what=f"run {record.run}",
+        )
+
+    def add_planned(self, planned: Planned) -> None:
+        """One more run that is to be made; who looks at the plan next finds it there."""
+        self._write(
+            "INSERT INTO planned (run, block, repeat, cell) VALUES (?, ?, ?, ?)",
+            schema.planned_row(planned),
+            what=f"the plan of run {planned.run}",
         )
 
     def add_session(self, facts: Mapping[str, Any]) -> None:
@@ -172,7 +181,7 @@ class RunFolder:
 def _write_new_database(
     folder: Path,
     experiment: Mapping[str, Any],
-    planned: Iterable[PlannedLike],
+    planned: Iterable[Planned],
     facts: Mapping[str, Any],
 ) -> None:
     unfinished = folder / f"{RESULTS_NAME}.new"

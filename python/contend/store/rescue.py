@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from contend.spec import Planned
 from contend.store.checked import connect
 from contend.store.connection import RESULTS_NAME
 from contend.store.errors import DamagedStore
 from contend.store.folder import RunFolder
-from contend.store.model import Planned
 from contend.store.salvage import read_meta, read_planned, read_runs, read_sessions, read_spec
 
 

@@ -9,9 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from contend.spec import Planned
 from contend.store import schema
 from contend.store.connection import READ_FAULTS, raw_connection
-from contend.store.model import Planned, RunRecord
+from contend.store.model import RunRecord
 
 
 def read_runs(folder: Path) -> list[RunRecord]:

@@ -14,7 +14,8 @@ import json
 import sqlite3
 from typing import Any
 
-from contend.store.model import Planned, PlannedLike, RunRecord
+from contend.spec import Planned
+from contend.store.model import RunRecord
 from contend.store.redact import clean
 
 STORE_VERSION = 1
@@ -61,7 +62,7 @@ def dump(document: Any) -> str:
     return json.dumps(clean(document), allow_nan=False, separators=(",", ":"))
 
 
-def planned_row(planned: PlannedLike) -> tuple[int, int, int, str]:
+def planned_row(planned: Planned) -> tuple[int, int, int, str]:
     return planned.run, planned.block, planned.repeat, dump(dict(planned.cell))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from contend.design import planned_runs
-from contend.spec import load_experiment
+from contend.spec import load_experiment, planned_runs
 
 DOCS = Path(__file__).parents[3] / "docs"
 

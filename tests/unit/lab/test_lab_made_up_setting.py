@@ -10,13 +10,21 @@ import jsonschema
 import pytest
 from lab_fakes import FakeServer, dataset, experiment
 
-from contend.design import need_of, planned_runs
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
 from contend.settings.model import Launch, Need, Setting, Target, Values
 from contend.settings.registry import SETTINGS
 from contend.settings.values import Key, Whole
-from contend.spec import SpecError, cell_spec, from_dict, json_schema, key_tables, to_dict
+from contend.spec import (
+    SpecError,
+    cell_spec,
+    from_dict,
+    json_schema,
+    key_tables,
+    need_of,
+    planned_runs,
+    to_dict,
+)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import pytest
 from lab_fakes import FakeServer, FakeStage, dataset, experiment, numbers
 
 from contend.datasets import Dataset, DiskFull
-from contend.design import planned_runs
 from contend.errors import RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
@@ -21,7 +21,7 @@ from contend.lab.walk import FAILURES_MAX, walk
 from contend.load import FakeLoad, LoadFailed
 from contend.load.fake import done_of
 from contend.servers.errors import ServerDied, ServerFailed
-from contend.spec import CellSpec, DataSpec, Experiment, to_dict
+from contend.spec import CellSpec, DataSpec, Experiment, planned_runs, to_dict
 from contend.store import RunFolder
 from contend.warm import indexed
 
@@ -61,6 +61,19 @@ def go(
     heard: list[Event] = []
     walk(tiny, folder, stage=stage or FakeStage(), load=load or FakeLoad(), listen=heard.append)
     return heard
+
+
+def test_the_plan_may_grow_while_its_runs_are_made(tiny: Experiment, folder: RunFolder) -> None:
+    planned = folder.meta().planned
+    last = planned[-1]
+
+    def add_one(event: Event) -> None:
+        if isinstance(event, RunEnded) and event.record.run == last.run:
+            more = replace(last, run=last.run + 1, block=last.block + 1, repeat=last.repeat + 1)
+            folder.add_planned(more)
+
+    walk(tiny, folder, stage=FakeStage(), load=FakeLoad(), listen=add_one)
+    assert [record.run for record in folder.records()] == list(range(1, len(planned) + 2))
 
 
 def test_every_planned_run_is_made_once_in_order(tiny: Experiment, folder: RunFolder) -> None:

@@ -10,13 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.design import (
-    PlannedRun,
-    contexts,
-    need_of,
-    planned_load_s,
-    planned_runs,
-)
 from contend.spec import (
     Cell,
     CellSpec,
@@ -25,7 +18,12 @@ from contend.spec import (
     Factor,
     Level,
     Need,
+    Planned,
     cells,
+    contexts,
+    need_of,
+    planned_load_s,
+    planned_runs,
 )
 
 POOL: dict[str, tuple[Level, ...]] = {
@@ -85,7 +83,7 @@ def key(cell: Cell, *, without: str | None = None) -> tuple[tuple[str, Level], .
     return tuple((path, level) for path, level in cell.items() if path != without)
 
 
-def blocks(runs: tuple[PlannedRun, ...]) -> list[list[PlannedRun]]:
+def blocks(runs: tuple[Planned, ...]) -> list[list[Planned]]:
     return [list(group) for _, group in itertools.groupby(runs, key=lambda run: run.block)]
 
 

@@ -13,26 +13,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from contend.design.cells import need_of
-from contend.spec import Cell, Experiment, Need, cell_spec, combinations
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
-    """One run to be made. All numbers count from 1, in the order of execution.
-
-    `repeat` tells which of its cell's runs this is; runs of one block share a repeat.
-    """
-
-    run: int
-    block: int
-    repeat: int
-    cell: Cell
+from contend.settings.model import Need
+from contend.settings.registry import SETTINGS
+from contend.spec.cell import cell_spec, combinations
+from contend.spec.model import Cell, CellSpec, Experiment, Planned
 
 
-def planned_runs(experiment: Experiment) -> tuple[PlannedRun, ...]:
+def planned_runs(experiment: Experiment) -> tuple[Planned, ...]:
     """Every run in the order it should be made; the experiment's load seed decides the order.
 
     Each cell has `compare.repeats` runs. Where nothing is compared a block holds a single run.
@@ -41,7 +29,7 @@ def planned_runs(experiment: Experiment) -> tuple[PlannedRun, ...]:
     chance = random.Random(f"order of runs {experiment.base['load.seed']}")
     compared = experiment.compared
     levels: list[Cell] = list(combinations([compared])) if compared is not None else [{}]
-    runs: list[PlannedRun] = []
+    runs: list[Planned] = []
     block = 0
     for group in _groups(experiment, chance):
         for repeat in range(1, experiment.compare.repeats + 1):
@@ -49,7 +37,7 @@ def planned_runs(experiment: Experiment) -> tuple[PlannedRun, ...]:
                 block += 1
                 for level in _shuffled(levels, chance):
                     cell = _in_factor_order(experiment, {**context, **level})
-                    runs.append(PlannedRun(len(runs) + 1, block, repeat, cell))
+                    runs.append(Planned(len(runs) + 1, block, repeat, cell))
     return tuple(runs)
 
 
@@ -85,3 +73,39 @@ def _shuffled(items: list[Cell] | tuple[Cell, ...], chance: random.Random) -> li
 
 def _in_factor_order(experiment: Experiment, cell: Cell) -> Cell:
     return {factor.path: cell[factor.path] for factor in experiment.factors}
+
+
+def need_of(path: str, experiment: Experiment) -> Need:
+    """What it takes to change the level of `path`, at most: whatever the other factors are at, as
+    long as all of them but one are at their first level."""
+    varied = next(factor for factor in experiment.factors if factor.path == path)
+    need = Need.NOTHING
+    for around in _around(path, experiment):
+        reached = [cell_spec(experiment, {**around, path: level}) for level in varied.levels]
+        for before in reached:
+            need = max(need, *(between(before, after) for after in reached))
+    return need
+
+
+def between(before: CellSpec, after: CellSpec) -> Need:
+    """What it takes to get from one cell to another, beyond what every run takes."""
+    needs = [
+        (setting.between(before.values, after.values), setting.between(after.values, after.values))
+        for setting in SETTINGS
+    ]
+    return max((need for need, anyway in needs if need > anyway), default=Need.NOTHING)
+
+
+def contexts(experiment: Experiment) -> tuple[Cell, ...]:
+    """Every combination of the factors that are not compared: where comparisons are made."""
+    compared = experiment.compared
+    return combinations(factor for factor in experiment.factors if factor is not compared)
+
+
+def _around(path: str, experiment: Experiment) -> Iterator[Cell]:
+    others = [factor for factor in experiment.factors if factor.path != path]
+    first: Cell = {factor.path: factor.levels[0] for factor in others}
+    yield first
+    for factor in others:
+        for level in factor.levels[1:]:
+            yield {**first, factor.path: level}
