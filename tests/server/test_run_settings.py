@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_lab import Lab
+from run_lab import Lab, wait_for
 
 from contend.servers import PrivateServer, ServerBinary
 from contend.store import RunRecord
@@ -149,6 +149,19 @@ def test_a_wrapper_that_swallows_signals_is_one_all_the_same(lab: Lab) -> None:
     }
     # What is measured is the server and not its wrapper.
     assert all((record.done or {})["server"]["cpu_us"] > 0 for record in records)
+
+
+def test_nothing_outlives_a_lab_that_is_killed_however_the_server_was_started(lab: Lab) -> None:
+    wrapper = script(lab, "stubborn", "")
+    lab.file.write_text(
+        SMALL.format(factors=f'"server.wrap" = ["{wrapper}"]').replace('"200ms"', '"5s"')
+    )
+    process = lab.start(*lab.arguments())
+    lab.wait_for_runs(1, process)
+    assert lab.servers_alive()
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not lab.servers_alive(), limit_s=30.0)
 
 
 def test_a_wrapper_that_stays_is_refused(lab: Lab) -> None:

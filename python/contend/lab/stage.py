@@ -142,7 +142,8 @@ class StageOf:
         launch = Launch()
         for setting in self._settings:
             setting.launch(cell.values, launch)
-        self._notes = self._values_to_note(cell)
+        again = {one.path for one in due}
+        self._notes = {path: said for path, said in self._notes.items() if path not in again}
         if need is Need.DATA:
             self._data_of = None
             self._place.renew(cell, launch)
@@ -160,7 +161,8 @@ class StageOf:
             raise
         self._cell = cell
         ready = self._place.ready(cell)
-        return replace(ready, probes={**ready.probes, "settings": dict(self._notes)})
+        noted = {**self._values_to_note(cell), **self._notes}
+        return replace(ready, probes={**ready.probes, "settings": noted})
 
     def death(self) -> ContendError | None:
         return self._place.death()

@@ -78,7 +78,10 @@ class TestSetup:
 
     def test_they_stay_as_long_as_they_are_the_same(self, bench: Bench) -> None:
         for connections in (1, 8):
-            bench.stage.set(cell(load__connections=connections))
+            ready = bench.stage.set(cell(load__connections=connections))
+            assert [one["do"] for one in ready.probes["settings"]["setup"]] == [
+                *("CREATE a", "CREATE b"),
+            ]
         bench.stage.set(cell(server__options={"x": 1}))
         assert bench.said == ["CREATE a", "CREATE b"]
         bench.stage.set(cell(B_OFF, server__options={"x": 1}))
