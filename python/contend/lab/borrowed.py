@@ -8,7 +8,7 @@ run puts back what was there before the first session and not what a killed one 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from contend.servers.existing import ExistingServer
 
 ORIGINALS_NAME = "server-options-before.json"
+UNDOS_NAME = "server-statements-to-undo.json"
 
 NO_MATTER = frozenset({"skip_grant_tables"})
 """Options that only make a private server reachable; elsewhere they have no meaning."""
@@ -74,6 +75,7 @@ class BorrowedPlace:
         self._provide = provide
         self._spoil = spoil
         self._originals_path = run_folder / ORIGINALS_NAME
+        self._undos_path = run_folder / UNDOS_NAME
         self._listen = listen
         self._identity = server.identity()
         self._now = server.variables()
@@ -108,6 +110,7 @@ class BorrowedPlace:
         self._dataset = dict(self._provide(cell.data))
         self._data = cell.data
         self._may_be_changed = False
+        self._undo_what_was_left()
 
     def restart(self, cell: CellSpec, launch: Launch) -> None:
         """It is not ours to restart: what can be is set in place."""
@@ -119,6 +122,23 @@ class BorrowedPlace:
             self._spoil(data)
             self._caches = Caches()
         self._will_write = True
+
+    def remember(self, undos: Sequence[str]) -> None:
+        if undos:
+            self._undos_path.write_text(json.dumps(list(undos), indent=1) + "\n", encoding="utf-8")
+        else:
+            self._undos_path.unlink(missing_ok=True)
+
+    def _undo_what_was_left(self) -> None:
+        """What a lab that was killed did not undo; raises StatementFailed."""
+        try:
+            left = json.loads(self._undos_path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return
+        for statement in reversed(left):
+            self.execute(str(statement))
+        self.remember(())
+        self._listen(Notice(f"undone on {self._server.dsn}: {'; '.join(map(str, left))}"))
 
     def execute(self, statement: str) -> float:
         assert self._data is not None

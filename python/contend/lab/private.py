@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,6 +101,9 @@ class PrivatePlace:
 
     def expect_writes(self) -> None:
         self._stale = True
+
+    def remember(self, undos: Sequence[str]) -> None:
+        """Its data are a copy, which is thrown away if the lab dies."""
 
     def execute(self, statement: str) -> float:
         return run_statement(self._server.connect, self._data.database, statement)

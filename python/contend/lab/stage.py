@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from contend.errors import ContendError
+from contend.errors import ContendError, WorkError
 from contend.lab.events import Listener, Notice
 from contend.load import Address
 from contend.probes import Expected, Sight
@@ -64,6 +64,10 @@ class Place(Protocol):
     def set_options(self, options: Mapping[str, Level]) -> None: ...
     def execute(self, statement: str) -> float: ...
     def expect_writes(self) -> None: ...
+    def remember(self, undos: Sequence[str]) -> None:
+        """Statements that undo what is in force, to be run in the end even if the lab dies."""
+        ...
+
     def warm(self, how: str) -> None: ...
     def disturbed(self, options: frozenset[str]) -> None:
         """The caches that these options size may be empty."""
@@ -81,10 +85,10 @@ class Place(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Undo:
-    """How something that a setting did is undone; `action` is None if it cannot be."""
+    """How something that a setting did is undone, by a statement or otherwise; None: not at all."""
 
     setting: Setting
-    action: Callable[[], None] | None
+    action: Callable[[], None] | str | None
 
 
 class Stage(Protocol):
@@ -191,9 +195,10 @@ class StageOf:
     def warm(self, how: str) -> None:
         self._place.warm(how)
 
-    def on_undo(self, undo: Callable[[], None] | None) -> None:
+    def on_undo(self, undo: Callable[[], None] | str | None) -> None:
         assert self._applied is not None
         self._undos.append(_Undo(self._applied, undo))
+        self._remember()
 
     def note(self, path: str, value: object) -> None:
         self._notes[path] = value
@@ -221,31 +226,38 @@ class StageOf:
     def _undo(self, settings: Sequence[Setting], need: Need) -> bool:
         """Undo what these settings did, the last first, unless it goes with what is thrown away;
         whether the data are as they were made."""
-        whole = True
-        for one in reversed(self._undos):
-            gone = self._place.own and need >= one.setting.lasts
-            if one.setting not in settings or gone:
-                continue
-            whole = self._undone(one) and whole
-        self._undos = [one for one in self._undos if one.setting not in settings]
-        return whole
+        theirs = [one for one in self._undos if one.setting in settings]
+        if not theirs:
+            return True
+        due = [one for one in theirs if not (self._place.own and need >= one.setting.lasts)]
+        failed = [error for one in reversed(due) if (error := self._undone(one)) is not None]
+        self._undos = [one for one in self._undos if one not in theirs]
+        self._remember()
+        if failed and (self._strict or not self._place.own):
+            raise failed[0]
+        for error in failed:
+            text = f"{error.message}, so the copy of the data is thrown away"
+            self._listen(Notice(text))
+        return not failed and all(one.action is not None for one in due)
 
-    def _undone(self, one: _Undo) -> bool:
-        if one.action is None:
-            return False
+    def _undone(self, one: _Undo) -> ContendError | None:
+        """Undo one thing, if that can be done; why it failed."""
         try:
-            one.action()
+            if isinstance(one.action, str):
+                self._place.execute(one.action)
+            elif one.action is not None:
+                one.action()
         except ContendError as error:
-            if self._strict or not self._place.own:
-                raise
-            self._listen(
-                Notice(
-                    f"{one.setting.path} could not be undone ({error.message}), so the copy of the "
-                    "data is thrown away"
-                )
+            failed = WorkError(
+                f"{one.setting.path} could not be undone: {error.message}",
+                hint=None if self._place.own else "That is left to you.",
             )
-            return False
-        return True
+            failed.__cause__ = error
+            return failed
+        return None
+
+    def _remember(self) -> None:
+        self._place.remember([one.action for one in self._undos if isinstance(one.action, str)])
 
     def _give_up(self) -> None:
         """Undo all that was applied, because the next cell cannot go on from here."""

@@ -63,8 +63,9 @@ class Target(Protocol):
     def execute(self, statement: str) -> float:
         """Run a statement in the database of the tables; seconds that it took."""
 
-    def on_undo(self, undo: Callable[[], None] | None) -> None:
-        """How what was done last is undone; None if only a new copy of the data undoes it."""
+    def on_undo(self, undo: Callable[[], None] | str | None) -> None:
+        """How what was done last is undone, if by a statement as its text, so that it can be
+        undone later if the lab dies; None if only a new copy of the data undoes it."""
 
     def expect_writes(self) -> None:
         """The run to come may change the tables."""

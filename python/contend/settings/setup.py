@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +96,7 @@ class Setup(Setting):
                     f"setup, step {number} of {len(steps)}: {error.message}",
                     hint="What the steps before it did was undone.",
                 ) from error
-            target.on_undo(_undoing(target, step["undo"]))
+            target.on_undo(step["undo"])
         if done:
             target.note(self.path, done)
 
@@ -105,16 +105,6 @@ class Setup(Setting):
 
     def _run(self, cell: Values) -> list[Mapping[str, Any]]:
         return [step for step in cell[self.path] if step["on"]]
-
-
-def _undoing(target: Target, statement: str | None) -> Callable[[], None] | None:
-    if statement is None:
-        return None
-
-    def undo() -> None:
-        target.execute(statement)
-
-    return undo
 
 
 SETTING = Setup(

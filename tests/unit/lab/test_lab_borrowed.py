@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pymysql
 import pytest
 from lab_fakes import FakeConnection, experiment
 
-from contend.errors import RequestError
-from contend.lab.borrowed import ORIGINALS_NAME, BorrowedPlace
+from contend.errors import RequestError, WorkError
+from contend.lab.borrowed import ORIGINALS_NAME, UNDOS_NAME, BorrowedPlace
+from contend.lab.control import StatementFailed
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Event, Notice
 from contend.lab.stage import StageOf
@@ -220,6 +221,52 @@ def test_tables_of_a_script_s_own_carry_no_mark(bench: Bench) -> None:
     for _ in range(2):
         assert not stage.set(cell).warnings
     assert bench.spoiled == []
+
+
+class TestStatements:
+    STEPS: ClassVar = [
+        {"do": f"CREATE {name}", "undo": f"DROP {name}", "name": None, "on": True} for name in "ab"
+    ]
+
+    @pytest.fixture
+    def said(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        said: list[str] = []
+
+        def execute(_self: object, statement: str) -> float:
+            if statement in said and statement.startswith("DROP"):
+                raise StatementFailed(f"the server refused {statement!r}")
+            said.append(statement)
+            return 0.1
+
+        monkeypatch.setattr(BorrowedPlace, "execute", execute)
+        return said
+
+    def test_they_are_undone_in_the_end(self, bench: Bench, said: list[str]) -> None:
+        stage = bench.stage()
+        stage.set(bench.cell().having(setup=self.STEPS))
+        assert json.loads((bench.tmp_path / UNDOS_NAME).read_text()) == ["DROP a", "DROP b"]
+        stage.close()
+        assert said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
+        assert not (bench.tmp_path / UNDOS_NAME).exists()
+
+    def test_what_a_killed_lab_left_is_undone_by_the_next(
+        self, bench: Bench, said: list[str]
+    ) -> None:
+        bench.stage().set(bench.cell().having(setup=self.STEPS))
+        bench.stage().set(bench.cell())
+        assert said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
+        assert not (bench.tmp_path / UNDOS_NAME).exists()
+
+    def test_one_that_fails_is_left_to_its_owner_and_the_others_are_undone(
+        self, bench: Bench, said: list[str]
+    ) -> None:
+        stage = bench.stage()
+        stage.set(bench.cell().having(setup=self.STEPS))
+        said.append("DROP b")
+        with pytest.raises(WorkError, match=r"setup could not be undone: .*'DROP b'") as caught:
+            stage.close()
+        assert caught.value.hint == "That is left to you."
+        assert said[-1] == "DROP a"
 
 
 def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:
