@@ -159,19 +159,23 @@ def _means(
         for one in means.servers.values():
             display(Notice(f"server: {one['source']}, {one['kind']} {one['version']}"))
         return means
-    binaries = {}
+    if wanted is not None and experiment.gives("server.use"):
+        raise RequestError(
+            "--server names one server, and the experiment its own (server.use)",
+            hint="Leave --server out, or use `--set server.use=…`.",
+        )
+    binaries: dict[str, ServerBinary] = {}
     for name in servers_named(experiment):
-        if wanted is not None and experiment.gives("server.use"):
+        named = wanted or before.get(name) or (None if name in KINDS else name)
+        binary = _server(name, named, yes=args.yes, display=display)
+        same = next((other for other, one in binaries.items() if one == binary), None)
+        if same is not None:
             raise RequestError(
-                "--server names one server, and the experiment its own (server.use)",
-                hint="Leave --server out, or use `--set server.use=…`.",
+                f"{same} and {name} are the same server, {binary.name}",
+                hint="Each level of server.use must be another one.",
             )
-        named = before.get(name, wanted)
-        if named is None and name not in KINDS:
-            named = name
-        binaries[name] = _server(name, named, yes=args.yes, display=display)
-    for binary in binaries.values():
-        display(Notice(_choice(binary, named=wanted is not None)))
+        binaries[name] = binary
+        display(Notice(_choice(binary, named=named is not None)))
     return private_means(binaries, cache=default_cache(), program=program, listen=display)
 
 
