@@ -100,6 +100,7 @@ _USUAL = {key.name: key.default for key in KEYS if key not in _HERE}
 def load_plan(cell: Values) -> dict[str, Any]:
     """The `load` of a plan; what contend-load takes anyway goes without saying."""
     told = {key.name: cell[f"load.{key.name}"] for key in KEYS}
+    told |= {k.name: k.kind.completed(told[k.name]) for k in KEYS if isinstance(k.kind, Tagged)}
     values = {n: value for n, value in told.items() if n not in _USUAL or value != _USUAL[n]}
     arrival: Mapping[str, Any] = values.get("arrival", {})
     if arrival.get("rate") is not None:

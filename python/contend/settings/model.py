@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Protocol
 
+from contend.settings.tables import Tagged
 from contend.settings.values import Key, Level
 
 Values = Mapping[str, Any]
@@ -110,6 +111,12 @@ class Setting:
     def steps(self) -> tuple[str, ...]:
         """The keys that lead to it from the top of a file."""
         return tuple(filter(None, (self.section, self.key.name)))
+
+    @property
+    def usual(self) -> object:
+        """Its value in a file that says nothing of it; a kind has its parameters in a cell."""
+        kind = self.key.kind
+        return {"kind": kind.default_kind} if isinstance(kind, Tagged) else self.key.default
 
     def between(self, before: Values, after: Values) -> Need:
         """What it takes to get from one cell to another, as far as this setting goes."""

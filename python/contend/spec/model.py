@@ -145,7 +145,7 @@ class CellSpec:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        usual = {setting.path: setting.key.default for setting in SETTINGS}
+        usual = {setting.path: setting.usual for setting in SETTINGS}
         object.__setattr__(self, "values", {**usual, **self.values})
 
     def __getitem__(self, path: str) -> Any:
