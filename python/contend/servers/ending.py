@@ -30,8 +30,7 @@ def stop(process: subprocess.Popen[bytes], pid_file: Path, timeout_s: float) -> 
     """Tell the server to stop, whatever its wrapper makes of signals; the wrapper's exit code.
 
     Raises:
-        subprocess.TimeoutExpired: the server did not stop.
-        ServerFailed: it did, and its wrapper goes on.
+        ServerFailed: the server did not stop; or it did, and its wrapper goes on.
     """
     pid = server_pid(pid_file, process)
     with contextlib.suppress(ProcessLookupError):
@@ -49,7 +48,7 @@ def stop(process: subprocess.Popen[bytes], pid_file: Path, timeout_s: float) -> 
                 hint="What server.wrap names must end when the server does.",
             )
         if now > started + timeout_s:
-            raise subprocess.TimeoutExpired("the server", timeout_s)
+            raise ServerFailed(f"the server did not stop within {timeout_s:.0f} s and was killed.")
         time.sleep(_POLL_S)
     return process.returncode
 

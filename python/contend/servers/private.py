@@ -185,15 +185,9 @@ class PrivateServer:
             return
         try:
             code = ending.stop(self._process, self._pid_file, timeout_s)
-        except ServerFailed:
+        except ServerFailed as error:
             self.kill()
-            raise
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise ServerFailed(
-                f"the server did not stop within {timeout_s:.0f} s and was killed.",
-                detail=tail(self.log()),
-            ) from None
+            raise ServerFailed(error.message, hint=error.hint, detail=tail(self.log())) from None
         self._forget()
         if code != 0:
             raise ServerFailed(
