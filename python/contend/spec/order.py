@@ -81,9 +81,10 @@ def need_of(path: str, experiment: Experiment) -> Need:
     varied = next(factor for factor in experiment.factors if factor.path == path)
     need = Need.NOTHING
     for around in _around(path, experiment):
-        reached = [cell_spec(experiment, {**around, path: level}) for level in varied.levels]
-        for before in reached:
-            need = max(need, *(between(before, after) for after in reached))
+        # Levels that cost nothing from the first one cost nothing from one another.
+        first, *others = (cell_spec(experiment, {**around, path: one}) for one in varied.levels)
+        for other in others:
+            need = max(need, between(first, other), between(other, first))
     return need
 
 
