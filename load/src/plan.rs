@@ -252,15 +252,17 @@ pub struct Load {
 pub enum Arrival {
     /// Each connection begins an event when the one before has ended, after the think time.
     Closed {
+        /// Pause of a connection between the end of an event and the next one.
         #[serde(default)]
         think_s: f64,
-        /// Think times scatter (exponentially) around `think_s`.
+        /// Pauses scatter (exponentially) around the think time.
         #[serde(default)]
         think_scatters: bool,
     },
     /// Events are due at times that do not depend on the server. As many are in flight as there
     /// are connections; what is due beyond waits, and the wait counts.
     Open {
+        /// How the times scatter around the rate.
         #[serde(default)]
         process: Process,
         /// Counted from the begin of the window; the warm-up runs at the first rate. After the
@@ -296,6 +298,7 @@ pub struct Stage {
     /// The rate at its end; absent: it stays the same.
     #[serde(default)]
     pub end_rate: Option<f64>,
+    /// How long it lasts; the last one lasts to the end of the run.
     #[serde(default)]
     pub duration_s: f64,
 }

@@ -6,9 +6,8 @@ import pytest
 from run_lab import Lab
 
 from contend.servers import PrivateServer, ServerBinary
-from contend.spec import may_write
-from contend.spec.model import WorkloadSpec
-from contend.spec.workloads import SCRIPT, WORKLOAD
+from contend.settings.plan_keys import SCRIPT, WORKLOAD
+from contend.settings.workload import may_write
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
 
@@ -89,7 +88,7 @@ def test_every_native_kind_runs_and_each_run_finds_the_same_rows(lab: Lab) -> No
         # A second run of `insert` over the rows of the first would ask for the same ids again.
         assert [e for e in figures["errors"] if e["code"] not in (1205, 1213)] == [], kind
         text = {"text": TEXT}
-        assert record.probes["dataset"]["fresh"] == may_write(WorkloadSpec(kind, text)), kind
+        assert record.probes["dataset"]["fresh"] == may_write(kind, text), kind
     assert all(lab.answered().values())
     assert {w["code"] for r in records for w in r.warnings}.isdisjoint({"data-changed"})
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from hdrh.histogram import HdrHistogram
 
-from contend.load.process import OnEvent, Outcome
+from contend.load.outcome import Done, Hello, Interval, Percentiles, ProcessDelta
+from contend.load.process import OnEvent
 
-Answer = Callable[[dict[str, Any]], Outcome]
+Answer = Callable[[dict[str, Any]], Done]
 
 
 class FakeLoad:
@@ -27,7 +28,7 @@ class FakeLoad:
         self._answer = answer or done_of
         self.plans: list[dict[str, Any]] = []
 
-    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Outcome:
+    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done:
         self.plans.append(plan)
         on_event(_hello(plan))
         on_event({"type": "phase", "phase": "measure", "at_s": 0.0})
@@ -37,13 +38,13 @@ class FakeLoad:
         return done
 
 
-def done_of(plan: dict[str, Any], *, qps: float | None = None, **changes: Any) -> Outcome:
+def done_of(plan: dict[str, Any], *, qps: float | None = None, **changes: Any) -> Done:
     """A plausible `done` of `plan`; `changes` replace single fields."""
     rate = qps if qps is not None else 1000.0 * plan["load"]["connections"]
     measured_s = plan["load"]["measure_s"]
     queries = int(rate * measured_s)
     server = process_delta(queries * 30.0) if "watch" in plan else None
-    return {
+    done: Done = {
         "type": "done",
         "ended": "time",
         "measured_s": measured_s,
@@ -60,16 +61,17 @@ def done_of(plan: dict[str, Any], *, qps: float | None = None, **changes: Any) -
         "server": server,
         "client_busiest_thread_share": 0.3,
         "fairness": 1.0,
-        **changes,
     }
+    return cast(Done, {**done, **changes})
 
 
-def percentiles(count: int) -> dict[str, float]:
+def percentiles(count: int) -> Percentiles:
     names = ("min", "mean", "p50", "p90", "p95", "p99", "p999", "max")
-    return {"count": count} | {name: 100.0 * (i + 1) for i, name in enumerate(names)}
+    shares = {name: 100.0 * (i + 1) for i, name in enumerate(names)}
+    return cast(Percentiles, {"count": count, **shares})
 
 
-def process_delta(cpu_us: float) -> dict[str, float]:
+def process_delta(cpu_us: float) -> ProcessDelta:
     return {
         "cpu_us": cpu_us,
         "voluntary_switches": 100,
@@ -87,7 +89,7 @@ def _histogram(count: int) -> str:
     return encoded.decode("ascii")
 
 
-def _hello(plan: dict[str, Any]) -> Outcome:
+def _hello(plan: dict[str, Any]) -> Hello:
     wanted = plan["load"]["engine"]
     return {
         "type": "hello",
@@ -100,7 +102,7 @@ def _hello(plan: dict[str, Any]) -> Outcome:
     }
 
 
-def _interval(done: Outcome) -> Outcome:
+def _interval(done: Done) -> Interval:
     return {
         "type": "interval",
         "index": 0,

@@ -21,8 +21,7 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from contend.datasets import CONTENT_VERSION
-from contend.design import PlannedRun, planned_runs
-from contend.spec import Experiment, load_experiment, to_dict
+from contend.spec import Experiment, Planned, load_experiment, planned_runs, to_dict
 from contend.store import RunFolder, RunRecord
 
 SEGMENTS = "server.options.key_cache_segments"
@@ -109,7 +108,7 @@ def write_run(
 
 def record_of(
     experiment: Experiment,
-    planned: PlannedRun,
+    planned: Planned,
     chance: random.Random,
     drift: float,
     clock: datetime,
@@ -121,7 +120,7 @@ def record_of(
     # A script gains the same and costs the client more.
     share = 0.96 if cell.get("workload.kind") == "lua" else 1.0
     qps = share * _qps(points, connections, segments) * math.exp(drift + chance.gauss(0, 0.006))
-    measured_s = experiment.base.load.measure_s
+    measured_s = experiment.base["load.measure"]
     queries = round(qps * measured_s)
     return RunRecord(
         run=planned.run,

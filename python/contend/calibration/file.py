@@ -34,7 +34,7 @@ from contend.calibration.model import (
 )
 from contend.facts import fact
 from contend.load import LoadFailed
-from contend.spec.keys import ENGINES
+from contend.settings.load import ENGINES
 
 _FACTS = (
     "machine.id",

@@ -28,7 +28,7 @@ from contend.calibration.model import (
     Shape,
     Transport,
 )
-from contend.load import Address, Load, LoadFailed, LoadProcess
+from contend.load import Address, Done, Load, LoadFailed, LoadProcess, Outcome
 from contend.load.child import Child
 from contend.units import format_duration
 
@@ -74,12 +74,12 @@ def measure(
     total = effort.rounds * len(shapes)
     for number in range(effort.rounds):
         for place, shape in enumerate(shapes):
-            heard: list[dict[str, Any]] = []
+            heard: list[Outcome] = []
             plan = shape.plan(address, warmup_s=effort.warmup_s, measure_s=effort.measure_s)
             done = load.run(plan, env={}, on_event=heard.append)
             rounds[place] += _round(done)
-            hello = next((one for one in heard if one["type"] == "hello"), {})
-            workers[place] = int(hello.get("threads", 1))
+            hello = next((one for one in heard if one["type"] == "hello"), None)
+            workers[place] = hello["threads"] if hello is not None else 1
             tell(number * len(shapes) + place + 1, total)
     at = datetime.now(UTC).isoformat(timespec="seconds")
     return [
@@ -114,7 +114,7 @@ def _listening(line: bytes, child: Child) -> dict[str, Any]:
     raise LoadFailed("the null server did not start", detail=child.stderr_tail() or None)
 
 
-def _round(done: dict[str, Any]) -> list[Round]:
+def _round(done: Done) -> list[Round]:
     """The round; none if the host gave the client no time at all."""
     if not done["queries"]:
         for error in done["errors"]:

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from contend.errors import RequestError, WorkError
 from contend.load import Address
 from contend.load.plan import PLAN_VERSION
+from contend.settings.plan_keys import DISTRIBUTION, SUPPLIED, WORKLOAD
 from contend.spec import SCRIPT, STATEMENTS, is_file
-from contend.spec.workloads import DISTRIBUTION, SUPPLIED, WORKLOAD
 from contend.stats import Estimate, estimate, finite
 
 

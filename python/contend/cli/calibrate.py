@@ -26,7 +26,6 @@ from contend.calibration import (
 from contend.calibration.file import folder_of
 from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
 from contend.cli.progress import display_on
-from contend.design import planned_runs
 from contend.errors import RequestError
 from contend.get import default_cache
 from contend.lab.calibrated import ADDRESSES
@@ -34,8 +33,8 @@ from contend.lab.engines import choosing_engine, with_engine
 from contend.lab.events import Notice, Progress
 from contend.load import ask_engine, find_program, plan_of
 from contend.report.words import estimate_text
-from contend.spec import cell_spec, load_experiment
-from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
+from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
+from contend.spec import cell_spec, load_experiment, planned_runs
 from contend.stats import finite
 from contend.units import format_duration, parse_duration_s
 

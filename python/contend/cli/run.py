@@ -6,7 +6,7 @@ import argparse
 import getpass
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,11 +19,11 @@ from contend.errors import RequestError
 from contend.get import debian, default_cache, find_server, servers_at_hand
 from contend.lab import session
 from contend.lab.events import Notice
-from contend.lab.means import borrowed_means, private_means, server_kinds
+from contend.lab.means import borrowed_means, private_means, servers_named
 from contend.lab.session import Means
 from contend.load import find_program
 from contend.report import html, terminal
-from contend.servers import ServerBinary
+from contend.servers import KINDS, ServerBinary
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
@@ -116,9 +116,10 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
             )
     path = find_run(args.resume)
     experiment = session.stored_experiment(path)
-    before = session.stored_servers(path).get(experiment.base.server.kind, {})
-    wanted = args.server if args.server is not None else before.get("source")
-    means = _means(args, experiment, path, program, display, wanted=wanted)
+    before = {
+        name: one["source"] for name, one in session.stored_servers(path).items() if "source" in one
+    }
+    means = _means(args, experiment, path, program, display, wanted=args.server, before=before)
     named = (
         load_experiment(args.experiment, sets=experiment.overrides, variant=experiment.variant)
         if args.experiment is not None
@@ -136,7 +137,13 @@ def _means(
     display: Display,
     *,
     wanted: str | None,
+    before: Mapping[str, str] | None = None,
 ) -> Means:
+    """What to work with: the server that is wanted, or those of `before`, by the experiment's
+    names of them."""
+    before = before or {}
+    running = next((one for one in before.values() if one.lower().startswith(DSN_BEGINNINGS)), None)
+    wanted = wanted if wanted is not None else running
     if wanted is not None and wanted.lower().startswith(DSN_BEGINNINGS):
         ask = _password_prompt(display) if sys.stdin.isatty() else None
         means = borrowed_means(
@@ -150,26 +157,37 @@ def _means(
         for one in means.servers.values():
             display(Notice(f"server: {one['source']}, {one['kind']} {one['version']}"))
         return means
-    binaries = {
-        kind: _server(kind, wanted, yes=args.yes, display=display)
-        for kind in server_kinds(experiment)
-    }
-    for binary in binaries.values():
-        display(Notice(_choice(binary, named=wanted is not None)))
+    if wanted is not None and experiment.gives("server.use"):
+        raise RequestError(
+            "--server names one server, and the experiment its own (server.use)",
+            hint="Leave --server out, or use `--set server.use=…`.",
+        )
+    binaries: dict[str, ServerBinary] = {}
+    for name in servers_named(experiment):
+        named = wanted or before.get(name) or (None if name in KINDS else name)
+        binary = _server(name, named, yes=args.yes, display=display)
+        same = next((other for other, one in binaries.items() if one == binary), None)
+        if same is not None:
+            raise RequestError(
+                f"{same} and {name} are the same server, {binary.name}",
+                hint="Each level of server.use must be another one.",
+            )
+        binaries[name] = binary
+        display(Notice(_choice(binary, named=named is not None)))
     return private_means(binaries, cache=default_cache(), program=program, listen=display)
 
 
-def _server(kind: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:
-    """The server at hand, or one that is got now if the user agrees."""
+def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:
+    """The server that the experiment names so, at hand or got now if the user agrees."""
     try:
-        return find_server(kind, wanted=wanted)
+        return find_server(name if name in KINDS else None, wanted=wanted)
     except NoServer:
-        name = wanted if wanted is not None else {"mysql": "mysql@sid"}.get(kind, kind)
-        asked = debian.parse_wanted(name)
-        question = f"There is no {name} server on this machine. Get one, without root?"
-        if asked.kind != kind or not _asked(question, yes, display):
+        asked_for = wanted if wanted is not None else {"mysql": "mysql@sid"}.get(name, name)
+        asked = debian.parse_wanted(asked_for)
+        question = f"There is no {asked_for} server on this machine. Get one, without root?"
+        if (name in KINDS and asked.kind != name) or not _asked(question, yes, display):
             raise
-    display(Notice(f"getting {name} from this machine's Debian mirror"))
+    display(Notice(f"getting {asked_for} from this machine's Debian mirror"))
     return debian.get(
         asked.kind, asked.suite, extras=asked.extras, on_progress=_each_step_once(display)
     )

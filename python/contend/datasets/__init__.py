@@ -18,7 +18,7 @@ from contend.datasets.errors import (
     UnknownDataset,
 )
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
-from contend.datasets.key import CONTENT_VERSION, dataset_key, key_inputs, layout_options
+from contend.datasets.key import CONTENT_VERSION, dataset_key, key_inputs
 from contend.datasets.loading import engine_options
 from contend.datasets.workspace import workspace
 
@@ -40,7 +40,6 @@ __all__ = [
     "ensure_on",
     "entrance",
     "key_inputs",
-    "layout_options",
     "list_datasets",
     "mark_changed",
     "provide",

@@ -11,7 +11,7 @@ from pathlib import Path
 from contend.datasets.cache import Dataset, datasets_root, find, locked, remove_tree, restore
 from contend.datasets.errors import DiskFull, LoadingFailed, SnapshotDamaged
 from contend.datasets.files import describe as describe_files
-from contend.datasets.key import dataset_key, key_inputs, layout_options
+from contend.datasets.key import dataset_key, key_inputs
 from contend.datasets.loading import (
     ROOM_HINT,
     FillProgress,
@@ -26,7 +26,7 @@ from contend.datasets.manifest import Manifest
 from contend.datasets.workspace import workspace
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers import PrivateServer, ServerBinary
-from contend.spec import DataSpec, Level
+from contend.spec import DataSpec, Level, layout_options
 
 VOLATILE = ("ib_buffer_pool", "ibtmp1", "#innodb_temp", "aria_log_control.lock", "*.pid", "*.err")
 """What a server makes anew or would act on at its next start; a list of hot pages, say, would be

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from contend.spec.model import DataSpec, Level
+from contend.spec import DataSpec, Level, layout_options
 from contend.units import format_count
 
 CONTENT_VERSION = 2
@@ -15,26 +15,6 @@ CONTENT_VERSION = 2
 
 2: the schema `sbtest` has no column that may be NULL, and MAX_ROWS for MyISAM.
 """
-
-LAYOUT_OPTIONS = frozenset(
-    {
-        "aria_block_size",
-        "innodb_checksum_algorithm",
-        "innodb_data_file_path",
-        "innodb_file_per_table",
-        "innodb_page_size",
-        "innodb_undo_tablespaces",
-        "lower_case_table_names",
-        "myisam_block_size",
-    }
-)
-"""Server options that the files are laid out by. A dataset is made with them and for them."""
-
-
-def layout_options(options: Mapping[str, Level]) -> dict[str, Level]:
-    """Those of the server's options that belong to the dataset."""
-    named = ((name.replace("-", "_"), value) for name, value in sorted(options.items()))
-    return {name: value for name, value in named if name in LAYOUT_OPTIONS}
 
 
 def key_inputs(

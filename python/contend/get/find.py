@@ -114,16 +114,16 @@ def _share_folders(basedir: Path, kind: str) -> Iterator[Path]:
 
 
 def find_server(
-    kind: str,
+    kind: str | None,
     *,
     wanted: str | None = None,
     cache: Path | None = None,
     root: Path = Path("/"),
 ) -> ServerBinary:
-    """A server of a kind that is on this machine; nothing is downloaded.
+    """A server that is on this machine; nothing is downloaded.
 
     Args:
-        kind: `mariadb` or `mysql`.
+        kind: `mariadb` or `mysql`; None for whichever the one that is wanted is.
         wanted: which one: a path to a program or its folder, `mariadb@trixie` as for
             `contend server get`, or a name as `contend server list` shows it.
         cache: contend's cache folder; None is the user's.
@@ -133,17 +133,18 @@ def find_server(
         NoServer: there is none; its hint says what to type to get one.
         WrongKind: the one that is wanted is there, and is of the other kind.
     """
-    if kind not in KINDS:
+    if kind is not None and kind not in KINDS:
         raise UnknownServer(f"unknown server kind {kind!r}.", hint=nearest_hint(kind, KINDS))
     cache = default_cache() if cache is None else cache
     if wanted is not None:
         binary = _wanted(wanted, cache, root)
-        if binary.kind != kind:
+        if kind is not None and binary.kind != kind:
             raise WrongKind(
                 f"{wanted} is a {binary.kind} server, but the experiment needs {kind}.",
                 hint=f"Set `server.kind` to {binary.kind}, or name another server.",
             )
         return binary
+    assert kind is not None, "of no kind and no name"
     found = on_path(kind)
     if found is not None:
         return found

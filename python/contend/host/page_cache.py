@@ -91,6 +91,22 @@ def warm(path: Path) -> int:
     return resident_bytes(path)
 
 
+def drop(path: Path) -> int:
+    """Write the file back and let go of its pages; returns the bytes that stay resident."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise PageCacheError(f"{path} cannot be opened: {error.strerror}") from error
+    try:
+        os.fsync(descriptor)  # A page that is not on the disk yet is kept.
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    except OSError as error:
+        raise PageCacheError(f"{path} cannot be written back: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+    return resident_bytes(path)
+
+
 def _cachestat(descriptor: int) -> int | None:
     """Pages in the cache by the cheap system call; None if this kernel has no such call."""
     whole, counts = _Range(0, 0), _Counts()

@@ -1,4 +1,4 @@
-"""The stage of a server that is not ours: options are set in place and put back, data are added
+"""A server that is not ours: options are set in place and put back, data are added
 beside what is there, and nothing is started or stopped.
 
 What the options were is written to the run folder before the first is changed, so that a resumed
@@ -8,7 +8,7 @@ run puts back what was there before the first session and not what a killed one 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,21 +17,23 @@ import pymysql
 
 from contend.datasets import entrance
 from contend.errors import ContendError
-from contend.lab.control import Control, differing_variables
+from contend.lab.caches import Caches
+from contend.lab.control import Control, differing_variables, run_statement
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
 from contend.lab.stage import Ready
-from contend.probes import Expected, Sight
+from contend.probes import Sight
 from contend.servers.errors import OptionRejected
 from contend.servers.options import as_number, as_text, normal_name
-from contend.spec import CellSpec, DataSpec, Level, may_write
-from contend.warm import Table, Warmed, disturbs, warmer_of
+from contend.settings.model import Launch
+from contend.spec import CellSpec, DataSpec, Level
 
 if TYPE_CHECKING:
     from contend.servers import Truncated
     from contend.servers.existing import ExistingServer
 
 ORIGINALS_NAME = "server-options-before.json"
+UNDOS_NAME = "server-statements-to-undo.json"
 
 NO_MATTER = frozenset({"skip_grant_tables"})
 """Options that only make a private server reachable; elsewhere they have no meaning."""
@@ -50,7 +52,7 @@ Spoil = Callable[[DataSpec], None]
 """Mark the tables as no longer what they were loaded as."""
 
 
-class BorrowedStage:
+class BorrowedPlace:
     """A server that a DSN names.
 
     Args:
@@ -73,6 +75,7 @@ class BorrowedStage:
         self._provide = provide
         self._spoil = spoil
         self._originals_path = run_folder / ORIGINALS_NAME
+        self._undos_path = run_folder / UNDOS_NAME
         self._listen = listen
         self._identity = server.identity()
         self._now = server.variables()
@@ -85,33 +88,69 @@ class BorrowedStage:
         self._dataset: dict[str, Any] = {}
         self._may_be_changed = False
         self._differing: dict[str, Any] | None = None
-        self._warmed: Warmed | None = None
+        self._caches = Caches()
+        self._will_write = False
 
-    def set(self, cell: CellSpec) -> Ready:
-        if cell.server.kind != self._identity.kind:
+    own = False
+
+    def usable(self) -> bool:
+        return self._data is not None
+
+    def renew(self, cell: CellSpec, launch: Launch) -> None:
+        del launch
+        if cell["server.kind"] != self._identity.kind:
             raise OtherServer(
-                f"the experiment is for {cell.server.kind}, and {self._server.dsn} is "
+                f"the experiment is for {cell['server.kind']}, and {self._server.dsn} is "
                 f"{self._identity.kind} {self._identity.version}",
                 hint=f"`--set server.kind={self._identity.kind}` measures that one.",
             )
-        if cell.data != self._data:
-            self._warmed = None
-            self._dataset = dict(self._provide(cell.data))
-            self._data = cell.data
-            self._may_be_changed = False
-        self._set_options(cell)
-        changed = self._may_be_changed
-        if may_write(cell.workload) and not changed and cell.data.table_names:
+        if cell.data == self._data:
+            return
+        self._caches = Caches()
+        self._dataset = dict(self._provide(cell.data))
+        self._data = cell.data
+        self._may_be_changed = False
+        self._undo_what_was_left()
+
+    def restart(self, cell: CellSpec, launch: Launch) -> None:
+        """It is not ours to restart: what can be is set in place."""
+
+    def expect_writes(self) -> None:
+        data = self._data
+        if data is not None and data.table_names and not self._may_be_changed:
             # Before the caches are warmed: it closes the tables.
-            self._spoil(cell.data)
-            self._may_be_changed = True
-            self._warmed = None
-        warmer = warmer_of(cell.data.engine)
-        if warmer is not None and self._warmed is None:
-            database = self._database(cell)
-            tables = [Table(database, name, None) for name in cell.data.table_names]
-            self._warmed = warmer.warm(self._control.connection(), tables) if tables else None
-        return self._ready(cell, changed=changed)
+            self._spoil(data)
+            self._caches = Caches()
+        self._will_write = True
+
+    def remember(self, undos: Sequence[str]) -> None:
+        if undos:
+            self._undos_path.write_text(json.dumps(list(undos), indent=1) + "\n", encoding="utf-8")
+        else:
+            self._undos_path.unlink(missing_ok=True)
+
+    def _undo_what_was_left(self) -> None:
+        """What a lab that was killed did not undo; raises StatementFailed."""
+        try:
+            left = json.loads(self._undos_path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return
+        for statement in reversed(left):
+            self.execute(str(statement))
+        self.remember(())
+        self._listen(Notice(f"undone on {self._server.dsn}: {'; '.join(map(str, left))}"))
+
+    def execute(self, statement: str) -> float:
+        assert self._data is not None
+        return run_statement(self._server.connect, self._database(self._data), statement)
+
+    def disturbed(self, options: frozenset[str]) -> None:
+        if self._data is not None:
+            self._caches.disturbed(self._data.engine, options)
+
+    def warm(self, how: str) -> None:
+        assert self._data is not None
+        self._caches.fill(how, self._control, self._data, self._database(self._data), None)
 
     def death(self) -> ContendError | None:
         try:
@@ -134,8 +173,8 @@ class BorrowedStage:
 
     # --- options ---
 
-    def _set_options(self, cell: CellSpec) -> None:
-        wanted = {normal_name(name): value for name, value in cell.server.options.items()}
+    def set_options(self, options: Mapping[str, Level]) -> None:
+        wanted = {normal_name(name): value for name, value in options.items()}
         refused: dict[str, Level] = {}
         for name, value in wanted.items():
             if name in NO_MATTER or self._has(name, value):
@@ -146,7 +185,7 @@ class BorrowedStage:
                     hint="Leave it out of the experiment for this server.",
                 )
             try:
-                self._set_one(cell, name, value)
+                self._set_one(name, value)
             except OptionRejected as error:
                 self._forget(name)
                 if not _needs_restart(error):
@@ -155,16 +194,14 @@ class BorrowedStage:
         if refused:
             raise self._needs_restart(refused)
 
-    def _set_one(self, cell: CellSpec, name: str, value: Level) -> None:
+    def _set_one(self, name: str, value: Level) -> None:
         self._remember(name)
         truncated = self._server.set_global({name: value})
         self._truncated.pop(name, None)
         self._truncated |= {one.name: one for one in truncated}
         self._asked[name] = as_text(value)
         self._differing = None
-        warmer = warmer_of(cell.data.engine)
-        if warmer is not None and disturbs(warmer, (name,)):
-            self._warmed = None
+        self.disturbed(frozenset({name}))
 
     def _has(self, name: str, value: Level) -> bool:
         """Whether the server runs with that value, or with what it made of it, already."""
@@ -209,19 +246,22 @@ class BorrowedStage:
 
     # --- what the record needs ---
 
-    def _ready(self, cell: CellSpec, *, changed: bool) -> Ready:
+    def ready(self, cell: CellSpec) -> Ready:
         dsn = self._server.dsn
-        address, env = entrance(dsn, self._database(cell))
-        warmer = warmer_of(cell.data.engine)
-        counter = warmer.counter if warmer is not None and self._warmed_cache() else None
+        address, env = entrance(dsn, self._database(cell.data))
         if self._differing is None:
             self._differing = differing_variables(self._server)
+        changed, self._may_be_changed = (
+            self._may_be_changed,
+            self._may_be_changed or (self._will_write and bool(cell.data.table_names)),
+        )
+        self._will_write = False
         return Ready(
             address=address,
             env=env,
             watch_pid=self._pid,
             sight=Sight(self._control.connection(), self._identity.kind, self._pid),
-            expected=Expected(counter),
+            expected=self._caches.expected(cell.data.engine),
             probes={
                 "server": {
                     **asdict(self._identity),
@@ -230,7 +270,7 @@ class BorrowedStage:
                 },
                 "variables_that_differ": self._differing,
                 "dataset": self._dataset,
-                "warmed": asdict(self._warmed) | {"files": False} if self._warmed else None,
+                "warmed": self._caches.record(),
             },
             warnings=tuple(self._warnings(changed=changed)),
         )
@@ -241,11 +281,8 @@ class BorrowedStage:
         if changed:
             yield {"code": "data-changed", "message": DATA_CHANGED}
 
-    def _warmed_cache(self) -> bool:
-        return self._warmed is not None and self._warmed.cache
-
-    def _database(self, cell: CellSpec) -> str:
-        return self._server.dsn.database or cell.data.database
+    def _database(self, data: DataSpec) -> str:
+        return self._server.dsn.database or data.database
 
 
 def _is_same(value: Level, there: str) -> bool:

@@ -13,11 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from contend.design import cells
 from contend.errors import ContendError, RequestError
 from contend.lab.errors import OtherEngine
 from contend.load import Address, ask_engine, plan_of
-from contend.spec import Experiment, cell_spec
+from contend.spec import CellSpec, Experiment, cell_spec, cells
 from contend.store import Meta
 
 PATH = "load.engine"
@@ -38,7 +37,7 @@ def choosing_engine(program: Path) -> ChooseEngine:
         specs = [cell_spec(experiment, cell) for cell in cells(experiment)]
         # The largest of each engine: one for all of them, unless it is a factor.
         largest = {
-            spec.load.engine: spec for spec in sorted(specs, key=lambda one: one.load.connections)
+            spec[PATH]: spec for spec in sorted(specs, key=lambda one: one["load.connections"])
         }
         found = []
         for spec in largest.values():
@@ -60,8 +59,7 @@ def with_engine(experiment: Experiment, engine: str | None) -> Experiment:
     """The experiment with this engine in all of its cells; as it is if it is a factor."""
     if engine is None or any(factor.path == PATH for factor in experiment.factors):
         return experiment
-    base = experiment.base
-    return replace(experiment, base=replace(base, load=replace(base.load, engine=engine)))
+    return replace(experiment, base=CellSpec({**experiment.base.values, PATH: engine}))
 
 
 def kept_engine(meta: Meta) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,47 +12,62 @@ from contend.datasets import (
     Dataset,
     DatasetSource,
     ensure_on,
-    layout_options,
     mark_changed,
     provide,
     workspace,
 )
-from contend.lab.borrowed import BorrowedStage
+from contend.lab.borrowed import BorrowedPlace
 from contend.lab.calibrated import calibrating
 from contend.lab.engines import choosing_engine
 from contend.lab.events import Listener, Notice, Progress
-from contend.lab.kinds import StageOfEachKind
-from contend.lab.private import PrivateStage
+from contend.lab.private import PrivatePlace, Program
 from contend.lab.scripts import check_workloads, prepare_tables
 from contend.lab.session import Means
-from contend.lab.stage import Stage
+from contend.lab.stage import Stage, StageOf
+from contend.lab.trial import try_starts
 from contend.load import Address, LoadProcess
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.existing import ExistingServer
-from contend.spec import SCRIPT_SCHEMA, CellSpec, DataSpec, Experiment, Level
+from contend.spec import (
+    SCRIPT_SCHEMA,
+    CellSpec,
+    DataSpec,
+    Experiment,
+    Level,
+    cell_spec,
+    cells,
+    layout_options,
+)
 
 Confirm = Callable[[str], bool]
 """Asks the user whether to do what the question says."""
 
 
-def server_kinds(experiment: Experiment) -> tuple[str, ...]:
-    """Every kind of server that the experiment's cells run on."""
-    varied = [f.levels for f in experiment.factors if f.path == "server.kind"]
-    return tuple(str(kind) for kind in (varied[0] if varied else (experiment.base.server.kind,)))
+def servers_named(experiment: Experiment) -> tuple[str, ...]:
+    """Every server that the experiment's cells run on, as it names them: what `server.use` says,
+    else a kind."""
+    specs = (cell_spec(experiment, cell) for cell in cells(experiment))
+    return tuple(dict.fromkeys(server_name(spec) for spec in specs))
+
+
+def server_name(cell: CellSpec) -> str:
+    """The server of a cell, as the experiment names it."""
+    return str(cell["server.use"] or cell["server.kind"])
 
 
 def private_means(
     binaries: Mapping[str, ServerBinary], *, cache: Path, program: Path, listen: Listener
 ) -> Means:
-    """Private servers of the given programs, one of each kind."""
+    """Private servers of the given programs, by the experiment's names of them."""
     tell = _Telling(listen)
 
     @contextlib.contextmanager
     def open_stage(logs: Path) -> Iterator[Stage]:
         with workspace(cache) as work:
 
-            def of_kind(kind: str) -> Stage:
-                binary = binaries[kind]
+            @functools.cache
+            def program_of(name: str) -> Program:
+                binary = binaries[name]
 
                 def fill_folder(
                     data: DataSpec, options: Mapping[str, Level], into: Path
@@ -62,26 +78,45 @@ def private_means(
                     source = DatasetSource(data, binary, options)
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
-                def prepare(cell: CellSpec, address: Address) -> None:
+                server = PrivateServer(binary, work / binary.name, logs)
+                return Program(server, identity(binary), fill_folder)
+
+            def prepare(cell: CellSpec, address: Address) -> None:
+                if cell.data.schema == SCRIPT_SCHEMA:
                     tell.notice("the script makes its tables (prepare)")
                     prepare_tables(cell, address, program)
 
-                server = PrivateServer(binary, work / kind, logs)
-                return PrivateStage(server, identity(binary), fill_folder, prepare)
-
-            stage = StageOfEachKind(of_kind)
-            try:
+            place = PrivatePlace(lambda cell: program_of(server_name(cell)), prepare)
+            with contextlib.closing(StageOf(place, listen)) as stage:
                 yield stage
-            finally:
-                stage.close()
+
+    def check(experiment: Experiment) -> None:
+        check_workloads(experiment, program)
+        with workspace(cache) as work:
+
+            @functools.cache
+            def empty(name: str) -> Program:
+                def make_folder(_data: DataSpec, options: Mapping[str, Level], _into: Path) -> None:
+                    server.initialise(layout_options(options))
+
+                server = PrivateServer(binaries[name], work / binaries[name].name)
+                return Program(server, identity(binaries[name]), make_folder)
+
+            try_starts(
+                experiment,
+                lambda cell: empty(server_name(cell)),
+                load=program,
+                kept=cache / "tried",
+                listen=listen,
+            )
 
     return Means(
-        servers={kind: identity(binary) for kind, binary in binaries.items()},
+        servers={name: identity(binary) for name, binary in binaries.items()},
         open_stage=open_stage,
         load=LoadProcess(program),
         data_folder=cache,
         calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
-        check=lambda experiment: check_workloads(experiment, program),
+        check=check,
         choose_engine=choosing_engine(program),
     )
 
@@ -107,11 +142,9 @@ def borrowed_means(
         def spoil(data: DataSpec) -> None:
             mark_changed(server, data)
 
-        stage = BorrowedStage(server, fill_server, spoil, run_folder, listen)
-        try:
+        place = BorrowedPlace(server, fill_server, spoil, run_folder, listen)
+        with contextlib.closing(StageOf(place, listen)) as stage:
             yield stage
-        finally:
-            stage.close()
 
     identity = {"kind": found.kind, "version": found.version, "source": str(server.dsn)}
     return Means(
@@ -127,6 +160,7 @@ def borrowed_means(
         ),
         check=lambda experiment: check_workloads(experiment, program),
         choose_engine=choosing_engine(program),
+        own=False,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,13 +10,13 @@ from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
-from contend.load import Load, LoadFailed, plan_of
+from contend.load import Done, Load, LoadFailed, Outcome, plan_of
 from contend.spec import CellSpec
-from contend.store import PlannedLike, RunRecord
+from contend.store import Planned, RunRecord
 
 
 def measure(
-    planned: PlannedLike,
+    planned: Planned,
     cell: CellSpec,
     ready: Ready,
     load: Load,
@@ -29,11 +28,11 @@ def measure(
     Raises:
         LoadFailed: contend-load gave no result, or not one query was answered.
     """
-    plan = plan_of(cell, ready.address, seed=cell.load.seed, watch_pid=ready.watch_pid)
+    plan = plan_of(cell, ready.address, seed=cell["load.seed"], watch_pid=ready.watch_pid)
     intervals: list[dict[str, Any]] = []
     generator: dict[str, Any] = {}
 
-    def on_event(event: dict[str, Any]) -> None:
+    def on_event(event: Outcome) -> None:
         if event["type"] == "hello":
             generator.update(version=event["program_version"], engine=event["engine"])
         if event["type"] == "interval":
@@ -65,7 +64,7 @@ def measure(
 
 
 def without_result(
-    planned: PlannedLike, started_at: str, error: ContendError, death: ContendError | None
+    planned: Planned, started_at: str, error: ContendError, death: ContendError | None
 ) -> RunRecord:
     """The record of a run that gave no figures: lost with its server, or failed by itself."""
     cause = death if death is not None else error
@@ -92,7 +91,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _require_answers(done: Mapping[str, Any]) -> None:
+def _require_answers(done: Done) -> None:
     """A run of nothing but errors has no speed."""
     errors = done["errors"]
     if done["queries"] or not errors:

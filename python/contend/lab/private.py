@@ -1,22 +1,23 @@
-"""The stage of a private server: contend starts it, restarts it, sets its options, fills it."""
+"""Private servers: contend starts them, restarts them, sets their options, fills them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
-from contend.lab.control import Control, differing_variables
+from contend.lab.caches import Caches, drop_files
+from contend.lab.control import Control, differing_variables, run_statement
 from contend.lab.stage import Ready, Server
 from contend.load import Address
-from contend.probes import Expected, Sight
+from contend.probes import Sight
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
-from contend.spec import SCRIPT_SCHEMA, CellSpec, DataSpec, Level, may_write
-from contend.warm import Table, Warmed, disturbs, warmer_of
+from contend.settings.model import Launch
+from contend.spec import CellSpec, DataSpec, Level
 
 if TYPE_CHECKING:
     from contend.servers import Truncated
@@ -28,51 +29,88 @@ Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
 without tables, where a script makes them."""
 
 Prepare = Callable[[CellSpec, Address], None]
-"""Let the cell's script make its tables on the server that runs."""
+"""Make the tables that the data folder lacks, on the server that runs."""
 
 
-class PrivateStage:
-    """One private server, used for one cell after another.
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A private server that cells run on.
 
     Args:
-        server: not running yet.
-        identity: what the record says of the server: kind, version, source.
-        provide: fills a data folder.
-        prepare: makes the tables of a script.
+        server: not running until a cell wants it.
+        identity: what the record says of it: kind, version, source.
+        provide: fills its data folder.
     """
 
-    def __init__(
-        self, server: Server, identity: Mapping[str, Any], provide: Provide, prepare: Prepare
-    ) -> None:
-        self._server = server
-        self._identity = dict(identity)
-        self._provide = provide
+    server: Server
+    identity: Mapping[str, Any]
+    provide: Provide
+
+
+class PrivatePlace:
+    """Private servers, one at work at a time.
+
+    Args:
+        program_of: the server of a cell.
+        prepare: makes what tables the data folder lacks.
+    """
+
+    own = True
+
+    def __init__(self, program_of: Callable[[CellSpec], Program], prepare: Prepare) -> None:
+        self._program_of = program_of
         self._prepare = prepare
-        self._control = Control(server.connect)
+        self._program: Program | None = None
+        self._control = Control(lambda **more: self._server.connect(**more))
         self._dataset: Dataset | None = None
-        self._data: DataSpec | None = None
-        self._may_be_changed = False
+        self._data = DataSpec()
+        self._stale = True
         self._options: dict[str, Level] = {}
         self._truncated: dict[str, Truncated] = {}
         self._differing: dict[frozenset[tuple[str, Level]], dict[str, Any]] = {}
-        self._warmed: Warmed | None = None
-        self._files_cached: bool | None = None
+        self._caches = Caches()
 
-    def set(self, cell: CellSpec) -> Ready:
-        if cell.data != self._data or self._may_be_changed or not self._server.running:
-            self._change_data(cell)
-        elif self._must_restart(cell):
-            self._server.stop()
-            self._start(cell)
-        else:
-            self._change_in_place(cell)
-        warmed = self._warm(cell.data)
-        ready = self._ready(cell, warmed)
-        # Tables of a script's own are the script's to look after; its prepare may take hours.
-        self._may_be_changed = may_write(cell.workload) and cell.data.schema != SCRIPT_SCHEMA
-        return ready
+    @property
+    def _server(self) -> Server:
+        assert self._program is not None
+        return self._program.server
+
+    def usable(self) -> bool:
+        return not self._stale and self._server.running
+
+    def renew(self, cell: CellSpec, launch: Launch) -> None:
+        """A fresh copy of the data, also after the server died, because a crash may have hurt the
+        old, and after a run that may have written: the next must find what this one found."""
+        # What can never be said is said before minutes of loading.
+        as_arguments(cell["server.options"])
+        self._stale = True
+        program = self._program_of(cell)
+        self.close()
+        self._program = program
+        program.server.claim()
+        options = cell["server.options"]
+        self._dataset = program.provide(cell.data, options, program.server.data_folder)
+        self._data = cell.data
+        self._start(cell, launch)
+        self._prepare(cell, self._address())
+        self._stale = False
+
+    def restart(self, cell: CellSpec, launch: Launch) -> None:
+        self._server.stop()
+        self._start(cell, launch)
+
+    def expect_writes(self) -> None:
+        self._stale = True
+
+    def remember(self, undos: Sequence[str]) -> None:
+        """Its data are a copy, which is thrown away if the lab dies."""
+
+    def execute(self, statement: str) -> float:
+        return run_statement(self._server.connect, self._data.database, statement)
 
     def death(self) -> ContendError | None:
+        if self._program is None:
+            return None
         try:
             self._server.check()
         except ServerDied as error:
@@ -85,85 +123,55 @@ class PrivateStage:
     def close(self) -> None:
         # Its data is a copy that nobody needs any more, so there is nothing to shut down in order.
         self._control.close()
-        self._server.kill()
+        if self._program is not None:
+            self._server.kill()
 
-    # --- server and data ---
-
-    def _must_restart(self, cell: CellSpec) -> bool:
-        wanted = dict(cell.server.options)
-        if wanted == self._options:
-            return False
-        return cell.server.change != "in_place" or wanted.keys() != self._options.keys()
-
-    def _change_data(self, cell: CellSpec) -> None:
-        """A fresh copy of the data, also after the server died, because a crash may have hurt the
-        old, and after a run that may have written: the next must find what this one found."""
-        as_arguments(
-            cell.server.options
-        )  # What can never be said is said before minutes of loading.
-        self._control.close()
-        self._data = None
-        self._server.kill()
-        self._server.claim()
-        self._dataset = self._provide(cell.data, cell.server.options, self._server.data_folder)
-        self._start(cell)
-        if cell.data.schema == SCRIPT_SCHEMA:
-            self._prepare(cell, self._address(cell))
-        self._data = cell.data
-
-    def _start(self, cell: CellSpec) -> None:
+    def _start(self, cell: CellSpec, launch: Launch) -> None:
         self._control.close()
         self._options = {}
         self._differing = {}
-        self._warmed = None
-        self._files_cached = None
-        needed = engine_options(cell.data.engine)
-        truncated = self._server.start({**needed, **cell.server.options})
+        self._caches = Caches()
+        self._server.wrap = launch.wrap
+        self._server.environment = launch.environment
+        if launch.from_disk:
+            drop_files(self._server.data_folder)
+        truncated = self._server.start({**engine_options(cell.data.engine), **launch.options})
         self._truncated = {one.name: one for one in truncated}
-        self._options = dict(cell.server.options)
+        self._options = dict(cell["server.options"])
 
-    def _change_in_place(self, cell: CellSpec) -> None:
-        wanted = cell.server.options
-        changes = {name: v for name, v in wanted.items() if v != self._options.get(name)}
+    def set_options(self, options: Mapping[str, Level]) -> None:
+        changes = {n: value for n, value in options.items() if value != self._options.get(n)}
         if not changes:
             return
-        # Until the server has taken all of them, what it runs with is not known.
-        self._options = {}
         truncated = self._server.set_global(changes)
         self._truncated = {n: t for n, t in self._truncated.items() if n not in changes}
         self._truncated |= {one.name: one for one in truncated}
-        self._options = dict(wanted)
-        warmer = warmer_of(cell.data.engine)
-        if warmer is not None and disturbs(warmer, changes):
-            self._warmed = None
+        self._options = dict(options)
+
+    # --- caches ---
+
+    def disturbed(self, options: frozenset[str]) -> None:
+        self._caches.disturbed(self._data.engine, options)
+
+    def warm(self, how: str) -> None:
+        self._caches.fill(how, self._control, self._data, self._data.database, self._server)
 
     # --- what the record needs ---
 
-    def _warm(self, data: DataSpec) -> Warmed | None:
-        warmer = warmer_of(data.engine)
-        folder = self._server.data_folder
-        tables = [Table(data.database, name, folder) for name in data.table_names]
-        if warmer is not None and self._warmed is None and tables:
-            # Files that the memory could not hold are not read again and again.
-            if self._files_cached is not False:
-                left_out = [table for table in tables if not warmer.warm_files(table)]
-                self._files_cached = not left_out
-            self._warmed = warmer.warm(self._control.connection(), tables)
-        return self._warmed
-
-    def _ready(self, cell: CellSpec, warmed: Warmed | None) -> Ready:
-        warmer = warmer_of(cell.data.engine)
-        counter = warmer.counter if warmer is not None and warmed and warmed.cache else None
+    def ready(self, cell: CellSpec) -> Ready:
+        program = self._program
+        assert program is not None
+        kind = str(program.identity["kind"])
         return Ready(
-            address=self._address(cell),
+            address=self._address(),
             watch_pid=self._server.pid,
-            sight=Sight(self._control.connection(), cell.server.kind, self._server.pid),
-            expected=Expected(counter, files_cached=bool(self._files_cached)),
+            sight=Sight(self._control.connection(), kind, self._server.pid),
+            expected=self._caches.expected(cell.data.engine),
             probes={
-                "server": {**self._identity, "change": cell.server.change},
+                "server": {**program.identity, "change": cell["server.change"]},
                 "variables_that_differ": self._variables_that_differ(),
                 "dataset": self._about_data(cell),
-                "warmed": asdict(warmed) | {"files": self._files_cached} if warmed else None,
+                "warmed": self._caches.record(),
             },
             warnings=tuple(
                 {"code": "option-truncated", "message": str(one)}
@@ -177,14 +185,14 @@ class PrivateStage:
         return {
             "key": self._dataset.key,
             # Made for this run alone, which may write to it.
-            "fresh": may_write(cell.workload),
+            "fresh": self._stale,
             "engine": cell.data.engine,
             "rows": self._dataset.rows,
             "bytes": self._dataset.bytes,
         }
 
-    def _address(self, cell: CellSpec) -> Address:
-        return Address(socket=str(self._server.socket), user=USER, database=cell.data.database)
+    def _address(self) -> Address:
+        return Address(socket=str(self._server.socket), user=USER, database=self._data.database)
 
     def _variables_that_differ(self) -> dict[str, Any]:
         # They change only with the options, and asking for all of them takes its time.

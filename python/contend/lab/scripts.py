@@ -6,12 +6,10 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from contend.datasets import LoadingFailed
-from contend.design import cells
 from contend.errors import RequestError
 from contend.lab.errors import ChangedExperiment
 from contend.load import Address, LoadFailed, ScriptProcess, plan_of
@@ -20,12 +18,13 @@ from contend.spec import (
     SCRIPT_SCHEMA,
     CellSpec,
     Experiment,
-    WorkloadSpec,
     cell_spec,
+    cells,
     is_file,
 )
 
 FOLDER = "scripts"
+_ASKED_OF_LOAD = frozenset({"load.protocol", "load.arrival", "load.events", "load.errors"})
 _NOWHERE = Address(socket="/", database="sbtest")
 
 
@@ -58,8 +57,8 @@ def prepare_tables(cell: CellSpec, address: Address, program: Path) -> None:
     Raises:
         LoadingFailed: it could not.
     """
-    told = WorkloadSpec(SCRIPT, dict(cell.data.prepare or {}))
-    plan = plan_of(replace(cell, workload=told), address, seed=cell.load.seed, watch_pid=None)
+    told = {"kind": SCRIPT, **(cell.data.prepare or {})}
+    plan = plan_of(cell.having(workload=told), address, seed=cell["load.seed"], watch_pid=None)
     try:
         ScriptProcess(program).prepare(plan)
     except LoadFailed as error:
@@ -103,7 +102,8 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
     seen = set()
     for one in cells(experiment):
         cell = cell_spec(experiment, one)
-        asks = [cell.workload.kind, cell.workload.parameters, cell.load.protocol]
+        load = [v for path, v in cell.values.items() if path in _ASKED_OF_LOAD]
+        asks = [cell["workload"], load]
         key = json.dumps(asks, sort_keys=True)
         if key not in seen:
             seen.add(key)

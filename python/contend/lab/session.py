@@ -12,7 +12,6 @@ from typing import Any
 from contend import host
 from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
-from contend.design import planned_load_s, planned_runs
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.calibrated import Calibrate
 from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
@@ -22,7 +21,18 @@ from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
 from contend.lab.stage import Stage
 from contend.lab.walk import walk
 from contend.load import Load
-from contend.spec import SCRIPT_SCHEMA, DataSpec, Experiment, cell_spec, from_dict, to_dict
+from contend.settings.registry import SETTINGS
+from contend.spec import (
+    SCRIPT_SCHEMA,
+    DataSpec,
+    Experiment,
+    cell_spec,
+    cells,
+    from_dict,
+    planned_load_s,
+    planned_runs,
+    to_dict,
+)
 from contend.store import RunFolder, redacted
 
 Identities = Mapping[str, Mapping[str, Any]]
@@ -44,6 +54,7 @@ class Means:
         calibrate: gives the ceilings of the client; None where it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
         choose_engine: says which engine of the load generator all cells get.
+        own: the servers are contend's to start and stop.
     """
 
     servers: Identities
@@ -53,10 +64,12 @@ class Means:
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
     choose_engine: ChooseEngine = lambda _experiment: {}
+    own: bool = True
 
 
 def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
     """Make the run folder `path` and every run of the experiment."""
+    refuse_settings(experiment, own=means.own)
     means.check(experiment)
     planned = planned_runs(experiment)
     engine = means.choose_engine(experiment)
@@ -70,6 +83,14 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
             if not _is_past_first_block(folder):
                 shutil.rmtree(path, ignore_errors=True)
             raise
+
+
+def refuse_settings(experiment: Experiment, *, own: bool) -> None:
+    """Refuse what a cell wants and cannot have here; raises RequestError."""
+    for cell in cells(experiment):
+        spec = cell_spec(experiment, cell)
+        for setting in SETTINGS:
+            setting.refuse(spec.values, own=own)
 
 
 def resume(
@@ -98,6 +119,7 @@ def resume(
             return
         require_same_scripts(folder.meta().facts)
         require_same_tables(path, folder.meta().facts, stored.base.data)
+        refuse_settings(stored, own=means.own)
         engine = _same_engine(folder, means, stored, listen)
         folder.add_session(_facts(means, stored, engine))
         _conduct(with_engine(stored, engine.get("engine")), folder, means, listen)

@@ -1,15 +1,18 @@
-"""Where a cell is played: a server with its options, its data and its warm caches."""
+"""Where a cell is played: a server that every setting was applied to, in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from contend.errors import ContendError
+from contend.errors import ContendError, WorkError
+from contend.lab.events import Listener, Notice
 from contend.load import Address
 from contend.probes import Expected, Sight
+from contend.settings.model import Launch, Need, Setting
+from contend.settings.registry import SETTINGS
 from contend.spec import CellSpec, Level
 
 if TYPE_CHECKING:
@@ -41,20 +44,236 @@ class Ready:
     warnings: tuple[dict[str, Any], ...] = ()
 
 
+class Place(Protocol):
+    """A server of some kind, and what can be done to it; see also `Target` of the settings."""
+
+    @property
+    def own(self) -> bool: ...
+    def usable(self) -> bool:
+        """It runs, on data that are as they were made."""
+        ...
+
+    def renew(self, cell: CellSpec, launch: Launch) -> None:
+        """Other data, or the same anew, under a server that is started on them."""
+        ...
+
+    def restart(self, cell: CellSpec, launch: Launch) -> None:
+        """The same data under a server that is started anew. Nothing, if that is not ours to do."""
+        ...
+
+    def set_options(self, options: Mapping[str, Level]) -> None: ...
+    def execute(self, statement: str) -> float: ...
+    def expect_writes(self) -> None: ...
+    def remember(self, undos: Sequence[str]) -> None:
+        """Statements that undo what is in force, to be run in the end even if the lab dies."""
+        ...
+
+    def warm(self, how: str) -> None: ...
+    def disturbed(self, options: frozenset[str]) -> None:
+        """The caches that these options size may be empty."""
+        ...
+
+    def ready(self, cell: CellSpec) -> Ready: ...
+    def death(self) -> ContendError | None:
+        """How the server ended, if it did although nobody asked it to."""
+        ...
+
+    def close(self) -> None:
+        """Leave nothing behind that is not kept on purpose."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Undo:
+    """How something that a setting did is undone, by a statement or otherwise; None: not at all."""
+
+    setting: Setting
+    action: Callable[[], None] | str | None
+
+
 class Stage(Protocol):
-    """A server as the walk sees it."""
+    """Where the walk plays cells."""
 
     def set(self, cell: CellSpec) -> Ready:
         """Make everything as the cell wants it."""
         ...
 
     def death(self) -> ContendError | None:
-        """How the server ended, where it did although nobody asked it to."""
+        """How the server ended, if it did although nobody asked it to."""
         ...
 
     def close(self) -> None:
         """Leave nothing behind that is not kept on purpose."""
         ...
+
+
+class StageOf:
+    """Brings a place from cell to cell, setting by setting; it knows none of them by name.
+
+    Args:
+        place: the server.
+        listen: is told what went wrong on the way, if it was put right.
+        settings: those that are applied, in their order.
+        strict: what cannot be undone is an error, and not only the end of the copy of the data.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        listen: Listener,
+        settings: Sequence[Setting] = SETTINGS,
+        *,
+        strict: bool = False,
+    ) -> None:
+        self._place = place
+        self._strict = strict
+        self._listen = listen
+        self._settings = tuple(settings)
+        self._data_of: CellSpec | None = None
+        self._cell: CellSpec | None = None
+        self._undos: list[_Undo] = []
+        self._applied: Setting | None = None
+        self._notes: dict[str, object] = {}
+
+    def set(self, cell: CellSpec) -> Ready:
+        """Make everything as the cell wants it."""
+        before = self._cell
+        need = self._need(cell)
+        self._cell = None
+        due = [one for one in self._settings if self._is_due(one, before, cell, need)]
+        if not self._undo(due, need):
+            need, due = Need.DATA, list(self._settings)
+        launch = Launch()
+        for setting in self._settings:
+            setting.launch(cell.values, launch)
+        again = {one.path for one in due}
+        self._notes = {path: said for path, said in self._notes.items() if path not in again}
+        if need is Need.DATA:
+            self._data_of = None
+            self._place.renew(cell, launch)
+            self._data_of = cell
+        elif need is Need.RESTART:
+            self._place.restart(cell, launch)
+        try:
+            for setting in due:
+                self._applied = setting
+                if before is not None:
+                    self._place.disturbed(setting.disturbs(before.values, cell.values))
+                setting.apply(self, cell.values)
+        except BaseException:
+            self._give_up()
+            raise
+        self._cell = cell
+        ready = self._place.ready(cell)
+        noted = {**self._values_to_note(cell), **self._notes}
+        return replace(ready, probes={**ready.probes, "settings": noted})
+
+    def death(self) -> ContendError | None:
+        return self._place.death()
+
+    def close(self) -> None:
+        try:
+            self._undo(list(self._settings), Need.DATA if self._place.own else Need.NOTHING)
+        finally:
+            self._place.close()
+
+    # --- what settings do; see `Target` ---
+
+    @property
+    def own(self) -> bool:
+        return self._place.own
+
+    def set_options(self, options: Mapping[str, Level]) -> None:
+        self._place.set_options(options)
+
+    def execute(self, statement: str) -> float:
+        return self._place.execute(statement)
+
+    def expect_writes(self) -> None:
+        self._place.expect_writes()
+
+    def warm(self, how: str) -> None:
+        self._place.warm(how)
+
+    def on_undo(self, undo: Callable[[], None] | str | None) -> None:
+        assert self._applied is not None
+        self._undos.append(_Undo(self._applied, undo))
+        self._remember()
+
+    def note(self, path: str, value: object) -> None:
+        self._notes[path] = value
+
+    # --- how ---
+
+    def _need(self, cell: CellSpec) -> Need:
+        before = self._cell or self._data_of
+        if before is None or not self._place.usable():
+            return Need.DATA
+        need = max(one.between(before.values, cell.values) for one in self._settings)
+        # After a cell that could not be set up nobody knows what the server works with.
+        return need if self._cell is not None else max(need, Need.RESTART)
+
+    def _is_due(
+        self, setting: Setting, before: CellSpec | None, cell: CellSpec, need: Need
+    ) -> bool:
+        return (
+            before is None
+            or setting.each_run
+            or need >= setting.lasts
+            or setting.between(before.values, cell.values) > Need.NOTHING
+        )
+
+    def _undo(self, settings: Sequence[Setting], need: Need) -> bool:
+        """Undo what these settings did, the last first, unless it goes with what is thrown away;
+        whether the data are as they were made."""
+        theirs = [one for one in self._undos if one.setting in settings]
+        if not theirs:
+            return True
+        due = [one for one in theirs if not (self._place.own and need >= one.setting.lasts)]
+        failed = [error for one in reversed(due) if (error := self._undone(one)) is not None]
+        self._undos = [one for one in self._undos if one not in theirs]
+        self._remember()
+        if failed and (self._strict or not self._place.own):
+            raise failed[0]
+        for error in failed:
+            text = f"{error.message}, so the copy of the data is thrown away"
+            self._listen(Notice(text))
+        return not failed and all(one.action is not None for one in due)
+
+    def _undone(self, one: _Undo) -> ContendError | None:
+        """Undo one thing, if that can be done; why it failed."""
+        try:
+            if isinstance(one.action, str):
+                self._place.execute(one.action)
+            elif one.action is not None:
+                one.action()
+        except ContendError as error:
+            failed = WorkError(
+                f"{one.setting.path} could not be undone: {error.message}",
+                hint=None if self._place.own else "That is left to you.",
+            )
+            failed.__cause__ = error
+            return failed
+        return None
+
+    def _remember(self) -> None:
+        self._place.remember([one.action for one in self._undos if isinstance(one.action, str)])
+
+    def _give_up(self) -> None:
+        """Undo all that was applied, because the next cell cannot go on from here."""
+        if not self._undo(list(self._settings), Need.NOTHING):
+            self._data_of = None
+
+    def _values_to_note(self, cell: CellSpec) -> dict[str, object]:
+        """What the cell has otherwise than usual, as far as neither its plan nor its dataset says
+        it."""
+        return {
+            one.path: cell[one.path]
+            for one in self._settings
+            if one.section not in ("data", "load")
+            and one.path != "workload"
+            and cell[one.path] != one.key.default
+        }
 
 
 class Server(Protocol):
@@ -68,6 +287,10 @@ class Server(Protocol):
     def pid(self) -> int: ...
     @property
     def running(self) -> bool: ...
+
+    wrap: tuple[str, ...]
+    environment: dict[str, str]
+
     def claim(self) -> None: ...
     def start(self, options: Mapping[str, Level]) -> list[Truncated]: ...
     def stop(self) -> None: ...

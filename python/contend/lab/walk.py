@@ -24,12 +24,12 @@ from contend.load import Load
 from contend.metrics import metric_of
 from contend.servers.errors import ServerDied
 from contend.spec import CellSpec, Experiment, cell_spec, without_metric
-from contend.store import PlannedLike, RunFolder, RunRecord
+from contend.store import Planned, RunFolder, RunRecord
 
 NO_DATA = (DiskFull, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
 
-_Drive = Callable[[PlannedLike, CellSpec, Ready], RunRecord]
+_Drive = Callable[[Planned, CellSpec, Ready], RunRecord]
 
 FAILURES_MAX = 5
 """Runs in a row without a result after which the walk ends."""
@@ -44,7 +44,7 @@ def walk(
     listen: Listener,
     calibration: Calibration | None = None,
 ) -> None:
-    """Make every planned run that the folder does not hold yet.
+    """Make every planned run that the folder does not hold yet, also those planned meanwhile.
 
     Args:
         experiment: what is planned.
@@ -59,21 +59,23 @@ def walk(
         ContendError: the server or its data cannot be had as the experiment wants them. Nothing
             is recorded of that run, so that it is made when the cause is gone.
     """
-    planned = folder.meta().planned
     before = folder.ended()
     ended = {one.run for one in before}
     measured = any(one.status == "ok" for one in before)
-    blocks = max((one.block for one in planned), default=0)
     in_a_row: list[RunRecord] = []
     first_runs: list[RunRecord] = []
 
-    def drive(planned: PlannedLike, cell: CellSpec, ready: Ready) -> RunRecord:
+    def drive(planned: Planned, cell: CellSpec, ready: Ready) -> RunRecord:
         return measure(planned, cell, ready, load, listen, calibration)
 
-    for one in planned:
-        if one.run in ended:
-            continue
-        listen(RunBegan(one.run, one.block, blocks, one.cell))
+    # The plan may grow while its runs are made.
+    while True:
+        planned = folder.meta().planned
+        one = next((each for each in planned if each.run not in ended), None)
+        if one is None:
+            return
+        ended.add(one.run)
+        listen(RunBegan(one.run, one.block, max(each.block for each in planned), one.cell))
         first_block = one.block == planned[0].block
         patience = _Patience(refusals=not first_block, failures=measured)
         record = _attempt(experiment, one, stage, drive, patience)
@@ -92,7 +94,7 @@ def walk(
 
 
 def _must_have_metrics(
-    experiment: Experiment, first: list[RunRecord], planned: Sequence[PlannedLike]
+    experiment: Experiment, first: list[RunRecord], planned: Sequence[Planned]
 ) -> None:
     """What is to be compared and is not recorded is better told after one run than after all.
 
@@ -118,7 +120,7 @@ class _Patience:
 
 def _attempt(
     experiment: Experiment,
-    planned: PlannedLike,
+    planned: Planned,
     stage: Stage,
     drive: _Drive,
     patience: _Patience,

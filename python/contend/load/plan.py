@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from contend.spec.model import SCRIPT_SCHEMA, CellSpec
-from contend.spec.workloads import STATEMENTS
+from contend.settings.load import load_plan
+from contend.settings.plan_keys import STATEMENTS
+from contend.settings.workload import SCRIPT_SCHEMA
+from contend.spec.model import CellSpec
 
 PLAN_VERSION = 1
 
@@ -42,16 +44,6 @@ def plan_of(
 
     `watch_pid` is the server's process on this host, or None if it runs elsewhere.
     """
-    load: dict[str, Any] = {
-        "connections": cell.load.connections,
-        "warmup_s": cell.load.warmup_s,
-        "measure_s": cell.load.measure_s,
-        "interval_s": cell.load.interval_s,
-        "protocol": cell.load.protocol,
-        "engine": cell.load.engine,
-    }
-    if cell.load.threads is not None:
-        load["threads"] = cell.load.threads
     plan: dict[str, Any] = {
         "version": PLAN_VERSION,
         "server": address.as_plan(),
@@ -60,7 +52,7 @@ def plan_of(
             **_tables(cell),
             **cell.workload.parameters,
         },
-        "load": load,
+        "load": load_plan(cell.values),
         "seed": seed,
     }
     if watch_pid is not None:

@@ -10,14 +10,14 @@ import json
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from contend.load.child import Child, LoadFailed
+from contend.load.outcome import Done, Outcome
 from contend.load.plan import planned_s
 from contend.program import PROGRAM
 
 OUTCOME_VERSION = 1
-Outcome = dict[str, Any]
 OnEvent = Callable[[Outcome], None]
 
 GRACE_S = 20.0
@@ -27,9 +27,7 @@ GRACE_S = 20.0
 class Load(Protocol):
     """What drives load: the process, or a fake of it."""
 
-    def run(
-        self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent
-    ) -> Outcome: ...
+    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done: ...
 
 
 class LoadProcess:
@@ -39,7 +37,7 @@ class LoadProcess:
         self.program = program
         self.grace_s = grace_s
 
-    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Outcome:
+    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done:
         """Run `plan` to its end and return the `done` outcome.
 
         Args:
@@ -51,18 +49,20 @@ class LoadProcess:
         """
         connect_s = float(plan["server"].get("connect_timeout_s", 10.0))
         limit_s = planned_s(plan) + connect_s + self.grace_s
-        last: Outcome | None = None
+        last: dict[str, Any] | None = None
         with Child([str(self.program), "run", "-"], env) as child:
             child.send(json.dumps(plan).encode())
             for line in child.lines(limit_s=limit_s):
                 last = parse(line)
-                on_event(last)
+                on_event(cast(Outcome, last))
             code = child.wait()
             tail = child.stderr_tail()
-        return judge(last, code, tail)
+        return cast(Done, judge(last, code, tail))
 
 
-def judge(last: Outcome | None, code: int, tail: str, *, done: str = "done") -> Outcome:
+def judge(
+    last: dict[str, Any] | None, code: int, tail: str, *, done: str = "done"
+) -> dict[str, Any]:
     """The outcome of type `done`, or the reason why there is none."""
     kind = last.get("type") if last else None
     if last is not None and kind == done and code == 0:
@@ -79,7 +79,7 @@ def judge(last: Outcome | None, code: int, tail: str, *, done: str = "done") -> 
     raise LoadFailed(f"{PROGRAM} ended with {how} and no result", detail=tail or None)
 
 
-def parse(line: bytes) -> Outcome:
+def parse(line: bytes) -> dict[str, Any]:
     try:
         outcome = json.loads(line)
     except ValueError:

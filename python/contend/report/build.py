@@ -103,11 +103,12 @@ def _arrival(study: Study) -> str:
 def _method(study: Study, arrival: str) -> tuple[str, ...]:
     """How the figures came about, one statement a line."""
     experiment = study.experiment
-    settings, load = experiment.compare, experiment.base.load
+    settings, base = experiment.compare, experiment.base
     lines = [
-        f"One run measures one cell for {load.measure_s:g} s after {load.warmup_s:g} s of warm-up"
+        f"One run measures one cell for {base['load.measure']:g} s after {base['load.warmup']:g} s "
+        "of warm-up"
         + (" (unless a factor says otherwise)" if _varies(study, "load.") else "")
-        + f"; the seed of every random stream is {load.seed}.",
+        + f"; the seed of every random stream is {base['load.seed']}.",
         f"Each cell has {settings.repeats} planned runs, in random order.",
     ]
     if study.roles.baseline is not None:

@@ -166,7 +166,7 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
         format_size(memory) if memory else "",
     ]
     found = [
-        ("Server", _server_name(server, study.experiment.base.server.kind)),
+        ("Server", _server_name(server, study.experiment.base["server.kind"])),
         ("Data", _data(data, dataset)),
         ("Load", _load(study)),
         ("Machine", ", ".join(part for part in machine if part)),

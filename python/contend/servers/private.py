@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from contend.servers import error_log, variables
+from contend.servers import ending, error_log, variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect
 from contend.servers.endpoint import SOCKET_NAME, free_port, new_socket_folder, remove_socket_folder
@@ -48,7 +47,7 @@ class PrivateServer:
         binary: the program.
         folder: the server's own; new, empty, or made by contend.
         log_dir: where `server.log` is written; the folder itself if it is None.
-        wrap: a program with its arguments that becomes the server: `("setarch", "-R")`.
+        wrap: a program with its arguments that becomes or starts the server: `("setarch", "-R")`.
         environment: variables that the server gets beside the few it gets anyway.
     """
 
@@ -81,7 +80,12 @@ class PrivateServer:
 
     @property
     def pid(self) -> int:
-        return self._running().pid
+        """The server's own process, also if a wrapper started it."""
+        return ending.server_pid(self._pid_file, self._running())
+
+    @property
+    def _pid_file(self) -> Path:
+        return self.folder.root / "pid"
 
     @property
     def socket(self) -> Path:
@@ -174,17 +178,14 @@ class PrivateServer:
 
     def stop(self, *, timeout_s: float = 300) -> None:
         """Stop it cleanly: its table files are whole afterwards. Does nothing if none runs."""
-        process = self._process
-        if process is None:
+        if self._process is None:
             return
-        process.send_signal(signal.SIGTERM)
         try:
-            code = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
+            code = ending.stop(self._process, self._pid_file, timeout_s)
+        except ServerFailed as error:
             self.kill()
             raise ServerFailed(
-                f"the server did not stop within {timeout_s:.0f} s and was killed.",
-                detail=error_log.tail(self.log()),
+                error.message, hint=error.hint, detail=error_log.tail(self.log())
             ) from None
         self._forget()
         if code != 0:
@@ -196,7 +197,7 @@ class PrivateServer:
     def kill(self) -> None:
         """End it at once with SIGKILL. Does nothing if none runs."""
         if self._process is not None:
-            self._process.kill()
+            ending.kill(self._process)
             self._process.wait()
             self._forget()
 
@@ -289,7 +290,7 @@ class PrivateServer:
             command = [
                 *self._command(),
                 f"--socket={self.socket}",
-                f"--pid-file={self.folder.root / 'pid'}",
+                f"--pid-file={self._pid_file}",
                 "--skip-name-resolve",
             ]
             if self.binary.kind == "mysql":
@@ -301,6 +302,7 @@ class PrivateServer:
             else:
                 command.append("--skip-networking")
             self._open_log()
+            self._pid_file.unlink(missing_ok=True)
             with self.log_path.open("ab") as log:
                 self._process = spawn(
                     [*self.wrap, *command, *arguments],
@@ -308,6 +310,7 @@ class PrivateServer:
                     log=log,
                     keep_open=locks,
                     more_environment=self.environment,
+                    group=bool(self.wrap),
                 )
         except BaseException:
             self._forget()

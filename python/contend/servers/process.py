@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
+_LAUNCHER_OF_GROUP = Path(__file__).with_name("launch_group.py")
 _KEPT_VARIABLES = ("PATH", "TZ", "HOME", "TMPDIR")
 
 
@@ -27,6 +28,7 @@ def spawn(
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     keep_open: Sequence[int] = (),
     more_environment: Mapping[str, str] | None = None,
+    group: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a program that gets SIGKILL when this process ends.
 
@@ -40,11 +42,13 @@ def spawn(
         stdin: what it reads.
         keep_open: descriptors it inherits.
         more_environment: variables beside the few it gets anyway.
+        group: what the program starts is killed with it.
     """
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     environment["LC_ALL"] = "C"
     environment.update(more_environment or {})
-    command = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *argv]
+    launcher = _LAUNCHER_OF_GROUP if group else _LAUNCHER
+    command = [sys.executable, "-I", "-S", str(launcher), str(os.getpid()), *argv]
     return _spawner().run(
         lambda: subprocess.Popen(
             command,

@@ -1,32 +1,34 @@
 """Experiment files: text in, frozen and validated objects out. No effects but reading the file."""
 
-from contend.spec.cell import cell_spec
-from contend.spec.effects import may_write
-from contend.spec.errors import SpecError, did_you_mean, nearest
+from contend.settings.model import Need
+from contend.settings.names import did_you_mean, nearest
+from contend.settings.options import layout_options
+from contend.settings.plan_keys import SCRIPT, STATEMENTS
+from contend.settings.values import Level, Refused
+from contend.settings.workload import SCRIPT_SCHEMA
+from contend.spec.cell import cell_spec, cells, combinations
 from contend.spec.load import load_experiment, recipe_text, recipes
 from contend.spec.metric_names import MetricNames, without_metric
 from contend.spec.model import (
-    SCRIPT_SCHEMA,
+    SPEC_FORMAT,
     Cell,
     CellSpec,
     CompareSpec,
     DataSpec,
     Experiment,
     Factor,
-    Level,
-    LoadSpec,
+    Planned,
     Published,
     PublishedRow,
-    ServerSpec,
+    SpecError,
     WorkloadSpec,
+    from_dict,
     same_level,
+    to_dict,
 )
-from contend.spec.reference import key_tables
-from contend.spec.schema import json_schema
+from contend.spec.order import contexts, need_of, planned_load_s, planned_runs
+from contend.spec.schema import json_schema, key_tables
 from contend.spec.scripts import is_file
-from contend.spec.stored import SPEC_FORMAT, from_dict, to_dict
-from contend.spec.values import Refused
-from contend.spec.workloads import SCRIPT, STATEMENTS
 
 __all__ = [
     "SCRIPT",
@@ -40,23 +42,29 @@ __all__ = [
     "Experiment",
     "Factor",
     "Level",
-    "LoadSpec",
     "MetricNames",
+    "Need",
+    "Planned",
     "Published",
     "PublishedRow",
     "Refused",
-    "ServerSpec",
     "SpecError",
     "WorkloadSpec",
     "cell_spec",
+    "cells",
+    "combinations",
+    "contexts",
     "did_you_mean",
     "from_dict",
     "is_file",
     "json_schema",
     "key_tables",
+    "layout_options",
     "load_experiment",
-    "may_write",
     "nearest",
+    "need_of",
+    "planned_load_s",
+    "planned_runs",
     "recipe_text",
     "recipes",
     "same_level",

@@ -2,106 +2,129 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
-from contend.spec.build_workload import data_for, read_workload
+from contend.settings.model import Setting
+from contend.settings.names import did_you_mean
+from contend.settings.registry import SETTINGS
+from contend.settings.tables import Tagged
+from contend.settings.values import AnyLevel, Level, Refused, shown
+from contend.spec.build_workload import check_script, read_tagged, with_data_of_script
+from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
-from contend.spec.errors import did_you_mean, nearest
-from contend.spec.keys import OPTION_NAME, SECTIONS, TOP_LEVEL
-from contend.spec.model import (
-    CellSpec,
-    CompareSpec,
-    DataSpec,
-    Experiment,
-    Factor,
-    Level,
-    LoadSpec,
-    ServerSpec,
-    same_level,
-)
-from contend.spec.paths import Target, factor_paths, known_paths, option_name, resolve
+from contend.spec.keys import FIXED, settings_by_section, top_level
+from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
+from contend.spec.paths import Target, factor_paths, known_paths, resolve
 from contend.spec.published import read_published
-from contend.spec.values import AnyLevel, Refused, attribute_name, shown
 
-_SUBTABLES = {"server": ("options",), "compare": ("baseline",)}
+_CHECKED_MAX = 10_000
+"""Cells that are looked at when a file is read. What nobody could run need not take minutes."""
+
+_SUBTABLES = {"compare": ("baseline",)}
 
 
 def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Experiment:
     """The experiment that `document` holds; raises SpecError at the first fault."""
     _check_top_level(document)
-    about = _section(document, "experiment")
-    server = ServerSpec(**_section(document, "server"), options=_options(document))
-    data = DataSpec(**_section(document, "data"))
-    load = LoadSpec(**_section(document, "load"))
+    about = _fixed(document, "experiment")
+    for section, settings in settings_by_section().items():
+        if section:
+            names = [setting.key.name for setting in settings]
+            _refuse_unknown(document, section, names)
     factors = _factors(document)
-    workload = read_workload(document, factors)
-    data = data_for(data, document, workload, factors)
-    compare = CompareSpec(**_section(document, "compare"), baseline=_baseline(document, factors))
-    return Experiment(
+    values = {setting.path: _value(document, setting, factors) for setting in SETTINGS}
+    check_script(document, values, factors)
+    values = with_data_of_script(document, values, factors)
+    _refuse_idle(document, values, factors)
+    experiment = Experiment(
         name=about["name"] or _name_of_file(document.file),
         question=about["question"],
-        base=CellSpec(server=server, data=data, workload=workload, load=load),
+        base=CellSpec(values),
         factors=factors,
-        compare=compare,
+        compare=CompareSpec(**_fixed(document, "compare"), baseline=_baseline(document, factors)),
         published=read_published(document),
         explain=about["explain"],
         variant=variant,
         source=document.text,
         overrides=overrides,
     )
+    _check_cells(document, experiment)
+    return experiment
 
 
 def _check_top_level(document: Document) -> None:
+    alone = {setting.path for setting in SETTINGS if not setting.section}
     for name, value in document.tree.items():
-        if name not in TOP_LEVEL:
+        if name not in top_level():
             paths = [path for path in known_paths() if path.endswith(f".{name}")]
-            close = f'Did you mean "{paths[0]}"?' if paths else did_you_mean(name, TOP_LEVEL)
+            close = f'Did you mean "{paths[0]}"?' if paths else did_you_mean(name, top_level())
             document.refuse((name,), f'unknown table or key "{name}"', hint=close)
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) and name not in alone:
             document.refuse((name,), f"[{name}] must be a table, not {shown(value)}")
 
 
-def _section(document: Document, section: str) -> dict[str, Any]:
-    """The attributes of a section with fixed keys: those given, defaults for the others."""
-    keys = {key.name: key for key in SECTIONS[section]}
+def _fixed(document: Document, section: str) -> dict[str, Any]:
+    """The values of a table that has no settings: those given, defaults for the others."""
+    keys = {key.name: key for key in FIXED[section]}
     table = document.table((section,))
-    subtables = _SUBTABLES.get(section, ())
-    for name in table:
-        if name not in keys and name not in subtables:
-            _unknown_key(document, (section, name), (*keys, *subtables))
+    _refuse_unknown(document, section, (*keys, *_SUBTABLES.get(section, ())))
     return {
-        attribute_name(key): (
-            document.read((section, name), key, table[name]) if name in table else key.default
-        )
+        name: document.read((section, name), key, table[name]) if name in table else key.default
         for name, key in keys.items()
     }
 
 
-def _unknown_key(document: Document, path: tuple[str, ...], names: Iterable[str]) -> None:
-    *table, name = path
-    hint = did_you_mean(name, names)
-    elsewhere = [p for p in known_paths() if p.endswith(f".{name}")]
-    if elsewhere and nearest(name, names) is None:
-        hint = f'Did you mean "{elsewhere[0]}"?'
-    document.refuse(path, f'unknown key "{name}" in [{".".join(table)}]', hint=hint)
+def _refuse_unknown(document: Document, section: str, names: Sequence[str]) -> None:
+    for name in document.table((section,)):
+        if name in names:
+            continue
+        hint = did_you_mean(name, names)
+        elsewhere = [p for p in known_paths() if p.endswith(f".{name}")]
+        if elsewhere:
+            hint = f'Did you mean "{elsewhere[0]}"?'
+        document.refuse((section, name), f'unknown key "{name}" in [{section}]', hint=hint)
 
 
-def _options(document: Document) -> dict[str, Level]:
-    options: dict[str, Level] = {}
-    for name, value in document.table(("server", "options")).items():
-        path = ("server", "options", name)
-        if re.fullmatch(OPTION_NAME, name) is None:
-            document.refuse(path, f'"{name}" is not the name of a server option')
-        if option_name(name) in options:
-            document.refuse(path, f'server option "{option_name(name)}" is given twice')
+def _value(document: Document, setting: Setting, factors: tuple[Factor, ...]) -> Any:
+    """The value of a setting in the base: what is given, else its default."""
+    key, table = setting.key, document.table(setting.steps[:-1])
+    if isinstance(key.kind, Tagged):
+        return read_tagged(document, key, setting.steps, factors)
+    if key.name not in table:
+        return key.default
+    return document.read(setting.steps, key, table[key.name])
+
+
+def _refuse_idle(document: Document, values: dict[str, Any], factors: tuple[Factor, ...]) -> None:
+    """A factor that another setting decides would compare a cell with itself."""
+    varied = {factor.path for factor in factors}
+    for setting in SETTINGS:
+        if values[setting.path] is None and setting.path not in varied:
+            continue
+        for path in varied & set(setting.decides):
+            sentence = f'factor "{path}" does nothing: {setting.path} decides it'
+            document.refuse(("factors", path), sentence)
+
+
+def _check_cells(document: Document, experiment: Experiment) -> None:
+    """Refuse what no server could have, in whichever cell."""
+    for cell in itertools.islice(each_combination(experiment.factors), _CHECKED_MAX):
         try:
-            options[option_name(name)] = AnyLevel().read(value)
-        except Refused as refused:
-            document.refuse(path, f"server.options.{name} {refused.reason}")
-    return options
+            spec = cell_spec(experiment, cell)
+        except CellError as error:
+            document.refuse(("factors", error.path), error.sentence, hint=error.hint)
+        for setting in SETTINGS:
+            try:
+                setting.check(spec.values)
+            except Refused as refused:
+                varied = [path for path in cell if path.startswith(setting.path)]
+                place = ("factors", varied[0]) if varied else setting.steps
+                sentence = refused.reason if refused.whole else f"{setting.path} {refused.reason}"
+                document.refuse(place, sentence, hint=refused.hint)
 
 
 def _factors(document: Document) -> tuple[Factor, ...]:

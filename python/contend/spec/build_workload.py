@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from typing import Any
 
+from contend.settings.names import did_you_mean
+from contend.settings.plan_keys import SCRIPT
+from contend.settings.tables import Named, Tagged
+from contend.settings.values import Key, Level, Refused
+from contend.settings.workload import SCRIPT_SCHEMA
 from contend.spec.document import Document
-from contend.spec.errors import did_you_mean
-from contend.spec.model import SCRIPT_SCHEMA, DataSpec, Factor, Level, WorkloadSpec
+from contend.spec.model import Factor, WorkloadSpec
 from contend.spec.paths import SCRIPT_OPTIONS_PREFIX, resolve
 from contend.spec.scripts import (
     BUNDLED,
@@ -16,33 +20,40 @@ from contend.spec.scripts import (
     option_names,
     reference,
 )
-from contend.spec.values import Key, Options, Refused, Tagged
-from contend.spec.workloads import SCRIPT, WORKLOAD
 
 Levels = Mapping[str, tuple[Level, ...]]
+Values = Mapping[str, Any]
 
 
-def read_workload(document: Document, factors: tuple[Factor, ...]) -> WorkloadSpec:
-    """The workload of `document`; raises SpecError at the first fault."""
+def read_tagged(
+    document: Document, key: Key, path: tuple[str, ...], factors: tuple[Factor, ...]
+) -> dict[str, object]:
+    """The keys given in a table whose `kind` says which keys it has; raises SpecError."""
+    assert isinstance(key.kind, Tagged)
     levels = {factor.path: factor.levels for factor in factors}
-    parameters = _tagged(document, WORKLOAD, ("workload",), levels, _referenced(document))
-    kind = str(parameters.pop("kind"))
-    if SCRIPT in _kinds(kind, levels):
-        _check_options(document, _scripts(parameters, levels), levels)
-    return WorkloadSpec(kind=kind, parameters=parameters)
+    return _tagged(document, key.kind, path, levels, _referenced(document))
 
 
-def data_for(
-    data: DataSpec, document: Document, workload: WorkloadSpec, factors: tuple[Factor, ...]
-) -> DataSpec:
-    """`data` with the defaults that depend on the workload.
+def check_script(document: Document, values: Values, factors: tuple[Factor, ...]) -> None:
+    """Refuse options that the scripts of the workload do not take."""
+    levels = {factor.path: factor.levels for factor in factors}
+    workload = values["workload"]
+    if SCRIPT in _kinds(workload["kind"], levels):
+        _check_options(document, _scripts(workload, levels), levels)
+
+
+def with_data_of_script(
+    document: Document, values: dict[str, Any], factors: tuple[Factor, ...]
+) -> dict[str, Any]:
+    """`values` with the defaults of `[data]` that depend on the workload.
 
     Scripts ask numbered tables. A file of the user's, in an experiment that says nothing of data,
     makes its own.
     """
     levels = {factor.path: factor.levels for factor in factors}
-    kinds = _kinds(workload.kind, levels)
-    if data.schema == SCRIPT_SCHEMA:
+    workload = values["workload"]
+    kinds = _kinds(workload["kind"], levels)
+    if values["data.schema"] == SCRIPT_SCHEMA:
         other = next((kind for kind in kinds if kind != SCRIPT), None)
         if other is not None:
             document.refuse(
@@ -50,14 +61,14 @@ def data_for(
                 f'data.schema "{SCRIPT_SCHEMA}" is for scripts: workload "{other}" makes no tables',
                 hint='Write schema = "sbtest".',
             )
-        return data
+        return values
     if SCRIPT not in kinds:
-        return data
+        return values
     silent = "data" not in document.tree and not any(p.startswith("data.") for p in levels)
-    scripts = _scripts(workload.parameters, levels)
+    scripts = _scripts(workload, levels)
     if silent and kinds == (SCRIPT,) and all(is_file(script) for script in scripts):
-        return replace(data, schema=SCRIPT_SCHEMA)
-    return data if data.tables is not None else replace(data, tables=1)
+        return {**values, "data.schema": SCRIPT_SCHEMA}
+    return values if values["data.tables"] is not None else {**values, "data.tables": 1}
 
 
 def script_files(workload: WorkloadSpec, factors: Iterable[Factor]) -> tuple[str, ...]:
@@ -209,7 +220,7 @@ def _check_reference(document: Document, place: tuple[str, ...], path: str) -> N
         target = resolve(path)
     except Refused as refused:
         document.refuse(place, f"{sentence} {path}: {refused.reason}", hint=refused.hint)
-    if not target.can_vary or isinstance(target.key.kind, Tagged | Options):
+    if not target.can_vary or isinstance(target.key.kind, Tagged | Named):
         document.refuse(place, f"{sentence} {path}, which is no value of a cell")
     if "options" in target.steps:
         document.refuse(place, f"{sentence} {path}, which is an option itself")

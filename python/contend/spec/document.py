@@ -1,18 +1,158 @@
-"""The raw tables of an experiment file, what was put over them, and where each value came from."""
+"""The raw tables of an experiment file: where each key stands, what was put over it.
+
+The standard parser keeps no positions, and an error without a line sends the reader searching. The
+scanner runs over text that the standard parser has already accepted, so it only needs to know
+where keys, strings, arrays and tables begin and end; it never judges the text.
+"""
 
 from __future__ import annotations
 
+import bisect
 import copy
 import re
 import tomllib
 from collections.abc import Sequence
 from typing import NoReturn
 
-from contend.spec.errors import SpecError
+from contend.settings.tables import Nested
+from contend.settings.values import Key, Refused, shown
 from contend.spec.keys import VARIANTS
-from contend.spec.paths import option_name, resolve
-from contend.spec.positions import Path, key_lines
-from contend.spec.values import Key, Refused, shown
+from contend.spec.model import SpecError
+from contend.spec.paths import Target, resolve
+
+Path = tuple[str | int, ...]
+"""Keys from the top of the document; an int is the index of an array's element."""
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_SPACE = re.compile(r"[ \t]*")
+_SCALAR = re.compile(r"[^,\]}#\n]*")
+_STRING = re.compile(
+    r'"""(?:[^\\]|\\.)*?"{3,5}'
+    r"|'''.*?'{3,5}"
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|'[^'\n]*'",
+    re.DOTALL,
+)
+
+
+def key_lines(text: str) -> dict[Path, int]:
+    """Line (from 1) of every key and array element of `text`, which must be valid TOML."""
+    return _Scanner(text).document()
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._newlines = [i for i, c in enumerate(text) if c == "\n"]
+        self._lines: dict[Path, int] = {}
+        self._array_tables: dict[Path, int] = {}
+
+    def document(self) -> dict[Path, int]:
+        table: Path = ()
+        self._skip(_BLANK)
+        while self._at < len(self._text):
+            if self._take("[["):
+                table = self._array_table_header()
+            elif self._take("["):
+                table = self._resolve(self._key())
+                self._take("]")
+            else:
+                self._pair(table)
+            self._skip(_BLANK)
+        return self._lines
+
+    def _array_table_header(self) -> Path:
+        keys = self._key()
+        array = (*self._resolve(keys[:-1]), keys[-1])
+        index = self._array_tables.get(array, -1) + 1
+        self._array_tables[array] = index
+        self._mark(array)
+        self._mark((*array, index))
+        self._take("]]")
+        return (*array, index)
+
+    def _resolve(self, keys: list[str]) -> Path:
+        """The path of a header; one that enters an array of tables means its last element."""
+        path: Path = ()
+        for key in keys:
+            path = (*path, key)
+            self._mark(path)
+            if path in self._array_tables:
+                path = (*path, self._array_tables[path])
+        return path
+
+    def _pair(self, table: Path) -> None:
+        start = self._at
+        path = table
+        for key in self._key():
+            path = (*path, key)
+            self._mark(path, start)
+        self._take("=")
+        self._skip(_SPACE)
+        self._value(path)
+
+    def _key(self) -> list[str]:
+        keys = []
+        while True:
+            self._skip(_SPACE)
+            if (match := _STRING.match(self._text, self._at)) is not None:
+                keys.append(str(tomllib.loads(f"k = {match.group()}")["k"]))
+            elif (match := _BARE_KEY.match(self._text, self._at)) is None:
+                raise ValueError("not TOML: a key was expected")
+            else:
+                keys.append(match.group())
+            self._at = match.end()
+            self._skip(_SPACE)
+            if not self._take("."):
+                return keys
+
+    def _value(self, path: Path) -> None:
+        if (match := _STRING.match(self._text, self._at)) is not None:
+            self._at = match.end()
+        elif self._take("["):
+            self._array(path)
+        elif self._take("{"):
+            self._skip(_BLANK)
+            while not self._take("}"):
+                self._pair(path)
+                self._separator()
+        else:
+            self._skip(_SCALAR)
+
+    def _array(self, path: Path) -> None:
+        index = 0
+        self._skip(_BLANK)
+        while not self._take("]"):
+            element = (*path, index)
+            self._mark(element)
+            self._value(element)
+            self._separator()
+            index += 1
+
+    def _separator(self) -> None:
+        self._skip(_BLANK)
+        self._take(",")
+        self._skip(_BLANK)
+        if self._at >= len(self._text):
+            raise ValueError("not TOML: a value does not end")
+
+    def _mark(self, path: Path, at: int | None = None) -> None:
+        offset = self._at if at is None else at
+        self._lines.setdefault(path, bisect.bisect_left(self._newlines, offset) + 1)
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        match = pattern.match(self._text, self._at)
+        if match is not None:
+            self._at = match.end()
+
+    def _take(self, token: str) -> bool:
+        if self._text.startswith(token, self._at):
+            self._at += len(token)
+            return True
+        return False
+
 
 _DEEPEST = 16
 """An experiment nests four deep. What is far deeper is no experiment, and could exhaust the stack
@@ -56,8 +196,14 @@ class Document:
         try:
             return key.kind.read(value)
         except Refused as refused:
-            name = ".".join(map(str, path))
-            self.refuse(path, f"{name} {refused.reason}", hint=refused.hint)
+            self.refuse_value(path, refused)
+
+    def refuse_value(self, path: Path, refused: Refused) -> NoReturn:
+        """Raise the SpecError of a value at `path` that its key refused."""
+        place = (*path, *refused.at)
+        name = ".".join(map(str, place))
+        sentence = refused.reason if refused.whole else f"{name} {refused.reason}"
+        self.refuse(place, sentence, hint=refused.hint)
 
     def table(self, path: tuple[str, ...]) -> dict[str, object]:
         """The table at `path`, empty where there is none."""
@@ -109,22 +255,47 @@ class Document:
             raise SpecError(f"{origin}: {refused.reason}", hint=refused.hint) from None
         factors = self.table(("factors",))
         spelling = next((name for name in factors if _same_path(name, target.path)), target.path)
-        if isinstance(value, list):
+        if isinstance(value, list) and target.can_vary:
             self._store(("factors", spelling), value, origin)
             return
         factors.pop(spelling, None)
+        if self._put_in_list(target, value, origin):
+            return
+        self._drop_other_spellings(target)
         self._store(target.steps, value, origin)
 
+    def _put_in_list(self, target: Target, value: object, origin: str) -> bool:
+        """A path that leads into a list, whose tables are found by name."""
+        setting = target.setting
+        if setting is None or not isinstance(setting.key.default, list):
+            return False
+        inner = target.steps[len(setting.steps) :]
+        if not inner or not isinstance(setting.key.kind, Nested):
+            return False
+        table = self.table(setting.steps[:-1])
+        try:
+            put = setting.key.kind.put(table.get(setting.key.name, []), inner, value)
+        except Refused as refused:
+            raise SpecError(f"{origin}: {refused.reason}", hint=refused.hint) from None
+        self._store(setting.steps, put, origin)
+        return True
+
+    def _drop_other_spellings(self, target: Target) -> None:
+        """`key-buffer-size` is the option that `key_buffer_size` is."""
+        table = self.table(target.steps[:-1])
+        around = ".".join(target.steps[:-1])
+        for spelled in [n for n in table if _same_path(f"{around}.{n}", target.path)]:
+            del table[spelled]
+
     def _store(self, steps: tuple[str, ...], value: object, origin: str) -> None:
-        self.table(steps[:-1])
-        node = self.tree
-        for key in steps[:-1]:
-            node = node.setdefault(key, {})  # type: ignore[assignment]
-        name = steps[-1]
-        if steps[1:2] == ("options",):
-            for spelled in [n for n in node if option_name(n) == name and n != name]:
-                del node[spelled]
-        node[name] = value
+        node: object = self.tree
+        for depth, key in enumerate(steps[:-1], start=1):
+            assert isinstance(node, dict)
+            node = node.setdefault(key, {})
+            if not isinstance(node, dict):
+                self.refuse(steps[:depth], f"[{'.'.join(steps[:depth])}] must be a table")
+        assert isinstance(node, dict)
+        node[steps[-1]] = value
         self._origins[steps] = origin
 
 

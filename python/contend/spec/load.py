@@ -7,12 +7,12 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+from contend.settings.names import did_you_mean
 from contend.spec.build import build
 from contend.spec.build_workload import script_files
 from contend.spec.document import Document, with_overrides
-from contend.spec.errors import SpecError, did_you_mean
 from contend.spec.keys import VARIANTS
-from contend.spec.model import Experiment
+from contend.spec.model import Experiment, SpecError
 
 _LARGEST_FILE = 4 << 20
 """Bytes. No experiment is near it; a wrong path to a dump or a disk image is beyond it."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contend.metrics import FIXED, Run, UnknownMetric, metric_of, names_in
-from contend.spec.errors import SpecError, did_you_mean
-from contend.spec.values import Refused, shown
+from contend.settings.names import did_you_mean
+from contend.settings.values import Refused, shown
+from contend.spec.model import SpecError
 
 _OTHERS = r"^(status\..+_per_query|(statement|event)\..+\..+)$"
 _SOME = ", ".join(f'"{name}"' for name in ("qps", "response_us_p99", "server_cpu_us_per_query"))

@@ -1,42 +1,47 @@
 """What an experiment is: frozen, validated objects.
 
-An experiment is a base cell (server, data, workload, load), factors (paths into that cell, each
-with levels), a comparison (which level is the baseline) and the published figures to show beside.
+An experiment is a base cell (the value of every setting), factors (paths into that cell, each with
+levels), a comparison (which level is the baseline) and the published figures to show beside.
 Times are seconds as floats and their names end in `_s`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-Level = str | int | float | bool
-"""One value of a factor, as TOML gives it."""
+from contend.errors import RequestError
+from contend.settings.registry import SETTINGS
+from contend.settings.values import Level
+from contend.settings.workload import SCRIPT_SCHEMA
+
+
+class SpecError(RequestError):
+    """An experiment file, a recipe name or an override that cannot be used.
+
+    What the file holds is quoted in the message, so characters that would break the line or
+    steer a terminal are shown as escapes.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None, detail: str | None = None) -> None:
+        shown = None if hint is None else _printable(hint)
+        super().__init__(_printable(message), hint=shown, detail=detail)
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
 
 Cell = Mapping[str, Level]
 """Which level each factor has: path -> level, in the order of the experiment's factors."""
 
 
-SCRIPT_SCHEMA = "script"
-"""The schema of tables that a script's own `prepare` makes."""
-
-
 def same_level(one: object, other: object) -> bool:
     """Whether two values are the same level: `true` is not 1, though Python says so."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSpec:
-    """The server under test.
-
-    `change` says how a server option that differs between cells is changed:
-    `in_place` (SET GLOBAL, only for dynamic variables) or `restart`.
-    """
-
-    kind: str = "mariadb"
-    options: Mapping[str, Level] = field(default_factory=dict)
-    change: str = "restart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +86,10 @@ class DataSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """What is asked: a kind of contend-load and that kind's own parameters.
-
-    In an experiment's base `parameters` holds what the file gives; in the spec of a cell it holds
-    every parameter of the kind but those that follow from the data (`rows`, `table`).
-    """
+    """What is asked: a kind of contend-load and that kind's own parameters."""
 
     kind: str = "point_select"
     parameters: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadSpec:
-    """How hard and how long. `threads` of None leaves the choice to contend-load; so does
-    `engine` of `auto`, which the lab asks for once for all cells."""
-
-    connections: int = 1
-    threads: int | None = None
-    warmup_s: float = 1.0
-    measure_s: float = 5.0
-    interval_s: float = 1.0
-    protocol: str = "prepared"
-    engine: str = "auto"
-    seed: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +138,48 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class CellSpec:
-    """One cell with its levels put in: all that the lab needs to run it."""
+    """One cell with its levels put in: the value of every setting, by its path.
 
-    server: ServerSpec
-    data: DataSpec
-    workload: WorkloadSpec
-    load: LoadSpec
+    A duration is seconds. In an experiment's base, `workload` has what the file gives; in a cell it
+    has every parameter of its kind but those that follow from the data (`rows`, `table`).
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        usual = {setting.path: setting.usual for setting in SETTINGS}
+        object.__setattr__(self, "values", {**usual, **self.values})
+
+    def __getitem__(self, path: str) -> Any:
+        return self.values[path]
+
+    def having(self, **values: Any) -> CellSpec:
+        """This cell with other values; `__` stands for a dot: `load__connections=8`."""
+        changed = {name.replace("__", "."): value for name, value in values.items()}
+        return CellSpec({**self.values, **changed})
+
+    @property
+    def data(self) -> DataSpec:
+        of_data = (p for p in self.values if p.startswith("data."))
+        return DataSpec(**{path.removeprefix("data."): self.values[path] for path in of_data})
+
+    @property
+    def workload(self) -> WorkloadSpec:
+        parameters = dict(self.values["workload"])
+        return WorkloadSpec(kind=str(parameters.pop("kind")), parameters=parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run to be made. All numbers count from 1, in the order of execution.
+
+    `repeat` tells which of its cell's runs this is; runs of one block share a repeat.
+    """
+
+    run: int
+    block: int
+    repeat: int
+    cell: Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +205,81 @@ class Experiment:
     def compared(self) -> Factor | None:
         """The factor whose levels are compared; None where nothing is."""
         return next((f for f in self.factors if f.path in self.compare.baseline), None)
+
+    def gives(self, path: str) -> bool:
+        """Whether the setting at `path` has a value, or levels, of the experiment's own."""
+        return self.base[path] is not None or any(f.path == path for f in self.factors)
+
+
+SPEC_FORMAT = 3
+"""Version of the stored form. A change that an older contend would misread raises it.
+2: the load names its engine. 3: the base is the value of each setting, by path; the metrics."""
+
+
+def to_dict(experiment: Experiment) -> dict[str, Any]:
+    """Plain JSON values; `from_dict` gives an equal experiment back."""
+    plain = _plain(asdict(experiment))
+    assert isinstance(plain, dict)
+    return {"format": SPEC_FORMAT, **plain, "base": plain["base"]["values"]}
+
+
+def from_dict(stored: Mapping[str, Any]) -> Experiment:
+    """The experiment that `to_dict` wrote; raises SpecError where it is damaged or newer."""
+    number = stored.get("format")
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise SpecError("the stored experiment has no format number")
+    if number > SPEC_FORMAT:
+        raise SpecError(
+            f"the stored experiment has format {number}, and this contend reads {SPEC_FORMAT}",
+            hint="Read it with the newer contend that wrote it.",
+        )
+    try:
+        return _experiment(stored, number)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SpecError(f"the stored experiment is damaged: {error}") from error
+
+
+def _experiment(stored: Mapping[str, Any], number: int) -> Experiment:
+    parts = {name: value for name, value in stored.items() if name != "format"}
+    base = parts["base"] if number >= 3 else _by_path(parts["base"])
+    # What a later contend can vary had its default in an experiment that could not say it.
+    parts["base"] = CellSpec({str(path): value for path, value in base.items()})
+    unknown = parts["base"].values.keys() - CellSpec().values.keys()
+    if unknown:
+        raise ValueError(f"it has a setting {min(unknown)}, which this contend does not know")
+    parts["factors"] = tuple(Factor(f["path"], tuple(f["levels"])) for f in parts["factors"])
+    compare = dict(parts["compare"])
+    if "metric" in compare:
+        compare["metric"] = tuple(compare["metric"])
+    parts["compare"] = CompareSpec(**compare)
+    parts["published"] = tuple(_published(p) for p in parts["published"])
+    parts["overrides"] = tuple(parts["overrides"])
+    return Experiment(**parts)
+
+
+def _by_path(base: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of the formats before 3, with durations named by their unit."""
+    values: dict[str, Any] = {}
+    for section in ("server", "data", "load"):
+        for name, value in base[section].items():
+            values[f"{section}.{name.removesuffix('_s')}"] = value
+    workload = base["workload"]
+    return {**values, "workload": {"kind": workload["kind"], **workload["parameters"]}}
+
+
+def _published(stored: Mapping[str, Any]) -> Published:
+    parts = dict(stored)
+    parts["columns"] = tuple(parts["columns"])
+    parts["rows"] = tuple(
+        PublishedRow(cell=dict(r["cell"]), gain_percent=tuple(r["gain_percent"]))
+        for r in parts["rows"]
+    )
+    return Published(**parts)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value

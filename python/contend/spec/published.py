@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from contend.settings.names import did_you_mean
+from contend.settings.values import AnyLevel, Level, Refused, shown
 from contend.spec.document import Document
-from contend.spec.errors import did_you_mean
-from contend.spec.model import Level, Published, PublishedRow
+from contend.spec.model import Published, PublishedRow
 from contend.spec.paths import resolve
-from contend.spec.values import AnyLevel, Refused, shown
 
 _KEYS = ("machine", "source", "columns", "rows")
 _ROW_KEYS = ("cell", "gain_percent")

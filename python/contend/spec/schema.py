@@ -1,32 +1,32 @@
-"""The JSON Schema of an experiment file, from the same tables that the reader uses."""
+"""The keys of an experiment file for others: as a JSON Schema for editors, and as the Markdown
+tables of the reference, both from the tables that the reader uses.
+"""
 
 from __future__ import annotations
 
-from contend.spec.keys import MEANINGS, OPTION_NAME, SECTIONS, VARIANTS
-from contend.spec.paths import factor_paths, known_paths, resolve
-from contend.spec.values import AnyLevel, ValueKind
-from contend.spec.workloads import WORKLOAD
+from collections.abc import Iterable
 
-_OPTION_PATH = rf"^(server|workload)\.options\.{OPTION_NAME}$"
+from contend.settings.registry import SETTINGS
+from contend.settings.tables import Named, Table, Tables, Tagged
+from contend.settings.values import AnyLevel, Duration, Key, ValueKind
+from contend.spec.keys import FIXED, MEANINGS, VARIANTS, settings_by_section
+from contend.spec.paths import factor_paths, known_paths, resolve
+from contend.units import format_duration
 
 
 def json_schema() -> dict[str, object]:
     """Draft 2020-12. Editors with TOML support complete and check experiment files with it."""
     properties: dict[str, object] = {
         section: _table(section, {key.name: key.schema() for key in keys})
-        for section, keys in SECTIONS.items()
+        for section, keys in FIXED.items()
     }
-    options = {"type": "object", "description": MEANINGS["server.options"]}
-    _properties(properties, "server")["options"] = {
-        **options,
-        "patternProperties": {f"^{OPTION_NAME}$": AnyLevel().schema()},
-        "additionalProperties": False,
-    }
+    for section, settings in settings_by_section().items():
+        keys: dict[str, object] = {one.key.name: one.key.schema() for one in settings}
+        properties.update({section: _table(section, keys)} if section else keys)
     _properties(properties, "compare")["baseline"] = {
         **_by_path("compare.baseline", factor_paths(), lists=False, scalars=True),
         "maxProperties": 1,
     }
-    properties["workload"] = {"description": MEANINGS["workload"], **WORKLOAD.schema()}
     properties["factors"] = _by_path("factors", factor_paths(), lists=True, scalars=False)
     properties["published"] = _published()
     for variant in VARIANTS:
@@ -76,9 +76,24 @@ def _by_path(
             path: {"description": key.means, **entry(key.kind, key.level)}
             for path, key in ((path, resolve(path).key) for path in paths)
         },
-        "patternProperties": {_OPTION_PATH: entry(AnyLevel(), AnyLevel())},
+        "patternProperties": {
+            f"^{path.replace('.', chr(92) + '.')}[.]{named.pattern}$": entry(each, each)
+            for path, named in _free_names()
+            for each in (named.each or AnyLevel(),)
+        },
         "additionalProperties": False,
     }
+
+
+def _free_names() -> list[tuple[str, Named]]:
+    """Tables whose names are free, by path."""
+    found: list[tuple[str, Key]] = []
+    for setting in SETTINGS:
+        found.append((setting.path, setting.key))
+        if isinstance(setting.key.kind, Tagged):
+            inner = setting.key.kind.parameters().items()
+            found += [(f"{setting.path}.{name}", key) for name, key in inner]
+    return [(path, key.kind) for path, key in found if isinstance(key.kind, Named)]
 
 
 def _published() -> dict[str, object]:
@@ -122,3 +137,85 @@ def _published() -> dict[str, object]:
         "description": MEANINGS["published"],
         "additionalProperties": machine,
     }
+
+
+def key_tables() -> str:
+    """One heading and table for each table of a file that has keys of its own."""
+    sections = settings_by_section()
+    alone = [setting.key for setting in sections.pop("", ())]
+    parts = [_section("experiment", FIXED["experiment"])]
+    for section, settings in sections.items():
+        if section == "load":
+            parts += [_nested(key.name, key) for key in alone]
+        parts.append(_section(section, tuple(setting.key for setting in settings)))
+    parts.append(_section("compare", FIXED["compare"]))
+    return "\n".join(parts)
+
+
+def _section(section: str, keys: tuple[Key, ...]) -> str:
+    """A table of the file, and the tables in it."""
+    own = [key for key in keys if not isinstance(key.kind, Tagged | Table | Named)]
+    parts = [_heading(section, MEANINGS[section]) + _key_table(own)]
+    parts += [_nested(f"{section}.{key.name}", key) for key in keys if key not in own]
+    return "\n".join(filter(None, parts))
+
+
+def _nested(path: str, key: Key) -> str:
+    """A key that is a table; whose names are free is described by hand."""
+    heading = _heading(path, key.means)
+    match key.kind:
+        case Tagged():
+            keys = tuple(key.kind.parameters().values())
+            parts = [heading + _kinds(key.kind), _key_table(keys)]
+            parts += [_nested(f"{path}.{one.name}", one) for one in keys]
+            return "\n".join(filter(None, parts))
+        case Table() | Tables():
+            return heading + _key_table(key.kind.keys)
+        case _:
+            return ""
+
+
+def _heading(path: str, meaning: str) -> str:
+    return f"### `[{path}]`\n\n{meaning[:1].upper()}{meaning[1:]}.\n\n"
+
+
+def _key_table(keys: Iterable[Key]) -> str:
+    rows = [
+        f"| `{key.name}` | {_escape(_kind(key))} | {_default(key)} | {_escape(key.means)} |"
+        for key in keys
+    ]
+    return "\n".join(["| Key | Value | Default | Meaning |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def _kinds(tagged: Tagged) -> str:
+    rows = []
+    for kind, keys in tagged.kinds.items():
+        names = ", ".join(f"`{key.name}`" for key in keys) or "none"
+        default = " (default)" if kind == tagged.default_kind else ""
+        rows.append(f"| `{kind}`{default} | {_escape(tagged.descriptions[kind])} | {names} |")
+    return "\n".join(["| `kind` | What it is | Its keys |", "|---|---|---|", *rows]) + "\n"
+
+
+def _kind(key: Key) -> str:
+    return key.kind.words()
+
+
+def _default(key: Key) -> str:
+    if key.default is None or key.default == {}:
+        return ""
+    if isinstance(key.kind, Duration) and isinstance(key.default, float):
+        return f'`"{format_duration(key.default).replace(" ", "")}"`'
+    if isinstance(key.default, dict):
+        inner = ", ".join(f'{name} = "{value}"' for name, value in key.default.items())
+        return f"`{{ {inner} }}`"
+    if isinstance(key.default, str):
+        return f'`"{key.default}"`'
+    if isinstance(key.default, tuple):
+        return ", ".join(f'`"{one}"`' for one in key.default)
+    if isinstance(key.default, bool):
+        return "`true`" if key.default else "`false`"
+    return f"`{key.default}`"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|")

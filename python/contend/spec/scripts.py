@@ -10,8 +10,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contend.spec.model import Level
-from contend.spec.values import AnyLevel, Choice, Key, Refused, Text, ValueKind, shown
+from contend.settings.values import (
+    AnyLevel,
+    Choice,
+    Key,
+    Level,
+    Refused,
+    Text,
+    ValueKind,
+    shown,
+)
 
 REFERENCE = "$"
 """An option's value that begins with it is the value at another path: `$workload.points`."""

@@ -8,6 +8,7 @@ A run folder holds `experiment.toml` (the frozen source), `spec.json`, `results.
 `report.html` and `charts/`. No password is ever written in it.
 """
 
+from contend.spec import Planned
 from contend.store.folder import Rescued, RunFolder, find_run, rescue
 from contend.store.model import (
     DamagedStore,
@@ -17,8 +18,6 @@ from contend.store.model import (
     Meta,
     NewerStore,
     NotARunFolder,
-    Planned,
-    PlannedLike,
     RunRecord,
     Session,
     StoreFailed,
@@ -35,7 +34,6 @@ __all__ = [
     "NewerStore",
     "NotARunFolder",
     "Planned",
-    "PlannedLike",
     "Rescued",
     "RunFolder",
     "RunRecord",

@@ -13,12 +13,12 @@ from typing import Any
 from urllib.parse import quote
 
 from contend.errors import WorkError
+from contend.spec import Planned
 from contend.store import schema
 from contend.store.model import (
     DamagedStore,
     NewerStore,
     NotARunFolder,
-    Planned,
     RunRecord,
     StoreFailed,
 )

@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from contend import __version__
+from contend.spec import Planned
 from contend.store import schema
 from contend.store.database import (
     RESULTS_NAME,
@@ -38,8 +39,6 @@ from contend.store.model import (
     FolderExists,
     Meta,
     NotARunFolder,
-    Planned,
-    PlannedLike,
     RunRecord,
     Session,
     StoreFailed,
@@ -60,7 +59,7 @@ class RunFolder:
         cls,
         path: Path,
         experiment: Mapping[str, Any],
-        planned: Iterable[PlannedLike],
+        planned: Iterable[Planned],
         facts: Mapping[str, Any],
     ) -> Self:
         """Make the folder and everything that is known before the first run.
@@ -117,6 +116,14 @@ class RunFolder:
             f"INSERT INTO runs ({schema.RUN_COLUMNS}) VALUES ({marks})",
             schema.run_row(record),
             what=f"run {record.run}",
+        )
+
+    def add_planned(self, planned: Planned) -> None:
+        """One more run that is to be made; who looks at the plan next finds it there."""
+        self._write(
+            "INSERT INTO planned (run, block, repeat, cell) VALUES (?, ?, ?, ?)",
+            schema.planned_row(planned),
+            what=f"the plan of run {planned.run}",
         )
 
     def add_session(self, facts: Mapping[str, Any]) -> None:
@@ -210,7 +217,7 @@ class RunFolder:
 def _write_new_database(
     folder: Path,
     experiment: Mapping[str, Any],
-    planned: Iterable[PlannedLike],
+    planned: Iterable[Planned],
     facts: Mapping[str, Any],
 ) -> None:
     unfinished = folder / f"{RESULTS_NAME}.new"

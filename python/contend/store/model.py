@@ -30,37 +30,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from contend.errors import RequestError, WorkError
-
-Level = str | int | float | bool
+from contend.spec import Level, Planned
 
 RunStatus = Literal["ok", "failed", "lost"]
 """`ok`: measured. `failed`: tried, and an error says why. `lost`: void for a recorded cause."""
-
-
-class PlannedLike(Protocol):
-    """A planned run, as the room that plans them has it."""
-
-    @property
-    def run(self) -> int: ...
-    @property
-    def block(self) -> int: ...
-    @property
-    def repeat(self) -> int: ...
-    @property
-    def cell(self) -> Mapping[str, Level]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """One run that was to be made: its number, its block, its repeat and its cell."""
-
-    run: int
-    block: int
-    repeat: int
-    cell: Mapping[str, Level]
 
 
 @dataclass(frozen=True, slots=True)

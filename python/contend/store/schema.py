@@ -17,7 +17,8 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from contend.store.model import Planned, PlannedLike, RunRecord
+from contend.spec import Planned
+from contend.store.model import RunRecord
 
 _SECRET_KEYS = frozenset({"password", "passwd", "pwd", "secret"})
 _HIDDEN = "***"
@@ -96,7 +97,7 @@ def dump(document: Any) -> str:
     return json.dumps(redacted(document), allow_nan=False, separators=(",", ":"))
 
 
-def planned_row(planned: PlannedLike) -> tuple[int, int, int, str]:
+def planned_row(planned: Planned) -> tuple[int, int, int, str]:
     return planned.run, planned.block, planned.repeat, dump(dict(planned.cell))
 
 

@@ -19,7 +19,16 @@ from contend.warm.table import load_index, scan_rows, scan_rows_and_indexes, tab
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-__all__ = ["WARMERS", "Table", "Warmed", "Warmer", "disturbs", "warmer_of"]
+__all__ = [
+    "WARMERS",
+    "Table",
+    "Warmed",
+    "Warmer",
+    "disturbs",
+    "read_files",
+    "read_rows",
+    "warmer_of",
+]
 
 
 @dataclass(frozen=True, slots=True)

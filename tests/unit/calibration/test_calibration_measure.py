@@ -26,8 +26,8 @@ from contend.calibration import (
 )
 from contend.calibration.measure import watched
 from contend.load import Address, LoadFailed, plan_of
-from contend.spec import CellSpec, DataSpec, LoadSpec, ServerSpec, WorkloadSpec
-from contend.spec.workloads import WORKLOAD
+from contend.settings.plan_keys import WORKLOAD
+from contend.spec import CellSpec
 
 SHORT = Effort(rounds=3, warmup_s=0.0, measure_s=0.01)
 
@@ -67,8 +67,9 @@ def test_only_what_the_null_server_answers_like_a_server_has_a_ceiling(
 
 class TestShape:
     def cell(self, **load: Any) -> CellSpec:
-        workload = WorkloadSpec("random_points", {"points": 10, "distribution": {"kind": "pareto"}})
-        return CellSpec(ServerSpec(), DataSpec(rows=77), workload, LoadSpec(**load))
+        workload = {"kind": "random_points", "points": 10, "distribution": {"kind": "pareto"}}
+        given = {f"load.{name}": value for name, value in load.items()}
+        return CellSpec({"data.rows": 77, "workload": workload, **given})
 
     def of(self, address: Address | None = None, **load: Any) -> Shape:
         where = address or Address(socket="/s")

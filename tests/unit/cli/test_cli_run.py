@@ -136,3 +136,19 @@ def test_with_yes_one_is_got_and_each_step_told_once(
     assert said[0].startswith(f"getting {kind}")
     assert said[1] == "downloading"
     assert said[2].startswith(f"server: {kind}-")
+
+
+def test_two_names_of_one_server_are_no_comparison(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("contend.cli.run.find_server", lambda _kind, **_wanted: UNRUN)
+    assert machine.run("--set", 'server.use=["mariadb@bookworm", "mariadb"]') == 2
+    assert "mariadb@bookworm and mariadb are the same server" in capsys.readouterr().err
+    assert machine.begun == []
+
+
+def test_a_server_of_the_experiment_and_one_of_the_command_line(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert machine.run("--set", "server.use=mysql@sid", "--server", "mariadb-x") == 2
+    assert "the experiment its own (server.use)" in capsys.readouterr().err

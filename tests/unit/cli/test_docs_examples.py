@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from contend.design import planned_runs
-from contend.spec import load_experiment
+from contend.spec import load_experiment, planned_runs
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -17,3 +16,14 @@ def test_the_experiment_of_the_first_page_is_one(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
     assert len(planned_runs(load_experiment(str(file)))) == 32
+
+
+def test_the_experiments_of_the_guide_to_settings_are_some(tmp_path: Path) -> None:
+    page = (DOCS / "guides" / "what-can-vary.md").read_text(encoding="utf-8")
+    texts = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
+    runs = []
+    for number, text in enumerate(texts):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text)
+        runs.append(len(planned_runs(load_experiment(str(file)))))
+    assert runs == [12, 8, 8, 9, 12]

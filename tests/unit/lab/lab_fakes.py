@@ -109,6 +109,8 @@ class FakeServer:
         self.socket = folder / "s"
         self.pid = 4711
         self.running = False
+        self.wrap: tuple[str, ...] = ()
+        self.environment: dict[str, str] = {}
         self.life: list[str] = []
         self.connection = FakeConnection()
         self.truncates: dict[str, str] = {}
@@ -125,6 +127,8 @@ class FakeServer:
 
     def stop(self) -> None:
         self.running = False
+        self.wrap: tuple[str, ...] = ()
+        self.environment: dict[str, str] = {}
         self.life.append("stop")
 
     def kill(self) -> None:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pymysql
 import pytest
 from lab_fakes import FakeConnection, experiment
 
-from contend.errors import RequestError
-from contend.lab.borrowed import ORIGINALS_NAME, BorrowedStage
+from contend.errors import RequestError, WorkError
+from contend.lab.borrowed import ORIGINALS_NAME, UNDOS_NAME, BorrowedPlace
+from contend.lab.control import StatementFailed
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Event, Notice
+from contend.lab.stage import StageOf
 from contend.servers import Truncated
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import ConnectionRefused, OptionRejected
 from contend.servers.existing import Identity
 from contend.servers.options import as_text
-from contend.spec import CellSpec, DataSpec, Level, WorkloadSpec, cell_spec
+from contend.spec import CellSpec, DataSpec, Level, cell_spec
 
 READ_ONLY = frozenset({"open_files_limit", "thread_stack"})
 
@@ -81,11 +82,12 @@ class Bench:
         self.heard: list[Event] = []
         self.tiny = experiment(tmp_path)
 
-    def stage(self) -> BorrowedStage:
+    def stage(self) -> StageOf:
         server: Any = self.server
-        return BorrowedStage(
+        place = BorrowedPlace(
             server, self.provide, self.spoiled.append, self.tmp_path, self.heard.append
         )
+        return StageOf(place, self.heard.append)
 
     def provide(self, data: DataSpec) -> Mapping[str, Any]:
         self.provided.append(data)
@@ -197,7 +199,7 @@ def test_data_are_asked_for_once(bench: Bench) -> None:
 
 def test_runs_after_one_that_may_have_written_are_marked(bench: Bench) -> None:
     stage = bench.stage()
-    writing = replace(bench.cell(), workload=WorkloadSpec("update_index"))
+    writing = bench.cell().having(workload={"kind": "update_index"})
     assert not stage.set(bench.cell()).warnings
     assert bench.spoiled == []
     assert not stage.set(writing).warnings
@@ -207,21 +209,63 @@ def test_runs_after_one_that_may_have_written_are_marked(bench: Bench) -> None:
         assert "not loaded anew" in mark["message"]
     assert len(bench.spoiled) == len(bench.provided) == 1
     # Other data are loaded, and are what they should be.
-    more = replace(writing, data=replace(writing.data, rows=2000))
+    more = writing.having(data__rows=2000)
     assert not stage.set(more).warnings
     assert [data.rows for data in bench.spoiled] == [1000, 2000]
 
 
 def test_tables_of_a_script_s_own_carry_no_mark(bench: Bench) -> None:
-    cell = replace(
-        bench.cell(),
-        data=DataSpec(schema="script"),
-        workload=WorkloadSpec("lua", {"script": "/x.lua"}),
-    )
+    cell = bench.cell().having(data__schema="script", workload={"kind": "lua", "script": "/x.lua"})
     stage = bench.stage()
     for _ in range(2):
         assert not stage.set(cell).warnings
     assert bench.spoiled == []
+
+
+class TestStatements:
+    STEPS: ClassVar = [
+        {"do": f"CREATE {name}", "undo": f"DROP {name}", "name": None, "on": True} for name in "ab"
+    ]
+
+    @pytest.fixture
+    def said(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        said: list[str] = []
+
+        def execute(_self: object, statement: str) -> float:
+            if statement in said and statement.startswith("DROP"):
+                raise StatementFailed(f"the server refused {statement!r}")
+            said.append(statement)
+            return 0.1
+
+        monkeypatch.setattr(BorrowedPlace, "execute", execute)
+        return said
+
+    def test_they_are_undone_in_the_end(self, bench: Bench, said: list[str]) -> None:
+        stage = bench.stage()
+        stage.set(bench.cell().having(setup=self.STEPS))
+        assert json.loads((bench.tmp_path / UNDOS_NAME).read_text()) == ["DROP a", "DROP b"]
+        stage.close()
+        assert said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
+        assert not (bench.tmp_path / UNDOS_NAME).exists()
+
+    def test_what_a_killed_lab_left_is_undone_by_the_next(
+        self, bench: Bench, said: list[str]
+    ) -> None:
+        bench.stage().set(bench.cell().having(setup=self.STEPS))
+        bench.stage().set(bench.cell())
+        assert said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
+        assert not (bench.tmp_path / UNDOS_NAME).exists()
+
+    def test_one_that_fails_is_left_to_its_owner_and_the_others_are_undone(
+        self, bench: Bench, said: list[str]
+    ) -> None:
+        stage = bench.stage()
+        stage.set(bench.cell().having(setup=self.STEPS))
+        said.append("DROP b")
+        with pytest.raises(WorkError, match=r"setup could not be undone: .*'DROP b'") as caught:
+            stage.close()
+        assert caught.value.hint == "That is left to you."
+        assert said[-1] == "DROP a"
 
 
 def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:

@@ -54,7 +54,7 @@ class Bench:
 
     def known(self, calibration: Calibration | None) -> Calibrate:
         def calibrate(cells: Iterable[CellSpec]) -> Calibration | None:
-            self.asked.append(sorted(cell.load.connections for cell in cells))
+            self.asked.append(sorted(cell["load.connections"] for cell in cells))
             return calibration
 
         return calibrate

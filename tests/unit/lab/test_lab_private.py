@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,12 @@ from lab_fakes import FakeServer, dataset, experiment
 
 from contend import warm
 from contend.errors import ContendError, WorkError
-from contend.lab.private import PrivateStage
+from contend.lab.events import Event
+from contend.lab.private import PrivatePlace, Program
+from contend.lab.stage import StageOf
 from contend.load import Address
 from contend.servers.errors import OptionRejected
-from contend.spec import CellSpec, DataSpec, Level, WorkloadSpec, cell_spec
+from contend.spec import CellSpec, DataSpec, Level, cell_spec
 
 
 class Bench:
@@ -25,9 +26,11 @@ class Bench:
         self.provided: list[DataSpec] = []
         self.refuses: ContendError | None = None
         self.prepared: list[Address] = []
-        self.stage = PrivateStage(
-            self.server, {"kind": "mariadb", "version": "10.11.19"}, self.provide, self.prepare
-        )
+        identity = {"kind": "mariadb", "version": "10.11.19"}
+        program = Program(self.server, identity, self.provide)
+        self.heard: list[Event] = []
+        place = PrivatePlace(lambda _cell: program, self.prepare)
+        self.stage = StageOf(place, self.heard.append)
         self.tiny = experiment(tmp_path)
 
     def provide(self, data: DataSpec, _options: Mapping[str, Level], into: Path) -> object:
@@ -46,7 +49,7 @@ class Bench:
             self.tiny,
             {"server.options.key_cache_segments": segments, "load.connections": connections},
         )
-        return replace(cell, server=replace(cell.server, **server))  # type: ignore[arg-type]
+        return cell.having(**{f"server__{name}": value for name, value in server.items()})
 
     @property
     def life(self) -> list[str]:
@@ -72,9 +75,9 @@ def test_the_first_cell_fills_and_starts_the_server(bench: Bench) -> None:
 
 
 def test_a_script_makes_its_tables_once_in_a_folder_without_any(bench: Bench) -> None:
-    made = DataSpec(schema="script", prepare={"script": "/x.lua", "options": {}})
+    made = {"data.schema": "script", "data.prepare": {"script": "/x.lua", "options": {}}}
     for connections in (1, 8):
-        cell = replace(bench.cell(connections=connections), data=made)
+        cell = bench.cell(connections=connections).having(**made)
         ready = bench.stage.set(cell)
     assert len(bench.provided) == len(bench.prepared) == 1
     assert bench.prepared[0].database == "sbtest"
@@ -86,7 +89,7 @@ def test_a_script_makes_its_tables_once_in_a_folder_without_any(bench: Bench) ->
 
 
 def writing(cell: CellSpec, kind: str = "update_index", **parameters: object) -> CellSpec:
-    return replace(cell, workload=WorkloadSpec(kind, parameters))
+    return cell.having(workload={"kind": kind, **parameters})
 
 
 def test_what_may_have_been_written_to_is_made_anew(bench: Bench) -> None:
@@ -102,16 +105,15 @@ def test_what_may_have_been_written_to_is_made_anew(bench: Bench) -> None:
 
 
 def test_a_script_s_own_tables_are_left_to_it(bench: Bench) -> None:
-    made = DataSpec(schema="script", prepare={"script": "/x.lua", "options": {}})
+    made = {"data.schema": "script", "data.prepare": {"script": "/x.lua", "options": {}}}
     for _ in range(2):
         cell = writing(bench.cell(), "lua", script="/x.lua", options={})
-        bench.stage.set(replace(cell, data=made))
+        bench.stage.set(cell.having(**made))
     assert len(bench.prepared) == 1
 
 
 def test_every_table_is_warmed(bench: Bench) -> None:
-    data = replace(bench.cell().data, tables=3)
-    bench.stage.set(replace(bench.cell(), data=data))
+    bench.stage.set(bench.cell().having(data__tables=3))
     loads = [s for s in bench.server.connection.statements if "LOAD INDEX" in s]
     assert [load.rpartition(".")[2] for load in loads] == ["`sbtest1`", "`sbtest2`", "`sbtest3`"]
 
@@ -155,7 +157,7 @@ def test_an_option_that_is_no_longer_named_needs_a_restart(bench: Bench) -> None
 
 def test_other_data_replace_the_old(bench: Bench) -> None:
     bench.stage.set(bench.cell())
-    more = replace(bench.cell(), data=replace(bench.cell().data, rows=2000))
+    more = bench.cell().having(data__rows=2000)
     ready = bench.stage.set(more)
     assert [data.rows for data in bench.provided] == [1000, 2000]
     assert bench.life == [START + "0", "kill", START + "0"]
@@ -190,7 +192,7 @@ def test_a_server_that_we_ended_ourselves_has_no_death(bench: Bench) -> None:
     assert bench.stage.death() is None
     bench.stage.set(bench.cell())
     bench.refuses = WorkError("loading 2k rows failed")
-    more = replace(bench.cell(), data=replace(bench.cell().data, rows=2000))
+    more = bench.cell().having(data__rows=2000)
     with pytest.raises(WorkError, match="loading 2k rows failed"):
         bench.stage.set(more)
     assert bench.stage.death() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,15 @@ from lab_fakes import FakeServer, FakeStage, dataset, experiment, numbers
 
 from contend import warm
 from contend.datasets import Dataset, DiskFull
-from contend.design import planned_runs
 from contend.errors import RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
-from contend.lab.private import PrivateStage
+from contend.lab.private import PrivatePlace, Program
+from contend.lab.stage import StageOf
 from contend.lab.walk import FAILURES_MAX, walk
 from contend.load import LoadFailed
 from contend.servers.errors import ServerDied, ServerFailed
-from contend.spec import CellSpec, DataSpec, Experiment, to_dict
+from contend.spec import CellSpec, DataSpec, Experiment, planned_runs, to_dict
 from contend.store import RunFolder
 
 
@@ -62,6 +63,19 @@ def go(
     return heard
 
 
+def test_the_plan_may_grow_while_its_runs_are_made(tiny: Experiment, folder: RunFolder) -> None:
+    planned = folder.meta().planned
+    last = planned[-1]
+
+    def add_one(event: Event) -> None:
+        if isinstance(event, RunEnded) and event.record.run == last.run:
+            more = replace(last, run=last.run + 1, block=last.block + 1, repeat=last.repeat + 1)
+            folder.add_planned(more)
+
+    walk(tiny, folder, stage=FakeStage(), load=FakeLoad(), listen=add_one)
+    assert [record.run for record in folder.records()] == list(range(1, len(planned) + 2))
+
+
 def test_every_planned_run_is_made_once_in_order(tiny: Experiment, folder: RunFolder) -> None:
     load, stage = FakeLoad(), FakeStage()
     heard = go(tiny, folder, load=load, stage=stage)
@@ -69,7 +83,7 @@ def test_every_planned_run_is_made_once_in_order(tiny: Experiment, folder: RunFo
     assert [r.run for r in records] == [p.run for p in planned_runs(tiny)]
     assert [dict(r.cell) for r in records] == [dict(p.cell) for p in planned_runs(tiny)]
     assert {r.status for r in records} == {"ok"}
-    assert [c.load.connections for c in stage.cells] == [
+    assert [c["load.connections"] for c in stage.cells] == [
         plan["load"]["connections"] for plan in load.plans
     ]
     assert sum(isinstance(e, RunBegan) for e in heard) == 8
@@ -177,7 +191,9 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
 
     load = FakeLoad(die_once)
     identity = {"kind": "mariadb", "version": "10.11.19"}
-    stage = PrivateStage(server, identity, provide, lambda _cell, _address: None)
+    program = Program(server, identity, provide)
+    place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None)
+    stage = StageOf(place, lambda _event: None)
     walk(tiny, folder, stage=stage, load=load, listen=lambda _event: None)
     records = folder.records()
     assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]
@@ -322,7 +338,7 @@ def test_a_level_that_is_refused_later_costs_only_its_runs(
     stage = FakeStage()
 
     def refuse(cell: CellSpec) -> None:
-        if len(stage.cells) > 2 and cell.load.connections == 8:
+        if len(stage.cells) > 2 and cell["load.connections"] == 8:
             raise RequestError("too many connections")
 
     stage._on_set = refuse

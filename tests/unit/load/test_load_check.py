@@ -9,13 +9,13 @@ import pytest
 
 from contend.errors import RequestError
 from contend.load import Address, ScriptProcess, plan_of
-from contend.spec import CellSpec, DataSpec, LoadSpec, ServerSpec, WorkloadSpec
-from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
+from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
+from contend.spec import CellSpec
 
 
 def plan(kind: str, **parameters: object) -> dict[str, Any]:
-    workload = WorkloadSpec(kind, WORKLOAD.complete(kind, parameters))
-    cell = CellSpec(ServerSpec(), DataSpec(tables=2), workload, LoadSpec())
+    workload = {"kind": kind, **WORKLOAD.complete(kind, parameters)}
+    cell = CellSpec({"data.tables": 2, "workload": workload})
     return plan_of(cell, Address(socket="/nowhere"), seed=1, watch_pid=None)
 
 

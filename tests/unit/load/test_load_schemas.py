@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,20 +14,16 @@ import jsonschema
 import pytest
 from fake_load import FakeLoad
 
-from contend.design import cells
 from contend.load import Address, plan_of
 from contend.spec import (
     CellSpec,
-    DataSpec,
-    LoadSpec,
-    ServerSpec,
-    WorkloadSpec,
     cell_spec,
+    cells,
     load_experiment,
     recipes,
 )
 
-BASE = CellSpec(ServerSpec(), DataSpec(), WorkloadSpec(), LoadSpec())
+BASE = CellSpec()
 SOCKET = Address(socket="/run/s", database="sbtest")
 
 
@@ -46,6 +42,14 @@ def test_the_committed_schema_is_what_the_binary_prints(name: str, load_program:
     ).stdout
     file = f"python/contend/load/{name}.schema.json"
     assert committed(name) == printed, f"run `contend-load schema {name} > {file}`"
+
+
+def test_the_types_of_outcomes_are_those_of_the_schema() -> None:
+    tool = Path(__file__).parents[3] / "tools" / "typed_outcomes.py"
+    written = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=True)
+    file = resources.files("contend.load") / "outcome.py"
+    said = "run `python tools/typed_outcomes.py > python/contend/load/outcome.py`"
+    assert file.read_text(encoding="utf-8") == written.stdout, said
 
 
 def recipe_cells() -> Iterator[CellSpec]:
@@ -82,7 +86,7 @@ def test_an_address_says_where_and_who(address: Address, server: dict[str, Any])
 def test_threads_are_left_to_the_program_unless_named() -> None:
     plan = plan_of(BASE, SOCKET, seed=1, watch_pid=None)
     assert "threads" not in plan["load"]
-    cell = replace(BASE, load=replace(BASE.load, threads=3))
+    cell = BASE.having(load__threads=3)
     plan = plan_of(cell, SOCKET, seed=1, watch_pid=None)
     assert plan["load"]["threads"] == 3
     check("plan", plan)

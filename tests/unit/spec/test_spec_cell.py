@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from contend.design import cells
-from contend.spec import Experiment, SpecError, cell_spec, load_experiment
+from contend.settings.plan_keys import WORKLOAD
+from contend.spec import Experiment, SpecError, cell_spec, cells, load_experiment
 from contend.spec.paths import factor_paths, resolve
-from contend.spec.workloads import WORKLOAD
 
 Load = Callable[..., Experiment]
 
@@ -18,9 +17,9 @@ def test_levels_are_put_in(load: Load) -> None:
     experiment = load()
     cell = {"server.options.key_cache_segments": 32, "load.connections": 8}
     spec = cell_spec(experiment, cell)
-    assert spec.server.options == {"key_buffer_size": "64M", "key_cache_segments": 32}
-    assert spec.load.connections == 8
-    assert (spec.server.change, spec.data, spec.load.measure_s) == (
+    assert spec["server.options"] == {"key_buffer_size": "64M", "key_cache_segments": 32}
+    assert spec["load.connections"] == 8
+    assert (spec["server.change"], spec.data, spec["load.measure"]) == (
         "in_place",
         experiment.base.data,
         2.0,
@@ -37,7 +36,7 @@ def test_the_base_is_left_alone(load: Load) -> None:
 def test_levels_are_read_as_the_file_would_be(load: Load) -> None:
     experiment = load(sets=['load.measure=["500ms", 2]'])
     assert [
-        cell_spec(experiment, {"load.measure": level}).load.measure_s for level in ("500ms", 2)
+        cell_spec(experiment, {"load.measure": level})["load.measure"] for level in ("500ms", 2)
     ] == [0.5, 2.0]
 
 
@@ -71,8 +70,28 @@ def test_where_the_kind_varies_each_cell_has_its_own_parameters(load: Load) -> N
     }
 
 
+OPEN = {"process": ", rate = 5", "rate": ", rate = 4"}
+
 LEVELS: dict[str, tuple[object, object]] = {
     "server.kind": ("mysql", "mysql"),
+    "server.use": ("mysql@sid", "mysql@sid"),
+    "server.warm": ("full", "full"),
+    "server.wrap": ("nice -n 5", ["nice", "-n", "5"]),
+    "load.answer_timeout": ("2s", 2.0),
+    "load.arrival.kind": ("closed", "closed"),
+    "load.arrival.think": ("10ms", 0.01),
+    "load.arrival.think_scatters": (True, True),
+    "load.arrival.rate": (50, 50.0),
+    "load.arrival.process": ("even", "even"),
+    "load.errors.ignore_all": (True, True),
+    "load.errors.reconnect": (False, False),
+    "load.errors.retry_limit": (3, 3),
+    "load.errors.retry_pause": ("1ms", 0.001),
+    "load.events": (7, 7),
+    "load.events_each": (7, 7),
+    "load.idle_connections": (7, 7),
+    "load.reconnect_every": (7, 7),
+    "load.storm": (True, True),
     "server.change": ("restart", "restart"),
     "data.schema": ("sbtest", "sbtest"),
     "data.engine": ("Aria", "Aria"),
@@ -130,19 +149,21 @@ def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str)
         "sql": 'text = "SELECT 2"\n',
         "list": 'statements = ["SELECT 2"]\n',
     }
-    text = f'[workload]\nkind = "{kind}"\n{required.get(kind, "")}'
+    arrival = "open" if name in ("rate", "process") else "closed"
+    text = (
+        f'[load]\narrival = {{ kind = "{arrival}" {OPEN.get(name, "")} }}\n'
+        if ".arrival." in path
+        else ""
+    )
+    text += f'[workload]\nkind = "{kind}"\n{required.get(kind, "")}'
     if path.startswith("workload.distribution.") and name != "kind":
         text += f'distribution = {{ kind = "{kinds.get(name, "special")}" }}\n'
     spec = cell_spec(load(text), {path: level})  # type: ignore[dict-item]
-    section, *rest = resolve(path).steps
-    if section == "workload":
-        found: object = {"kind": spec.workload.kind, **spec.workload.parameters}
-        for key in rest:
-            found = found[key]  # type: ignore[index]
-    else:
-        part = getattr(spec, section)
-        found = getattr(part, rest[0], None)
-        found = getattr(part, f"{rest[0]}_s") if found is None else found
+    target = resolve(path)
+    assert target.setting is not None
+    found = spec[target.setting.path]
+    for key in target.steps[len(target.setting.steps) :]:
+        found = found[key]
     assert found == expected
 
 
@@ -160,8 +181,8 @@ def test_the_study_in_one_cell() -> None:
         "load.connections": 128,
     }
     spec = cell_spec(experiment, cell)
-    assert spec.server.options["key_buffer_size"] == "512M"
-    assert spec.server.options["key_cache_segments"] == 64
+    assert spec["server.options"]["key_buffer_size"] == "512M"
+    assert spec["server.options"]["key_cache_segments"] == 64
     assert spec.workload.parameters["points"] == 50
     assert spec.workload.parameters["distribution"]["kind"] == "special"  # type: ignore[index]
-    assert (spec.load.connections, spec.load.seed) == (128, 303)
+    assert (spec["load.connections"], spec["load.seed"]) == (128, 303)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from contend.spec import WorkloadSpec, may_write
+from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
+from contend.settings.workload import may_write
 from contend.spec.scripts import BUNDLED
-from contend.spec.workloads import SCRIPT, STATEMENTS, WORKLOAD
 
 READING = {"point_select", "random_points", "random_ranges", "read_only"}
 READING_SCRIPTS = {
@@ -17,17 +17,16 @@ READING_SCRIPTS = {
 
 @pytest.mark.parametrize("kind", sorted(set(WORKLOAD.kinds) - {SCRIPT, *STATEMENTS}))
 def test_native_kinds(kind: str) -> None:
-    assert may_write(WorkloadSpec(kind)) == (kind not in READING)
+    assert may_write(kind, {}) == (kind not in READING)
 
 
 @pytest.mark.parametrize("script", sorted(BUNDLED))
 def test_bundled_scripts(script: str) -> None:
-    workload = WorkloadSpec(SCRIPT, {"script": script, "options": {}})
-    assert may_write(workload) == (script not in READING_SCRIPTS)
+    assert may_write(SCRIPT, {"script": script, "options": {}}) == (script not in READING_SCRIPTS)
 
 
 def test_a_script_of_the_user_s_own_may() -> None:
-    assert may_write(WorkloadSpec(SCRIPT, {"script": "./oltp_read_only.lua"}))
+    assert may_write(SCRIPT, {"script": "./oltp_read_only.lua"})
 
 
 @pytest.mark.parametrize(
@@ -44,4 +43,4 @@ def test_a_script_of_the_user_s_own_may() -> None:
     ],
 )
 def test_statements(text: str, writes: bool) -> None:
-    assert may_write(WorkloadSpec("sql", {"text": text})) == writes
+    assert may_write("sql", {"text": text}) == writes

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from contend.design import planned_runs
 from contend.spec import (
     Experiment,
     SpecError,
     cell_spec,
     from_dict,
     load_experiment,
+    planned_runs,
     recipe_text,
     to_dict,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,10 +16,10 @@ Load = Callable[..., Experiment]
 def test_a_file_becomes_objects(load: Load) -> None:
     experiment = load()
     assert (experiment.name, experiment.question) == ("small", "Does it?")
-    assert experiment.base.server.options == {"key_buffer_size": "64M"}
+    assert experiment.base["server.options"] == {"key_buffer_size": "64M"}
     assert experiment.base.data.rows == 1000
-    assert experiment.base.load.warmup_s == pytest.approx(0.1)
-    assert experiment.base.load.measure_s == 2.0
+    assert experiment.base["load.warmup"] == pytest.approx(0.1)
+    assert experiment.base["load.measure"] == 2.0
     assert experiment.factors == (
         Factor("server.options.key_cache_segments", (0, 32)),
         Factor("load.connections", (1, 8)),
@@ -52,7 +53,7 @@ def test_options_are_one_name_with_dashes_or_underscores(load: Load) -> None:
         "[server]\noptions = { skip-grant-tables = true }\n"
         '[factors]\n"server.options.key-cache-segments" = [0, 1]'
     )
-    assert experiment.base.server.options == {"skip_grant_tables": True}
+    assert experiment.base["server.options"] == {"skip_grant_tables": True}
     assert experiment.factors[0].path == "server.options.key_cache_segments"
 
 
@@ -67,8 +68,8 @@ def test_named_caches_have_options_with_a_dot(load: Load) -> None:
         pytest.param("data.rows=50", "data.rows", 50, id="number"),
         pytest.param("data.engine=Aria", "data.engine", "Aria", id="bare text"),
         pytest.param('data.engine="Aria"', "data.engine", "Aria", id="quoted text"),
-        pytest.param("load.measure=500ms", "load.measure_s", 0.5, id="bare duration"),
-        pytest.param("load.measure = 3", "load.measure_s", 3.0, id="blanks and seconds"),
+        pytest.param("load.measure=500ms", "load.measure", 0.5, id="bare duration"),
+        pytest.param("load.measure = 3", "load.measure", 3.0, id="blanks and seconds"),
         pytest.param("compare.repeats=9", "compare.repeats", 9, id="repeats"),
         pytest.param("experiment.name=mine", "name", "mine", id="name"),
     ],
@@ -76,16 +77,16 @@ def test_named_caches_have_options_with_a_dot(load: Load) -> None:
 def test_an_override_changes_one_value(load: Load, setting: str, path: str, value: object) -> None:
     experiment = load(sets=[setting])
     assert experiment.overrides == (setting,)
-    found: object = experiment if path.startswith(("compare", "name")) else experiment.base
-    for part in path.split("."):
-        found = getattr(found, part)
-    assert found == value
+    if path.startswith(("compare", "name")):
+        assert operator.attrgetter(path)(experiment) == value
+    else:
+        assert experiment.base[path] == value
 
 
 def test_an_override_of_an_option_replaces_the_other_spelling(load: Load) -> None:
     text = "[server]\noptions = { key-buffer-size = 1 }"
     experiment = load(text, sets=["server.options.key_buffer_size=512M"])
-    assert experiment.base.server.options == {"key_buffer_size": "512M"}
+    assert experiment.base["server.options"] == {"key_buffer_size": "512M"}
 
 
 def test_an_override_with_a_list_makes_a_factor(load: Load) -> None:
@@ -101,7 +102,7 @@ def test_an_override_with_a_list_replaces_a_factor_in_its_place(load: Load) -> N
 def test_an_override_with_one_value_fixes_a_factor(load: Load) -> None:
     experiment = load(sets=["load.connections=16"])
     assert [factor.path for factor in experiment.factors] == ["server.options.key_cache_segments"]
-    assert experiment.base.load.connections == 16
+    assert experiment.base["load.connections"] == 16
 
 
 def test_the_baseline_can_be_overridden_or_dropped(load: Load) -> None:
@@ -118,7 +119,7 @@ def test_a_variant_puts_its_overrides_in_place_and_sets_come_after(load: Load) -
     experiment = load(variant="quick")
     assert experiment.variant == "quick"
     assert experiment.base.data.rows == 100
-    assert experiment.base.load.connections == 8
+    assert experiment.base["load.connections"] == 8
     assert len(experiment.factors) == 1
     assert load(variant="quick", sets=["data.rows=7"]).base.data.rows == 7
     assert load().base.data.rows == 1000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contend.spec.positions import Path, key_lines
+from contend.spec.document import Path, key_lines
 
 TEXT = '''\
 # a comment with = and [brackets]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from contend.cli.main import main
-from contend.design import cells, planned_load_s, planned_runs
-from contend.spec import load_experiment, recipe_text, recipes
+from contend.spec import cells, load_experiment, planned_load_s, planned_runs, recipe_text, recipes
 
 STUDY = "segmented-key-cache"
 

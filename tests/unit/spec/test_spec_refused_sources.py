@@ -30,7 +30,7 @@ Load = Callable[..., Experiment]
             id="the compared factor fixed",
         ),
         pytest.param("compare.baseline=5", "--set compare.baseline: [compare.b", id="baseline"),
-        pytest.param("workload=5", '--set workload: "workload" names nothing', id="table"),
+        pytest.param("workload=5", "--set workload: [workload] must be a table, not 5", id="table"),
         pytest.param("factors.load.connections=5", "--set factors.load", id="factors"),
     ],
 )

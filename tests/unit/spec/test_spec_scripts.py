@@ -10,23 +10,20 @@ from typing import Any
 
 import pytest
 
-from contend.design import cells
 from contend.load import Address, plan_of
+from contend.settings.values import Key
 from contend.spec import (
     SCRIPT_SCHEMA,
     CellSpec,
     DataSpec,
     Experiment,
-    LoadSpec,
-    ServerSpec,
     SpecError,
-    WorkloadSpec,
     cell_spec,
+    cells,
     from_dict,
     to_dict,
 )
 from contend.spec.scripts import BUNDLED, EVERY, Number, Switch
-from contend.spec.values import Key
 
 Load = Callable[..., Experiment]
 
@@ -252,8 +249,8 @@ def test_what_is_wrong_is_said_with_its_line(
 def test_the_options_are_those_of_the_load_generator(
     script: str, compat: str, load_program: Path
 ) -> None:
-    workload = WorkloadSpec("lua", {"script": script, "options": {"compat": compat}})
-    cell = CellSpec(ServerSpec(), DataSpec(tables=1), workload, LoadSpec())
+    workload = {"kind": "lua", "script": script, "options": {"compat": compat}}
+    cell = CellSpec({"data.tables": 1, "workload": workload})
     plan = plan_of(cell, Address(socket="/s", database="sbtest"), seed=1, watch_pid=None)
     done = subprocess.run(
         [load_program, "script", "-"],

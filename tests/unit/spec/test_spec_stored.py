@@ -59,3 +59,26 @@ def test_what_is_missing_is_refused(name: str) -> None:
     del stored[name]
     with pytest.raises(SpecError, match="the stored experiment is damaged"):
         from_dict(stored)
+
+
+def test_an_experiment_of_an_earlier_format_is_read() -> None:
+    stored = to_dict(load_experiment("segmented-key-cache"))
+    base: dict[str, Any] = {"server": {}, "data": {}, "load": {}}
+    for path, value in stored["base"].items():
+        section, _, name = path.partition(".")
+        if section in base and path not in NEW:
+            in_seconds = name in ("warmup", "measure", "interval")
+            base[section][f"{name}_s" if in_seconds else name] = value
+    parameters = dict(stored["base"]["workload"])
+    base["workload"] = {"kind": parameters.pop("kind"), "parameters": parameters}
+    assert from_dict({**stored, "format": 2, "base": base}) == load_experiment(
+        "segmented-key-cache"
+    )
+
+
+NEW = {
+    *("server.use", "server.env", "server.wrap", "server.warm", "load.answer_timeout"),
+    *("load.arrival", "load.errors", "load.events", "load.events_each", "load.idle_connections"),
+    *("load.reconnect_every", "load.storm"),
+}
+"""What experiments of format 2 could not say."""

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from contend.spec import json_schema, workloads
-from contend.spec.values import Flag, Key, Real, Texts, Whole
-from contend.spec.workloads import DISTRIBUTION, STATEMENTS, WORKLOAD, WRITES, plan_schema, tagged
+from contend.settings import plan_keys, workload
+from contend.settings.plan_keys import (
+    DISTRIBUTION,
+    STATEMENTS,
+    WORKLOAD,
+    WRITES,
+    plan_schema,
+    tagged,
+)
+from contend.settings.values import Flag, Key, Real, Texts, Whole
+from contend.spec import json_schema
 
 MADE_UP: dict[str, Any] = {
     "description": "Asks for a lucky number.",
@@ -37,15 +46,16 @@ def with_made_up() -> dict[str, Any]:
 
 
 def test_a_kind_that_the_program_names_is_known_with_all_that_it_says() -> None:
-    found = tagged(with_made_up(), "Workload", "workload", "point_select")
+    found = tagged(with_made_up(), "Workload", "point_select")
     assert found.kinds["made_up"] == (Key("luck", Whole(1, 13), 7, "the number that brings luck"),)
     assert found.descriptions["made_up"] == "asks for a lucky number"
-    assert workloads.writes(with_made_up())["made_up"] is False
+    assert plan_keys.writes(with_made_up())["made_up"] is False
 
 
 def test_it_shows_up_in_the_schema_of_experiment_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = tagged(with_made_up(), "Workload", "workload", "point_select")
-    monkeypatch.setattr("contend.spec.schema.WORKLOAD", found)
+    found = tagged(with_made_up(), "Workload", "point_select")
+    setting = replace(workload.SETTING, key=replace(workload.SETTING.key, kind=found))
+    monkeypatch.setattr("contend.spec.keys.SETTINGS", (setting,))
     schema: Any = json_schema()
     variants = schema["properties"]["workload"]["anyOf"]
     made = next(v for v in variants if v["properties"].get("kind", {}).get("const") == "made_up")

@@ -1,33 +1,13 @@
-"""What is wrong with an experiment, and the guess at what was meant."""
+"""The guess at which name was meant."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-from contend.errors import RequestError
-
-
-class SpecError(RequestError):
-    """An experiment file, a recipe name or an override that cannot be used.
-
-    What the file holds is quoted in the message, so characters that would break the line or
-    steer a terminal are shown as escapes.
-    """
-
-    def __init__(self, message: str, *, hint: str | None = None, detail: str | None = None) -> None:
-        shown = None if hint is None else _printable(hint)
-        super().__init__(_printable(message), hint=shown, detail=detail)
-
-
-def _printable(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The known name that `name` most likely meant; None where nothing is close.
+    """The known name that `name` most likely meant; None if nothing is close.
 
     A path such as `workload.point` is close to `workload.points`, and so is the bare `points`.
     """
@@ -43,7 +23,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
-    """The hint for an unknown name: the nearest one, or all of them when they are few."""
+    """The hint for an unknown name: the nearest one, or all of them if they are few."""
     known = list(names)
     close = nearest(name, known)
     if close is not None:

@@ -8,22 +8,39 @@ knows nothing of files: whoever asks adds the place.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import shlex
+from dataclasses import dataclass
 from typing import Protocol
 
-from contend.spec.errors import did_you_mean, nearest
-from contend.spec.model import Level
+from contend.settings.names import nearest
 from contend.units import parse_duration_s
+
+Level = str | int | float | bool
+"""One value of a factor, as TOML gives it."""
 
 
 class Refused(Exception):
-    """A value that its key cannot take."""
+    """A value that its key cannot take.
 
-    def __init__(self, reason: str, *, hint: str | None = None) -> None:
+    Args:
+        reason: goes on from the name of the key: "must be …".
+        at: from the key to the fault, if that is further inside.
+        whole: the reason is a sentence of its own, which names what is wrong.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        hint: str | None = None,
+        at: tuple[str | int, ...] = (),
+        whole: bool = False,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.hint = hint
+        self.at = at
+        self.whole = whole
 
 
 class ValueKind(Protocol):
@@ -224,22 +241,6 @@ class AnyLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """A table of names and scalars; whoever knows what is configured checks the names."""
-
-    def read(self, value: object) -> dict[str, Level]:
-        if not isinstance(value, dict):
-            raise Refused(f"must be {self.words()}, not {shown(value)}")
-        return {str(name).replace("-", "_"): level for name, level in value.items()}
-
-    def words(self) -> str:
-        return "a table of the options by name"
-
-    def schema(self) -> dict[str, object]:
-        return {"type": "object", "additionalProperties": AnyLevel().schema()}
-
-
-@dataclass(frozen=True, slots=True)
 class Texts:
     """A list of strings."""
 
@@ -253,6 +254,45 @@ class Texts:
 
     def schema(self) -> dict[str, object]:
         return {"type": "array", "items": {"type": "string"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Wholes:
+    """A list of whole numbers."""
+
+    each: Whole
+
+    def read(self, value: object) -> list[int]:
+        if not isinstance(value, list):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        return [self.each.read(one) for one in value]
+
+    def words(self) -> str:
+        return "a list of whole numbers"
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "array", "items": self.each.schema()}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program with its arguments: a list, or text that is split as a shell splits it."""
+
+    def read(self, value: object) -> list[str]:
+        if isinstance(value, str):
+            try:
+                return shlex.split(value)
+            except ValueError as error:
+                raise Refused(f"cannot be split into words: {error}") from None
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        return list(value)
+
+    def words(self) -> str:
+        return "a program with its arguments, as a list or as one text"
+
+    def schema(self) -> dict[str, object]:
+        return {"anyOf": [{"type": "string"}, Texts().schema()]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,71 +327,3 @@ class Key:
 def attribute_name(key: Key) -> str:
     """The key's name in the objects: a duration is seconds there, and its name says so."""
     return f"{key.name}_s" if isinstance(key.kind, Duration) else key.name
-
-
-@dataclass(frozen=True, slots=True)
-class Tagged:
-    """A table whose `kind` says which other keys it has, such as a distribution."""
-
-    noun: str
-    kinds: Mapping[str, tuple[Key, ...]]
-    default_kind: str
-    descriptions: Mapping[str, str] = field(default_factory=dict)
-
-    def read(self, value: object) -> dict[str, object]:
-        """The table itself; which keys it may have depends on its kind, see `find`."""
-        if isinstance(value, dict):
-            return value
-        known = isinstance(value, str) and value in self.kinds
-        hint = f"Write {{ kind = {shown(value)} }}." if known else None
-        raise Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
-
-    def kind_choice(self) -> Choice:
-        return Choice(tuple(self.kinds))
-
-    def find(self, name: str, kinds: tuple[str, ...]) -> Key:
-        """The key `name` of one of `kinds`; raises Refused with the nearest name."""
-        for kind in kinds:
-            for key in self.kinds[kind]:
-                if key.name == name:
-                    return key
-        known = [key.name for kind in kinds for key in self.kinds[kind]]
-        of = f'{self.noun} "{kinds[0]}"' if len(kinds) == 1 else f"none of its {self.noun}s"
-        raise Refused(
-            f"is not a parameter of {of}",
-            hint=did_you_mean(name, known) or f"{of[:1].upper()}{of[1:]} has no parameters.",
-        )
-
-    def complete(self, kind: str, given: Mapping[str, object]) -> dict[str, object]:
-        """The parameters of `kind`: those given that belong to it, defaults for the others."""
-        values: dict[str, object] = {}
-        for key in self.kinds[kind]:
-            value = given.get(key.name, key.default)
-            if isinstance(key.kind, Tagged):
-                inner = dict(value) if isinstance(value, Mapping) else {}
-                inner_kind = str(inner.pop("kind", key.kind.default_kind))
-                value = {"kind": inner_kind, **key.kind.complete(inner_kind, inner)}
-            values[key.name] = value
-        return values
-
-    def words(self) -> str:
-        return f"a table with the {self.noun}'s kind and its parameters"
-
-    def schema(self) -> dict[str, object]:
-        variants = []
-        for kind, keys in self.kinds.items():
-            properties: dict[str, object] = {
-                "kind": {"const": kind, "description": self.descriptions.get(kind, "")}
-            }
-            properties.update({key.name: key.schema() for key in keys})
-            variants.append(
-                {"type": "object", "properties": properties, "additionalProperties": False}
-            )
-        # Where the kind is a factor, the table has keys of all of its levels and no kind.
-        every = {key.name: key.schema() for keys in self.kinds.values() for key in keys}
-        variants.append({"type": "object", "properties": every, "additionalProperties": False})
-        return {
-            "type": "object",
-            "properties": {"kind": {"enum": list(self.kinds), "default": self.default_kind}},
-            "anyOf": variants,
-        }

@@ -1,0 +1,117 @@
+"""Every start of an experiment tried on an empty server, before anything is loaded.
+
+What a server rejects, and what a statement of `setup` has wrong, shows there within a second or
+two; with the data of the experiment it would show after minutes of loading, or in the middle of the
+night. What was accepted once is not tried again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from contend.errors import RequestError, WorkError
+from contend.lab.control import StatementFailed
+from contend.lab.events import Listener, Notice
+from contend.lab.private import PrivatePlace, Program
+from contend.lab.stage import StageOf
+from contend.load import Address, FillProcess
+from contend.settings.registry import SETTINGS
+from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_spec, cells
+
+ROWS = 100
+"""Of each table that statements of `setup` are tried on."""
+
+TRIED = tuple(setting for setting in SETTINGS if setting.tried)
+_SETUP = "setup"
+
+ProgramOf = Callable[[CellSpec], Program]
+
+
+def try_starts(
+    experiment: Experiment, program_of: ProgramOf, *, load: Path, kept: Path, listen: Listener
+) -> None:
+    """Start a server as each of the cells wants it, on an empty folder.
+
+    Args:
+        program_of: the server of a cell, whose folder is empty.
+        load: contend-load.
+        kept: a folder that remembers what was accepted.
+        listen: is told of the trial.
+
+    Raises:
+        RequestError: an option, a wrapper or a statement is refused.
+        WorkError: a server does not start, for another reason.
+    """
+    wanted = [
+        cell for cell in _distinct(experiment) if not (kept / _digest(cell, program_of)).exists()
+    ]
+    if not wanted:
+        return
+    listen(Notice(_what(len(wanted))))
+
+    has_statements = any(cell[_SETUP] for cell in wanted)
+
+    def make_tables(cell: CellSpec, address: Address) -> None:
+        if has_statements:
+            FillProcess(load).run(
+                replace(cell.data, rows=ROWS), address, on_progress=lambda _phase, _rows: None
+            )
+
+    place = PrivatePlace(program_of, make_tables)
+    with closing(StageOf(place, listen, TRIED, strict=True)) as stage:
+        for cell in wanted:
+            try:
+                stage.set(cell)
+                if cell[_SETUP]:
+                    stage.set(cell.having(setup=[]))
+            except WorkError as error:
+                if not _is_statement(error):
+                    raise
+                raise RequestError(
+                    f"{error.message}, on an empty copy of the tables",
+                    hint="Nothing was loaded yet. Correct the statement, or its undo.",
+                ) from error
+            kept.mkdir(parents=True, exist_ok=True)
+            (kept / _digest(cell, program_of)).touch()
+
+
+def _what(count: int) -> str:
+    starts = "1 start" if count == 1 else f"{count} different starts"
+    return f"trying {starts} of the server on an empty folder"
+
+
+def _is_statement(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, StatementFailed):
+            return True
+        error = error.__cause__
+    return False
+
+
+def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
+    """A cell for each way to start a server that could be refused, those on one server together."""
+    found: dict[str, CellSpec] = {}
+    for one in cells(experiment):
+        cell = cell_spec(experiment, one)
+        if cell.data.schema == SCRIPT_SCHEMA:
+            # Its tables come from the script, whose prepare may take hours.
+            cell = cell.having(setup=[], **{"data.schema": "sbtest", "data.prepare": None})
+        if any(cell[setting.path] for setting in TRIED if setting.key.default in ({}, [])):
+            found.setdefault(_asked(cell), cell)
+    return iter(found.values())
+
+
+def _asked(cell: CellSpec) -> str:
+    """What makes a start differ from another one."""
+    tables = [cell.data.engine, cell.data.table_options, cell.data.tables] if cell[_SETUP] else []
+    return json.dumps([*(cell[setting.path] for setting in TRIED), tables], sort_keys=True)
+
+
+def _digest(cell: CellSpec, program_of: ProgramOf) -> str:
+    identity = dict(program_of(cell).identity)
+    return hashlib.sha256(f"{identity} {_asked(cell)}".encode()).hexdigest()

@@ -1,0 +1,289 @@
+"""What contend-load answers, one outcome a line: the types of `outcome.schema.json`.
+
+Written by `python tools/typed_outcomes.py` from that file, which the program prints itself.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+
+class ArmFigures(TypedDict):
+    """All slices of one arm."""
+
+    answered: int
+    arm: str
+    errors: list[ErrorCount]
+    events: int
+    latency_hdr_ns: str
+    latency_us: Percentiles
+    measured_s: float
+    qps: float
+    queries: int
+    slices: int
+
+
+class ClassFigures(TypedDict):
+    """The queries of one statement class."""
+
+    bytes_received: int
+    bytes_sent: int
+    errors: int
+    latency_us: Percentiles
+    name: str
+    queries: int
+    rows: int
+
+
+class Done(TypedDict):
+    """The measured window."""
+
+    type: Literal["done"]
+    answered: NotRequired[int]
+    arms: NotRequired[list[ArmFigures]]
+    arrival: str
+    begun: NotRequired[int]
+    bytes_received: int
+    bytes_sent: int
+    classes: NotRequired[list[ClassFigures]]
+    client: ProcessDelta
+    client_busiest_thread_share: float
+    connect_us: NotRequired[Percentiles]
+    drained: NotRequired[Drained]
+    ended: str
+    errors: list[ErrorCount]
+    events: NotRequired[int]
+    failed: NotRequired[int]
+    fairness: float
+    kinds: NotRequired[list[KindFigures]]
+    latency_hdr_ns: str
+    latency_us: Percentiles
+    latency_without_retries_us: NotRequired[Percentiles | None]
+    least_served: NotRequired[int]
+    longest_wait_s: NotRequired[float]
+    measured_s: float
+    most_served: NotRequired[int]
+    nodes: NotRequired[list[NodeFigures]]
+    open: NotRequired[OpenLoop | None]
+    outage_s: NotRequired[float]
+    qps: float
+    queries: int
+    reconnects: NotRequired[int]
+    retries: NotRequired[int]
+    rolled_back: NotRequired[int]
+    rows: int
+    server: NotRequired[ProcessDelta | None]
+    setup_connect_us: NotRequired[Percentiles]
+    unanswered: NotRequired[int]
+    unfinished: NotRequired[int]
+
+
+class Drained(TypedDict):
+    """Events of the window that ended after it."""
+
+    events: int
+    latency_hdr_ns: str
+    latency_us: Percentiles
+    queries: int
+
+
+class ErrorCount(TypedDict):
+    code: int
+    count: int
+    hint: NotRequired[str | None]
+    message: str
+    sqlstate: str
+    statement: str
+
+
+class Failure(TypedDict):
+    """Last line of a run that failed."""
+
+    type: Literal["error"]
+    code: NotRequired[int | None]
+    hint: NotRequired[str | None]
+    message: str
+    sqlstate: NotRequired[str | None]
+    statement: NotRequired[str | None]
+
+
+class Hello(TypedDict):
+    """First line: who measures, with what, against which server."""
+
+    type: Literal["hello"]
+    engine: str
+    nodes: NotRequired[list[NodeHello]]
+    pid: int
+    program_version: str
+    server_version: str
+    session: NotRequired[list[str]]
+    threads: int
+    version: int
+
+
+class Interval(TypedDict):
+    """Figures of one interval of the measured window."""
+
+    type: Literal["interval"]
+    backlog: NotRequired[int | None]
+    bytes_received: NotRequired[int]
+    bytes_sent: NotRequired[int]
+    classes: NotRequired[list[ClassFigures]]
+    duration_s: float
+    errors: int
+    index: int
+    latency_us: Percentiles
+    qps: float
+    queries: int
+    rows: NotRequired[int]
+    start_s: float
+
+
+class KindFigures(TypedDict):
+    """The events of one kind."""
+
+    classes: list[str]
+    events: int
+    failed: int
+    lag_us: NotRequired[Percentiles | None]
+    latency_hdr_ns: str
+    latency_us: Percentiles
+    latency_without_retries_us: NotRequired[Percentiles | None]
+    name: str
+    retries: int
+    rolled_back: int
+    service_us: NotRequired[Percentiles | None]
+
+
+class NodeFigures(TypedDict):
+    """The queries of one of several servers."""
+
+    bytes_received: int
+    bytes_sent: int
+    errors: list[ErrorCount]
+    latency_hdr_ns: str
+    latency_us: Percentiles
+    name: str
+    outage_s: float
+    queries: int
+    reconnects: int
+    rows: int
+    server: NotRequired[ProcessDelta | None]
+
+
+class NodeHello(TypedDict):
+    """What a node said of itself, and what was agreed with it."""
+
+    name: str
+    server_version: str
+    session: list[str]
+
+
+class OpenLoop(TypedDict):
+    """What an open loop adds: `latency_us` counts from the intended time, and has these two parts."""  # noqa: E501
+
+    backlog_close: int
+    backlog_growth_per_s: float
+    backlog_open: int
+    due: NotRequired[int]
+    due_per_s: float
+    lag_hdr_ns: str
+    lag_us: Percentiles
+    not_begun: NotRequired[int]
+    oldest_wait_s: float
+    overloaded: bool
+    service_hdr_ns: str
+    service_us: Percentiles
+
+
+class Percentiles(TypedDict):
+    count: int
+    max: float
+    mean: float
+    min: float
+    p50: float
+    p90: float
+    p95: float
+    p99: float
+    p999: float
+
+
+class Phase(TypedDict):
+    """The run entered a phase: `warmup`, `measure`, `end`."""
+
+    type: Literal["phase"]
+    at_s: float
+    phase: str
+
+
+class ProcessDelta(TypedDict):
+    """What a process used between the two edges of the window."""
+
+    cpu_us: float
+    involuntary_switches: NotRequired[int | None]
+    read_bytes: NotRequired[int | None]
+    voluntary_switches: NotRequired[int | None]
+    write_bytes: NotRequired[int | None]
+
+
+class Slice(TypedDict):
+    """Figures of one slice of a run with arms."""
+
+    type: Literal["slice"]
+    answered: int
+    arm: str
+    arm_index: int
+    begun: int
+    bytes_received: int
+    bytes_sent: int
+    client_cpu_us: float
+    drained: int
+    duration_s: float
+    errors: list[ErrorCount]
+    events: int
+    failed: int
+    index: int
+    kinds: NotRequired[list[KindFigures]]
+    latency_hdr_ns: str
+    latency_us: Percentiles
+    not_begun: NotRequired[int | None]
+    position: int
+    qps: float
+    queries: int
+    retries: NotRequired[int]
+    round: int
+    rows: int
+    start_s: float
+    visit: Visit
+    watched_cpu_us: list[float | None]
+
+
+class Validated(TypedDict):
+    """What a replay of a seed found: every answer was compared with what it had to be."""
+
+    type: Literal["validated"]
+    events: int
+    examples: list[WrongAnswer]
+    rows: int
+    statements: int
+    unchecked: int
+    wrong: int
+
+
+class Visit(TypedDict):
+    """From entering an arm to the last answer: settling, slice and drain."""
+
+    client: ProcessDelta
+    duration_s: float
+    events: int
+    watched: list[ProcessDelta | None]
+
+
+class WrongAnswer(TypedDict):
+    cycle: int
+    expected: str
+    found: str
+    statement: str
+
+
+Outcome = Hello | Phase | Interval | Slice | Done | Validated | Failure

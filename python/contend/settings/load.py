@@ -1,0 +1,109 @@
+"""How hard and how long: what contend-load's plan has of it, with the defaults of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from contend.settings.model import Setting, Values
+from contend.settings.plan_keys import LOAD
+from contend.settings.tables import Tagged, as_plan
+from contend.settings.values import Choice, Duration, Key, Real, Refused, Whole
+
+ENGINES = ("epoll", "io_uring")
+
+_HERE = (
+    Key("connections", Whole(1, 100_000), 1, "connections that send queries at the same time"),
+    Key(
+        "threads",
+        Whole(1, 1024),
+        None,
+        "worker threads of the load generator (default: one a CPU, if each has a connection)",
+    ),
+    Key("warmup", Duration(zero_allowed=True), 1.0, "load before the measured window"),
+    Key("measure", Duration(), 5.0, "length of the measured window"),
+    Key(
+        "interval",
+        Duration(zero_allowed=True),
+        1.0,
+        "length of the intervals reported while a run lasts; 0: none",
+    ),
+    Key(
+        "protocol",
+        Choice(("prepared", "text")),
+        "prepared",
+        "prepared: binary protocol, statements prepared once a connection; text: plain queries",
+    ),
+    Key(
+        "engine",
+        Choice(("auto", *ENGINES)),
+        "auto",
+        "how the load generator waits for its sockets: auto (io_uring if this host allows it, else "
+        "epoll), chosen once for all cells; as a factor each level names one",
+        level_kind=Choice(ENGINES),
+    ),
+)
+"""What an experiment says otherwise than a plan, which leaves a run's length, say, to whoever
+writes it."""
+
+_ELSEWHERE = frozenset({"route", "slices"})
+"""For runs that ask several servers at the same time."""
+
+_RATE = Key("rate", Real(0.0, 1e9), None, "events a second throughout, if there are no stages")
+
+
+def _keys() -> tuple[Key, ...]:
+    here = {key.name: key for key in _HERE}
+    told = tuple(key for key in LOAD if key.name not in here and key.name not in _ELSEWHERE)
+    return (*_HERE, *(_arrival(key) if key.name == "arrival" else key for key in told))
+
+
+def _arrival(key: Key) -> Key:
+    """With a rate of one stage, so that a rate can be a factor."""
+    assert isinstance(key.kind, Tagged)
+    keys = key.kind.kinds["open"]
+    stages = (replace(one, required=False) for one in keys)
+    kinds = {**key.kind.kinds, "open": (_RATE, *stages)}
+    return replace(key, kind=replace(key.kind, kinds=kinds))
+
+
+@dataclass(frozen=True)
+class Arrival(Setting):
+    """When events begin."""
+
+    def check(self, cell: Values) -> None:
+        arrival = cell[self.path]
+        if arrival["kind"] != "open":
+            return
+        given = [name for name in ("rate", "stages") if arrival[name] is not None]
+        if len(given) != 1:
+            raise Refused(
+                'of kind "open" needs a rate or stages'
+                if not given
+                else "has a rate and stages, which say the same",
+                hint='Write arrival = { kind = "open", rate = 1000 }.',
+            )
+
+
+KEYS = _keys()
+LOAD_SETTINGS = tuple((Arrival if key.name == "arrival" else Setting)("load", key) for key in KEYS)
+SEED = Setting(
+    "load",
+    Key("seed", Whole(0), 1, "seed of the queries' random streams and of the order of the runs"),
+)
+
+
+_USUAL = {key.name: key.default for key in KEYS if key not in _HERE}
+
+
+def load_plan(cell: Values) -> dict[str, Any]:
+    """The `load` of a plan; what contend-load takes anyway goes without saying."""
+    told = {key.name: cell[f"load.{key.name}"] for key in KEYS}
+    told |= {k.name: k.kind.completed(told[k.name]) for k in KEYS if isinstance(k.kind, Tagged)}
+    values = {n: value for n, value in told.items() if n not in _USUAL or value != _USUAL[n]}
+    arrival: Mapping[str, Any] = values.get("arrival", {})
+    if arrival.get("rate") is not None:
+        stages = [{"rate": arrival["rate"]}]
+        values["arrival"] = {**arrival, "rate": None, "stages": stages}
+    return as_plan(KEYS, values)

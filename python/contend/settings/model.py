@@ -1,0 +1,141 @@
+"""A setting: one thing that can vary.
+
+A setting is declared once, with its key in the file, what its levels may be, and what a change of
+it costs. It says in the same place how it is applied, in terms of what can be done to a server
+(`Target`), so that whoever reads experiments sees the declaration, and the lab, which has the
+servers, knows no setting by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Protocol
+
+from contend.settings.tables import Tagged
+from contend.settings.values import Key, Level
+
+Values = Mapping[str, Any]
+"""A cell: the value of every setting, by its path."""
+
+
+class Need(IntEnum):
+    """What a change of a setting asks of the lab, from cheap to dear."""
+
+    NOTHING = 0
+    """The load changes."""
+    IN_PLACE = 1
+    """Something is done to the server while it runs."""
+    RESTART = 2
+    """The server starts again, started otherwise."""
+    DATA = 3
+    """Another dataset, or another server, takes the place of the present one."""
+
+
+@dataclass
+class Launch:
+    """How a private server is started.
+
+    Args:
+        options: server options, by name.
+        environment: variables beside the few that a server gets anyway.
+        wrap: a program with its arguments that starts the server, which it gets as further
+            arguments.
+        from_disk: no file of the server is in the page cache when it starts.
+    """
+
+    options: dict[str, Level] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    wrap: tuple[str, ...] = ()
+    from_disk: bool = False
+
+
+class Target(Protocol):
+    """What can be done to a server that runs."""
+
+    @property
+    def own(self) -> bool:
+        """contend started it, and may restart it and throw its data away."""
+
+    def set_options(self, options: Mapping[str, Level]) -> None:
+        """Have the running server work with these options."""
+
+    def execute(self, statement: str) -> float:
+        """Run a statement in the database of the tables; seconds that it took."""
+
+    def on_undo(self, undo: Callable[[], None] | str | None) -> None:
+        """How what was done last is undone, if by a statement as its text, so that it can be
+        undone later if the lab dies; None if only a new copy of the data undoes it."""
+
+    def expect_writes(self) -> None:
+        """The run to come may change the tables."""
+
+    def warm(self, how: str) -> None:
+        """Fill the caches, which may be full already: `index` or `full`."""
+
+    def note(self, path: str, value: object) -> None:
+        """What the record of the run says of a setting, in place of its value."""
+
+
+EVERY_CACHE = "*"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that can vary, as a file says it.
+
+    Args:
+        section: the table of the file that its key is in; empty for a key at the top of the file.
+        key: its name there, what it may be, its default, what it means.
+        need: what a change of it takes.
+        lasts: what ends its effect: a restart, or only another copy of the data.
+        each_run: it is applied before each run, also if its level stays the same.
+        tried: it is tried on an empty server before data are loaded.
+        decides: paths that say nothing if this setting has a value.
+    """
+
+    section: str
+    key: Key
+    need: Need = Need.NOTHING
+    lasts: Need = Need.RESTART
+    each_run: bool = False
+    tried: bool = False
+    decides: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        return f"{self.section}.{self.key.name}" if self.section else self.key.name
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The keys that lead to it from the top of a file."""
+        return tuple(filter(None, (self.section, self.key.name)))
+
+    @property
+    def usual(self) -> object:
+        """Its value in a file that says nothing of it; a kind has its parameters in a cell."""
+        kind = self.key.kind
+        return {"kind": kind.default_kind} if isinstance(kind, Tagged) else self.key.default
+
+    def between(self, before: Values, after: Values) -> Need:
+        """What it takes to get from one cell to another, as far as this setting goes."""
+        return Need.NOTHING if before[self.path] == after[self.path] else self.need
+
+    def check(self, cell: Values) -> None:
+        """Raise Refused if no server and no host could have this cell."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        """Raise RequestError if this cell cannot be had here; `own` is as of `Target`."""
+
+    def launch(self, cell: Values, launch: Launch) -> None:
+        """Say how a private server is to be started."""
+
+    def apply(self, target: Target, cell: Values) -> None:
+        """Bring it about on a server that runs."""
+
+    def disturbs(self, before: Values, after: Values) -> frozenset[str]:
+        """Options that are changed without a restart, whose caches may be empty after it;
+        `EVERY_CACHE` for all."""
+        del before, after
+        return frozenset()

@@ -1,0 +1,197 @@
+"""What contend-load can be told of a workload and of the load.
+
+It says so itself, in the schema of its plans: kinds, keys, meanings, defaults and ranges are read
+from the copy that is shipped with this package, so that a file can be checked, and an editor
+complete it, without starting a program. `rows`, `table` and `tables` of a workload are left out:
+they follow from `[data]`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from contend.settings.tables import Named, Table, Tables, Tagged
+from contend.settings.values import (
+    Choice,
+    Duration,
+    Flag,
+    Key,
+    Real,
+    Text,
+    Texts,
+    ValueKind,
+    Whole,
+    Wholes,
+)
+
+SCRIPT = "lua"
+"""The kind of workload that is a sysbench script."""
+
+SUPPLIED = frozenset({"rows", "table", "tables"})
+"""Parameters of the plan that the lab fills in from the dataset."""
+
+OPTION_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
+
+_SCRIPT_KEYS = (
+    Key(
+        "script",
+        Text(r"[^\x00-\x1f]+", "a bundled script's name, or the path of a file"),
+        None,
+        "a bundled script by name, or a file: its path, from the folder of this file, has "
+        "a slash or ends in .lua",
+        required=True,
+    ),
+    Key(
+        "options",
+        Named("option", "a script's option", OPTION_NAME, each=None),
+        {},
+        "options of the script",
+    ),
+)
+"""Of a script, whose options the lab checks itself."""
+
+
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema of plans, as `contend-load schema plan` prints it."""
+    # By the folder: that package imports this one.
+    file = resources.files("contend") / "load" / "plan.schema.json"
+    text = file.read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def tagged(schema: Mapping[str, Any], name: str, default_kind: str) -> Tagged:
+    """The kinds that a definition of the schema has as its variants."""
+    kinds, descriptions = {}, {}
+    for variant in schema["$defs"][name]["oneOf"]:
+        properties = dict(variant["properties"])
+        kind = properties.pop("kind")["const"]
+        descriptions[kind] = _sentence(variant["description"])
+        required = frozenset(variant["required"])
+        kinds[kind] = (
+            _SCRIPT_KEYS
+            if kind == SCRIPT
+            else tuple(
+                _key(schema, key, told, required)
+                for key, told in properties.items()
+                if key not in SUPPLIED
+            )
+        )
+    return Tagged(
+        noun=name.lower(), kinds=kinds, default_kind=default_kind, descriptions=descriptions
+    )
+
+
+def load_keys(schema: Mapping[str, Any]) -> tuple[Key, ...]:
+    """What the plan's `load` can be told."""
+    load = schema["$defs"]["Load"]
+    required = frozenset(load["required"])
+    return tuple(_key(schema, name, told, required) for name, told in load["properties"].items())
+
+
+def writes(schema: Mapping[str, Any]) -> dict[str, bool | None]:
+    """For each kind whether its events leave other rows than they found; None if it depends."""
+    variants = schema["$defs"]["Workload"]["oneOf"]
+    return {one["properties"]["kind"]["const"]: one["x-writes"] for one in variants}
+
+
+def _key(
+    schema: Mapping[str, Any], name: str, told: Mapping[str, Any], required: frozenset[str]
+) -> Key:
+    # A plan says the unit in the name, a file in the value.
+    is_duration = name.endswith("_s")
+    return Key(
+        name.removesuffix("_s"),
+        Duration(zero_allowed=True) if is_duration else _value(schema, told),
+        _default(told.get("default")),
+        _sentence(told.get("description", "")),
+        required=name in required,
+    )
+
+
+def _default(told: Any) -> Any:
+    """A plan's default as a file would say it."""
+    if isinstance(told, Mapping):
+        return {name.removesuffix("_s"): _default(value) for name, value in told.items()}
+    return told
+
+
+def _value(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
+    given = told.get("anyOf", [told])[0]
+    if "$ref" in given:
+        return _referred(schema, given["$ref"].rpartition("/")[2], told.get("default"))
+    types = told["type"] if isinstance(told["type"], list) else [told["type"]]
+    match next(one for one in types if one != "null"):
+        case "integer":
+            return Whole(told.get("minimum", 0), told.get("maximum", 2**63 - 1))
+        case "number" if "exclusiveMinimum" in told:
+            return Real(told["exclusiveMinimum"], told["exclusiveMaximum"])
+        case "number":
+            return Real(0.0, _LARGEST)
+        case "boolean":
+            return Flag()
+        case "array":
+            return _listed(schema, told["items"])
+        case _:
+            return Text()
+
+
+_LARGEST = 1e9
+"""No rate is beyond it."""
+
+
+def _listed(schema: Mapping[str, Any], items: Mapping[str, Any]) -> ValueKind:
+    each = _value(schema, items)
+    if isinstance(each, Table):
+        return Tables(each.keys)
+    return Wholes(each) if isinstance(each, Whole) else Texts()
+
+
+def _referred(schema: Mapping[str, Any], name: str, default: object) -> ValueKind:
+    definition = schema["$defs"][name]
+    if "oneOf" not in definition:
+        required = frozenset(definition.get("required", ()))
+        return Table(
+            tuple(
+                _key(schema, key, told, required) for key, told in definition["properties"].items()
+            )
+        )
+    variants = definition["oneOf"]
+    if any("const" in one or "enum" in one for one in variants):
+        return Choice(tuple(name for one in variants for name in _names(one)))
+    if all("kind" in one["properties"] for one in variants):
+        first = default.get("kind") if isinstance(default, Mapping) else None
+        return tagged(schema, name, str(first or variants[0]["properties"]["kind"]["const"]))
+    return Table(())  # Told apart by another key: nothing that the lab uses.
+
+
+def _names(variant: Mapping[str, Any]) -> list[str]:
+    return variant.get("enum") or [variant["const"]]
+
+
+def _sentence(description: str) -> str:
+    """As it stands in tables: on one line, a phrase."""
+    text = " ".join(description.split()).removesuffix(".")
+    if text.count("`") == 2 and text.startswith("`") and text.endswith("`"):
+        return text[1:-1]
+    # Words of SQL, and names, keep their capitals.
+    first = text.partition(" ")[0]
+    return text if any(letter.isupper() for letter in first[1:]) else text[:1].lower() + text[1:]
+
+
+_SCHEMA = plan_schema()
+
+DISTRIBUTION = tagged(_SCHEMA, "Distribution", "uniform")
+WORKLOAD = tagged(_SCHEMA, "Workload", "point_select")
+LOAD = load_keys(_SCHEMA)
+WRITES = writes(_SCHEMA)
+
+STATEMENTS = frozenset(
+    variant["properties"]["kind"]["const"]
+    for variant in _SCHEMA["$defs"]["Workload"]["oneOf"]
+    if not SUPPLIED & variant["properties"].keys()
+)
+"""The kinds of workload that are the user's own statements; their tables are named in them."""

@@ -1,0 +1,314 @@
+"""Kinds of value that hold others: tables, and lists of tables.
+
+A path may lead inside of them, so that one of their values can be a factor: `inside` says where a
+path leads, `put` puts a level there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from contend.settings.names import did_you_mean
+from contend.settings.values import (
+    AnyLevel,
+    Choice,
+    Key,
+    Refused,
+    Texts,
+    ValueKind,
+    Wholes,
+    attribute_name,
+    shown,
+)
+
+Inside = tuple[tuple[str, ...], Key]
+"""The steps from a value to one of its own, and the key of that."""
+
+
+@runtime_checkable
+class Nested(Protocol):
+    """A kind of value that paths lead into."""
+
+    def inside(self, rest: str) -> Inside | None:
+        """Where the rest of a path leads; None if nowhere."""
+
+    def put(self, value: Any, steps: tuple[str, ...], level: object) -> Any:
+        """A copy of `value` with `level` at `steps`; raises Refused if there is no such place."""
+
+    def paths(self) -> tuple[str, ...]:
+        """Every known rest of a path."""
+
+
+def can_vary(key: Key) -> bool:
+    """Whether a level of a factor can be a value of the key: a list of lists, say, cannot."""
+    return not isinstance(key.level, Nested | Texts | Wholes | Tables)
+
+
+def put_in_table(value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
+    """A copy of nested tables with `level` at `steps`."""
+    name, *rest = steps
+    table = dict(value) if isinstance(value, Mapping) else {}
+    table[name] = put_in_table(table.get(name), tuple(rest), level) if rest else level
+    return table
+
+
+def as_plan(keys: tuple[Key, ...], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by key as contend-load's plan has them: a duration's name ends in its unit there, and
+    what is left out stays out."""
+    plan = {}
+    for key in keys:
+        value = values.get(key.name)
+        if value is None:
+            continue
+        if isinstance(key.kind, Tagged):
+            inner = as_plan(key.kind.kinds[value["kind"]], value)
+            value = {"kind": value["kind"], **inner}
+        elif isinstance(key.kind, Table):
+            value = as_plan(key.kind.keys, value)
+        elif isinstance(key.kind, Tables):
+            value = [as_plan(key.kind.keys, one) for one in value]
+        plan[attribute_name(key)] = value
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A table whose names are free, such as the options of a server.
+
+    Args:
+        noun: what one of them is.
+        whose: the same, with whose it is: "a server option".
+        pattern: what a name must match as a whole.
+        each: what a value may be; None if whoever knows what is configured says so.
+        dashes: a dash in a name is the same as an underscore.
+    """
+
+    noun: str
+    whose: str
+    pattern: str
+    each: ValueKind | None
+    dashes: bool = True
+
+    def name(self, name: str) -> str:
+        """The one spelling of a name."""
+        return name.replace("-", "_") if self.dashes else name
+
+    def read(self, value: object) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        table: dict[str, Any] = {}
+        for spelled, level in value.items():
+            name, at = self._checked(spelled, (spelled,)), (spelled,)
+            if name in table:
+                raise Refused(f'{self.noun} "{name}" is given twice', at=at, whole=True)
+            try:
+                table[name] = level if self.each is None else self.each.read(level)
+            except Refused as refused:
+                raise Refused(refused.reason, hint=refused.hint, at=at) from None
+        return table
+
+    def inside(self, rest: str) -> Inside:
+        name = self._checked(rest, ())
+        key = Key(name, self.each or AnyLevel(), None, f"the {self.noun} {name}")
+        return (name,), key
+
+    def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
+        return put_in_table(value, steps, level)
+
+    def paths(self) -> tuple[str, ...]:
+        return ()
+
+    def words(self) -> str:
+        return f"a table of the {self.noun}s by name"
+
+    def schema(self) -> dict[str, object]:
+        each = (self.each or AnyLevel()).schema()
+        return {
+            "type": "object",
+            "patternProperties": {f"^{self.pattern}$": each},
+            "additionalProperties": False,
+        }
+
+    def _checked(self, name: str, at: tuple[str, ...]) -> str:
+        if re.fullmatch(self.pattern, name) is None:
+            raise Refused(f'"{name}" is not the name of {self.whose}', at=at, whole=True)
+        return self.name(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with keys of its own, all of which have defaults."""
+
+    keys: tuple[Key, ...]
+
+    def read(self, value: object) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        keys = {key.name: key for key in self.keys}
+        for name in value:
+            if name not in keys:
+                hint = did_you_mean(name, keys)
+                raise Refused(f'has no key "{name}"', hint=hint, at=())
+        table: dict[str, Any] = {}
+        for name, key in keys.items():
+            if name not in value:
+                if key.required:
+                    raise Refused(f"needs {name}: {key.kind.words()}")
+                table[name] = key.default
+                continue
+            try:
+                table[name] = key.kind.read(value[name])
+            except Refused as refused:
+                raise Refused(refused.reason, hint=refused.hint, at=(name, *refused.at)) from None
+        return table
+
+    def inside(self, rest: str) -> Inside | None:
+        key = next((key for key in self.keys if key.name == rest), None)
+        return None if key is None else ((rest,), key)
+
+    def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
+        return put_in_table(value, steps, level)
+
+    def paths(self) -> tuple[str, ...]:
+        return tuple(key.name for key in self.keys)
+
+    def words(self) -> str:
+        return f"a table of {', '.join(key.name for key in self.keys)}"
+
+    def schema(self) -> dict[str, object]:
+        return {
+            "type": "object",
+            "properties": {key.name: key.schema() for key in self.keys},
+            "required": [key.name for key in self.keys if key.required],
+            "additionalProperties": False,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """A list of tables with the same keys."""
+
+    keys: tuple[Key, ...]
+
+    def read(self, value: object) -> list[dict[str, Any]]:
+        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        tables = []
+        for index, one in enumerate(value):
+            try:
+                tables.append(Table(self.keys).read(one))
+            except Refused as refused:
+                at = (index, *refused.at)
+                raise Refused(refused.reason, hint=refused.hint, at=at) from None
+        return tables
+
+    def words(self) -> str:
+        return f"a list of tables of {', '.join(key.name for key in self.keys)}"
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "array", "items": Table(self.keys).schema()}
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A table whose `kind` says which other keys it has, such as a distribution."""
+
+    noun: str
+    kinds: Mapping[str, tuple[Key, ...]]
+    default_kind: str
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, value: object) -> dict[str, object]:
+        """The table itself; which keys it may have depends on its kind, see `find`."""
+        if isinstance(value, dict):
+            return value
+        known = isinstance(value, str) and value in self.kinds
+        hint = f"Write {{ kind = {shown(value)} }}." if known else None
+        raise Refused(f"must be {self.words()}, not {shown(value)}", hint=hint)
+
+    def kind_choice(self) -> Choice:
+        return Choice(tuple(self.kinds))
+
+    def parameters(self) -> dict[str, Key]:
+        """Every parameter of every kind. One name means the same in all kinds that have it."""
+        return {key.name: key for keys in self.kinds.values() for key in keys}
+
+    def inside(self, rest: str) -> Inside | None:
+        if rest == "kind":
+            return ("kind",), Key(
+                "kind", self.kind_choice(), self.default_kind, f"which {self.noun}"
+            )
+        name, _, inner = rest.partition(".")
+        key = self.parameters().get(name)
+        if key is None:
+            return None
+        if not inner:
+            return (name,), key
+        found = key.kind.inside(inner) if isinstance(key.kind, Nested) else None
+        return None if found is None else ((name, *found[0]), found[1])
+
+    def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
+        return put_in_table(value, steps, level)
+
+    def paths(self) -> tuple[str, ...]:
+        paths = ["kind"]
+        for name, key in self.parameters().items():
+            if isinstance(key.kind, Nested):
+                paths.extend(f"{name}.{inner}" for inner in key.kind.paths())
+            else:
+                paths.append(name)
+        return tuple(paths)
+
+    def find(self, name: str, kinds: tuple[str, ...]) -> Key:
+        """The key `name` of one of `kinds`; raises Refused with the nearest name."""
+        for kind in kinds:
+            for key in self.kinds[kind]:
+                if key.name == name:
+                    return key
+        known = [key.name for kind in kinds for key in self.kinds[kind]]
+        of = f'{self.noun} "{kinds[0]}"' if len(kinds) == 1 else f"none of its {self.noun}s"
+        raise Refused(
+            f"is not a parameter of {of}",
+            hint=did_you_mean(name, known) or f"{of[:1].upper()}{of[1:]} has no parameters.",
+        )
+
+    def complete(self, kind: str, given: Mapping[str, object]) -> dict[str, object]:
+        """The parameters of `kind`: those given that belong to it, defaults for the others."""
+        values: dict[str, object] = {}
+        for key in self.kinds[kind]:
+            value = given.get(key.name, key.default)
+            if isinstance(key.kind, Tagged):
+                value = key.kind.completed(value)
+            values[key.name] = value
+        return values
+
+    def completed(self, value: object) -> dict[str, object]:
+        """A table of this kind with its kind and all of that kind's parameters."""
+        given = dict(value) if isinstance(value, Mapping) else {}
+        kind = str(given.pop("kind", self.default_kind))
+        return {"kind": kind, **self.complete(kind, given)}
+
+    def words(self) -> str:
+        return f"a table with the {self.noun}'s kind and its parameters"
+
+    def schema(self) -> dict[str, object]:
+        variants = []
+        for kind, keys in self.kinds.items():
+            properties: dict[str, object] = {
+                "kind": {"const": kind, "description": self.descriptions.get(kind, "")}
+            }
+            properties.update({key.name: key.schema() for key in keys})
+            variants.append(
+                {"type": "object", "properties": properties, "additionalProperties": False}
+            )
+        # Where the kind is a factor, the table has keys of all of its levels and no kind.
+        every = {key.name: key.schema() for keys in self.kinds.values() for key in keys}
+        variants.append({"type": "object", "properties": every, "additionalProperties": False})
+        return {
+            "type": "object",
+            "properties": {"kind": {"enum": list(self.kinds), "default": self.default_kind}},
+            "anyOf": variants,
+        }

@@ -1,0 +1,220 @@
+"""Each setting on real servers: what it brings about, what it leaves, what is refused at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_lab import Lab, wait_for
+
+from contend.servers import PrivateServer, ServerBinary
+from contend.store import RunRecord
+
+pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
+
+SMALL = """
+[server]
+options = {{ innodb_buffer_pool_size = "32M", innodb_flush_method = "O_DIRECT" }}
+[data]
+rows = 5_000
+[load]
+connections = 2
+warmup = "0s"
+measure = "200ms"
+[factors]
+{factors}
+[compare]
+repeats = 2
+"""
+
+
+def run(lab: Lab, factors: str, *more: str | Path, head: str = "") -> list[RunRecord]:
+    lab.file.write_text(head + SMALL.format(factors=factors))
+    done = lab.run(*more)
+    assert done.returncode == 0, done.stderr
+    assert lab.servers_alive() == []
+    return lab.records()
+
+
+def refused(lab: Lab, factors: str, *more: str | Path, head: str = "") -> str:
+    """What is said of an experiment that costs nothing: no table was loaded for it."""
+    lab.file.write_text(head + SMALL.format(factors=factors))
+    done = lab.run(*more)
+    assert done.returncode in (1, 2), done.stderr
+    assert "loading" not in done.stderr
+    assert not lab.out.exists()
+    assert lab.servers_alive() == []
+    return done.stderr
+
+
+def test_several_servers_are_levels(lab: Lab, mariadb_binary: ServerBinary) -> None:
+    other = "mysql@sid"
+    factors = f'"server.use" = ["{mariadb_binary.name}", "{other}"]'
+    lab.file.write_text(SMALL.format(factors=factors))
+    done = lab.contend("run", lab.file, "--out", lab.out)
+    assert done.returncode == 0, done.stderr
+    kinds = {r.cell["server.use"]: r.probes["server"]["kind"] for r in lab.records()}
+    assert kinds == {mariadb_binary.name: "mariadb", other: "mysql"}
+    named = lab.contend("run", lab.file, "--server", lab.server)
+    assert named.returncode == 2
+    assert "the experiment its own (server.use)" in named.stderr
+
+
+def test_cold_is_from_the_disk_and_full_is_not(lab: Lab) -> None:
+    records = run(lab, '"server.warm" = ["cold", "index", "full"]')
+    reads: dict[str, list[int]] = {}
+    for record in records:
+        status: dict[str, Any] = record.probes["status"]
+        reads.setdefault(str(record.cell["server.warm"]), []).append(
+            status["Innodb_buffer_pool_reads"]
+        )
+        warmed = record.probes["warmed"]
+        assert (warmed is None) == (record.cell["server.warm"] == "cold")
+    assert all(count > 0 for count in reads["cold"])
+    assert all(count == 0 for how in ("index", "full") for count in reads[how])
+
+
+def test_statements_are_there_for_their_cells_alone(lab: Lab) -> None:
+    head = """
+setup = [
+    { name = "extra", do = "CREATE TABLE extra (id INT)", undo = "DROP TABLE extra" },
+    { do = "CREATE INDEX k_c ON sbtest (k, c)", undo = "DROP INDEX k_c ON sbtest" },
+]
+"""
+    records = run(lab, '"setup.extra" = [false, true]', head=head)
+    for record in records:
+        done = [one["do"].split()[1] for one in record.probes["settings"]["setup"]]
+        assert done == (["TABLE", "INDEX"] if record.cell["setup.extra"] else ["INDEX"])
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ('{ do = "CREATE INDEX x ON sbtest (nowhere)" }', "CREATE INDEX x ON sbtest (nowhere)"),
+        (
+            '{ do = "CREATE INDEX x ON sbtest (c)", undo = "DROP INDEX y ON sbtest" }',
+            "DROP INDEX y ON sbtest",
+        ),
+    ],
+    ids=["do", "undo"],
+)
+def test_statements_that_are_wrong_load_nothing(lab: Lab, step: str, words: str) -> None:
+    said = refused(lab, '"data.rows" = [900_000, 901_000]', head=f"setup = [{step}]\n")
+    assert words in said
+    assert "on an empty copy of the tables" in said
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ('"server.options.innodb_flush_metod" = [1, 2]', "innodb_flush_metod"),
+        ('"server.options.innodb_flush_log_at_trx_commit" = [1, "x"]', "trx_commit"),
+        ('"server.wrap" = ["", "no-such-wrapper -x"]', "no-such-wrapper, which is no program"),
+        ('"server.env.LD_PRELOAD" = ["", "/nowhere/x.so"]', "/nowhere/x.so, which is no file"),
+    ],
+    ids=["option", "value", "wrapper", "preload"],
+)
+def test_what_a_server_rejects_loads_nothing(lab: Lab, factors: str, words: str) -> None:
+    assert words in refused(lab, factors, "--set", "data.rows=900000")
+
+
+def test_an_option_of_the_layout_gets_files_of_its_own(lab: Lab) -> None:
+    records = run(lab, '"server.options.innodb_page_size" = [8192, 16384]')
+    assert len({record.probes["dataset"]["key"] for record in records}) == 2
+
+
+STUBBORN = """#!/bin/sh
+trap '' TERM INT HUP
+"$@"
+code=$?
+%s
+exit $code
+"""
+
+
+def script(lab: Lab, name: str, end: str) -> Path:
+    path = lab.folder / name
+    path.write_text(STUBBORN % end)
+    path.chmod(0o755)
+    return path
+
+
+def test_a_wrapper_that_swallows_signals_is_one_all_the_same(lab: Lab) -> None:
+    wrapper = script(lab, "stubborn", "")
+    records = run(lab, f'"server.wrap" = ["", "{wrapper}"]\n"server.env.MARK" = ["there"]')
+    assert {record.probes["settings"].get("server.wrap", [""])[0] for record in records} == {
+        *("", str(wrapper)),
+    }
+    # What is measured is the server and not its wrapper.
+    assert all((record.done or {})["server"]["cpu_us"] > 0 for record in records)
+
+
+def test_nothing_outlives_a_lab_that_is_killed_however_the_server_was_started(lab: Lab) -> None:
+    wrapper = script(lab, "stubborn", "")
+    lab.file.write_text(
+        SMALL.format(factors=f'"server.wrap" = ["{wrapper}"]').replace('"200ms"', '"5s"')
+    )
+    process = lab.start(*lab.arguments())
+    lab.wait_for_runs(1, process)
+    assert lab.servers_alive()
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not lab.servers_alive(), limit_s=30.0)
+
+
+def test_a_wrapper_that_stays_is_refused(lab: Lab) -> None:
+    wrapper = script(lab, "stays", "sleep 1000")
+    said = refused(
+        lab, f'"server.wrap" = ["{wrapper}"]\n"server.options.max_connections" = [50, 60]'
+    )
+    assert "did not end within 20 s after the server" in said
+
+
+def test_an_open_loop_keeps_its_rate(lab: Lab) -> None:
+    head = ""
+    records = run(
+        lab, '"load.arrival.kind" = ["open"]\n"load.arrival.rate" = [100, 200]', head=head
+    )
+    for record in records:
+        assert (record.done or {})["arrival"] == "open-loop"
+        stages = record.plan["load"]["arrival"]["stages"]
+        assert stages == [{"rate": float(record.cell["load.arrival.rate"])}]
+
+
+def test_what_a_server_of_theirs_cannot_have_is_said_at_once(
+    lab: Lab, private_server: object, mariadb_binary: ServerBinary
+) -> None:
+    assert callable(private_server)
+    theirs: PrivateServer = private_server(mariadb_binary)
+    dsn = f"mysql://root@/mine?socket={theirs.socket}"
+    said = refused(lab, '"server.warm" = ["cold", "index"]', "--server", dsn, "--yes")
+    assert "contend restarts no server that is not its own" in said
+    said = refused(
+        lab, '"load.connections" = [1, 2]', "--server", dsn, "--yes",
+        head='setup = [{ do = "ANALYZE TABLE sbtest" }]\n',
+    )  # fmt: skip
+    assert "says nothing of how it is undone" in said
+
+
+def test_statements_on_a_server_of_theirs_are_undone(
+    lab: Lab, private_server: object, mariadb_binary: ServerBinary
+) -> None:
+    assert callable(private_server)
+    theirs: PrivateServer = private_server(mariadb_binary)
+    dsn = f"mysql://root@/mine?socket={theirs.socket}"
+    with theirs.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE mine")
+        lab.file.write_text(
+            'setup = [{ do = "CREATE TABLE extra (id INT)", undo = "DROP TABLE extra" }]\n'
+            + SMALL.format(factors='"load.connections" = [1, 2]').replace(
+                'options = { innodb_buffer_pool_size = "32M", innodb_flush_method = "O_DIRECT" }',
+                "",
+            )
+        )
+        done = lab.run("--server", dsn, "--yes")
+        assert done.returncode == 0, done.stderr
+        assert all(json.dumps(r.probes["settings"]) for r in lab.records())
+        cursor.execute("SHOW TABLES IN mine LIKE 'extra'")
+        assert cursor.fetchall() == ()

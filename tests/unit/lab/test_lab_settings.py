@@ -1,0 +1,302 @@
+"""Settings in the lab: what is applied, undone, thrown away, tried before anything is loaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab_fakes import FakeServer, dataset, experiment
+
+from contend.errors import ContendError, RequestError, WorkError
+from contend.host import page_cache
+from contend.lab import caches, trial
+from contend.lab.caches import NotCold
+from contend.lab.control import StatementFailed
+from contend.lab.events import Event, Notice
+from contend.lab.private import PrivatePlace, Program
+from contend.lab.stage import StageOf
+from contend.settings.options import layout_options
+from contend.spec import CellSpec, DataSpec, Experiment, Level, cell_spec
+
+STEPS: list[dict[str, Any]] = [
+    {"do": "CREATE a", "undo": "DROP a", "name": None, "on": True},
+    {"do": "CREATE b", "undo": "DROP b", "name": "b", "on": True},
+]
+
+
+class Bench:
+    """A stage over a fake server that says which statements it ran, and refuses some."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, strict: bool) -> None:
+        self.folder = folder
+        self.server = FakeServer(folder)
+        self.provided: list[dict[str, Level]] = []
+        self.heard: list[Event] = []
+        self.said: list[str] = []
+        self.refuses: set[str] = set()
+        self.program = Program(self.server, {"kind": "mariadb"}, self.provide)
+        place = PrivatePlace(lambda _cell: self.program, lambda _cell, _address: None)
+        monkeypatch.setattr(place, "execute", self.execute)
+        self.stage = StageOf(place, self.heard.append, strict=strict)
+
+    def provide(self, data: DataSpec, options: Mapping[str, Level], into: Path) -> object:
+        self.provided.append(layout_options(options))
+        return dataset(data, into)
+
+    def execute(self, statement: str) -> float:
+        if statement in self.refuses:
+            raise StatementFailed(f"the server refused {statement!r}: it is not in the mood")
+        self.said.append(statement)
+        return 0.5
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(tmp_path, monkeypatch, strict=False)
+
+
+def cell(steps: list[dict[str, Any]] = STEPS, **values: object) -> CellSpec:
+    return CellSpec({"setup": steps}).having(**values)
+
+
+B_OFF = [STEPS[0], {**STEPS[1], "on": False}]
+
+
+class TestSetup:
+    def test_steps_are_run_in_order_and_undone_in_reverse(self, bench: Bench) -> None:
+        ready = bench.stage.set(cell())
+        assert ready.probes["settings"]["setup"] == [
+            {"do": "CREATE a", "seconds": 0.5},
+            {"do": "CREATE b", "seconds": 0.5},
+        ]
+        bench.stage.set(cell([]))
+        assert bench.said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
+        assert len(bench.provided) == 1
+
+    def test_they_stay_as_long_as_they_are_the_same(self, bench: Bench) -> None:
+        for connections in (1, 8):
+            ready = bench.stage.set(cell(load__connections=connections))
+            assert [one["do"] for one in ready.probes["settings"]["setup"]] == [
+                *("CREATE a", "CREATE b"),
+            ]
+        bench.stage.set(cell(server__options={"x": 1}))
+        assert bench.said == ["CREATE a", "CREATE b"]
+        bench.stage.set(cell(B_OFF, server__options={"x": 1}))
+        assert bench.said[2:] == ["DROP b", "DROP a", "CREATE a"]
+
+    def test_a_fresh_copy_has_them_anew_and_nothing_to_undo(self, bench: Bench) -> None:
+        bench.stage.set(cell())
+        bench.stage.set(cell(data__rows=20))
+        assert bench.said == ["CREATE a", "CREATE b"] * 2
+        bench.stage.close()
+        assert "DROP a" not in bench.said
+
+    def test_half_way_only_what_succeeded_is_undone(self, bench: Bench) -> None:
+        bench.refuses = {"CREATE b"}
+        with pytest.raises(WorkError) as caught:
+            bench.stage.set(cell())
+        assert caught.value.message == (
+            "setup, step 2 of 2: the server refused 'CREATE b': it is not in the mood"
+        )
+        assert bench.said == ["CREATE a", "DROP a"]
+        bench.stage.set(cell(B_OFF))
+        assert bench.said[2:] == ["CREATE a"]
+        assert len(bench.provided) == 1, "the copy is as it was made"
+
+    def test_an_undo_that_fails_is_the_end_of_the_copy(self, bench: Bench) -> None:
+        bench.stage.set(cell())
+        bench.refuses = {"DROP b"}
+        bench.stage.set(cell([]))
+        assert len(bench.provided) == 2
+        (notice,) = [one.text for one in bench.heard if isinstance(one, Notice)]
+        assert "'DROP b'" in notice
+        assert "the copy of the data is thrown away" in notice
+
+    def test_half_way_and_no_way_back_is_too(self, bench: Bench) -> None:
+        bench.refuses = {"CREATE b", "DROP a"}
+        with pytest.raises(WorkError, match="step 2 of 2"):
+            bench.stage.set(cell())
+        bench.refuses = set()
+        bench.stage.set(cell([]))
+        assert len(bench.provided) == 2
+
+    def test_without_an_undo_another_copy_takes_its_place(self, bench: Bench) -> None:
+        steps = [{**STEPS[0], "undo": None}]
+        bench.stage.set(cell(steps))
+        bench.stage.set(cell(steps, load__connections=8))
+        assert len(bench.provided) == 1
+        bench.stage.set(cell([]))
+        assert len(bench.provided) == 2
+
+
+class TestStart:
+    def test_wrapper_and_environment_come_with_a_restart(self, bench: Bench) -> None:
+        bench.stage.set(cell([]))
+        bench.stage.set(cell([], server__wrap=["sh", "-c", "x"], server__env={"A": 1}))
+        assert bench.server.wrap[0].endswith("/sh") and bench.server.wrap[1:] == ("-c", "x")
+        assert bench.server.environment == {"A": "1"}
+        bench.stage.set(cell([]))
+        assert (bench.server.wrap, bench.server.environment) == ((), {})
+        starts = [what.split()[0] for what in bench.server.life if what != "differ"]
+        assert starts == ["start", *["stop", "start"] * 2]
+
+    def test_an_option_that_lays_out_files_gets_files_of_its_own(self, bench: Bench) -> None:
+        for size in (16384, 4096):
+            bench.stage.set(cell([], server__options={"innodb_page_size": size}))
+        assert bench.provided == [{"innodb_page_size": 16384}, {"innodb_page_size": 4096}]
+        assert "stop" not in bench.server.life
+
+    def test_the_next_cell_after_a_refused_option_starts_anew(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        in_place = {"server__change": "in_place"}
+        bench.stage.set(cell([], **in_place, server__options={"x": 1}))
+
+        def refuse(_changes: object) -> None:
+            raise WorkError("no")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(bench.server, "set_global", refuse)
+            with pytest.raises(WorkError, match="no"):
+                bench.stage.set(cell([], **in_place, server__options={"x": 2}))
+        bench.stage.set(cell([], **in_place, server__options={"x": 3}))
+        assert [what for what in bench.server.life if what != "differ"] == [
+            *("start x=1", "stop", "start x=3"),
+        ]
+        assert len(bench.provided) == 1
+
+
+COLD: dict[str, Any] = {"server__warm": "cold", "load__warmup": 0.0}
+
+
+class TestCold:
+    def test_every_run_is_started_anew_on_files_out_of_the_page_cache(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dropped: list[bool] = []
+        monkeypatch.setattr(
+            "contend.lab.private.drop_files", lambda _folder: dropped.append(bench.server.running)
+        )
+        for _ in range(2):
+            ready = bench.stage.set(cell([], **COLD))
+            assert ready.expected.cache_counter is None
+            assert ready.probes["warmed"] is None
+            assert ready.probes["settings"] == {"server.warm": "cold"}
+        assert dropped == [False, False]
+        start = bench.server.life[0]
+        assert "innodb_buffer_pool_load_at_startup=0" in start
+        assert "innodb_buffer_pool_dump_at_shutdown=0" in start
+        bench.stage.set(cell([]))
+        assert len(dropped) == 2
+
+    def test_files_are_seen_to_be_gone(self, tmp_path: Path) -> None:
+        file = tmp_path / "data" / "t.ibd"
+        file.parent.mkdir()
+        file.write_bytes(bytes(1 << 20))
+        assert page_cache.resident_bytes(file) > 0
+        caches.drop_files(tmp_path)
+        assert page_cache.resident_bytes(file) == 0
+
+    def test_files_that_stay_are_an_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "t.ibd").write_bytes(b"x")
+        monkeypatch.setattr(page_cache, "drop", lambda _path: 4096)
+        with pytest.raises(NotCold, match=r"4 KiB of .* stay in the page cache"):
+            caches.drop_files(tmp_path)
+
+
+class TestWarm:
+    @pytest.mark.parametrize(("how", "filled"), [("index", 1), ("as-found", 0)])
+    def test_how_says_whether_caches_are_filled(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str, filled: int
+    ) -> None:
+        monkeypatch.setattr("contend.lab.caches.warmer_of", lambda _engine: None)
+        calls: list[str] = []
+        monkeypatch.setattr(caches.Caches, "fill", lambda _self, how, *_rest: calls.append(how))
+        bench.stage.set(cell([], server__warm=how))
+        assert len(calls) == filled
+
+
+def tiny(tmp_path: Path, **changes: str) -> Experiment:
+    return experiment(tmp_path, **changes)
+
+
+class TestTrial:
+    @pytest.fixture
+    def strict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+        bench = Bench(tmp_path, monkeypatch, strict=True)
+        monkeypatch.setattr(PrivatePlace, "execute", lambda _self, text: bench.execute(text))
+        monkeypatch.setattr(
+            trial.FillProcess,
+            "run",
+            lambda _self, data, *_rest, **_more: bench.said.append(f"{data.rows} rows"),
+        )
+        return bench
+
+    def try_it(self, bench: Bench, made: Experiment) -> None:
+        trial.try_starts(
+            made,
+            lambda _cell: bench.program,
+            load=Path("/contend-load"),
+            kept=bench.folder / "tried",
+            listen=bench.heard.append,
+        )
+
+    def test_each_start_is_tried_once(self, strict: Bench, tmp_path: Path) -> None:
+        made = tiny(tmp_path, in_place="restart")
+        self.try_it(strict, made)
+        starts = [what for what in strict.server.life if what.startswith("start")]
+        assert [what[-1] for what in starts] == ["0", "2"]
+        assert not strict.server.running
+        self.try_it(strict, made)
+        assert len(starts) == sum(what.startswith("start") for what in strict.server.life)
+
+    def test_what_is_refused_ends_it(
+        self, strict: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(_options: object) -> None:
+            raise RequestError("it rejects the option")
+
+        monkeypatch.setattr(strict.server, "start", refuse)
+        with pytest.raises(RequestError, match="rejects the option"):
+            self.try_it(strict, tiny(tmp_path))
+        monkeypatch.undo()
+        assert not list((strict.folder / "tried").glob("*"))
+
+    @pytest.mark.parametrize("refused", ["CREATE a", "DROP a"])
+    def test_statements_are_tried_on_a_few_rows(
+        self, strict: Bench, tmp_path: Path, refused: str
+    ) -> None:
+        text = 'setup = [{ do = "CREATE a", undo = "DROP a" }]\n[data]\nrows = 1_000_000'
+        made = experiment(tmp_path, text)
+        strict.refuses = {refused}
+        with pytest.raises(ContendError) as caught:
+            self.try_it(strict, made)
+        assert isinstance(caught.value, RequestError)
+        assert repr(refused) in caught.value.message
+        assert strict.said[0] == "100 rows"
+        strict.refuses = set()
+        self.try_it(strict, made)
+        assert strict.said[-2:] == ["CREATE a", "DROP a"]
+
+    def test_an_experiment_without_any_starts_nothing(self, strict: Bench, tmp_path: Path) -> None:
+        self.try_it(strict, experiment(tmp_path, "[data]\nrows = 5"))
+        assert strict.server.life == []
+
+
+def test_what_is_recorded_can_be_stored(bench: Bench) -> None:
+    ready = bench.stage.set(cell(server__env={"A": 1}, server__use="mysql@sid"))
+    assert json.loads(json.dumps(ready.probes["settings"])) == {
+        "server.use": "mysql@sid",
+        "server.env": {"A": 1},
+        "setup": [{"do": "CREATE a", "seconds": 0.5}, {"do": "CREATE b", "seconds": 0.5}],
+    }
+
+
+def test_cells_of_an_experiment_have_their_settings(tmp_path: Path) -> None:
+    made = experiment(tmp_path, '[factors]\n"server.wrap" = ["", "nice -n 5"]')
+    assert cell_spec(made, {"server.wrap": ""})["server.wrap"] == []

@@ -1,0 +1,218 @@
+"""What an experiment file may say of servers, caches, wrappers, statements and rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from contend.errors import RequestError
+from contend.load import Address, plan_of
+from contend.settings.registry import SETTINGS
+from contend.spec import CellSpec, Experiment, SpecError, cell_spec
+
+Load = Callable[..., Experiment]
+
+STEPS = """
+setup = [
+    { name = "wide", do = "CREATE INDEX w ON sbtest (k, c)", undo = "DROP INDEX w ON sbtest" },
+    { do = "ANALYZE TABLE sbtest" },
+]
+"""
+
+
+def load_of(experiment: Experiment, **levels: object) -> dict[str, object]:
+    cell = cell_spec(experiment, {f"load.{k.replace('__', '.')}": v for k, v in levels.items()})  # type: ignore[misc]
+    plan = plan_of(cell, Address(socket="/s"), seed=1, watch_pid=None)
+    found: dict[str, object] = plan["load"]
+    return found
+
+
+class TestArrival:
+    def test_what_is_as_usual_goes_without_saying(self, load: Load) -> None:
+        names = {"connections", "warmup_s", "measure_s", "interval_s", "protocol", "engine"}
+        assert load_of(load("")).keys() == names
+
+    def test_a_rate_is_one_stage(self, load: Load) -> None:
+        made = load(
+            '[load]\narrival = { kind = "open" }\n[factors]\n"load.arrival.rate" = [10, 2.5]'
+        )
+        assert load_of(made, arrival__rate=2.5)["arrival"] == {
+            "kind": "open",
+            "process": "poisson",
+            "stages": [{"rate": 2.5}],
+        }
+
+    def test_stages_may_ramp(self, load: Load) -> None:
+        made = load(
+            '[load.arrival]\nkind = "open"\nprocess = "even"\n'
+            'stages = [{ rate = 10, end_rate = 90, duration = "1m" }, { rate = 5 }]'
+        )
+        assert load_of(made)["arrival"] == {
+            "kind": "open",
+            "process": "even",
+            "stages": [
+                {"rate": 10.0, "end_rate": 90.0, "duration_s": 60.0},
+                {"rate": 5.0, "duration_s": 0.0},
+            ],
+        }
+
+    def test_think_times_and_limits_are_those_of_the_plan(self, load: Load) -> None:
+        made = load(
+            '[load]\narrival = { think = "5ms", think_scatters = true }\nevents = 900\n'
+            'answer_timeout = "2s"\nerrors = { ignore = [1062], retry_pause = "1ms" }'
+        )
+        found = load_of(made)
+        assert found["arrival"] == {"kind": "closed", "think_s": 0.005, "think_scatters": True}
+        assert (found["events"], found["answer_timeout_s"]) == (900, 2.0)
+        errors = found["errors"]
+        assert isinstance(errors, dict)
+        assert (errors["ignore"], errors["retry_pause_s"]) == ([1062], 0.001)
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ('arrival = { kind = "open" }', 'load.arrival of kind "open" needs a rate or stages'),
+            (
+                'arrival = { kind = "open", rate = 5, stages = [{ rate = 5 }] }',
+                "load.arrival has a rate and stages, which say the same",
+            ),
+            ("arrival = { rate = 5 }", 'load.arrival.rate is not a parameter of arrival "closed"'),
+            ('arrival = { kind = "open", rate = 0 }', "load.arrival.rate must be a number"),
+            ("errors = { ignroe = [1] }", 'load.errors has no key "ignroe"'),
+            ('errors = { ignore = ["x"] }', "load.errors.ignore must be a whole number"),
+        ],
+    )
+    def test_what_is_wrong_is_said_with_its_line(self, load: Load, text: str, said: str) -> None:
+        with pytest.raises(SpecError) as caught:
+            load(f"[load]\n{text}")
+        assert caught.value.message.startswith(f"it.toml:2: {said}")
+
+    def test_a_rate_of_a_closed_loop_does_nothing(self, load: Load) -> None:
+        with pytest.raises(SpecError, match='arrival "closed" has no rate'):
+            load('[factors]\n"load.arrival.rate" = [1, 2]')
+
+
+class TestSetup:
+    def test_a_named_step_is_turned_on_and_off(self, load: Load) -> None:
+        made = load(STEPS + '[factors]\n"setup.wide" = [false, true]')
+        on = [
+            [
+                step["do"].split()[0]
+                for step in cell_spec(made, {"setup.wide": level})["setup"]
+                if step["on"]
+            ]
+            for level in (False, True)
+        ]
+        assert on == [["ANALYZE"], ["CREATE", "ANALYZE"]]
+
+    def test_on_the_command_line_too(self, load: Load) -> None:
+        made = load(STEPS, sets=["setup.wide=false"])
+        assert [step["on"] for step in cell_spec(made, {})["setup"]] == [False, True]
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("setup = 5", "it.toml:1: setup must be a list of tables, { do = …, undo = … }, not 5"),
+            ('setup = [{ undo = "X" }]', "it.toml:1: setup.0 needs do: a statement in quotes"),
+            ('setup = [{ do = " " }]', "it.toml:1: setup.0.do must be a statement in quotes"),
+            ('setup = [{ do = "X", udno = "Y" }]', 'it.toml:1: setup.0 has no key "udno"'),
+            (
+                STEPS + '[factors]\n"setup.wdie" = [false, true]',
+                'it.toml:7: no step of setup is named "wdie"',
+            ),
+        ],
+    )
+    def test_what_is_wrong_is_said_with_its_line(self, load: Load, text: str, said: str) -> None:
+        with pytest.raises(SpecError) as caught:
+            load(text)
+        assert caught.value.message.startswith(said)
+
+    def test_a_step_that_is_not_there_is_none_to_set(self, load: Load) -> None:
+        with pytest.raises(SpecError, match='no step of setup is named "wide"'):
+            load("", sets=["setup.wide=false"])
+
+
+class TestCold:
+    COLD = '[server]\nwarm = "cold"\n'
+
+    def test_it_is_measured_from_the_start(self, load: Load) -> None:
+        with pytest.raises(SpecError) as caught:
+            load(self.COLD)
+        assert caught.value.message.startswith(
+            'it.toml:2: server.warm "cold" needs load.warmup = 0'
+        )
+        assert load(self.COLD + '[load]\nwarmup = "0s"').base["server.warm"] == "cold"
+
+    def test_it_does_not_go_with_a_buffer_pool_that_is_read_back(self, load: Load) -> None:
+        with pytest.raises(SpecError, match="innodb_buffer_pool_load_at_startup = 1"):
+            load(
+                self.COLD + "options = { innodb-buffer-pool-load-at-startup = 1 }\n"
+                '[load]\nwarmup = "0s"'
+            )
+
+    def test_a_level_is_checked_as_a_value_is(self, load: Load) -> None:
+        with pytest.raises(SpecError) as caught:
+            load('[factors]\n"server.warm" = ["index", "cold"]')
+        assert caught.value.message.startswith('it.toml:2: server.warm "cold" needs')
+
+
+def test_a_server_by_name_decides_its_kind(load: Load) -> None:
+    with pytest.raises(SpecError) as caught:
+        load('[server]\nuse = "mariadb@bookworm"\n[factors]\n"server.kind" = ["mariadb", "mysql"]')
+    assert 'it.toml:4: factor "server.kind" does nothing' in caught.value.message
+
+
+def test_a_wrapper_is_a_list_or_a_text(load: Load) -> None:
+    made = load('[server]\nwrap = ["nice", "-n", "5"]')
+    assert made.base["server.wrap"] == ["nice", "-n", "5"]
+    made = load('[factors]\n"server.wrap" = ["", "strace -o \'a b\'"]')
+    assert cell_spec(made, {"server.wrap": "strace -o 'a b'"})["server.wrap"] == [
+        *("strace", "-o", "a b"),
+    ]
+    with pytest.raises(SpecError, match=r"server\.wrap cannot be split into words"):
+        load('[server]\nwrap = "a \'b"')
+
+
+def test_a_variable_s_name_keeps_its_dashes_out(load: Load) -> None:
+    made = load('[factors]\n"server.env.LD_PRELOAD" = ["", "x.so"]')
+    assert cell_spec(made, {"server.env.LD_PRELOAD": "x.so"})["server.env"] == {
+        "LD_PRELOAD": "x.so"
+    }
+    with pytest.raises(SpecError, match='"LD-PRELOAD" is not the name of an environment variable'):
+        load('[server.env]\nLD-PRELOAD = "x"')
+
+
+def refuse(values: dict[str, object], *, own: bool) -> None:
+    for setting in SETTINGS:
+        setting.refuse(CellSpec(values).values, own=own)
+
+
+def refused(values: dict[str, object], *, own: bool) -> str:
+    with pytest.raises(RequestError) as caught:
+        refuse(values, own=own)
+    return f"{caught.value.message} {caught.value.hint}"
+
+
+STEP = {"do": "ANALYZE TABLE t", "undo": None, "name": None, "on": True}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"server.warm": "cold"}, "contend restarts no server that is not its own"),
+        ({"server.wrap": ["nice"]}, "does not start a server that is not its own"),
+        ({"server.env": {"A": "1"}}, "does not start a server that is not its own"),
+        ({"server.use": "mysql@sid"}, "--server a server that runs already"),
+        ({"setup": [STEP]}, "says nothing of how it is undone"),
+    ],
+)
+def test_what_a_server_that_is_not_ours_cannot_have(values: dict[str, object], said: str) -> None:
+    assert said in refused(values, own=False)
+    refuse(values, own=True)
+
+
+def test_what_this_machine_does_not_have() -> None:
+    assert "no program on this machine" in refused({"server.wrap": ["no-such-wrapper"]}, own=True)
+    preload = {"LD_PRELOAD": "/nowhere/lib.so"}
+    assert "which is no file" in refused({"server.env": preload}, own=True)
