@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from calibration_fakes import HOST, PROGRAM, ceiling, disturbed_by, scripted_program
+from fake_load import FakeLoad, done_of
 from lab_fakes import FakeStage, experiment
 from rich.console import Console
 
@@ -20,8 +21,6 @@ from contend.lab import session
 from contend.lab.calibrated import Calibrate, calibrating
 from contend.lab.events import Began, Event, Notice, Progress
 from contend.lab.session import Means, begin, resume
-from contend.load import FakeLoad
-from contend.load.fake import done_of
 from contend.report import export, html, terminal
 from contend.spec import CellSpec
 from contend.store import RunFolder, RunRecord
@@ -55,7 +54,7 @@ class Bench:
 
     def known(self, calibration: Calibration | None) -> Calibrate:
         def calibrate(cells: Iterable[CellSpec]) -> Calibration | None:
-            self.asked.append(sorted(cell.load.connections for cell in cells))
+            self.asked.append(sorted(cell["load.connections"] for cell in cells))
             return calibration
 
         return calibrate
@@ -73,7 +72,7 @@ class Bench:
 
 @pytest.fixture(autouse=True)
 def quiet_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("contend.calibration.kept.watched", disturbed_by)
+    monkeypatch.setattr("contend.calibration.measure.watched", disturbed_by)
 
 
 @pytest.fixture
@@ -112,7 +111,8 @@ def test_the_mark_is_in_every_view(bench: Bench) -> None:
     said = " ".join(text.getvalue().split())
     assert "client-limited (4 of 8 runs): 8,000 queries a second are 80% of the 10,000" in said
     assert "Each run was compared with what the same client reaches here" in said
-    page = html.render(built, {})
+    blank = '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    page = html.render(built, {chart.id: blank for chart in html.all_charts(built)})
     assert "<strong>client-limited</strong> (4 of 8 runs)" in page
     assert "Load-generator utilisation" in page
     written = io.StringIO()
@@ -208,4 +208,4 @@ class TestCalibrating:
         program.write_text("#!/bin/false\n")
         program.chmod(0o755)
         bench.begin(self.calibrate(bench, program))
-        assert "does not tell its version" in bench.notices()[-1]
+        assert "does not print its version" in bench.notices()[-1]
