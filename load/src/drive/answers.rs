@@ -220,7 +220,7 @@ impl<E: Engine> Worker<E> {
         if self.judged {
             let error = match error {
                 WireError::Refused(refusal) => refusal.clone(),
-                other => client_error(MALFORMED, &other.to_string()),
+                other => client_error(MALFORMED, other.to_string()),
             };
             return self.tell_trouble(token, error);
         }

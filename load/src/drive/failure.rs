@@ -15,13 +15,13 @@ pub fn not_connected(address: &Address, error: &io::Error) -> ServerError {
         Address::Unknown { .. } => UNKNOWN_HOST,
         _ => CANNOT_CONNECT,
     };
-    client_error(code, &words(error))
+    client_error(code, words(error))
 }
 
 /// A session asks for one connection more than its links have numbers for.
 pub fn too_many_links() -> ServerError {
     let words = format!("a thread has at most {LINKS_MAX} connections");
-    client_error(CANNOT_CONNECT, &words)
+    client_error(CANNOT_CONNECT, words)
 }
 
 /// What the system says, without the number that Rust adds.

@@ -60,12 +60,12 @@ impl Broken {
     pub fn server_error(self, address: &Address) -> ServerError {
         match self {
             Self::Unreachable(error) => not_connected(address, &error),
-            Self::Unsent(error) => client_error(GONE, &words(&error)),
-            Self::Lost(error) => client_error(LOST, &words(&error)),
+            Self::Unsent(error) => client_error(GONE, words(&error)),
+            Self::Lost(error) => client_error(LOST, words(&error)),
             Self::Closed => client_error(LOST, "the server closed the connection"),
             Self::Wire(WireError::Refused(error)) => error,
-            Self::Wire(error) => client_error(MALFORMED, &error.to_string()),
-            Self::Ended(failure) => client_error(CANNOT_CONNECT, &failure.message),
+            Self::Wire(error) => client_error(MALFORMED, error.to_string()),
+            Self::Ended(failure) => client_error(CANNOT_CONNECT, failure.message.as_str()),
         }
     }
 }
