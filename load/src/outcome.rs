@@ -236,7 +236,7 @@ pub struct Done {
     #[serde(default)]
     pub longest_wait_s: f64,
     pub client: ProcessDelta,
-    /// Of the watched process; absent where none was named or its counters cannot be read.
+    /// Of the watched process; absent if none was named or its counters cannot be read.
     pub server: Option<ProcessDelta>,
     /// What each node was asked, if the run has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -466,6 +466,6 @@ pub struct FilledTable {
     pub keys_s: f64,
     /// `local`: over the connection; `pipe`: through a named pipe.
     pub transport: String,
-    /// The keys were made by sorting; none where the engine has no other way, or was not asked.
+    /// The keys were made by sorting; none if the engine has no other way, or was not asked.
     pub keys_by_sort: Option<bool>,
 }

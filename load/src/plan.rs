@@ -169,7 +169,7 @@ pub struct Tls {
 #[serde(rename_all = "kebab-case")]
 pub enum TlsMode {
     Disabled,
-    /// Where the server offers it, and not over a Unix socket. Nothing is verified.
+    /// If the server offers it, and not over a Unix socket. Nothing is verified.
     #[default]
     Preferred,
     /// Always; nothing is verified.

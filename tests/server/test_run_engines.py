@@ -70,5 +70,5 @@ def test_both_engines_as_a_factor(lab: Lab, chosen: str) -> None:
     # Those of the engine that is not taken otherwise were missing.
     assert "calibrating contend-load for 2 kinds of load" in done.stderr
     assert all("calibration" in record.probes for record in records)
-    assert "Gain over epoll" in done.stdout
+    assert "gain over epoll" in done.stdout
     assert "driven over epoll and io_uring" in done.stdout

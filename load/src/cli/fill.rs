@@ -297,7 +297,7 @@ impl Board {
         let all = self.sum(&tables);
         // Told with the lock held, so that lines come in order.
         if self.json {
-            // Where nobody reads, the last line says so.
+            // If nobody reads, the last line says so.
             let _ = write(&FillOutcome::FillProgress(all));
         } else if self.human {
             eprint!("\r\x1b[K{}", in_words(&all));

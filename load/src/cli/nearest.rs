@@ -1,6 +1,6 @@
 //! Which known name somebody may have meant.
 
-/// Of `names` the one most like `wrong`; none where none is like it.
+/// Of `names` the one most like `wrong`; none if none is like it.
 pub fn nearest_of<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|name| (strsim::levenshtein(wrong, name), name))

@@ -40,7 +40,7 @@ pub struct Arguments {
         conflicts_with = "hdr_log"
     )]
     validate: Option<u64>,
-    /// Only read the plan, and make of it what needs no server. Prints nothing where it is fine.
+    /// Only read the plan, and make of it what needs no server. Prints nothing if it is fine.
     #[arg(long, conflicts_with_all = ["hdr_log", "validate"])]
     check: bool,
 }

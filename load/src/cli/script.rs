@@ -35,7 +35,7 @@ struct Description {
     prepare: bool,
     /// It gets a thread of the operating system for each of its own.
     os_threads: bool,
-    /// Absent where it declares none: then it takes any.
+    /// Absent if it declares none: then it takes any.
     options: Option<Vec<Described>>,
 }
 

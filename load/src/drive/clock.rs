@@ -36,7 +36,7 @@ pub fn cpu_ns(clock: libc::clockid_t) -> Option<u64> {
     read_ns(clock)
 }
 
-/// CPU time that a process has used, all its threads together; none where it is gone.
+/// CPU time that a process has used, all its threads together; none if it is gone.
 pub fn process_cpu_ns(pid: u32) -> Option<u64> {
     let pid = libc::pid_t::try_from(pid).ok()?;
     let mut clock: libc::clockid_t = 0;

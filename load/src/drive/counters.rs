@@ -16,7 +16,7 @@ pub struct ProcessSnapshot {
 }
 
 impl ProcessSnapshot {
-    /// None where there is no such process.
+    /// None if there is no such process.
     pub fn take(pid: u32) -> Option<Self> {
         // The CPU time is read first: what reading the rest costs this host is not in it.
         let cpu_ns = clock::process_cpu_ns(pid)?;

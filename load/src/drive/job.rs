@@ -209,7 +209,7 @@ pub enum Codes {
 }
 
 impl ErrorPolicy {
-    /// None where the error ends the run.
+    /// None if the error ends the run.
     pub fn verdict(&self, code: u16) -> Option<Verdict> {
         if self.retry.contains(&code) {
             return Some(Verdict::Retry);

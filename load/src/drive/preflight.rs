@@ -50,7 +50,7 @@ fn check_server(server: &Target, setup: &Setup, times: u64) -> Result<(), Failur
     }
 }
 
-/// None where the server does not know the words: it may be a proxy, or none of the family.
+/// None if the server does not know the words: it may be a proxy, or none of the family.
 fn ask(connection: &mut Connection) -> Option<Room> {
     let mut patience = |waited| {
         if waited < PATIENCE {

@@ -94,7 +94,7 @@ impl<E: Engine> Worker<E> {
     /// A worker with its seats. Made on the thread that runs it.
     ///
     /// # Errors
-    /// Where a session cannot be made.
+    /// If a session cannot be made.
     pub fn new(
         number: u32,
         setup: Arc<Setup>,

@@ -68,7 +68,7 @@ struct About {
 
 impl Fiber {
     /// # Errors
-    /// Where no memory can be had for one more stack.
+    /// If no memory can be had for one more stack.
     pub fn new(run: Arc<Run>, thread: u32, duty: Duty) -> Result<Self, Failure> {
         let stack = DefaultStack::new(STACK_BYTES).map_err(|error| Failure {
             message: format!("no stack for one more thread of the script: {error}"),
@@ -150,7 +150,7 @@ impl Life {
 fn give_back(stack: &mut DefaultStack) {
     let (lowest, base) = (stack.limit().get(), stack.base().get());
     // SAFETY: the mapping is the stack's own, and it reads as zeroes when it is touched again.
-    // Where it is refused all stays.
+    // If it is refused all stays.
     unsafe {
         let lowest = std::ptr::with_exposed_provenance_mut(lowest);
         libc::madvise(lowest, base - lowest.addr(), libc::MADV_DONTNEED);

@@ -148,7 +148,7 @@ impl Options {
             .map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The whole number an option holds; 0 where it holds none.
+    /// The whole number an option holds; 0 if it holds none.
     pub fn int(&self, name: &str) -> i64 {
         match self.get(name) {
             Some(Value::Int(number)) => *number,

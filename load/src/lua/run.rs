@@ -40,7 +40,7 @@ impl Compat {
 /// The script that was asked for.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// As the user named it; none where it came on standard input.
+    /// As the user named it; none if it came on standard input.
     pub name: Option<String>,
     /// How messages name its lines, with Lua's mark in front: `@oltp.lua`, `=stdin`.
     pub chunk_name: String,

@@ -43,7 +43,7 @@ impl State {
     /// A state with the interface, before the script.
     ///
     /// # Errors
-    /// Where the memory for one more state cannot be had.
+    /// If the memory for one more state cannot be had.
     pub fn new(run: Arc<Run>, thread: u32, io: Box<dyn ThreadIo>) -> Result<Self, ScriptError> {
         let context = Box::leak(Box::new(Context::new(run, thread, io)));
         let context = NonNull::from(context);
@@ -176,7 +176,7 @@ impl State {
         }
     }
 
-    /// The options that the script declares; none where it declares no table of them.
+    /// The options that the script declares; none if it declares no table of them.
     ///
     /// # Errors
     /// What is wrong with its table.

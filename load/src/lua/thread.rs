@@ -33,7 +33,7 @@ pub fn live(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) -> E
     }
 }
 
-/// Begins a thread's life, up to where it waits for the others; none where it failed, which was
+/// Begins a thread's life, up to where it waits for the others; none if it failed, which was
 /// said.
 pub fn set_up(run: &Arc<Run>, thread: u32, duty: Duty, io: Box<dyn ThreadIo>) -> Option<State> {
     run.log

@@ -73,7 +73,7 @@ impl Stream {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A whole number below `bound`, each equally likely; 0 where `bound` is 0.
+    /// A whole number below `bound`, each equally likely; 0 if `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         // Lemire's multiplication: the division only happens where a draw could be biased.

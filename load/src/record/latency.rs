@@ -64,14 +64,14 @@ impl Latency {
         self.histogram.len()
     }
 
-    /// The time that `quantile` (0 to 1) of all did not exceed, in ns; 0 where there is none.
+    /// The time that `quantile` (0 to 1) of all did not exceed, in ns; 0 if there is none.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
         self.histogram
             .value_at_quantile(quantile)
             .min(self.histogram.max())
     }
 
-    /// The usual points, in microseconds; all 0 where nothing was recorded.
+    /// The usual points, in microseconds; all 0 if nothing was recorded.
     pub fn percentiles_us(&self) -> Percentiles {
         if self.histogram.is_empty() {
             return Percentiles::default();

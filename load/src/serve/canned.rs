@@ -98,7 +98,7 @@ impl Kind {
 }
 
 impl Canned {
-    /// The kind of a statement, learnt if it is new; none where there are too many.
+    /// The kind of a statement, learnt if it is new; none if there are too many.
     fn kind(&mut self, sql: &[u8]) -> Option<usize> {
         if self.kinds.get(self.last).is_some_and(|kind| kind.has(sql)) {
             return Some(self.last);

@@ -32,7 +32,7 @@ pub fn of_text(sql: &[u8]) -> Asked {
     Asked::Event(whole_number(value))
 }
 
-/// The digits that a value begins with; none where it is no whole number, or too long for one.
+/// The digits that a value begins with; none if it is no whole number, or too long for one.
 fn whole_number(value: &[u8]) -> Option<u64> {
     let end = value.iter().position(|byte| !byte.is_ascii_digit());
     let (digits, rest) = value.split_at(end.unwrap_or(value.len()));

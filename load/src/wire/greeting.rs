@@ -25,7 +25,7 @@ pub struct Greeting {
     pub capabilities: Capabilities,
     pub status: u16,
     pub nonce: Vec<u8>,
-    /// The login plugin that the server would like; empty where it named none.
+    /// The login plugin that the server would like; empty if it named none.
     pub plugin: Vec<u8>,
 }
 

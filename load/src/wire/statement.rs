@@ -160,7 +160,7 @@ impl Statement {
         Ok(())
     }
 
-    /// Takes over the types of the values, one row or several; true where one is new.
+    /// Takes over the types of the values, one row or several; true if one is new.
     fn learn<'v>(&mut self, values: impl Iterator<Item = Value<'v>>) -> bool {
         let mut changed = false;
         let parameters = self.types.len();

@@ -98,7 +98,7 @@ pub trait Workload: Send + Sync {
     /// The session of one seat. Called on the worker that will run it, which it never leaves.
     ///
     /// # Errors
-    /// Where the session cannot be made, the run ends before any load.
+    /// If the session cannot be made, the run ends before any load.
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure>;
 }
 
@@ -276,9 +276,9 @@ pub struct Answer<'a> {
     /// The server's error. Then `verdict` says what the plan wants done about it.
     pub error: Option<&'a ServerError>,
     pub verdict: Verdict,
-    /// Where [`Reply::Prepared`] was asked.
+    /// If [`Reply::Prepared`] was asked.
     pub prepared: Option<Prepared>,
-    /// Where [`Reply::Whole`] was asked: all frames as they came, readable by
+    /// If [`Reply::Whole`] was asked: all frames as they came, readable by
     /// [`crate::wire`]'s readers.
     pub bytes: Option<&'a [u8]>,
 }

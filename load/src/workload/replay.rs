@@ -46,7 +46,7 @@ pub struct Question {
 
 /// A workload whose events can be put a second time.
 pub trait Replay {
-    /// The tables that its statements touch; none where nobody but the server knows.
+    /// The tables that its statements touch; none if nobody but the server knows.
     fn tables(&self) -> &[String];
 
     /// The questions of event number `cycle`, in order.

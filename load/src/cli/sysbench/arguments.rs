@@ -62,7 +62,7 @@ impl CommandLine {
         Ok(line)
     }
 
-    /// The value of the last option of this name: none where it was not given.
+    /// The value of the last option of this name: none if it was not given.
     pub fn last(&self, name: &str) -> Option<&Given> {
         self.given.iter().rev().find(|given| given.name == name)
     }

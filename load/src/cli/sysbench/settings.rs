@@ -40,7 +40,7 @@ pub struct Settings {
 pub enum OsThreads {
     On,
     Off,
-    /// Where the script may wait in ways that the host does not see.
+    /// If the script may wait in ways that the host does not see.
     Auto,
 }
 

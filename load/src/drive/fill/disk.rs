@@ -16,7 +16,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// The disk of this folder; none where no such folder is here.
+    /// The disk of this folder; none if no such folder is here.
     pub fn of(folder: &Path) -> Option<Self> {
         let disk = Self {
             folder: folder.to_owned(),

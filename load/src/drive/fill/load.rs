@@ -88,7 +88,7 @@ pub fn over_connection(
     })
 }
 
-/// None where the server would not read the pipe: it has taken no row then.
+/// None if the server would not read the pipe: it has taken no row then.
 fn through_pipe(
     connection: &mut Connection,
     recipe: &Recipe,
@@ -135,7 +135,7 @@ fn through_pipe(
     })
 }
 
-/// The pipe's writing end, as soon as the server has opened the other; none where it answers
+/// The pipe's writing end, as soon as the server has opened the other; none if it answers
 /// instead.
 fn opened(
     connection: &Connection,
@@ -157,7 +157,7 @@ fn opened(
     }
 }
 
-/// Writes all bytes; false where the server reads no further, of which its answer has the reason.
+/// Writes all bytes; false if the server reads no further, of which its answer has the reason.
 fn write(
     mut out: &File,
     bytes: &[u8],

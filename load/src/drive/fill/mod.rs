@@ -51,7 +51,7 @@ pub struct Filled {
     pub keys_s: f64,
     pub total_s: f64,
     pub transport: Transport,
-    /// The keys were made by sorting, as they should; none where the engine has one way only, or
+    /// The keys were made by sorting, as they should; none if the engine has one way only, or
     /// the server did not say.
     pub keys_by_sort: Option<bool>,
     pub server_version: String,

@@ -72,7 +72,7 @@ impl Drop for Doors {
     }
 }
 
-/// Lets one client in; none where nobody waits.
+/// Lets one client in; none if nobody waits.
 pub fn admit(listener: &OwnedFd) -> Option<OwnedFd> {
     match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         Ok(client) => {

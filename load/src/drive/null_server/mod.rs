@@ -57,7 +57,7 @@ pub struct Servers {
 pub struct Served {
     pub connections: u64,
     pub queries: u64,
-    /// How late answers left; none where no answer had to wait for its time.
+    /// How late answers left; none if no answer had to wait for its time.
     pub late: Option<Latency>,
     /// Of a station: the turnarounds that it granted.
     pub granted: Option<Granted>,

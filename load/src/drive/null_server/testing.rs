@@ -47,7 +47,7 @@ impl NullServer {
                 &stopped,
             );
         });
-        // Where it fails, whoever connects is told.
+        // If it fails, whoever connects is told.
         let _ = is_ready.recv_timeout(Duration::from_secs(60));
         Self {
             socket,

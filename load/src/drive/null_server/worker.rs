@@ -171,7 +171,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
         }
     }
 
-    /// Reads requests; false where the client is to go.
+    /// Reads requests; false if the client is to go.
     fn hear(&mut self, token: usize, bytes: &[u8], answers: &mut A, out: &mut Vec<u8>) -> bool {
         let Some(Some(client)) = self.clients.get_mut(token) else {
             return false;

@@ -43,7 +43,7 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// Waits until all of `threads` are ready or have ended; false where one failed.
+    /// Waits until all of `threads` are ready or have ended; false if one failed.
     pub fn wait_until_ready(&self, threads: u32) -> bool {
         let mut state = self.lock();
         while state.ready < threads && !state.failed && state.ended < threads {

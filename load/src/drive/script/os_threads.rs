@@ -20,7 +20,7 @@ pub struct Gang {
     pub recorder: Arc<Recorder>,
 }
 
-/// Runs the run's command on all of `threads`; true where all did it.
+/// Runs the run's command on all of `threads`; true if all did it.
 ///
 /// # Errors
 /// The threads cannot be had.
@@ -70,7 +70,7 @@ pub fn start(
     Ok(gang)
 }
 
-/// Lives a thread's life; true where it never got ready, or panicked. The others wait at the gate,
+/// Lives a thread's life; true if it never got ready, or panicked. The others wait at the gate,
 /// so it must leave whatever its life comes to.
 fn has_failed(run: &Run, number: u32, live: impl FnOnce() -> End) -> bool {
     let panic = match catch_unwind(AssertUnwindSafe(live)) {

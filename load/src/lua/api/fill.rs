@@ -8,7 +8,7 @@ use crate::lua::thread_io::TableRows;
 pub const FUNCTIONS: &[Entry] = &[(c"fill", fill)];
 
 /// `fill(connection, table, number, engine, options, rows, sessions)`: true; nil where the rows
-/// have to be inserted one by one; false where it failed, which was said.
+/// have to be inserted one by one; false if it failed, which was said.
 unsafe extern "C-unwind" fn fill(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (stack, cx) = unsafe { enter(lua) };

@@ -94,7 +94,7 @@ unsafe extern "C-unwind" fn fetch_raw_row(lua: *mut lua_State) -> Pushed {
     1
 }
 
-/// `free_result(result)`: false where it is none any more, which is said.
+/// `free_result(result)`: false if it is none any more, which is said.
 unsafe extern "C-unwind" fn free_result(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, cx) = unsafe { enter(lua) };

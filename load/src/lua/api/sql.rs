@@ -213,7 +213,7 @@ unsafe extern "C-unwind" fn bulk_insert_init(lua: *mut lua_State) -> Pushed {
     1
 }
 
-/// `bulk_insert_next(connection, row)`: false where rows had to be sent and that failed.
+/// `bulk_insert_next(connection, row)`: false if rows had to be sent and that failed.
 unsafe extern "C-unwind" fn bulk_insert_next(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
     let (mut stack, cx) = unsafe { enter(lua) };

@@ -75,7 +75,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Opens a connection to the next server in turn; none where that fails, which is said.
+    /// Opens a connection to the next server in turn; none if that fails, which is said.
     pub fn open(session: &mut Session<'_>, driver: *const DriverFace) -> Option<Fixed<Self>> {
         let mut connection = Fixed::new(Self {
             face: ConnectionFace::new(driver),
@@ -137,7 +137,7 @@ impl Connection {
         self.endpoint
     }
 
-    /// Asks a text query; true where it has a result set.
+    /// Asks a text query; true if it has a result set.
     pub fn query(&mut self, session: &mut Session<'_>, sql: &[u8]) -> Result<bool, Failure> {
         self.begin();
         if session.run.database.dry_run {
@@ -248,7 +248,7 @@ impl Connection {
         }
     }
 
-    /// Closes and opens the connection, as the script wishes; false where that fails.
+    /// Closes and opens the connection, as the script wishes; false if that fails.
     pub fn reconnect(&mut self, session: &mut Session<'_>) -> bool {
         if session.run.database.dry_run {
             return true;
@@ -405,7 +405,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Words for why no row can be read; none where one may be.
+    /// Words for why no row can be read; none if one may be.
     pub fn no_rows(&self) -> Option<&'static str> {
         if self.is_closed {
             Some(CLOSED)

@@ -119,7 +119,7 @@ impl Connection {
         Err(Failure)
     }
 
-    /// Executes a statement of this connection; true where it has a result set.
+    /// Executes a statement of this connection; true if it has a result set.
     ///
     /// # Safety
     /// The parameters that are bound to the statement are alive.

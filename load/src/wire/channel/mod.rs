@@ -17,7 +17,7 @@ use encryption::Encryption;
 
 /// The way from packets to socket bytes and back.
 ///
-/// Where [`Channel::is_plain`], packets *are* the socket's bytes: send what the command writers
+/// If [`Channel::is_plain`], packets *are* the socket's bytes: send what the command writers
 /// wrote, feed what the socket gave, and never call the others.
 #[derive(Debug, Default)]
 pub struct Channel {
