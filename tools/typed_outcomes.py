@@ -1,6 +1,6 @@
 """The types of contend-load's outcomes, written from their JSON Schema.
 
-    python tools/typed_outcomes.py > python/contend/load/outcome.py
+    python tools/typed_outcomes.py > python/contend/outcome.py
 
 A test holds the file equal to what this prints.
 """
@@ -14,7 +14,7 @@ from typing import Any
 
 SCHEMA = Path(__file__).parents[1] / "python/contend/load/outcome.schema.json"
 
-HEAD = '''"""What contend-load answers, one outcome a line: the types of `outcome.schema.json`.
+HEAD = '''"""What contend-load answers, one outcome a line: the types of `load/outcome.schema.json`.
 
 Written by `python tools/typed_outcomes.py` from that file, which the program prints itself.
 """

@@ -14,7 +14,7 @@ from tree import (
     rust_uses,
 )
 
-EVERYWHERE = {"errors", "units", "facts", "metrics", "program", "__version__"}
+EVERYWHERE = {"errors", "units", "facts", "metrics", "outcome", "program", "__version__"}
 
 PYTHON_ARROWS: dict[str, set[str]] = {
     "__init__": set(),
@@ -23,6 +23,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "units": {"errors"},
     "facts": set(),
     "metrics": set(),
+    "outcome": set(),
     "program": {"errors"},
     "settings": {"host"},
     "spec": {"settings"},

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from hdrh.histogram import HdrHistogram
 
-from contend.load.outcome import Done, Hello, Interval, Percentiles, ProcessDelta
 from contend.load.process import OnEvent
+from contend.outcome import Done, Hello, Interval, Percentiles, ProcessDelta
 
 Answer = Callable[[dict[str, Any]], Done]
 

@@ -106,7 +106,22 @@ def test_a_figure_that_is_not_there_is_none(name: str) -> None:
     assert name not in names_in(RUN)
 
 
-@pytest.mark.parametrize("run", [Run(None), Run({}), Run({"measured_s": 0, "queries": 0})])
+DAMAGED = Run(
+    {
+        "qps": "fast",
+        "queries": {},
+        "latency_us": 3,
+        "open": [],
+        "server": "x",
+        "client": {},
+        "classes": None,
+        "kinds": [{"name": None}],
+        "errors": None,
+    }
+)
+
+
+@pytest.mark.parametrize("run", [Run(None), Run({}), Run({"measured_s": 0, "queries": 0}), DAMAGED])
 def test_an_empty_run_has_nothing(run: Run) -> None:
     assert names_in(run) == []
 

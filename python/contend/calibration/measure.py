@@ -28,8 +28,9 @@ from contend.calibration.model import (
     Shape,
     Transport,
 )
-from contend.load import Address, Done, Load, LoadFailed, LoadProcess, Outcome
+from contend.load import Address, Load, LoadFailed, LoadProcess
 from contend.load.child import Child
+from contend.outcome import Done, Outcome
 from contend.units import format_duration
 
 START_LIMIT_S = 24 * 3600.0

@@ -16,7 +16,7 @@ from typing import Any
 from contend.errors import ContendError, RequestError
 from contend.lab.errors import OtherEngine
 from contend.load import Address, ask_engine, plan_of
-from contend.spec import CellSpec, Experiment, cell_spec, cells
+from contend.spec import CellSpec, Experiment, cell_specs
 from contend.store import Meta
 
 PATH = "load.engine"
@@ -34,11 +34,9 @@ def choosing_engine(program: Path) -> ChooseEngine:
 
     def choose(experiment: Experiment) -> Mapping[str, Any]:
         """Raises RequestError if the kernel refuses an engine that the experiment names."""
-        specs = [cell_spec(experiment, cell) for cell in cells(experiment)]
+        in_order = sorted(cell_specs(experiment), key=lambda one: one["load.connections"])
         # The largest of each engine: one for all of them, unless it is a factor.
-        largest = {
-            spec[PATH]: spec for spec in sorted(specs, key=lambda one: one["load.connections"])
-        }
+        largest = {spec[PATH]: spec for spec in in_order}
         found = []
         for spec in largest.values():
             plan = plan_of(spec, _NOWHERE, seed=0, watch_pid=None)

@@ -34,8 +34,7 @@ from contend.spec import (
     DataSpec,
     Experiment,
     Level,
-    cell_spec,
-    cells,
+    cell_specs,
     layout_options,
 )
 
@@ -46,8 +45,7 @@ Confirm = Callable[[str], bool]
 def servers_named(experiment: Experiment) -> tuple[str, ...]:
     """Every server that the experiment's cells run on, as it names them: what `server.use` says,
     else a kind."""
-    specs = (cell_spec(experiment, cell) for cell in cells(experiment))
-    return tuple(dict.fromkeys(server_name(spec) for spec in specs))
+    return tuple(dict.fromkeys(server_name(spec) for spec in cell_specs(experiment)))
 
 
 def server_name(cell: CellSpec) -> str:

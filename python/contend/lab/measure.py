@@ -10,7 +10,8 @@ from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
-from contend.load import Done, Load, LoadFailed, Outcome, plan_of
+from contend.load import Load, LoadFailed, plan_of
+from contend.outcome import Done, Outcome
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 
@@ -56,7 +57,7 @@ def measure(
         started_at=started_at,
         ended_at=now(),
         plan=plan,
-        done={key: value for key, value in done.items() if key != "type"},
+        done=done,
         intervals=intervals,
         probes={**ready.probes, "load_generator": generator, **seen},
         warnings=[*ready.warnings, *probes.warnings_of(done, seen, ready.expected)],

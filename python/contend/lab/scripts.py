@@ -18,8 +18,7 @@ from contend.spec import (
     SCRIPT_SCHEMA,
     CellSpec,
     Experiment,
-    cell_spec,
-    cells,
+    cell_specs,
     is_file,
 )
 
@@ -100,8 +99,7 @@ def require_same_scripts(facts: Mapping[str, Any]) -> None:
 def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
     """A cell for each workload with different options."""
     seen = set()
-    for one in cells(experiment):
-        cell = cell_spec(experiment, one)
+    for cell in cell_specs(experiment):
         load = [v for path, v in cell.values.items() if path in _ASKED_OF_LOAD]
         asks = [cell["workload"], load]
         key = json.dumps(asks, sort_keys=True)

@@ -27,7 +27,7 @@ from contend.spec import (
     DataSpec,
     Experiment,
     cell_spec,
-    cells,
+    cell_specs,
     from_dict,
     planned_load_s,
     planned_runs,
@@ -87,10 +87,9 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
 
 def refuse_settings(experiment: Experiment, *, own: bool) -> None:
     """Refuse what a cell wants and cannot have here; raises RequestError."""
-    for cell in cells(experiment):
-        spec = cell_spec(experiment, cell)
+    for cell in cell_specs(experiment):
         for setting in SETTINGS:
-            setting.refuse(spec.values, own=own)
+            setting.refuse(cell.values, own=own)
 
 
 def resume(

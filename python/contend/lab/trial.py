@@ -21,7 +21,7 @@ from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
 from contend.load import Address, FillProcess
 from contend.settings.registry import SETTINGS
-from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_spec, cells
+from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
 
 ROWS = 100
 """Of each table that statements of `setup` are tried on."""
@@ -96,8 +96,7 @@ def _is_statement(error: BaseException | None) -> bool:
 def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
     """A cell for each way to start a server that could be refused, those on one server together."""
     found: dict[str, CellSpec] = {}
-    for one in cells(experiment):
-        cell = cell_spec(experiment, one)
+    for cell in cell_specs(experiment):
         if cell.data.schema == SCRIPT_SCHEMA:
             # Its tables come from the script, whose prepare may take hours.
             cell = cell.having(setup=[], **{"data.schema": "sbtest", "data.prepare": None})

@@ -6,20 +6,17 @@ The lab sees only the `Load` protocol, so its tests need no process.
 from contend.load.ask import Engine, ScriptProcess, ask_engine
 from contend.load.child import LoadFailed
 from contend.load.fill import FillProcess
-from contend.load.outcome import Done, Outcome
 from contend.load.plan import Address, plan_of
 from contend.load.process import Load, LoadProcess
 from contend.program import find_program
 
 __all__ = [
     "Address",
-    "Done",
     "Engine",
     "FillProcess",
     "Load",
     "LoadFailed",
     "LoadProcess",
-    "Outcome",
     "ScriptProcess",
     "ask_engine",
     "find_program",

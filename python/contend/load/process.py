@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from contend.load.child import Child, LoadFailed
-from contend.load.outcome import Done, Outcome
 from contend.load.plan import planned_s
+from contend.outcome import Done, Outcome
 from contend.program import PROGRAM
 
 OUTCOME_VERSION = 1

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from contend.outcome import Done
+
 
 class Run(Protocol):
     """A measured run, as the store keeps it: contend-load's plan and outcome, what was probed."""
@@ -13,7 +15,7 @@ class Run(Protocol):
     @property
     def plan(self) -> dict[str, Any]: ...
     @property
-    def done(self) -> dict[str, Any] | None: ...
+    def done(self) -> Done | None: ...
     @property
     def probes(self) -> dict[str, Any]: ...
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import Literal
 
 from contend.metrics import read
 from contend.metrics.model import THROUGHPUT, Histogram, Metric, Read, Run
+from contend.outcome import ClassFigures, KindFigures, Percentiles
 
 KEY_REQUESTS = "key_requests_per_point"
 
 PERCENTILES = ("p50", "p95", "p99")
 """Percentiles of the response time that every report shows."""
 
-_TIMES: dict[str, tuple[str, float | None]] = {
+_End = Literal["mean", "p50", "p90", "p95", "p99", "p999", "max"]
+
+_TIMES: dict[_End, tuple[str, float | None]] = {
     "mean": ("mean", None),
     "p50": ("p50", 0.5),
     "p90": ("p90", 0.9),
@@ -26,25 +30,42 @@ _TIMES: dict[str, tuple[str, float | None]] = {
 
 
 def _times(
-    prefix: str, title: str, find: read.Find, field: str, log: str | None = None
+    prefix: str,
+    title: str,
+    find: read.Find[read.Document],
+    times: Callable[[read.Document], Percentiles | None],
+    log: Callable[[read.Document], str] | None = None,
 ) -> Iterator[Metric]:
     """The mean, the percentiles and the longest of one recording of times.
 
-    find: the document that has them as `field`, and their histogram as `log` if it is kept.
+    times, log: of the document that `find` finds; `log` is their histogram, if it is kept.
     """
     kept = None
     if log is not None:
-        kept = Histogram(f"{prefix}.{log}", lambda run: str((find(run) or {}).get(log) or ""))
+        text = read.recorded(find, log)
+        kept = Histogram(prefix, lambda run: str(text(run) or ""))
     for end, (called, quantile) in _TIMES.items():
         yield Metric(
             f"{prefix}_{end}",
             f"{title}, {called}",
             "µs",
-            read.field(find, field, end),
+            _time(find, times, end),
             "time",
             None if quantile is None else kept,
             quantile,
         )
+
+
+def _time(
+    find: read.Find[read.Document],
+    times: Callable[[read.Document], Percentiles | None],
+    end: _End,
+) -> Read:
+    def figure(document: read.Document) -> float | None:
+        recorded = times(document)
+        return None if recorded is None else recorded[end]
+
+    return read.field(find, figure)
 
 
 def _per_query(name: str, title: str, unit: str, *counters: Read) -> Metric:
@@ -55,54 +76,78 @@ def _per_query(name: str, title: str, unit: str, *counters: Read) -> Metric:
 FIXED: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(THROUGHPUT, "Throughput", "queries/s", read.field(read.outcome, "qps"), "rate"),
+        Metric(
+            THROUGHPUT,
+            "Throughput",
+            "queries/s",
+            read.field(read.outcome, lambda done: done["qps"]),
+            "rate",
+        ),
         Metric(
             "events_per_s",
             "Event rate",
             "events/s",
-            read.over(read.field(read.outcome, "events"), read.measured_s),
+            read.over(read.field(read.outcome, lambda done: done["events"]), read.measured_s),
             "rate",
         ),
         Metric("seconds", "Time for the whole work", "s", read.whole_work_s, "time"),
-        *_times("response_us", "Response time", read.outcome, "latency_us", "latency_hdr_ns"),
-        *_times("service_us", "Service time", read.open_loop, "service_us", "service_hdr_ns"),
-        *_times("lag_us", "Lag", read.open_loop, "lag_us", "lag_hdr_ns"),
+        *_times(
+            "response_us",
+            "Response time",
+            read.outcome,
+            lambda done: done["latency_us"],
+            lambda done: done["latency_hdr_ns"],
+        ),
+        *_times(
+            "service_us",
+            "Service time",
+            read.open_loop,
+            lambda loop: loop["service_us"],
+            lambda loop: loop["service_hdr_ns"],
+        ),
+        *_times(
+            "lag_us",
+            "Lag",
+            read.open_loop,
+            lambda loop: loop["lag_us"],
+            lambda loop: loop["lag_hdr_ns"],
+        ),
         _per_query(
             "server_cpu_us_per_query",
             "Server CPU per query",
             "µs",
-            read.field(read.server, "cpu_us"),
+            read.field(read.server, lambda used: used["cpu_us"]),
         ),
         _per_query(
             "client_cpu_us_per_query",
             "Client CPU per query",
             "µs",
-            read.field(read.client, "cpu_us"),
+            read.field(read.client, lambda used: used["cpu_us"]),
         ),
         Metric(
             "client_ceiling_share",
             "Load-generator utilisation",
             "",
-            read.field(read.calibration, "share"),
+            read.field(read.calibration, lambda kept: kept["share"]),
         ),
         _per_query(
             "switches_per_query",
             "Context switches of the server per query",
             "",
-            read.field(read.server, "voluntary_switches"),
-            read.field(read.server, "involuntary_switches"),
+            read.field(read.server, lambda used: used["voluntary_switches"]),
+            read.field(read.server, lambda used: used["involuntary_switches"]),
         ),
         _per_query(
             "read_bytes_per_query",
             "Bytes the server read from storage per query",
             "B",
-            read.field(read.server, "read_bytes"),
+            read.field(read.server, lambda used: used["read_bytes"]),
         ),
         _per_query(
             "write_bytes_per_query",
             "Bytes the server wrote to storage per query",
             "B",
-            read.field(read.server, "write_bytes"),
+            read.field(read.server, lambda used: used["write_bytes"]),
         ),
         Metric(KEY_REQUESTS, "Key cache requests per point", "", read.key_requests_per_point),
         Metric("key_misses_per_query", "Key cache misses per query", "", read.key_misses_per_query),
@@ -133,8 +178,8 @@ ALWAYS_SHOWN: tuple[Metric, ...] = tuple(
 
 def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
     """`statement.NAME.FIGURE`: the queries of one class of statements."""
-    find = read.entry("classes", name)
-    asked = read.field(find, "queries")
+    find = read.named(read.classes, name)
+    asked = read.field(find, lambda one: one["queries"])
     yield Metric(
         f"{prefix}qps",
         f"Throughput of {name}",
@@ -142,20 +187,19 @@ def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
         read.over(asked, read.measured_s),
         "rate",
     )
-    for figure in ("rows", "errors"):
-        yield Metric(
-            f"{prefix}{figure}_per_query",
-            f"{figure.capitalize()} per {name}",
-            "",
-            read.over(read.field(find, figure), asked),
-        )
-    yield from _times(f"{prefix}service_us", f"Service time of {name}", find, "latency_us")
+    rows = read.field(find, lambda one: one["rows"])
+    errors = read.field(find, lambda one: one["errors"])
+    yield Metric(f"{prefix}rows_per_query", f"Rows per {name}", "", read.over(rows, asked))
+    yield Metric(f"{prefix}errors_per_query", f"Errors per {name}", "", read.over(errors, asked))
+    service = f"Service time of {name}"
+    yield from _times(f"{prefix}service_us", service, find, lambda one: one["latency_us"])
 
 
 def _of_event(prefix: str, name: str) -> Iterator[Metric]:
     """`event.NAME.FIGURE`: the events of one kind."""
-    find = read.entry("kinds", name)
-    events, failed = read.field(find, "events"), read.field(find, "failed")
+    find = read.named(read.kinds, name)
+    events = read.field(find, lambda one: one["events"])
+    failed = read.field(find, lambda one: one["failed"])
     yield Metric(
         f"{prefix}events_per_s",
         f"Rate of {name}",
@@ -173,17 +217,25 @@ def _of_event(prefix: str, name: str) -> Iterator[Metric]:
         f"{prefix}retries_per_event",
         f"Retries per {name}",
         "",
-        read.over(read.field(find, "retries"), events),
+        read.over(read.field(find, lambda one: one["retries"]), events),
     )
-    response = f"Response time of {name}"
-    yield from _times(f"{prefix}response_us", response, find, "latency_us", "latency_hdr_ns")
-    yield from _times(f"{prefix}service_us", f"Service time of {name}", find, "service_us")
-    yield from _times(f"{prefix}lag_us", f"Lag of {name}", find, "lag_us")
+    yield from _times(
+        f"{prefix}response_us",
+        f"Response time of {name}",
+        find,
+        lambda one: one["latency_us"],
+        lambda one: one["latency_hdr_ns"],
+    )
+    service, lag = f"Service time of {name}", f"Lag of {name}"
+    yield from _times(f"{prefix}service_us", service, find, lambda one: one.get("service_us"))
+    yield from _times(f"{prefix}lag_us", lag, find, lambda one: one.get("lag_us"))
 
 
-_PARTS: dict[str, tuple[str, Callable[[str, str], Iterator[Metric]]]] = {
-    "statement": ("classes", _of_statement),
-    "event": ("kinds", _of_event),
+_Parts = Callable[[Run], Sequence[ClassFigures] | Sequence[KindFigures]]
+
+_PARTS: dict[str, tuple[_Parts, Callable[[str, str], Iterator[Metric]]]] = {
+    "statement": (read.classes, _of_statement),
+    "event": (read.kinds, _of_event),
 }
 """Parts of an outcome with figures of their own: its list, and the metrics of one of its names."""
 
@@ -198,7 +250,7 @@ def _counter(name: str) -> Metric | None:
     counter = name.removeprefix("status.").removesuffix("_per_query")
     if name != f"status.{counter}_per_query" or not counter.isidentifier():
         return None
-    return _per_query(name, f"{counter} per query", "", read.field(read.status, counter))
+    return _per_query(name, f"{counter} per query", "", read.counter(counter))
 
 
 class UnknownMetric(Exception):
@@ -235,8 +287,8 @@ def metric_of(name: str) -> Metric:
 def names_in(run: Run) -> list[str]:
     """Every metric that a run has."""
     metrics = list(FIXED.values())
-    for part, (key, _) in _PARTS.items():
-        for one in (run.done or {}).get(key) or []:
+    for part, (parts, _) in _PARTS.items():
+        for one in parts(run):
             metrics += _metrics_of(part, str(one["name"])).values()
     counters = (f"status.{name}_per_query" for name in run.probes.get("status") or {})
     metrics += [metric for name in counters if (metric := _counter(name)) is not None]

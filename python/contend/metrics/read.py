@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from contend.metrics.model import Read, Run
+from contend.outcome import ClassFigures, Done, KindFigures, OpenLoop, ProcessDelta
 
 POINT_KIND = "random_points"
 POINT_SCRIPT = "select_random_points"
 
-Find = Callable[[Run], Any]
+Document = TypeVar("Document")
+Value = TypeVar("Value")
+Part = TypeVar("Part", ClassFigures, KindFigures)
+
+Find = Callable[[Run], Document | None]
 """Finds a document in the outcome of a run; None if it is not there."""
 
 
@@ -22,23 +27,33 @@ def number(value: object) -> float | None:
     return float(value) if math.isfinite(value) and value >= 0 else None
 
 
-def outcome(run: Run) -> Any:
+def outcome(run: Run) -> Done | None:
     return run.done
 
 
-def open_loop(run: Run) -> Any:
+def open_loop(run: Run) -> OpenLoop | None:
     """What an open loop adds to the outcome."""
-    return (run.done or {}).get("open")
+    return run.done.get("open") if run.done else None
 
 
-def server(run: Run) -> Any:
+def server(run: Run) -> ProcessDelta | None:
     """Counters of the server's process over the window."""
-    return (run.done or {}).get("server")
+    return run.done.get("server") if run.done else None
 
 
-def client(run: Run) -> Any:
+def client(run: Run) -> ProcessDelta | None:
     """Counters of contend-load's process over the window."""
-    return (run.done or {}).get("client")
+    return run.done.get("client") if run.done else None
+
+
+def classes(run: Run) -> Sequence[ClassFigures]:
+    """The queries of each class of statements."""
+    return (run.done.get("classes") if run.done else None) or ()
+
+
+def kinds(run: Run) -> Sequence[KindFigures]:
+    """The events of each kind."""
+    return (run.done.get("kinds") if run.done else None) or ()
 
 
 def status(run: Run) -> Any:
@@ -50,23 +65,33 @@ def calibration(run: Run) -> Any:
     return run.probes.get("calibration")
 
 
-def entry(key: str, name: str) -> Find:
-    """The entry of that name in a list of the outcome."""
-    return lambda run: next(
-        (one for one in (run.done or {}).get(key) or [] if one.get("name") == name), None
-    )
+def named(parts: Callable[[Run], Sequence[Part]], name: str) -> Find[Part]:
+    """The one of that name."""
+    return lambda run: next((one for one in parts(run) if one.get("name") == name), None)
 
 
-def field(find: Find, *keys: str) -> Read:
-    """A figure of a document, by its keys from the outside in."""
+def recorded(find: Find[Document], pick: Callable[[Document], Value]) -> Find[Value]:
+    """What `pick` takes from a document. An older contend-load may not have recorded it."""
 
-    def read(run: Run) -> float | None:
-        value = find(run)
-        for key in keys:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        return number(value)
+    def read(run: Run) -> Value | None:
+        document = find(run)
+        try:
+            return None if document is None else pick(document)
+        except (KeyError, TypeError):
+            return None
 
     return read
+
+
+def field(find: Find[Document], pick: Callable[[Document], float | None]) -> Read:
+    """A figure of a document."""
+    kept = recorded(find, pick)
+    return lambda run: number(kept(run))
+
+
+def counter(name: str) -> Read:
+    """What a counter of SHOW GLOBAL STATUS rose by."""
+    return field(status, lambda counters: counters[name])
 
 
 def total(*reads: Read) -> Read:
@@ -89,13 +114,14 @@ def over(above: Read, below: Read) -> Read:
     return read
 
 
-queries = field(outcome, "queries")
-measured_s = field(outcome, "measured_s")
+queries = field(outcome, lambda done: done["queries"])
+measured_s = field(outcome, lambda done: done["measured_s"])
 
 
 def whole_work_s(run: Run) -> float | None:
     """How long a fixed number of events took; a run that ends by the clock says nothing of it."""
-    return measured_s(run) if (run.done or {}).get("ended") == "events" else None
+    ended: str | None = run.done.get("ended") if run.done else None
+    return measured_s(run) if ended == "events" else None
 
 
 def key_requests_per_point(run: Run) -> float | None:
@@ -104,16 +130,16 @@ def key_requests_per_point(run: Run) -> float | None:
     workload = run.plan.get("workload") or {}
     if workload.get("kind") != POINT_KIND and workload.get("script") != POINT_SCRIPT:
         return None
-    requests = field(status, "Key_read_requests")(run)
-    return over(lambda _: requests or None, field(status, "Handler_read_key"))(run)
+    requests = counter("Key_read_requests")(run)
+    return over(lambda _: requests or None, counter("Handler_read_key"))(run)
 
 
 def key_misses_per_query(run: Run) -> float | None:
     """Index blocks fetched from outside the key cache, per statement that the server counted."""
-    if not field(status, "Key_read_requests")(run):
+    if not counter("Key_read_requests")(run):
         return None
-    asked = field(status, "Questions")(run) or queries(run)
-    return over(field(status, "Key_reads"), lambda _: asked)(run)
+    asked = counter("Questions")(run) or queries(run)
+    return over(counter("Key_reads"), lambda _: asked)(run)
 
 
 def error_share(run: Run) -> float | None:
@@ -127,6 +153,6 @@ def error_share(run: Run) -> float | None:
 
 def cpus_busy(run: Run) -> float | None:
     """CPUs that server and client kept busy together."""
-    used_us = total(field(server, "cpu_us"), field(client, "cpu_us"))
-    busy_us = over(used_us, measured_s)(run)
+    used = (field(each, lambda one: one["cpu_us"]) for each in (server, client))
+    busy_us = over(total(*used), measured_s)(run)
     return None if busy_us is None else busy_us / 1e6

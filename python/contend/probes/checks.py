@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contend.outcome import Done
+
 THREAD_SHARE_MAX = 0.85
 """A worker thread that computes longer than this share of the time cannot ask faster."""
 
@@ -27,7 +29,7 @@ CPU_TOLERANCE = 0.1
 """A query may cost the client this share more CPU than in the calibration before it counts."""
 
 
-def against_ceiling(ceiling: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
+def against_ceiling(ceiling: Mapping[str, Any], done: Done) -> dict[str, Any]:
     """The ceiling as a run's record keeps it, with how near the run came to it.
 
     Args:
@@ -53,7 +55,7 @@ def against_ceiling(ceiling: Mapping[str, Any], done: Mapping[str, Any]) -> dict
     }
 
 
-def why_client_limited(done: Mapping[str, Any], probes: Mapping[str, Any]) -> str | None:
+def why_client_limited(done: Done, probes: Mapping[str, Any]) -> str | None:
     """Why a run is client-limited, in words; None if it is not.
 
     `probes` has what `against_ceiling` gave as its `calibration`, if the host is calibrated.
@@ -103,19 +105,15 @@ class Expected:
     files_cached: bool = False
 
 
-Check = Callable[[Mapping[str, Any], Mapping[str, Any], Expected], list[RunWarning]]
+Check = Callable[[Done, Mapping[str, Any], Expected], list[RunWarning]]
 
 
-def client_limited(
-    done: Mapping[str, Any], probes: Mapping[str, Any], _expected: Expected
-) -> list[RunWarning]:
+def client_limited(done: Done, probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
     reason = why_client_limited(done, probes)
     return [] if reason is None else _marked("client-limited", reason)
 
 
-def queries_failed(
-    done: Mapping[str, Any], _probes: Mapping[str, Any], _expected: Expected
-) -> list[RunWarning]:
+def queries_failed(done: Done, _probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
     errors = sorted(done["errors"], key=lambda error: -int(error["count"]))
     if not errors:
         return []
@@ -127,17 +125,13 @@ def queries_failed(
     )
 
 
-def ended_early(
-    done: Mapping[str, Any], _probes: Mapping[str, Any], _expected: Expected
-) -> list[RunWarning]:
+def ended_early(done: Done, _probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
     if done["ended"] == "time":
         return []
     return _marked("ended-early", "the run was stopped before its planned end")
 
 
-def cache_not_warm(
-    done: Mapping[str, Any], probes: Mapping[str, Any], expected: Expected
-) -> list[RunWarning]:
+def cache_not_warm(done: Done, probes: Mapping[str, Any], expected: Expected) -> list[RunWarning]:
     if expected.cache_counter is None:
         return []
     misses = int(probes.get("status", {}).get(expected.cache_counter, 0))
@@ -152,10 +146,10 @@ def cache_not_warm(
 
 
 def files_not_cached(
-    done: Mapping[str, Any], _probes: Mapping[str, Any], expected: Expected
+    done: Done, _probes: Mapping[str, Any], expected: Expected
 ) -> list[RunWarning]:
-    server = done.get("server") or {}
-    read = server.get("read_bytes")
+    server = done.get("server")
+    read: int | None = server.get("read_bytes") if server else None
     if not expected.files_cached or read is None:
         return []
     per_query = int(read) / max(1, int(done["queries"]))
@@ -168,9 +162,7 @@ def files_not_cached(
     )
 
 
-def host_disturbed(
-    _done: Mapping[str, Any], probes: Mapping[str, Any], _expected: Expected
-) -> list[RunWarning]:
+def host_disturbed(_done: Done, probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
     return list(probes.get("host", {}).get("disturbances", ()))
 
 
@@ -184,9 +176,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def warnings_of(
-    done: Mapping[str, Any], probes: Mapping[str, Any], expected: Expected
-) -> list[RunWarning]:
+def warnings_of(done: Done, probes: Mapping[str, Any], expected: Expected) -> list[RunWarning]:
     """Everything that the checks have to say about a run."""
     return [warning for check in CHECKS for warning in check(done, probes, expected)]
 

@@ -96,7 +96,10 @@ def _cells(study: Study) -> tuple[CellFigures, ...]:
 
 
 def _arrival(study: Study) -> str:
-    kinds = {str((run.done or {}).get("arrival") or "closed-loop") for run in study.measured}
+    kinds = set()
+    for run in study.measured:
+        arrival: str | None = run.done.get("arrival") if run.done else None
+        kinds.add(arrival or "closed-loop")
     return ", ".join(sorted(kinds)) or "closed-loop"
 
 

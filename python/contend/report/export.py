@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO, get_args
 
 from contend.errors import RequestError
 from contend.metrics import ALWAYS_SHOWN, KEY_REQUESTS, PERCENTILES, THROUGHPUT, Metric
@@ -124,7 +124,8 @@ EXPORT_FORMAT = 1
 """Version of the JSON document. A field that goes or changes its meaning raises it."""
 
 _INTERVAL_FIGURES = ("index", "start_s", "duration_s", "queries", "errors", "qps")
-_RUN_COUNTS = ("measured_s", "queries", "rows", "bytes_sent", "bytes_received")
+_RunCount = Literal["measured_s", "queries", "rows", "bytes_sent", "bytes_received"]
+_RUN_COUNTS: tuple[_RunCount, ...] = get_args(_RunCount)
 
 Row = dict[str, Any]
 
@@ -183,20 +184,28 @@ def _runs(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
     figures = tuple(metric.name for metric in metrics)
     rows = []
     for record in folder.records():
-        done = record.done or {}
         rows.append(
             {
                 **{key: getattr(record, key) for key in keys},
                 **_levels(record, factors),
                 **{metric.name: metric.value(record) for metric in metrics},
-                **{key: done.get(key) for key in _RUN_COUNTS},
-                "arrival": done.get("arrival"),
+                **_counts(record),
+                "arrival": _arrival(record),
                 "warnings": " ".join(str(w.get("code", "")) for w in record.warnings),
                 "error": (record.error or {}).get("message"),
             }
         )
     columns = (*keys, *factors, *figures, *_RUN_COUNTS, "arrival", "warnings", "error")
     return Rows(columns, rows)
+
+
+def _counts(record: RunRecord) -> dict[str, float | None]:
+    done = record.done
+    return {key: done.get(key) if done else None for key in _RUN_COUNTS}
+
+
+def _arrival(record: RunRecord) -> str | None:
+    return record.done.get("arrival") if record.done else None
 
 
 def _cells(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:

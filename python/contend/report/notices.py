@@ -79,11 +79,14 @@ def progress_of(study: Study, writer_pid: int | None) -> Progress:
 
 def _query_errors(study: Study) -> list[Notice]:
     """Errors that the server sent for single queries of runs that went on."""
-    gathered: dict[tuple[object, str], list[tuple[RunRecord, int]]] = defaultdict(list)
+    gathered: dict[tuple[int | None, str], list[tuple[RunRecord, int]]] = defaultdict(list)
     for record in study.measured:
-        for error in (record.done or {}).get("errors") or []:
-            text = f"error {error.get('code')} ({error.get('sqlstate')}): {error.get('message')}"
-            gathered[error.get("code"), text].append((record, int(error.get("count") or 0)))
+        for error in (record.done.get("errors") if record.done else None) or ():
+            code: int | None = error.get("code")
+            sqlstate: str | None = error.get("sqlstate")
+            message: str | None = error.get("message")
+            text = f"error {code} ({sqlstate}): {message}"
+            gathered[code, text].append((record, int(error.get("count") or 0)))
     return [
         Notice(
             code=_COUNTED_HERE,

@@ -26,9 +26,9 @@ from contend.report.model import (
     Panel,
     PublishedBlock,
 )
-from contend.report.study import CellKey, Roles, Study, cell_key
+from contend.report.study import Roles, Study
 from contend.report.words import factor_label, level_label, level_phrase, slug
-from contend.spec import SCRIPT, Factor, Level, Published, same_level
+from contend.spec import SCRIPT, CellKey, Factor, Level, Published, cell_key, same_level
 from contend.stats import Estimate, ratio_of_ratios
 
 

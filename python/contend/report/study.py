@@ -9,10 +9,20 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from contend.metrics import Metric, metric_of
-from contend.spec import CellSpec, Experiment, Factor, Level, cell_spec, from_dict, same_level
+from contend.spec import (
+    CellKey,
+    CellSpec,
+    Experiment,
+    Factor,
+    Level,
+    cell_key,
+    cell_spec,
+    from_dict,
+    same_level,
+)
 from contend.store import Meta, RunFolder, RunRecord
 
 CONNECTIONS = "load.connections"
@@ -87,14 +97,6 @@ def _columns(experiment: Experiment, candidates: list[Factor]) -> Factor | None:
     return max(candidates, key=lambda factor: len(factor.levels), default=None)
 
 
-CellKey = tuple[tuple[str, bool, Level], ...]
-
-
-def cell_key(cell: Mapping[str, Level]) -> CellKey:
-    """A cell as a key. `true` is not 1 here, though Python says so."""
-    return tuple(sorted((path, isinstance(level, bool), level) for path, level in cell.items()))
-
-
 @dataclass(frozen=True, slots=True)
 class Study:
     """An experiment and what was measured of it.
@@ -114,14 +116,10 @@ class Study:
     by_block: Mapping[int, Mapping[CellKey, RunRecord]]
     voided: Set[tuple[int, CellKey]]
     blocks_of_cell: Mapping[CellKey, Sequence[int]]
-    _specs: dict[CellKey, CellSpec] = field(default_factory=dict)
 
     def spec_of(self, cell: Mapping[str, Level]) -> CellSpec:
-        """All that a cell is, made once for its many runs."""
-        key = cell_key(cell)
-        if key not in self._specs:
-            self._specs[key] = cell_spec(self.experiment, cell)
-        return self._specs[key]
+        """All that a cell is."""
+        return cell_spec(self.experiment, cell)
 
     def runs_of(self, cell: Mapping[str, Level]) -> Sequence[RunRecord]:
         """Measured runs of a cell."""

@@ -6,12 +6,13 @@ from contend.settings.options import layout_options
 from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.values import Level, Refused
 from contend.settings.workload import SCRIPT_SCHEMA
-from contend.spec.cell import cell_spec, cells, combinations
+from contend.spec.cell import cell_spec, cell_specs, cells, combinations
 from contend.spec.load import load_experiment, recipe_text, recipes
 from contend.spec.metric_names import MetricNames, without_metric
 from contend.spec.model import (
     SPEC_FORMAT,
     Cell,
+    CellKey,
     CellSpec,
     CompareSpec,
     DataSpec,
@@ -22,6 +23,7 @@ from contend.spec.model import (
     PublishedRow,
     SpecError,
     WorkloadSpec,
+    cell_key,
     from_dict,
     same_level,
     to_dict,
@@ -36,6 +38,7 @@ __all__ = [
     "SPEC_FORMAT",
     "STATEMENTS",
     "Cell",
+    "CellKey",
     "CellSpec",
     "CompareSpec",
     "DataSpec",
@@ -50,7 +53,9 @@ __all__ = [
     "Refused",
     "SpecError",
     "WorkloadSpec",
+    "cell_key",
     "cell_spec",
+    "cell_specs",
     "cells",
     "combinations",
     "contexts",

@@ -13,7 +13,7 @@ from contend.settings.registry import SETTINGS
 from contend.settings.tables import Tagged
 from contend.settings.values import Refused
 from contend.settings.workload import SCRIPT_SCHEMA
-from contend.spec.model import Cell, CellSpec, Experiment, Factor, SpecError
+from contend.spec.model import Cell, CellSpec, Experiment, Factor, SpecError, cell_key
 from contend.spec.paths import resolve
 from contend.spec.scripts import is_file, reference
 
@@ -35,8 +35,21 @@ def cell_spec(experiment: Experiment, cell: Cell) -> CellSpec:
     """All that the lab needs to run `cell`: the base with the cell's levels, defaults filled in.
 
     Paths that `cell` does not name keep the value of the base. Parameters that the cell's
-    workload does not have (because the kind is itself a factor) are left out.
+    workload does not have (because the kind is itself a factor) are left out. A cell is computed
+    once and belongs to all who ask for it: `having` makes another one, nobody changes this one.
     """
+    key = cell_key(cell)
+    if key not in experiment.computed:
+        experiment.computed[key] = _computed(experiment, cell)
+    return experiment.computed[key]
+
+
+def cell_specs(experiment: Experiment) -> Iterator[CellSpec]:
+    """Every cell of the experiment with its levels put in, in the order of `cells`."""
+    return (cell_spec(experiment, cell) for cell in each_combination(experiment.factors))
+
+
+def _computed(experiment: Experiment, cell: Cell) -> CellSpec:
     given = dict(experiment.base.values)
     for path, level in cell.items():
         try:

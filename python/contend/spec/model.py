@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from contend.errors import RequestError
@@ -182,7 +183,16 @@ class Planned:
     cell: Cell
 
 
-@dataclass(frozen=True, slots=True)
+CellKey = frozenset[tuple[str, type, Level]]
+
+
+def cell_key(cell: Cell) -> CellKey:
+    """A cell as a key, in whatever order it names its paths. `true` is not 1 here, though Python
+    says so, and 1 is not 1.0."""
+    return frozenset((path, type(level), level) for path, level in cell.items())
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A whole experiment. `source` is the text it was read from, `overrides` what --set gave.
 
@@ -200,6 +210,11 @@ class Experiment:
     source: str = ""
     overrides: tuple[str, ...] = ()
     folder: str = ""
+
+    @cached_property
+    def computed(self) -> dict[CellKey, CellSpec]:
+        """Its cells with their levels put in, as far as `cell_spec` was asked for them."""
+        return {}
 
     @property
     def compared(self) -> Factor | None:

@@ -1,8 +1,9 @@
 """What a run folder holds, as plain data, and what can go wrong with one.
 
 The documents inside a record (`plan`, `done`, `intervals`) are contend-load's own, kept whole:
-the report of a later version may want what today's does not show. `probes` is what the lab saw
-around the run. The report knows these keys of it, and shows what is there:
+the report of a later version may want what today's does not show. An older contend-load may have
+left out of `done` what its type has today. `probes` is what the lab saw around the run. The report
+knows these keys of it, and shows what is there:
 
     status                 deltas of SHOW GLOBAL STATUS over the run: {"Key_reads": 0, …}
     key_caches             deltas per segment of information_schema.KEY_CACHES:
@@ -33,6 +34,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from contend.errors import RequestError, WorkError
+from contend.outcome import Done
 from contend.spec import Level, Planned
 
 RunStatus = Literal["ok", "failed", "lost"]
@@ -51,7 +53,7 @@ class RunRecord:
     started_at: str
     ended_at: str
     plan: dict[str, Any] = field(default_factory=dict)
-    done: dict[str, Any] | None = None
+    done: Done | None = None
     intervals: list[dict[str, Any]] = field(default_factory=list)
     probes: dict[str, Any] = field(default_factory=dict)
     warnings: list[dict[str, Any]] = field(default_factory=list)

@@ -91,6 +91,12 @@ def test_a_whole_run_is_stored_and_its_stage_closed(bench: Bench) -> None:
     assert bench.heard[0] == Began(bench.path, 8, 0, pytest.approx(2.4))
 
 
+def test_runs_of_a_cell_share_one_spec(bench: Bench) -> None:
+    bench.begin()
+    assert len(bench.stage.cells) == 8
+    assert len(set(map(id, bench.stage.cells))) == 4
+
+
 def test_ctrl_c_keeps_what_ended_and_says_how_to_resume(bench: Bench) -> None:
     with pytest.raises(Interrupted, match="3 of 8 runs are stored") as caught:
         bench.begin(stop_at(4, KeyboardInterrupt()))

@@ -96,7 +96,7 @@ def test_a_record_holds_all_that_made_its_figures(tiny: Experiment, folder: RunF
     record = folder.records()[0]
     assert record.plan["server"] == {"socket": "/s", "user": "root", "database": "sbtest"}
     assert record.plan["watch"] == {"pid": 1}
-    assert record.done is not None and "type" not in record.done
+    assert record.done == done_of(record.plan)
     assert record.intervals and record.probes["dataset"] == {"rows": 1000}
     assert record.probes["key_caches"][0]["read_requests"] == 0
     assert record.warnings == [{"code": "from-stage", "message": "a mark"}]

@@ -47,8 +47,8 @@ def test_the_committed_schema_is_what_the_binary_prints(name: str, load_program:
 def test_the_types_of_outcomes_are_those_of_the_schema() -> None:
     tool = Path(__file__).parents[3] / "tools" / "typed_outcomes.py"
     written = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=True)
-    file = resources.files("contend.load") / "outcome.py"
-    said = "run `python tools/typed_outcomes.py > python/contend/load/outcome.py`"
+    file = resources.files("contend") / "outcome.py"
+    said = "run `python tools/typed_outcomes.py > python/contend/outcome.py`"
     assert file.read_text(encoding="utf-8") == written.stdout, said
 
 

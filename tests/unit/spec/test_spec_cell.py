@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from contend.settings.plan_keys import WORKLOAD
-from contend.spec import Experiment, SpecError, cell_spec, cells, load_experiment
+from contend.spec import (
+    Cell,
+    CellSpec,
+    Experiment,
+    Level,
+    SpecError,
+    cell_key,
+    cell_spec,
+    cell_specs,
+    cells,
+    load_experiment,
+    planned_load_s,
+    planned_runs,
+    to_dict,
+)
+from contend.spec import cell as cell_module
 from contend.spec.paths import factor_paths, resolve
 
 Load = Callable[..., Experiment]
@@ -31,6 +47,39 @@ def test_the_base_is_left_alone(load: Load) -> None:
     before = load(sets=["workload.distribution.kind=special"])
     cell_spec(experiment, {"workload.distribution.pct": 7, "server.options.x": 1})
     assert experiment == before
+
+
+def test_a_cell_is_computed_once(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[Cell] = []
+
+    def counted(experiment: Experiment, cell: Cell) -> CellSpec:
+        computed.append(cell)
+        return compute(experiment, cell)
+
+    compute = cell_module._computed
+    monkeypatch.setattr(cell_module, "_computed", counted)
+    experiment = replace(load())
+    computed.clear()
+    assert len(planned_runs(experiment)) == 16
+    planned_load_s(experiment)
+    every = list(cell_specs(experiment))
+    assert sorted(computed, key=str) == sorted(cells(experiment), key=str)
+    backwards = dict(reversed(cells(experiment)[0].items()))
+    assert cell_spec(experiment, backwards) is every[0]
+    # Another experiment has cells of its own, though it is equal to this one.
+    assert cell_spec(replace(experiment), backwards) is not every[0]
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, True), (1, 1.0), (1, "1")])
+def test_levels_that_python_calls_equal_are_different_cells(one: Level, other: Level) -> None:
+    assert cell_key({"server.options.x": one}) != cell_key({"server.options.x": other})
+
+
+def test_computed_cells_are_neither_stored_nor_compared(load: Load) -> None:
+    used, unused = load(), replace(load())
+    list(cell_specs(used))
+    assert used.computed and not unused.computed
+    assert (used, to_dict(used)) == (unused, to_dict(unused))
 
 
 def test_levels_are_read_as_the_file_would_be(load: Load) -> None:

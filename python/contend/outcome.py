@@ -1,4 +1,4 @@
-"""What contend-load answers, one outcome a line: the types of `outcome.schema.json`.
+"""What contend-load answers, one outcome a line: the types of `load/outcome.schema.json`.
 
 Written by `python tools/typed_outcomes.py` from that file, which the program prints itself.
 """
