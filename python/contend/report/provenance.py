@@ -267,12 +267,15 @@ def client_text(runs: Sequence[RunRecord]) -> str:
 
 def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
     """A document that every run carries, as names and values; a value that varies shows where."""
-    values: dict[str, dict[str, str]] = {}
+    first: dict[str, RunRecord] = {}
     for record in study.measured:
+        # Most runs say the same.
+        first.setdefault(repr(record.probes.get(key)), record)
+    values: dict[str, dict[str, str]] = {}
+    for record in first.values():
+        where = cell_phrase(record.cell)
         for name, text in flat(record.probes.get(key) or {}).items():
-            seen = values.setdefault(name, {})
-            if text not in seen:
-                seen[text] = cell_phrase(record.cell)
+            values.setdefault(name, {}).setdefault(text, where)
     return tuple(
         (
             name,
