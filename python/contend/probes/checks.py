@@ -130,9 +130,24 @@ def queries_failed(
 def ended_early(
     done: Mapping[str, Any], _probes: Mapping[str, Any], _expected: Expected
 ) -> list[RunWarning]:
-    if done["ended"] == "time":
+    if done["ended"] != "signal":
         return []
     return _marked("ended-early", "the run was stopped before its planned end")
+
+
+def overloaded(
+    done: Mapping[str, Any], _probes: Mapping[str, Any], _expected: Expected
+) -> list[RunWarning]:
+    """Of an open loop whose rate the server did not keep."""
+    queue = done.get("open") or {}
+    if not queue.get("overloaded"):
+        return []
+    return _marked(
+        "overloaded",
+        f"events fell due faster than they ended (the queue grew by "
+        f"{float(queue['backlog_growth_per_s']):.0f} a second): a longer run would have had longer "
+        "response times",
+    )
 
 
 def cache_not_warm(
@@ -178,6 +193,7 @@ CHECKS: tuple[Check, ...] = (
     client_limited,
     queries_failed,
     ended_early,
+    overloaded,
     cache_not_warm,
     files_not_cached,
     host_disturbed,
