@@ -11,7 +11,7 @@ from contend.report.causes import Explanation
 from contend.report.model import FactGroup, TextTable
 from contend.report.study import Study
 from contend.report.words import cell_phrase
-from contend.spec import SCRIPT_SCHEMA, DataSpec
+from contend.spec import SCRIPT_SCHEMA, DataSpec, Factor
 from contend.store import RunRecord, Session
 from contend.units import format_count, format_size
 
@@ -209,7 +209,7 @@ def variables_table(study: Study, explanation: Explanation) -> TextTable | None:
     seen: dict[str, dict[str, list[str]]] = {}
     defaults: dict[str, str] = {}
     compared = study.roles.compared
-    for record in study.measured:
+    for record in _first_of_each(study, "variables_that_differ", compared):
         level = record.cell.get(compared.path) if compared else None
         label = "" if level is None else explanation.level(level)
         for name, pair in (record.probes.get("variables_that_differ") or {}).items():
@@ -267,12 +267,8 @@ def client_text(runs: Sequence[RunRecord]) -> str:
 
 def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
     """A document that every run carries, as names and values; a value that varies shows where."""
-    first: dict[str, RunRecord] = {}
-    for record in study.measured:
-        # Most runs say the same.
-        first.setdefault(repr(record.probes.get(key)), record)
     values: dict[str, dict[str, str]] = {}
-    for record in first.values():
+    for record in _first_of_each(study, key):
         where = cell_phrase(record.cell)
         for name, text in flat(record.probes.get(key) or {}).items():
             values.setdefault(name, {}).setdefault(text, where)
@@ -285,3 +281,13 @@ def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
         )
         for name, seen in values.items()
     )
+
+
+def _first_of_each(study: Study, key: str, factor: Factor | None = None) -> Sequence[RunRecord]:
+    """The runs whose document no earlier one has, at the same level of a factor if one is given:
+    of thousands of runs, most say the same."""
+    first: dict[tuple[str, str], RunRecord] = {}
+    for record in study.measured:
+        level = record.cell.get(factor.path) if factor else None
+        first.setdefault((repr(record.probes.get(key)), repr(level)), record)
+    return list(first.values())
