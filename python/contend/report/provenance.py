@@ -11,7 +11,7 @@ from contend.report.causes import Explanation
 from contend.report.model import FactGroup, TextTable
 from contend.report.study import Study
 from contend.report.words import cell_phrase
-from contend.spec import SCRIPT_SCHEMA, DataSpec, Factor
+from contend.spec import SCRIPT_SCHEMA, DataSpec, Factor, Level
 from contend.store import RunRecord, Session
 from contend.units import format_count, format_size
 
@@ -286,8 +286,11 @@ def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
 def _first_of_each(study: Study, key: str, factor: Factor | None = None) -> Sequence[RunRecord]:
     """The runs whose document no earlier one has, at the same level of a factor if one is given:
     of thousands of runs, most say the same."""
-    first: dict[tuple[str, str], RunRecord] = {}
+    first: dict[tuple[str, Level | None], RunRecord] = {}
+    last: tuple[object, Level | None] | None = None
     for record in study.measured:
-        level = record.cell.get(factor.path) if factor else None
-        first.setdefault((repr(record.probes.get(key)), repr(level)), record)
+        told = record.probes.get(key), record.cell.get(factor.path) if factor else None
+        if told != last:
+            first.setdefault((repr(told[0]), told[1]), record)
+            last = told
     return list(first.values())

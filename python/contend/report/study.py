@@ -92,7 +92,7 @@ CellKey = tuple[tuple[str, bool, Level], ...]
 
 def cell_key(cell: Mapping[str, Level]) -> CellKey:
     """A cell as a key. `true` is not 1 here, though Python says so."""
-    return tuple(sorted((path, isinstance(level, bool), level) for path, level in cell.items()))
+    return tuple(sorted([(path, isinstance(level, bool), level) for path, level in cell.items()]))
 
 
 @dataclass(frozen=True, slots=True)
