@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from run_lab import Lab, wait_for
 
+from contend.metrics import metric_of
 from contend.servers import PrivateServer, ServerBinary
 from contend.store import RunRecord
 
@@ -173,14 +174,25 @@ def test_a_wrapper_that_stays_is_refused(lab: Lab) -> None:
 
 
 def test_an_open_loop_keeps_its_rate(lab: Lab) -> None:
-    head = ""
-    records = run(
-        lab, '"load.arrival.kind" = ["open"]\n"load.arrival.rate" = [100, 200]', head=head
-    )
-    for record in records:
+    factors = '"load.arrival.kind" = ["open"]\n"load.arrival.rate" = [100, 200]'
+    for record in run(lab, factors, "--set", "compare.metric=lag_us_p99"):
         assert (record.done or {})["arrival"] == "open-loop"
         stages = record.plan["load"]["arrival"]["stages"]
         assert stages == [{"rate": float(record.cell["load.arrival.rate"])}]
+        parts = ("lag_us_max", "service_us_max", "response_us_max")
+        lag, service, response = (metric_of(name).value(record) for name in parts)
+        assert lag is not None and service is not None and response is not None
+        assert max(lag, service) <= response * 1.002, "to the digits that the histograms keep"
+
+
+def test_whole_work_is_compared_by_its_time(lab: Lab) -> None:
+    factors = '"load.events" = [50, 100]\n"load.measure" = ["2m"]'
+    for record in run(lab, factors, "--set", "compare.metric=seconds"):
+        done = record.done or {}
+        assert (done["ended"], done["events"]) == ("events", record.cell["load.events"])
+        assert metric_of("seconds").value(record) == done["measured_s"] > 0
+        assert "ended-early" not in {warning["code"] for warning in record.warnings}
+    assert "Time for the whole work: " in lab.contend("show", lab.out).stdout
 
 
 def test_what_a_server_of_theirs_cannot_have_is_said_at_once(

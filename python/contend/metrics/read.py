@@ -22,7 +22,7 @@ Find = Callable[[Run], Document | None]
 
 def number(value: object) -> float | None:
     """A figure. What is below 0 is a gauge that fell, and no cost of anything."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if math.isfinite(value) and value >= 0 else None
 
@@ -124,22 +124,24 @@ def whole_work_s(run: Run) -> float | None:
     return measured_s(run) if ended == "events" else None
 
 
+_key_requests = counter("Key_read_requests")
+_requests_per_lookup = over(lambda run: _key_requests(run) or None, counter("Handler_read_key"))
+_questions = counter("Questions")
+_key_misses = over(counter("Key_reads"), lambda run: _questions(run) or queries(run))
+
+
 def key_requests_per_point(run: Run) -> float | None:
     """Requests for each point that was looked up; a point that a query names twice is looked up
     once. None if the run did not ask for points of a MyISAM table."""
     workload = run.plan.get("workload") or {}
     if workload.get("kind") != POINT_KIND and workload.get("script") != POINT_SCRIPT:
         return None
-    requests = counter("Key_read_requests")(run)
-    return over(lambda _: requests or None, counter("Handler_read_key"))(run)
+    return _requests_per_lookup(run)
 
 
 def key_misses_per_query(run: Run) -> float | None:
     """Index blocks fetched from outside the key cache, per statement that the server counted."""
-    if not counter("Key_read_requests")(run):
-        return None
-    asked = counter("Questions")(run) or queries(run)
-    return over(counter("Key_reads"), lambda _: asked)(run)
+    return _key_misses(run) if _key_requests(run) else None
 
 
 def error_share(run: Run) -> float | None:
@@ -151,8 +153,13 @@ def error_share(run: Run) -> float | None:
     return failed / asked if asked > 0 else None
 
 
+_cpu_us_per_s = over(
+    total(field(server, lambda one: one["cpu_us"]), field(client, lambda one: one["cpu_us"])),
+    measured_s,
+)
+
+
 def cpus_busy(run: Run) -> float | None:
     """CPUs that server and client kept busy together."""
-    used = (field(each, lambda one: one["cpu_us"]) for each in (server, client))
-    busy_us = over(total(*used), measured_s)(run)
+    busy_us = _cpu_us_per_s(run)
     return None if busy_us is None else busy_us / 1e6

@@ -126,9 +126,22 @@ def queries_failed(done: Done, _probes: Mapping[str, Any], _expected: Expected) 
 
 
 def ended_early(done: Done, _probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
-    if done["ended"] == "time":
+    if done["ended"] != "signal":
         return []
     return _marked("ended-early", "the run was stopped before its planned end")
+
+
+def overloaded(done: Done, _probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
+    """Of an open loop whose rate the server did not keep."""
+    queue = done.get("open")
+    if not queue or not queue["overloaded"]:
+        return []
+    return _marked(
+        "overloaded",
+        f"events fell due faster than they ended (the queue grew by "
+        f"{float(queue['backlog_growth_per_s']):.0f} a second): a longer run would have had longer "
+        "response times",
+    )
 
 
 def cache_not_warm(done: Done, probes: Mapping[str, Any], expected: Expected) -> list[RunWarning]:
@@ -170,6 +183,7 @@ CHECKS: tuple[Check, ...] = (
     client_limited,
     queries_failed,
     ended_early,
+    overloaded,
     cache_not_warm,
     files_not_cached,
     host_disturbed,

@@ -7,13 +7,13 @@ of a plan of the server, that is not the study's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from contend.metrics import FIXED, KEY_REQUESTS
 from contend.report.study import Study
-from contend.spec import SCRIPT, CellSpec
+from contend.spec import SCRIPT
 from contend.store import RunRecord
 
 requests_per_point = FIXED[KEY_REQUESTS].value
@@ -71,15 +71,16 @@ def depth_of(study: Study, record: RunRecord) -> Depth | None:
     if int(study.meta.facts.get("content_version", 1)) < CONTENT_SINCE:
         return None
     cell = study.spec_of(record.cell)
-    data = cell.data
+    # Asked for every run, so only what counts here is looked at.
+    table = (cell["data.schema"], cell["data.engine"], cell["data.table_options"])
     differ = record.probes.get("variables_that_differ") or {}
     if (
-        (data.schema, data.engine, data.table_options) != ("sbtest", "MyISAM", "")
+        table != ("sbtest", "MyISAM", "")
         or any(name in differ for name in DECIDING_VARIABLES)
-        or not 0 < _points(cell) < POINTS_BELOW
+        or not 0 < _points(cell["workload"]) < POINTS_BELOW
     ):
         return None
-    return Depth(data.rows, levels_of(data.rows))
+    return Depth(cell["data.rows"], levels_of(cell["data.rows"]))
 
 
 def expected_of(study: Study, runs: Sequence[RunRecord]) -> float | None:
@@ -89,11 +90,10 @@ def expected_of(study: Study, runs: Sequence[RunRecord]) -> float | None:
     return None if depth is None else float(depth.requests)
 
 
-def _points(cell: CellSpec) -> int:
+def _points(workload: Mapping[str, Any]) -> int:
     """Points of one query; 0 if that is not known."""
-    parameters: dict[str, Any] = dict(cell.workload.parameters)
-    if cell.workload.kind == SCRIPT:
-        points = parameters["options"].get("random_points", 10)
+    if workload["kind"] == SCRIPT:
+        points = workload["options"].get("random_points", 10)
     else:
-        points = parameters.get("points")
+        points = workload.get("points")
     return points if isinstance(points, int) else 0

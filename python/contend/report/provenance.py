@@ -11,7 +11,7 @@ from contend.report.causes import Explanation
 from contend.report.model import FactGroup, TextTable
 from contend.report.study import Study
 from contend.report.words import cell_phrase
-from contend.spec import SCRIPT_SCHEMA, DataSpec
+from contend.spec import SCRIPT_SCHEMA, DataSpec, Factor, Level
 from contend.store import RunRecord, Session
 from contend.units import format_count, format_size
 
@@ -209,7 +209,7 @@ def variables_table(study: Study, explanation: Explanation) -> TextTable | None:
     seen: dict[str, dict[str, list[str]]] = {}
     defaults: dict[str, str] = {}
     compared = study.roles.compared
-    for record in study.measured:
+    for record in _first_of_each(study, "variables_that_differ", compared):
         level = record.cell.get(compared.path) if compared else None
         label = "" if level is None else explanation.level(level)
         for name, pair in (record.probes.get("variables_that_differ") or {}).items():
@@ -268,11 +268,10 @@ def client_text(runs: Sequence[RunRecord]) -> str:
 def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
     """A document that every run carries, as names and values; a value that varies shows where."""
     values: dict[str, dict[str, str]] = {}
-    for record in study.measured:
+    for record in _first_of_each(study, key):
+        where = cell_phrase(record.cell)
         for name, text in flat(record.probes.get(key) or {}).items():
-            seen = values.setdefault(name, {})
-            if text not in seen:
-                seen[text] = cell_phrase(record.cell)
+            values.setdefault(name, {}).setdefault(text, where)
     return tuple(
         (
             name,
@@ -282,3 +281,16 @@ def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
         )
         for name, seen in values.items()
     )
+
+
+def _first_of_each(study: Study, key: str, factor: Factor | None = None) -> Sequence[RunRecord]:
+    """The runs whose document no earlier one has, at the same level of a factor if one is given:
+    of thousands of runs, most say the same."""
+    first: dict[tuple[str, Level | None], RunRecord] = {}
+    last: tuple[object, Level | None] | None = None
+    for record in study.measured:
+        told = record.probes.get(key), record.cell.get(factor.path) if factor else None
+        if told != last:
+            first.setdefault((repr(told[0]), told[1]), record)
+            last = told
+    return list(first.values())
