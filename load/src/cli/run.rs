@@ -14,6 +14,7 @@ use crate::outcome::{Outcome, Validated};
 use crate::plan::Plan;
 use crate::workload::Workload;
 use crate::workload::native::{Retries, Way};
+use crate::workload::told::Told;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -53,7 +54,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         let told = plan_file::read_workload(&plan.workload)?;
         let script = told.script().map(|script| read_script(&plan, script));
         let script = script.transpose()?;
-        let workload = workload_of(&plan, script.as_ref())?;
+        let workload = workload_of(&plan, &*told, script.as_ref())?;
         let dispenser = match &script {
             // Its threads may be asked for events elsewhere than on the loop.
             Some(script) => Arc::clone(&script.run.dispenser),
@@ -90,11 +91,14 @@ fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
         .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload>, String> {
+fn workload_of(
+    plan: &Plan,
+    told: &dyn Told,
+    script: Option<&Planned>,
+) -> Result<Arc<dyn Workload>, String> {
     if let Some(script) = script {
         return Ok(Arc::new(ScriptWorkload::new(Arc::clone(&script.run))));
     }
-    let told = plan_file::read_workload(&plan.workload)?;
     let way = Way {
         protocol: plan.load.protocol,
         init: plan.server.init_sql.clone().into(),
@@ -102,7 +106,7 @@ fn workload_of(plan: &Plan, script: Option<&Planned>) -> Result<Arc<dyn Workload
             limit: plan.load.errors.retry_limit,
             pause: Duration::from_secs_f64(plan.load.errors.retry_pause_s),
         },
-        route: route_of(plan, &*told)?,
+        route: route_of(plan, told)?,
     };
     told.build(way)
 }

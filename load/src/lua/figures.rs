@@ -118,6 +118,14 @@ impl Figures {
         self.threads.get(thread as usize).unwrap_or(&self.aside)
     }
 
+    /// What each thread has counted, by its number; see [`ThreadFigures::read`].
+    pub fn read(&self) -> Vec<(u32, Reading)> {
+        let threads = (0..).zip(&self.threads);
+        threads
+            .map(|(number, thread)| (number, thread.read()))
+            .collect()
+    }
+
     /// Events of all threads that have begun.
     pub fn begun(&self) -> u64 {
         let threads = self.threads.iter();

@@ -26,16 +26,6 @@ impl Value<'_> {
             _ => None,
         }
     }
-
-    /// A number, of a text or a DECIMAL its digits; none if it is none, or NULL.
-    pub fn as_double(&self) -> Option<f64> {
-        match *self {
-            Self::Float(number) => Some(number.into()),
-            Self::Double(number) => Some(number),
-            Self::Bytes(digits) => std::str::from_utf8(digits).ok()?.parse().ok(),
-            _ => self.as_int().map(|number| number as f64),
-        }
-    }
 }
 
 /// A date or, with its time, a timestamp.

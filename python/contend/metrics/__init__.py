@@ -11,6 +11,7 @@ Names end in their unit or say what they count: `qps`, `response_us_p99`,
 from contend.metrics.model import THROUGHPUT, Histogram, Metric, Run
 from contend.metrics.names import (
     ALWAYS_SHOWN,
+    COSTS,
     FIXED,
     KEY_REQUESTS,
     PERCENTILES,
@@ -21,6 +22,7 @@ from contend.metrics.names import (
 
 __all__ = [
     "ALWAYS_SHOWN",
+    "COSTS",
     "FIXED",
     "KEY_REQUESTS",
     "PERCENTILES",

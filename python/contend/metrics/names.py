@@ -116,13 +116,13 @@ FIXED: dict[str, Metric] = {
             "server_cpu_us_per_query",
             "Server CPU per query",
             "µs",
-            read.field(read.server, lambda used: used["cpu_us"]),
+            read.server_cpu_us,
         ),
         _per_query(
             "client_cpu_us_per_query",
             "Client CPU per query",
             "µs",
-            read.field(read.client, lambda used: used["cpu_us"]),
+            read.client_cpu_us,
         ),
         Metric(
             "client_ceiling_share",
@@ -157,18 +157,23 @@ FIXED: dict[str, Metric] = {
 }
 """Metrics with a name of their own, in the order in which a reader wants them."""
 
+COSTS = (
+    "server_cpu_us_per_query",
+    "client_cpu_us_per_query",
+    "client_ceiling_share",
+    "switches_per_query",
+    "read_bytes_per_query",
+    KEY_REQUESTS,
+    "key_misses_per_query",
+)
+"""What a query costs, as tables and exports show it beside its speed."""
+
 ALWAYS_SHOWN: tuple[Metric, ...] = tuple(
     FIXED[name]
     for name in (
         THROUGHPUT,
         *(f"response_us_{percentile}" for percentile in PERCENTILES),
-        "server_cpu_us_per_query",
-        "client_cpu_us_per_query",
-        "client_ceiling_share",
-        "switches_per_query",
-        "read_bytes_per_query",
-        KEY_REQUESTS,
-        "key_misses_per_query",
+        *COSTS,
         "cpus_busy",
         "error_share",
     )

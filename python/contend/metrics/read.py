@@ -116,6 +116,8 @@ def over(above: Read, below: Read) -> Read:
 
 queries = field(outcome, lambda done: done["queries"])
 measured_s = field(outcome, lambda done: done["measured_s"])
+server_cpu_us = field(server, lambda used: used["cpu_us"])
+client_cpu_us = field(client, lambda used: used["cpu_us"])
 
 
 def whole_work_s(run: Run) -> float | None:
@@ -153,10 +155,7 @@ def error_share(run: Run) -> float | None:
     return failed / asked if asked > 0 else None
 
 
-_cpu_us_per_s = over(
-    total(field(server, lambda one: one["cpu_us"]), field(client, lambda one: one["cpu_us"])),
-    measured_s,
-)
+_cpu_us_per_s = over(total(server_cpu_us, client_cpu_us), measured_s)
 
 
 def cpus_busy(run: Run) -> float | None:

@@ -15,21 +15,11 @@ from pathlib import Path
 from typing import Any, Literal, TextIO, get_args
 
 from contend.errors import RequestError
-from contend.metrics import ALWAYS_SHOWN, KEY_REQUESTS, PERCENTILES, THROUGHPUT, Metric
+from contend.metrics import ALWAYS_SHOWN, COSTS, PERCENTILES, THROUGHPUT, Metric
 from contend.report.build import build
 from contend.report.model import CellComparison, CellFigures, Report
 from contend.stats import Estimate, finite
 from contend.store import RunFolder, RunRecord
-
-_COSTS = (
-    "server_cpu_us_per_query",
-    "client_cpu_us_per_query",
-    "client_ceiling_share",
-    "switches_per_query",
-    "read_bytes_per_query",
-    KEY_REQUESTS,
-    "key_misses_per_query",
-)
 
 
 def as_json(report: Report) -> dict[str, Any]:
@@ -107,7 +97,7 @@ def _cell(report: Report, cell: CellFigures) -> dict[str, Any]:
         **{one.metric.name: _mean(figures.get(one.metric.name)) for one in report.compared},
         THROUGHPUT: _mean(figures.get(THROUGHPUT)),
         "response_us": response,
-        **{key: _mean(figures.get(key)) for key in _COSTS},
+        **{key: _mean(figures.get(key)) for key in COSTS},
         "intervals": {
             key: [finite(estimate.low), finite(estimate.high)] for key, estimate in figures.items()
         },

@@ -299,8 +299,7 @@ fn after_forced_shutdown(
         run.log
             .fatal("The --max-time limit has expired, forcing shutdown...\n");
         // Those that hang have told nothing since.
-        let threads = run.figures.threads.iter().zip(0..);
-        let counts: Vec<_> = threads.map(|(t, number)| (number, t.read())).collect();
+        let counts = run.figures.read();
         let unfinished: u32 = counts.iter().map(|(_, thread)| thread.in_event).sum();
         run.log.notice(&format!(
             "Number of unfinished transactions on forced shutdown: {unfinished}"

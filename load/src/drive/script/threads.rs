@@ -85,10 +85,9 @@ pub fn run(
     });
     let begin_ns = clock::now_ns();
     let open_ns = begin_ns.saturating_add(job.warmup_ns);
-    run.dispenser.begin(begin_ns, open_ns);
-    if job.warmup_ns > 0 {
-        run.dispenser.open(u64::MAX);
-    }
+    // After a warm-up the window opens when the counters have been read, not when it was due.
+    let limit_from_ns = if job.warmup_ns > 0 { u64::MAX } else { open_ns };
+    run.dispenser.begin(begin_ns, limit_from_ns);
     let mut timeline = Timeline {
         begin_ns,
         open_ns,
@@ -210,7 +209,7 @@ impl<'a> Ledger<'a> {
         if job.warmup_ns > 0 {
             // All that an event of the window asks is in it: it opens once the counters are read.
             let (_, counts) = gang.recorder.cut(&ledger.empty, || {
-                let counts = read(run);
+                let counts = run.figures.read();
                 gang.recorder.open();
                 run.dispenser.open(clock::now_ns());
                 counts
@@ -234,7 +233,10 @@ impl<'a> Ledger<'a> {
 
     /// What was counted since the last time.
     fn count(&mut self) -> Tally {
-        let (mut tally, counts) = self.gang.recorder.cut(&self.empty, || read(self.run));
+        let (mut tally, counts) = self
+            .gang
+            .recorder
+            .cut(&self.empty, || self.run.figures.read());
         let mut sum = Reading::default();
         for ((_, now), (_, then)) in counts.iter().zip(&self.counts) {
             sum.merge(&now.since(then));
@@ -254,13 +256,6 @@ impl<'a> Ledger<'a> {
         let due = self.due.as_mut().map_or(0, |due| due.before(since_ns));
         (due, self.run.figures.begun())
     }
-}
-
-fn read(run: &Run) -> Counts {
-    let threads = run.figures.threads.iter().zip(0..);
-    threads
-        .map(|(thread, number)| (number, thread.read()))
-        .collect()
 }
 
 fn take_errors(run: &Run) -> ErrorTally {
