@@ -145,15 +145,10 @@ pub struct Visit {
 pub struct ArmFigures {
     pub arm: String,
     pub slices: u32,
-    pub measured_s: f64,
-    pub events: u64,
-    pub queries: u64,
-    /// Queries that were answered inside its slices, whichever event they are of.
-    pub answered: u64,
-    pub qps: f64,
-    pub latency_us: Percentiles,
-    pub latency_hdr_ns: String,
-    pub errors: Vec<ErrorCount>,
+    /// As a run of this arm alone has them, but for what belongs to connecting. CPU times are
+    /// those inside the slices; switches and bytes of a process are known of whole visits, and
+    /// are a slice's by its share of their events.
+    pub done: Done,
 }
 
 /// The measured window. Warm-up leaves no trace in it: an event, and what it asks, belongs to the
@@ -241,7 +236,8 @@ pub struct Done {
     /// What each node was asked, if the run has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeFigures>,
-    /// CPU of the busiest worker over the window's wall time, 0 to 1.
+    /// CPU of the busiest worker over the window's wall time, 0 to 1; of each slice's busiest, in
+    /// a run with arms.
     pub client_busiest_thread_share: f64,
     /// Jain's index over the queries of the connections: 1 is even.
     pub fairness: f64,
@@ -370,6 +366,33 @@ pub struct ProcessDelta {
     /// Bytes fetched from storage.
     pub read_bytes: Option<u64>,
     pub write_bytes: Option<u64>,
+}
+
+impl ProcessDelta {
+    pub(crate) fn add(&mut self, other: &Self) {
+        let add = |ours: &mut Option<u64>, theirs: Option<u64>| {
+            if let Some(more) = theirs {
+                *ours = Some(ours.unwrap_or(0) + more);
+            }
+        };
+        self.cpu_us += other.cpu_us;
+        add(&mut self.voluntary_switches, other.voluntary_switches);
+        add(&mut self.involuntary_switches, other.involuntary_switches);
+        add(&mut self.read_bytes, other.read_bytes);
+        add(&mut self.write_bytes, other.write_bytes);
+    }
+
+    /// A share of its counts, with another CPU time.
+    pub(crate) fn scaled(&self, share: f64, cpu_us: f64) -> Self {
+        let scale = |count: Option<u64>| count.map(|count| (count as f64 * share).round() as u64);
+        Self {
+            cpu_us,
+            voluntary_switches: scale(self.voluntary_switches),
+            involuntary_switches: scale(self.involuntary_switches),
+            read_bytes: scale(self.read_bytes),
+            write_bytes: scale(self.write_bytes),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,15 +11,8 @@ from typing import Literal, NotRequired, TypedDict
 class ArmFigures(TypedDict):
     """All slices of one arm."""
 
-    answered: int
     arm: str
-    errors: list[ErrorCount]
-    events: int
-    latency_hdr_ns: str
-    latency_us: Percentiles
-    measured_s: float
-    qps: float
-    queries: int
+    done: Done
     slices: int
 
 

@@ -4,7 +4,7 @@ mod figures;
 
 use super::output;
 use crate::drive::job::Setup;
-use crate::drive::measured::{self, ArmSum, Ended, Measured, Progress, Queue};
+use crate::drive::measured::{self, Ended, Measured, Progress, Queue};
 use crate::outcome::{
     ArmFigures, Done, Drained, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase, Slice,
     Visit,
@@ -177,23 +177,6 @@ impl OutcomeWriter {
         }
     }
 
-    fn arm(&self, place: usize, sum: &ArmSum) -> ArmFigures {
-        let tally = &sum.tally;
-        let whole = tally.whole();
-        ArmFigures {
-            arm: self.name_of(place),
-            slices: sum.slices,
-            measured_s: sum.measured_s,
-            events: whole.events,
-            queries: tally.queries(),
-            answered: sum.answered,
-            qps: rate(sum.answered, sum.measured_s),
-            latency_us: whole.response.percentiles_us(),
-            latency_hdr_ns: whole.response.encode(),
-            errors: figures::with_hints(&tally.errors),
-        }
-    }
-
     fn log_interval(&mut self, start_s: f64, duration_s: f64, tally: &Tally) {
         let Log::Open(log) = &mut self.log else {
             return;
@@ -223,6 +206,21 @@ impl OutcomeWriter {
         if measured.drained.events() > 0 && measured.arms.is_empty() {
             self.log_interval(measured.measured_ns as f64 / 1e9, 0.0, &measured.drained);
         }
+        let arms = measured.arms.iter().enumerate();
+        Done {
+            arms: arms
+                .map(|(place, arm)| ArmFigures {
+                    arm: self.name_of(place),
+                    slices: arm.slices,
+                    done: self.sum(&arm.sum),
+                })
+                .collect(),
+            ..self.sum(measured)
+        }
+    }
+
+    /// All figures but those of arms.
+    fn sum(&self, measured: &Measured) -> Done {
         let tally = &measured.tally;
         let (whole, drained) = (tally.whole(), measured.drained.whole());
         let measured_s = measured.measured_ns as f64 / 1e9;
@@ -287,12 +285,7 @@ impl OutcomeWriter {
             fairness: jain(&measured.queries_by_seat),
             least_served: served().min().unwrap_or_default(),
             most_served: served().max().unwrap_or_default(),
-            arms: measured
-                .arms
-                .iter()
-                .enumerate()
-                .map(|(place, sum)| self.arm(place, sum))
-                .collect(),
+            arms: Vec::new(),
         }
     }
 }

@@ -79,7 +79,7 @@ pub(super) struct Controller<'a> {
     workers_drained: u32,
     workers_idle: u32,
     pub(super) busiest_worker_cpu_ns: u64,
-    pub(super) queries_by_seat: Vec<u64>,
+    pub(super) queries_by_seat: Vec<(u32, u64)>,
 }
 
 impl<'a> Controller<'a> {
@@ -186,7 +186,8 @@ impl<'a> Controller<'a> {
 
     /// What was measured in all, but for the counters of processes and the time it took.
     pub(super) fn sum(&mut self, left: Left) -> Measured {
-        let (Inside { mut tally, due, .. }, drained) = self.take_visit();
+        let (inside, drained) = self.take_visit();
+        let (mut tally, by_seat) = (inside.tally, inside.queries_by_seat);
         tally.merge(&drained);
         Measured {
             ended: self.ended,
@@ -196,14 +197,14 @@ impl<'a> Controller<'a> {
             client: ProcessDelta::default(),
             server: None,
             node_servers: Vec::new(),
-            busiest_worker_cpu_ns: self.busiest_worker_cpu_ns,
-            queries_by_seat: std::mem::take(&mut self.queries_by_seat),
+            busiest_worker_cpu_ns: inside.busiest_worker_cpu_ns,
+            queries_by_seat: by_seat.into_iter().map(|(_, queries)| queries).collect(),
             unfinished: left.unfinished,
             unanswered: left.unanswered,
             longest_wait_ns: left.longest_wait_ns,
             setup_connects: std::mem::take(&mut self.setup_connects),
             queue: Queue {
-                due,
+                due: inside.due,
                 opened: self.due_opened.saturating_sub(self.begun_opened),
                 closed: std::mem::take(&mut self.backlogs),
                 oldest_wait_ns: self.oldest_wait_ns,
@@ -287,6 +288,8 @@ impl<'a> Controller<'a> {
             tally: std::mem::replace(&mut self.tally, self.setup.tally()),
             due: self.due_closed.saturating_sub(self.due_opened),
             begun: self.begun_closed,
+            busiest_worker_cpu_ns: std::mem::take(&mut self.busiest_worker_cpu_ns),
+            queries_by_seat: std::mem::take(&mut self.queries_by_seat),
         };
         (inside, drained)
     }

@@ -3,6 +3,7 @@
 use super::link::SessionFacts;
 use crate::outcome::ProcessDelta;
 use crate::record::{Latency, Reading, Tally};
+use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
 /// What is told while the run goes on.
@@ -69,7 +70,32 @@ pub struct Measured {
     /// What sessions have counted by themselves when they had ended.
     pub counts: Vec<(u32, Reading)>,
     /// In the order of the arms; empty: the run had none.
-    pub arms: Vec<ArmSum>,
+    pub arms: Vec<Arm>,
+}
+
+impl Measured {
+    /// A window in which nothing happened.
+    fn nothing(tally: Tally, drained: Tally) -> Self {
+        Self {
+            ended: Ended::Time,
+            measured_ns: 0,
+            tally,
+            drained,
+            client: ProcessDelta::default(),
+            server: None,
+            node_servers: Vec::new(),
+            busiest_worker_cpu_ns: 0,
+            queries_by_seat: Vec::new(),
+            unfinished: 0,
+            unanswered: 0,
+            longest_wait_ns: 0,
+            setup_connects: Latency::default(),
+            queue: Queue::default(),
+            ended_after_ns: 0,
+            counts: Vec::new(),
+            arms: Vec::new(),
+        }
+    }
 }
 
 /// Events of an open loop that were due and had not begun.
@@ -110,6 +136,9 @@ pub struct Slice {
     pub not_begun: Option<u64>,
     /// CPU time used inside the slice: ours, and that of each arm's watched process.
     pub client_cpu_us: f64,
+    pub busiest_worker_cpu_ns: u64,
+    /// Each seat's index and queries.
+    pub queries_by_seat: Vec<(u32, u64)>,
     pub watched_cpu_us: Vec<Option<f64>>,
     pub visit: Visit,
 }
@@ -127,29 +156,79 @@ pub struct Visit {
 
 /// All slices of one arm.
 #[derive(Debug)]
-pub struct ArmSum {
+pub struct Arm {
     pub slices: u32,
-    pub measured_s: f64,
-    /// Queries that were answered inside the slices.
-    pub answered: u64,
-    pub tally: Tally,
+    /// As a run of this arm alone has it.
+    pub sum: Measured,
+}
+
+/// Adds up the slices of one arm.
+#[derive(Debug)]
+pub(super) struct ArmSum {
+    slices: u32,
+    sum: Measured,
+    /// Events of its visits, of which the slices are a part.
+    visit_events: u64,
+    client: ProcessDelta,
+    server: Option<ProcessDelta>,
+    queries_by_seat: BTreeMap<u32, u64>,
 }
 
 impl ArmSum {
-    pub(super) fn new(empty: Tally) -> Self {
+    pub(super) fn new(empty: &dyn Fn() -> Tally) -> Self {
         Self {
             slices: 0,
-            measured_s: 0.0,
-            answered: 0,
-            tally: empty,
+            sum: Measured::nothing(empty(), empty()),
+            visit_events: 0,
+            client: ProcessDelta::default(),
+            server: None,
+            queries_by_seat: BTreeMap::new(),
         }
     }
 
     pub(super) fn add(&mut self, slice: &Slice) {
         self.slices += 1;
-        self.measured_s += slice.duration_s;
-        self.answered += slice.tally.answered_before(&slice.drained);
-        self.tally.merge(&slice.tally);
+        let sum = &mut self.sum;
+        sum.measured_ns += (slice.duration_s * 1e9) as u64;
+        sum.busiest_worker_cpu_ns += slice.busiest_worker_cpu_ns;
+        sum.tally.merge(&slice.tally);
+        sum.drained.merge(&slice.drained);
+        sum.queue.due += slice.tally.begun + slice.not_begun.unwrap_or(0);
+        sum.queue.closed.extend(slice.not_begun);
+        sum.client.cpu_us += slice.client_cpu_us;
+        for &(seat, queries) in &slice.queries_by_seat {
+            *self.queries_by_seat.entry(seat).or_default() += queries;
+        }
+        self.visit_events += slice.visit.events;
+        self.client.add(&slice.visit.client);
+        let place = usize::from(slice.arm);
+        if let Some(Some(used)) = slice.visit.watched.get(place) {
+            self.server.get_or_insert_default().add(used);
+        }
+        if let Some(Some(cpu_us)) = slice.watched_cpu_us.get(place) {
+            sum.server.get_or_insert_default().cpu_us += cpu_us;
+        }
+    }
+
+    /// The sum. CPU time is that inside the slices; what else a process used is known of whole
+    /// visits, and the slices get their share of it by their events.
+    pub(super) fn end(self, ended: Ended) -> Arm {
+        let mut sum = self.sum;
+        let share = match self.visit_events {
+            0 => 0.0,
+            visits => sum.tally.begun as f64 / visits as f64,
+        };
+        sum.ended = ended;
+        sum.queries_by_seat = self.queries_by_seat.into_values().collect();
+        sum.client = self.client.scaled(share, sum.client.cpu_us);
+        sum.server = self
+            .server
+            .zip(sum.server)
+            .map(|(all, inside)| all.scaled(share, inside.cpu_us));
+        Arm {
+            slices: self.slices,
+            sum,
+        }
     }
 }
 
@@ -160,4 +239,6 @@ pub(super) struct Inside {
     pub(super) due: u64,
     /// Events that began since the arm was entered.
     pub(super) begun: u64,
+    pub(super) busiest_worker_cpu_ns: u64,
+    pub(super) queries_by_seat: Vec<(u32, u64)>,
 }

@@ -85,7 +85,8 @@ pub enum Report {
     /// The window is closed; every interval was sent before.
     Closed {
         cpu_ns: u64,
-        queries_by_seat: Vec<u64>,
+        /// Each seat's index and queries.
+        queries_by_seat: Vec<(u32, u64)>,
     },
     /// After the window of an arm every event has ended; these are those that ended since.
     Drained {

@@ -63,12 +63,12 @@ impl Controller<'_> {
             }
         }
         let mut sums: Vec<ArmSum> = Vec::new();
-        sums.resize_with(arms.arms.len(), || ArmSum::new(self.setup.tally()));
+        sums.resize_with(arms.arms.len(), || ArmSum::new(&|| self.setup.tally()));
         let (mut total, mut drained) = (self.setup.tally(), self.setup.tally());
         let mut order: Vec<u16> = (0..self.setup.copies()).collect();
         let mut stream = Stream::new(self.setup.seed, ORDER_STREAM);
         let begun_ns = clock::now_ns();
-        let (mut index, mut measured_ns) = (0, 0);
+        let (mut index, mut measured_ns, mut busiest_ns) = (0, 0, 0);
         let mut left: Option<Counters> = None;
         'rounds: for round in 0..arms.rounds {
             shuffle(&mut order, &mut stream);
@@ -92,6 +92,7 @@ impl Controller<'_> {
                 left = Some(after);
                 index += 1;
                 measured_ns += arms.slice_ns;
+                busiest_ns += slice.busiest_worker_cpu_ns;
                 total.merge(&slice.tally);
                 if let Some(sum) = sums.get_mut(usize::from(arm)) {
                     sum.add(&slice);
@@ -108,9 +109,10 @@ impl Controller<'_> {
         });
         Ok(Measured {
             measured_ns,
+            busiest_worker_cpu_ns: busiest_ns,
             tally: total,
             drained,
-            arms: sums,
+            arms: sums.into_iter().map(|arm| arm.end(sum.ended)).collect(),
             ..sum
         })
     }
@@ -171,6 +173,8 @@ impl Controller<'_> {
             drained,
             not_begun: schedule.map(|_| inside.due.saturating_sub(tally.begun)),
             tally,
+            busiest_worker_cpu_ns: inside.busiest_worker_cpu_ns,
+            queries_by_seat: inside.queries_by_seat,
             client_cpu_us: closed.client_ns.saturating_sub(opened.client_ns) as f64 / 1e3,
             watched_cpu_us: closed.since(&opened),
             visit: Visit {

@@ -295,7 +295,7 @@ impl<E: Engine> Worker<E> {
             let seats = self.seats.iter().filter(|seat| !seat.rests);
             self.report(Report::Closed {
                 cpu_ns: clock::thread_cpu_ns().saturating_sub(self.cpu_opened_ns),
-                queries_by_seat: seats.map(|seat| seat.queries).collect(),
+                queries_by_seat: seats.map(|seat| (seat.index, seat.queries)).collect(),
             });
             self.drained = 0;
             self.look_whether_drained();

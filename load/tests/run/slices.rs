@@ -150,6 +150,24 @@ fn each_arm_has_one_slice_a_round_and_nothing_is_asked_while_an_arm_is_entered()
         assert_eq!(done["drained"]["events"], sum("drained"));
         assert_eq!(done["arms"][0]["arm"], "off");
         assert_eq!(done["arms"][1]["slices"], 6);
+        // Each arm has the figures of a run of its own, and together they are those of the run.
+        let of_arms = |key: &str| {
+            let arms = done["arms"].as_array().unwrap().iter();
+            arms.map(|arm| arm["done"][key].as_u64().unwrap()).sum::<u64>()
+        };
+        for key in ["events", "queries", "answered", "begun", "rows"] {
+            assert_eq!(done[key], of_arms(key), "{key}");
+        }
+        let off = &done["arms"][0]["done"];
+        assert_eq!(off["latency_us"]["count"], off["events"]);
+        assert_eq!(off["classes"][0]["queries"], off["queries"]);
+        assert_eq!(off["ended"], "time");
+        assert!((off["measured_s"].as_f64().unwrap() - 0.6).abs() < 1e-6);
+        assert!(off["server"]["cpu_us"].as_f64().unwrap() > 0.0);
+        assert!(off["server"]["voluntary_switches"].is_number());
+        assert!(off["client_busiest_thread_share"].as_f64().unwrap() > 0.0);
+        assert!(off["fairness"].as_f64().unwrap() > 0.1);
+        assert_eq!(done["arms"][1]["done"]["server"], Value::Null);
         // The load, the look for room and the statements; nothing was connected anew.
         assert!(two.servers.iter().all(|server| server.connections() == 6));
     }
