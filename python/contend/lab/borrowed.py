@@ -123,6 +123,9 @@ class BorrowedPlace:
             self._caches = Caches()
         self._will_write = True
 
+    def keep_data(self) -> None:
+        """They are kept anyway: the tables are not loaded anew for each run."""
+
     def remember(self, undos: Sequence[str]) -> None:
         if undos:
             self._undos_path.write_text(json.dumps(list(undos), indent=1) + "\n", encoding="utf-8")

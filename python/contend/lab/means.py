@@ -23,7 +23,7 @@ from contend.lab.events import Listener, Notice, Progress
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.scripts import check_workloads, prepare_tables
 from contend.lab.session import Means
-from contend.lab.stage import Stage, StageOf
+from contend.lab.stage import StageOf
 from contend.lab.trial import try_starts
 from contend.load import Address, LoadProcess
 from contend.servers import PrivateServer, ServerBinary
@@ -60,11 +60,11 @@ def private_means(
     tell = _Telling(listen)
 
     @contextlib.contextmanager
-    def open_stage(logs: Path) -> Iterator[Stage]:
+    def open_stages(logs: Path, count: int) -> Iterator[list[StageOf]]:
         with workspace(cache) as work:
 
             @functools.cache
-            def program_of(name: str) -> Program:
+            def program_of(name: str, place: int) -> Program:
                 binary = binaries[name]
 
                 def fill_folder(
@@ -76,7 +76,8 @@ def private_means(
                     source = DatasetSource(data, binary, options)
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
-                server = PrivateServer(binary, work / binary.name, logs)
+                own = work / binary.name if place == 0 else work / f"{binary.name}-{place}"
+                server = PrivateServer(binary, own, logs if place == 0 else logs / str(place))
                 return Program(server, identity(binary), fill_folder)
 
             def prepare(cell: CellSpec, address: Address) -> None:
@@ -84,9 +85,14 @@ def private_means(
                     tell.notice("the script makes its tables (prepare)")
                     prepare_tables(cell, address, program)
 
-            place = PrivatePlace(lambda cell: program_of(server_name(cell)), prepare)
-            with contextlib.closing(StageOf(place, listen)) as stage:
-                yield stage
+            with contextlib.ExitStack() as stack:
+                yield [
+                    stack.enter_context(
+                        contextlib.closing(StageOf(PrivatePlace(of_place, prepare), listen))
+                    )
+                    for place in range(count)
+                    for of_place in [lambda cell, n=place: program_of(server_name(cell), n)]
+                ]
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)
@@ -110,7 +116,7 @@ def private_means(
 
     return Means(
         servers={name: identity(binary) for name, binary in binaries.items()},
-        open_stage=open_stage,
+        open_stages=open_stages,
         load=LoadProcess(program),
         data_folder=cache,
         calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
@@ -133,7 +139,7 @@ def borrowed_means(
     found = server.identity()
 
     @contextlib.contextmanager
-    def open_stage(_logs: Path) -> Iterator[Stage]:
+    def open_stages(_logs: Path, _count: int) -> Iterator[list[StageOf]]:
         def fill_server(data: DataSpec) -> Mapping[str, Any]:
             return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
 
@@ -142,12 +148,12 @@ def borrowed_means(
 
         place = BorrowedPlace(server, fill_server, spoil, run_folder, listen)
         with contextlib.closing(StageOf(place, listen)) as stage:
-            yield stage
+            yield [stage]
 
     identity = {"kind": found.kind, "version": found.version, "source": str(server.dsn)}
     return Means(
         servers={found.kind: identity},
-        open_stage=open_stage,
+        open_stages=open_stages,
         load=LoadProcess(program),
         data_folder=run_folder.parent,
         calibrate=calibrating(

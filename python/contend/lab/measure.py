@@ -1,7 +1,10 @@
-"""One run on a prepared stage: look, drive load, look again, say what to mark."""
+"""One run on a prepared stage, or one of several in slices: look, drive load, look again, say what
+to mark."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,8 +13,8 @@ from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
-from contend.load import Load, LoadFailed, plan_of
-from contend.outcome import Done, Outcome
+from contend.load import Arm, Load, LoadFailed, plan_in_slices, plan_of
+from contend.outcome import Done, Outcome, Slice
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 
@@ -29,7 +32,7 @@ def measure(
     Raises:
         LoadFailed: contend-load gave no result, or not one query was answered.
     """
-    plan = plan_of(cell, ready.address, seed=cell["load.seed"], watch_pid=ready.watch_pid)
+    plan = plan_of(cell, ready.address, seed=seed_of(planned, cell), watch_pid=ready.watch_pid)
     intervals: list[dict[str, Any]] = []
     generator: dict[str, Any] = {}
 
@@ -45,6 +48,107 @@ def measure(
     done = load.run(plan, env=ready.env, on_event=on_event)
     seen = probes.changes(before, probes.look(ready.sight))
     _require_answers(done)
+    return _record(
+        planned, ready, plan, done, started_at, intervals, generator, seen, calibration
+    )
+
+
+def measure_in_slices(
+    block: Sequence[Planned],
+    cells: Sequence[CellSpec],
+    readies: Sequence[Ready],
+    load: Load,
+    listen: Listener,
+    calibration: Calibration | None = None,
+    *,
+    rounds: int,
+) -> list[RunRecord]:
+    """Ask all levels of a block in turn, `rounds` slices of each, and return a record of each.
+
+    Raises:
+        LoadFailed: contend-load gave no result, or one of the levels answered not one query.
+    """
+    names = [f"{place} {_level_of(block, one)}" for place, one in enumerate(block)]
+    arms = [
+        Arm(name, ready.address, ready.watch_pid)
+        for name, ready in zip(names, readies, strict=True)
+    ]
+    plan = plan_in_slices(cells[0], arms, seed=seed_of(block[0], cells[0]), rounds=rounds)
+    slices: list[list[dict[str, Any]]] = [[] for _ in block]
+    generator: dict[str, Any] = {}
+
+    def on_event(event: Outcome) -> None:
+        if event["type"] == "hello":
+            generator.update(version=event["program_version"], engine=event["engine"])
+        if event["type"] == "slice":
+            place = event["arm_index"]
+            slices[place].append(_slice(event))
+            listen(Pace(block[place].run, float(event["qps"])))
+
+    started_at = now()
+    before = [probes.look(ready.sight) for ready in readies]
+    env = {name: value for ready in readies for name, value in ready.env.items()}
+    whole = load.run(plan, env=env, on_event=on_event)
+    after = [probes.look(ready.sight) for ready in readies]
+    dones = [arm["done"] for arm in whole.get("arms", ())]
+    for done in dones:
+        _require_answers(done)
+    return [
+        _record(
+            planned,
+            ready,
+            plan,
+            {**done, "setup_connect_us": whole["setup_connect_us"]},
+            started_at,
+            slices[place],
+            generator,
+            probes.changes(before[place], after[place]),
+            calibration,
+        )
+        for place, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
+    ]
+
+
+def seed_of(planned: Planned, cell: CellSpec) -> int:
+    """What is asked is another draw in each block, and the same for all levels of it."""
+    return random.Random(f"queries {cell['load.seed']} {planned.block}").getrandbits(53)
+
+
+def _level_of(block: Sequence[Planned], one: Planned) -> str:
+    """What tells the run from the others of its block."""
+    first = block[0].cell
+    differs = [path for path in first if any(other.cell[path] != first[path] for other in block)]
+    return " ".join(str(one.cell[path]) for path in differs)
+
+
+def _slice(event: Slice) -> dict[str, Any]:
+    """What is kept of a slice; its histogram is in the sum."""
+    watched = event["watched_cpu_us"][event["arm_index"]]
+    return {
+        "round": event["round"],
+        "position": event["position"],
+        "start_s": event["start_s"],
+        "duration_s": event["duration_s"],
+        "queries": event["queries"],
+        "errors": sum(error["count"] for error in event["errors"]),
+        "qps": event["qps"],
+        "latency_us": event["latency_us"],
+        "client_cpu_us": event["client_cpu_us"],
+        "server_cpu_us": watched,
+    }
+
+
+def _record(
+    planned: Planned,
+    ready: Ready,
+    plan: dict[str, Any],
+    done: Done,
+    started_at: str,
+    intervals: list[dict[str, Any]],
+    generator: dict[str, Any],
+    seen: dict[str, Any],
+    calibration: Calibration | None,
+) -> RunRecord:
     ceiling = calibration.of(shape_of(plan)) if calibration is not None else None
     if calibration is not None and ceiling is not None:
         seen["calibration"] = probes.against_ceiling(calibration.record(ceiling), done)

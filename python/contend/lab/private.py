@@ -102,6 +102,9 @@ class PrivatePlace:
     def expect_writes(self) -> None:
         self._stale = True
 
+    def keep_data(self) -> None:
+        self._stale = False
+
     def remember(self, undos: Sequence[str]) -> None:
         """Its data are a copy, which is thrown away if the lab dies."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,18 @@ from contend import host
 from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
+from contend.lab.arms import InSlices
 from contend.lab.calibrated import Calibrate
 from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
+from contend.lab.effort import require_time
 from contend.lab.events import Began, Listener, Notice
+from contend.lab.schedule import Schedule
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
-from contend.lab.stage import Stage
-from contend.lab.walk import walk
+from contend.lab.stage import StageOf
+from contend.lab.walk import Alone, Player, walk
+from contend.lab.ways import FACT as WAY
+from contend.lab.ways import Way, choose_way
 from contend.load import Load
 from contend.settings.registry import SETTINGS
 from contend.spec import (
@@ -29,6 +34,7 @@ from contend.spec import (
     cell_spec,
     cell_specs,
     from_dict,
+    is_open,
     planned_load_s,
     planned_runs,
     to_dict,
@@ -38,8 +44,9 @@ from contend.store import RunFolder, redacted
 Identities = Mapping[str, Mapping[str, Any]]
 """kind -> what is recorded of the server: kind, version, source."""
 
-OpenStage = Callable[[Path], contextlib.AbstractContextManager[Stage]]
-"""Opens the stage; the path is where servers write their logs."""
+OpenStages = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[StageOf]]]
+"""Opens so many stages, each with a server of its own; the path is where servers write their
+logs. If the server is not contend's own, it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class Means:
 
     Args:
         servers: what is recorded of each.
-        open_stage: opens the stage.
+        open_stages: opens the stages.
         load: drives load.
         data_folder: on the disk that holds the servers' data, for the host's facts.
         calibrate: gives the ceilings of the client; None where it is no real client.
@@ -58,7 +65,7 @@ class Means:
     """
 
     servers: Identities
-    open_stage: OpenStage
+    open_stages: OpenStages
     load: Load
     data_folder: Path
     calibrate: Calibrate | None = None
@@ -70,14 +77,18 @@ class Means:
 def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
     """Make the run folder `path` and every run of the experiment."""
     refuse_settings(experiment, own=means.own)
+    way = choose_way(experiment, own=means.own, disk=means.data_folder)
+    require_time(experiment, way)
+    if way.why:
+        listen(Notice(f"levels are compared by runs, not in slices: {way.why}"))
     means.check(experiment)
-    planned = planned_runs(experiment)
+    planned = planned_runs(experiment, in_slices=way.in_slices)
     engine = means.choose_engine(experiment)
-    facts = _facts(means, experiment, engine)
+    facts = _facts(means, experiment, engine, way)
     with RunFolder.create(path, to_dict(experiment), planned, facts) as folder:
         try:
             keep_scripts(experiment, path)
-            _conduct(with_engine(experiment, engine.get("engine")), folder, means, listen)
+            _conduct(with_engine(experiment, engine.get("engine")), folder, way, means, listen)
         except RequestError:
             # What was asked cannot be done, which shows in the first block: nothing to keep.
             if not _is_past_first_block(folder):
@@ -113,15 +124,18 @@ def resume(
         stored = from_dict(folder.meta().experiment)
         _require_same_experiment(folder, stored, experiment)
         _require_same_servers(folder, means.servers)
-        if len(folder.ended()) == folder.planned_count():
+        way = _kept_way(folder)
+        if folder.meta().finished or (
+            not is_open(stored) and len(folder.ended()) == folder.planned_count()
+        ):
             listen(Notice(f"{path} is complete already: nothing is left to run"))
             return
         require_same_scripts(folder.meta().facts)
         require_same_tables(path, folder.meta().facts, stored.base.data)
         refuse_settings(stored, own=means.own)
         engine = _same_engine(folder, means, stored, listen)
-        folder.add_session(_facts(means, stored, engine))
-        _conduct(with_engine(stored, engine.get("engine")), folder, means, listen)
+        folder.add_session(_facts(means, stored, engine, way))
+        _conduct(with_engine(stored, engine.get("engine")), folder, way, means, listen)
 
 
 def require_same_tables(path: Path, facts: Mapping[str, Any], data: DataSpec) -> None:
@@ -151,21 +165,31 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
         return dict(folder.meta().facts.get("servers", {}))
 
 
-def _conduct(experiment: Experiment, folder: RunFolder, means: Means, listen: Listener) -> None:
+def _kept_way(folder: RunFolder) -> Way:
+    """How the runs of a folder were made so far. Before there were slices there were runs."""
+    return Way(**folder.meta().facts.get(WAY, {"by": "runs"}))
+
+
+def _conduct(
+    experiment: Experiment, folder: RunFolder, way: Way, means: Means, listen: Listener
+) -> None:
     total, ended = folder.planned_count(), len(folder.ended())
     with _resumable(folder, listen):
         # Before there is a server, which would take its share of the CPUs.
         calibration = _calibration(experiment, folder, means)
         listen(Began(folder.path, total, ended, planned_load_s(experiment)))
-        with means.open_stage(folder.path / "logs") as stage:
-            walk(
-                experiment,
-                folder,
-                stage=stage,
-                load=means.load,
-                listen=listen,
-                calibration=calibration,
+        compared = experiment.compared
+        count = len(compared.levels) if way.in_slices and compared is not None else 1
+        with means.open_stages(folder.path / "logs", count) as stages:
+            schedule = Schedule(experiment, folder, way)
+            player: Player = (
+                InSlices(
+                    experiment, stages, means.load, schedule.effort, listen, calibration
+                )
+                if way.in_slices
+                else Alone(experiment, stages[0], means.load, listen, calibration)
             )
+            walk(experiment, folder, schedule, player, listen)
 
 
 def _calibration(experiment: Experiment, folder: RunFolder, means: Means) -> Calibration | None:
@@ -249,13 +273,16 @@ def _same_engine(
     return engine
 
 
-def _facts(means: Means, experiment: Experiment, engine: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(
+    means: Means, experiment: Experiment, engine: Mapping[str, Any], way: Way
+) -> dict[str, Any]:
     servers = {kind: dict(one) for kind, one in means.servers.items()}
     facts = {
         **host.facts(folder=means.data_folder),
         "servers": servers,
         "content_version": CONTENT_VERSION,
         FACT: dict(engine),
+        WAY: asdict(way),
     }
     scripts = script_facts(experiment)
     return {**facts, "scripts": scripts} if scripts else facts

@@ -73,6 +73,10 @@ class Place(Protocol):
         """The caches that these options size may be empty."""
         ...
 
+    def keep_data(self) -> None:
+        """Go on with tables that were written to."""
+        ...
+
     def ready(self, cell: CellSpec) -> Ready: ...
     def death(self) -> ContendError | None:
         """How the server ended, if it did although nobody asked it to."""
@@ -134,6 +138,17 @@ class StageOf:
         self._undos: list[_Undo] = []
         self._applied: Setting | None = None
         self._notes: dict[str, object] = {}
+        self._shape_launch: Callable[[Launch], None] = lambda _launch: None
+
+    def start_anew(self, shape_launch: Callable[[Launch], None]) -> None:
+        """Have the next cell find a server that was started for it; `shape_launch` has the last
+        word on how."""
+        self._cell = None
+        self._shape_launch = shape_launch
+
+    def keep_data(self) -> None:
+        """The next cell goes on with the tables as they are, although they were written to."""
+        self._place.keep_data()
 
     def set(self, cell: CellSpec) -> Ready:
         """Make everything as the cell wants it."""
@@ -146,6 +161,7 @@ class StageOf:
         launch = Launch()
         for setting in self._settings:
             setting.launch(cell.values, launch)
+        self._shape_launch(launch)
         again = {one.path for one in due}
         self._notes = {path: said for path, said in self._notes.items() if path not in again}
         if need is Need.DATA:

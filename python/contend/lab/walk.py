@@ -8,8 +8,9 @@ had; or one run after another fails.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pymysql
 
@@ -19,76 +20,106 @@ from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Listener, RunBegan, RunEnded
 from contend.lab.measure import measure, now, without_result
+from contend.lab.schedule import Schedule
 from contend.lab.stage import Ready, Stage
 from contend.load import Load
 from contend.metrics import metric_of
 from contend.servers.errors import ServerDied
-from contend.spec import CellSpec, Experiment, cell_spec, without_metric
+from contend.spec import Experiment, cell_spec, without_metric
 from contend.store import Planned, RunFolder, RunRecord
 
 NO_DATA = (DiskFull, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
 
-_Drive = Callable[[Planned, CellSpec, Ready], RunRecord]
-
 FAILURES_MAX = 5
-"""Runs in a row without a result after which the walk ends."""
+"""Blocks in a row without a result after which the walk ends; a run of its own counts as one."""
+
+
+class Player(Protocol):
+    """Makes the runs of a block, one at a time or all at once."""
+
+    def set(self, runs: Sequence[Planned]) -> Sequence[Ready]:
+        """Make everything as the runs want it."""
+        ...
+
+    def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]: ...
+    def death(self) -> ContendError | None:
+        """How a server ended, if it did although nobody asked it to."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Plays each run by itself, on one stage."""
+
+    experiment: Experiment
+    stage: Stage
+    load: Load
+    listen: Listener
+    calibration: Calibration | None = None
+
+    def set(self, runs: Sequence[Planned]) -> Sequence[Ready]:
+        return [self.stage.set(cell_spec(self.experiment, one.cell)) for one in runs]
+
+    def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
+        return [
+            measure(
+                one,
+                cell_spec(self.experiment, one.cell),
+                ready,
+                self.load,
+                self.listen,
+                self.calibration,
+            )
+            for one, ready in zip(runs, readies, strict=True)
+        ]
+
+    def death(self) -> ContendError | None:
+        return self.stage.death()
 
 
 def walk(
     experiment: Experiment,
     folder: RunFolder,
-    *,
-    stage: Stage,
-    load: Load,
+    schedule: Schedule,
+    player: Player,
     listen: Listener,
-    calibration: Calibration | None = None,
 ) -> None:
-    """Make every planned run that the folder does not hold yet, also those planned meanwhile.
+    """Make every run that the schedule hands out.
 
     Args:
         experiment: what is planned.
         folder: where the runs are stored.
-        stage: where they are played.
-        load: drives load.
+        schedule: says what is next.
+        player: makes the runs.
         listen: is told what happens.
-        calibration: ceilings that each run is compared with, where it has one of its shape.
 
     Raises:
-        TooManyFailures: several runs in a row gave no result.
+        TooManyFailures: several blocks in a row gave no result.
         ContendError: the server or its data cannot be had as the experiment wants them. Nothing
             is recorded of that run, so that it is made when the cause is gone.
     """
-    before = folder.ended()
-    ended = {one.run for one in before}
-    measured = any(one.status == "ok" for one in before)
+    measured = any(one.status == "ok" for one in folder.ended())
     in_a_row: list[RunRecord] = []
     first_runs: list[RunRecord] = []
-
-    def drive(planned: Planned, cell: CellSpec, ready: Ready) -> RunRecord:
-        return measure(planned, cell, ready, load, listen, calibration)
-
-    # The plan may grow while its runs are made.
-    while True:
-        planned = folder.meta().planned
-        one = next((each for each in planned if each.run not in ended), None)
-        if one is None:
-            return
-        ended.add(one.run)
-        listen(RunBegan(one.run, one.block, max(each.block for each in planned), one.cell))
-        first_block = one.block == planned[0].block
+    while runs := schedule.next():
+        for one in runs:
+            listen(RunBegan(one.run, one.block, schedule.blocks, one.cell))
+        first_block = schedule.is_first(runs[0])
         patience = _Patience(refusals=not first_block, failures=measured)
-        record = _attempt(experiment, one, stage, drive, patience)
-        folder.append(record)
-        listen(RunEnded(record))
-        if first_block and record.status == "ok":
-            first_runs.append(record)
-            _must_have_metrics(experiment, first_runs, planned)
-        if record.status == "ok":
+        records = _attempt(runs, player, schedule, patience)
+        folder.append(*records)
+        schedule.ended(records)
+        for record in records:
+            listen(RunEnded(record))
+        if first_block and all(record.status == "ok" for record in records):
+            first_runs += records
+            _must_have_metrics(experiment, first_runs, folder.meta().planned)
+        if any(record.status == "ok" for record in records):
             measured = True
             in_a_row = []
         else:
-            in_a_row.append(record)
+            in_a_row += records[-1:]
         if len(in_a_row) >= FAILURES_MAX:
             raise _too_many(in_a_row, folder)
 
@@ -119,35 +150,36 @@ class _Patience:
 
 
 def _attempt(
-    experiment: Experiment,
-    planned: Planned,
-    stage: Stage,
-    drive: _Drive,
-    patience: _Patience,
-) -> RunRecord:
+    runs: Sequence[Planned], player: Player, schedule: Schedule, patience: _Patience
+) -> list[RunRecord]:
     started_at = now()
-    cell = cell_spec(experiment, planned.cell)
-    ready: Ready | None = None
+    ready = False
+
+    def without(error: ContendError, death: ContendError | None) -> list[RunRecord]:
+        return [without_result(one, started_at, error, death) for one in runs]
+
     try:
-        ready = stage.set(cell)
-        return drive(planned, cell, ready)
+        readies = player.set(runs)
+        ready = True
+        schedule.effort.ready()
+        return player.measure(runs, readies)
     except NO_DATA:
         raise
     except RequestError as error:
-        if ready is None and not (patience.refusals and patience.failures):
+        if not (ready or (patience.refusals and patience.failures)):
             raise
-        return without_result(planned, started_at, error, _death(stage, error))
+        return without(error, _death(player, error))
     except WorkError as error:
-        if ready is None and not patience.failures:
+        if not (ready or patience.failures):
             raise
-        return without_result(planned, started_at, error, _death(stage, error))
+        return without(error, _death(player, error))
     except pymysql.err.MySQLError as error:
-        return without_result(planned, started_at, _in_words(error), stage.death())
+        return without(_in_words(error), player.death())
 
 
-def _death(stage: Stage, error: ContendError) -> ContendError | None:
-    """How the server ended, where it did. Whoever met its death first may have told already."""
-    return error if isinstance(error, ServerDied) else stage.death()
+def _death(player: Player, error: ContendError) -> ContendError | None:
+    """How the server ended, if it did. Whoever met its death first may have told already."""
+    return error if isinstance(error, ServerDied) else player.death()
 
 
 def _in_words(error: pymysql.err.MySQLError) -> ContendError:

@@ -6,12 +6,13 @@ The lab sees only the `Load` protocol, so its tests need no process.
 from contend.load.ask import Engine, ScriptProcess, ask_engine
 from contend.load.child import LoadFailed
 from contend.load.fill import FillProcess
-from contend.load.plan import Address, plan_of
+from contend.load.plan import Address, Arm, plan_in_slices, plan_of
 from contend.load.process import Load, LoadProcess
 from contend.program import find_program
 
 __all__ = [
     "Address",
+    "Arm",
     "Engine",
     "FillProcess",
     "Load",
@@ -20,5 +21,6 @@ __all__ = [
     "ScriptProcess",
     "ask_engine",
     "find_program",
+    "plan_in_slices",
     "plan_of",
 ]

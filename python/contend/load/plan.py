@@ -7,10 +7,11 @@ password, only the name of the environment variable that does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contend.settings.load import load_plan
+from contend.settings.load import load_in_slices, load_plan
 from contend.settings.plan_keys import STATEMENTS
 from contend.settings.workload import SCRIPT_SCHEMA
 from contend.spec.model import CellSpec
@@ -60,6 +61,40 @@ def plan_of(
     return plan
 
 
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One of the servers, or states of a server, that a run hops between.
+
+    `enter` has statements that bring it about, run each time while nothing is asked.
+    """
+
+    name: str
+    address: Address
+    watch_pid: int | None = None
+    enter: tuple[str, ...] = ()
+
+
+def plan_in_slices(
+    cell: CellSpec, arms: Sequence[Arm], *, seed: int, rounds: int
+) -> dict[str, Any]:
+    """The plan of a run that asks the same of all arms, in turn.
+
+    `cell` is that of any of them: what they are asked is the same.
+    """
+    plan = plan_of(cell, arms[0].address, seed=seed, watch_pid=None)
+    plan["load"] = load_in_slices(cell.values, rounds)
+    plan["arms"] = [
+        {
+            "name": arm.name,
+            "server": arm.address.as_plan(),
+            **({"watch": {"pid": arm.watch_pid}} if arm.watch_pid is not None else {}),
+            **({"enter": list(arm.enter)} if arm.enter else {}),
+        }
+        for arm in arms
+    ]
+    return plan
+
+
 def _tables(cell: CellSpec) -> dict[str, Any]:
     """What the workload is told of the tables; nothing if its script makes them, or its
     statements name them."""
@@ -72,4 +107,8 @@ def _tables(cell: CellSpec) -> dict[str, Any]:
 def planned_s(plan: dict[str, Any]) -> float:
     """How long a run of this plan lasts by its own clock, connecting not counted."""
     load = plan["load"]
-    return float(load.get("warmup_s", 0.0)) + float(load["measure_s"])
+    warmup_s, slices = float(load.get("warmup_s", 0.0)), load.get("slices")
+    if slices is None:
+        return warmup_s + float(load["measure_s"])
+    slice_s = slices["slice_s"] + slices["settle_s"]
+    return float(len(plan["arms"]) * (warmup_s + slices["rounds"] * slice_s))

@@ -88,6 +88,18 @@ class Arrival(Setting):
 
 KEYS = _keys()
 LOAD_SETTINGS = tuple((Arrival if key.name == "arrival" else Setting)("load", key) for key in KEYS)
+WARMUP_IN_SLICES_S = 0.2
+"""Load on each arm before its first slice: what was just connected asks for the first time."""
+
+SLICES = tuple(
+    Setting("load", key)
+    for key in (
+        Key("slice", Duration(), 0.1, "how long a level is measured at a time, in slices"),
+        Key("settle", Duration(zero_allowed=True), 0.02, "load before each slice is measured"),
+    )
+)
+"""Of comparisons in slices, which have no use for `warmup` and `measure`."""
+
 SEED = Setting(
     "load",
     Key("seed", Whole(0), 1, "seed of the queries' random streams and of the order of the runs"),
@@ -95,6 +107,14 @@ SEED = Setting(
 
 
 _USUAL = {key.name: key.default for key in KEYS if key not in _HERE}
+
+
+def load_in_slices(cell: Values, rounds: int) -> dict[str, Any]:
+    """The `load` of a plan that hops between arms."""
+    load = load_plan(cell)
+    del load["measure_s"]
+    slices = {"slice_s": cell["load.slice"], "settle_s": cell["load.settle"], "rounds": rounds}
+    return {**load, "warmup_s": WARMUP_IN_SLICES_S, "interval_s": 0.0, "slices": slices}
 
 
 def load_plan(cell: Values) -> dict[str, Any]:

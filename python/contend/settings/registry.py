@@ -28,5 +28,6 @@ SETTINGS: list[Setting] = [
     # After whatever disturbs the caches.
     warm.SETTING,
     *load.LOAD_SETTINGS,
+    *load.SLICES,
     load.SEED,
 ]

@@ -167,6 +167,26 @@ class Real:
 
 
 @dataclass(frozen=True, slots=True)
+class Width:
+    """Half the width of an interval, as a ratio: 0.02, `"2 %"` or `"±2 %"`."""
+
+    def read(self, value: object) -> float:
+        if isinstance(value, str):
+            match = re.fullmatch(r"\s*±?\s*(\d+(?:\.\d+)?)\s*%\s*", value)
+            if match is None:
+                raise Refused(f"must be {self.words()}, not {shown(value)}")
+            value = float(match.group(1)) / 100
+        return Real(0.0, 1.0).read(value)
+
+    def words(self) -> str:
+        return 'half the width of an interval, such as "±2 %" or 0.02'
+
+    def schema(self) -> dict[str, object]:
+        text = {"type": "string", "pattern": r"^\s*±?\s*\d+(\.\d+)?\s*%\s*$"}
+        return {"anyOf": [text, Real(0.0, 1.0).schema()]}
+
+
+@dataclass(frozen=True, slots=True)
 class Duration:
     """A time span as text with a unit, or a bare number of seconds; read as seconds."""
 

@@ -28,11 +28,21 @@ from contend.spec.model import (
     same_level,
     to_dict,
 )
-from contend.spec.order import contexts, need_of, planned_load_s, planned_runs
+from contend.spec.order import (
+    PILOT_BLOCKS,
+    contexts,
+    is_open,
+    need_of,
+    next_repeat,
+    planned_load_s,
+    planned_runs,
+    turn_of,
+)
 from contend.spec.schema import json_schema, key_tables
 from contend.spec.scripts import is_file
 
 __all__ = [
+    "PILOT_BLOCKS",
     "SCRIPT",
     "SCRIPT_SCHEMA",
     "SPEC_FORMAT",
@@ -68,7 +78,10 @@ __all__ = [
     "load_experiment",
     "nearest",
     "need_of",
+    "is_open",
+    "next_repeat",
     "planned_load_s",
+    "turn_of",
     "planned_runs",
     "recipe_text",
     "recipes",

@@ -12,7 +12,7 @@ from contend.settings.model import Setting
 from contend.settings.names import did_you_mean
 from contend.settings.registry import SETTINGS
 from contend.settings.tables import Tagged
-from contend.settings.values import AnyLevel, Level, Refused, shown
+from contend.settings.values import AnyLevel, Level, Refused, attribute_name, shown
 from contend.spec.build_workload import check_script, read_tagged, with_data_of_script
 from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
@@ -52,8 +52,24 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
         source=document.text,
         overrides=overrides,
     )
+    _check_compare(document, experiment)
     _check_cells(document, experiment)
     return experiment
+
+
+def _check_compare(document: Document, experiment: Experiment) -> None:
+    """Refuse ways of comparing where nothing is compared."""
+    compare = experiment.compare
+    asked = {"by": compare.by == "slices", "until": compare.until, "layout": compare.layout}
+    for name, wanted in asked.items():
+        if wanted and not compare.baseline:
+            document.refuse(
+                ("compare", name),
+                f"compare.{name} needs a baseline to compare with",
+                hint="Give [compare] a baseline: one level of a factor.",
+            )
+    if compare.layout is not None and compare.by == "runs":
+        document.refuse(("compare", "layout"), "compare.layout is of comparisons in slices")
 
 
 def _check_top_level(document: Document) -> None:
@@ -73,7 +89,9 @@ def _fixed(document: Document, section: str) -> dict[str, Any]:
     table = document.table((section,))
     _refuse_unknown(document, section, (*keys, *_SUBTABLES.get(section, ())))
     return {
-        name: document.read((section, name), key, table[name]) if name in table else key.default
+        attribute_name(key): document.read((section, name), key, table[name])
+        if name in table
+        else key.default
         for name, key in keys.items()
     }
 

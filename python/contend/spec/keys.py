@@ -9,7 +9,7 @@ from __future__ import annotations
 from contend.metrics import THROUGHPUT
 from contend.settings.model import Setting
 from contend.settings.registry import SETTINGS
-from contend.settings.values import Choice, Key, Real, Text, Whole
+from contend.settings.values import Choice, Duration, Key, Real, Text, Whole, Width
 from contend.spec.metric_names import MetricNames
 
 NAME = Text(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, '.', '_' and '-', for folder names")
@@ -32,7 +32,41 @@ COMPARE = (
         (THROUGHPUT,),
         "what is compared; of several the first decides, and the others stand beside it",
     ),
-    Key("repeats", Whole(2, 10_000), 8, "runs of each cell: pairs of each comparison"),
+    Key(
+        "by",
+        Choice(("slices", "runs")),
+        None,
+        "how levels are compared: slices (a server of its own for each level, all of them warm, "
+        "asked in turn a tenth of a second at a time) or runs (one server, one level after the "
+        "other); by default slices if they can be had, and the report says why if not",
+    ),
+    Key(
+        "repeats",
+        Whole(2, 10_000),
+        8,
+        "how often each comparison is made, at least: with freshly started servers each time in "
+        "slices, with a pair of runs in runs",
+    ),
+    Key(
+        "until",
+        Width(),
+        None,
+        "go on until the answer for each level as a whole is as narrow as this",
+    ),
+    Key(
+        "at_most",
+        Duration(),
+        None,
+        "how long to measure: all of it, or until the answer is as narrow as compare.until",
+    ),
+    Key(
+        "layout",
+        Choice(("matched", "system")),
+        None,
+        "memory layout of private servers that are compared in slices: matched (alike in all of "
+        "them, drawn anew with each start) or system; by default matched if servers that are alike "
+        "turn out to differ",
+    ),
     Key(
         "margin",
         Real(0.0, 1.0),

@@ -107,12 +107,20 @@ class CompareSpec:
 
     `baseline` names one factor and one of its levels; empty where nothing is compared.
     `metric` has the names of what is compared, the one that decides first.
+    `by` is `slices` or `runs`, and None if the lab is to choose.
+    `repeats` is how often each comparison is made, at least. With `until` (half the width of an
+    interval, as a ratio) or `at_most_s` it may be more.
+    `layout` of the servers' memory is `matched` or `system`, and None if the lab is to choose.
     `margin` is a ratio: 0.02 means that within ±2 % two levels count as equivalent.
     """
 
     baseline: Mapping[str, Level] = field(default_factory=dict)
     metric: tuple[str, ...] = ("qps",)
+    by: str | None = None
     repeats: int = 8
+    until: float | None = None
+    at_most_s: float | None = None
+    layout: str | None = None
     margin: float = 0.02
     confidence: float = 0.95
 

@@ -1,44 +1,131 @@
 """The order of the runs: randomised blocks, so that only neighbours are compared.
 
 A block is one context (a level of every factor but the compared one) in one repeat. It holds each
-compared level once, in random order, so slow changes of the host fall on all of them alike.
-Contexts are in random order within a repeat, so no context always comes after the same other.
+compared level once. As runs of their own they come in random order, so slow changes of the host
+fall on all of them alike; in slices all of them are asked in turn. Contexts are in random order
+within a repeat, so no context always comes after the same other.
 
-Changing data or restarting the server costs more than the run itself, so contexts that share data
-and restart needs stay together: data outermost, then restarts, then repeats. Pairs are not torn
-apart by that, because a block never leaves its group.
+Changing data or restarting the server costs more than a run, so contexts that share data and
+restart needs stay together: data outermost, then restarts, then repeats. Pairs are not torn apart
+by that, because a block never leaves its group. In slices every repeat has freshly started servers
+anyway, and if the number of repeats is open each repeat must be whole, so it is outermost then.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from contend.settings.model import Need
 from contend.settings.registry import SETTINGS
 from contend.spec.cell import cell_spec, combinations
-from contend.spec.model import Cell, CellSpec, Experiment, Planned
+from contend.spec.model import Cell, CellKey, CellSpec, Experiment, Planned, cell_key
 
 
-def planned_runs(experiment: Experiment) -> tuple[Planned, ...]:
-    """Every run in the order it should be made; the experiment's load seed decides the order.
+PILOT_BLOCKS = 2
+"""Blocks of each context in the first repeats, so that it shows what a new set of connections
+changes."""
 
-    Each cell has `compare.repeats` runs. Where nothing is compared a block holds a single run.
+Block = tuple[int, list[Cell]]
+"""The repeat, and the cells in their order."""
+
+
+def planned_runs(experiment: Experiment, *, in_slices: bool = False) -> tuple[Planned, ...]:
+    """Every run in the order it should be made, as far as it is known before the first; the
+    experiment's load seed decides the order.
+
+    Each cell has `compare.repeats` runs; if their number is open, those of the first repeat. If
+    nothing is compared a block holds a single run.
     """
+    repeats = range(1, experiment.compare.repeats + 1)
+    if is_open(experiment):
+        blocks = PILOT_BLOCKS if in_slices else 1
+        return next_repeat(experiment, (), in_slices=in_slices, blocks=blocks)
+    if in_slices:
+        each = (_blocks_of_repeat(experiment, repeat, in_slices=True) for repeat in repeats)
+        return _numbered(itertools.chain.from_iterable(each))
     # A stream of its own: the queries' streams start from the same seed.
     chance = random.Random(f"order of runs {experiment.base['load.seed']}")
+    return _numbered(
+        block
+        for group in _groups(experiment, chance)
+        for repeat in repeats
+        for block in _blocks(experiment, _shuffled(group, chance), repeat, chance)
+    )
+
+
+def is_open(experiment: Experiment) -> bool:
+    """Whether the number of repeats is found out while they are made."""
+    return experiment.compare.until is not None or experiment.compare.at_most_s is not None
+
+
+def next_repeat(
+    experiment: Experiment, planned: Sequence[Planned], *, in_slices: bool, blocks: int = 1
+) -> tuple[Planned, ...]:
+    """The runs of one repeat more than is planned, with so many blocks of each context."""
+    repeat = max((one.repeat for one in planned), default=0) + 1
+    more = _blocks_of_repeat(experiment, repeat, in_slices=in_slices, blocks=blocks)
+    return _numbered(more, after=planned[-1] if planned else None)
+
+
+def _blocks_of_repeat(
+    experiment: Experiment, repeat: int, *, in_slices: bool, blocks: int = 1
+) -> Iterator[Block]:
+    chance = random.Random(f"order of repeat {repeat} {experiment.base['load.seed']}")
+    for group in _groups(experiment, chance):
+        ordered = _shuffled(group * blocks, chance)
+        if in_slices:
+            # Those of one turn together: to change the levels' servers takes a moment.
+            ordered.sort(key=lambda context: turn_of(experiment, context, repeat))
+        yield from _blocks(experiment, ordered, repeat, chance)
+
+
+def _blocks(
+    experiment: Experiment, contexts: list[Cell], repeat: int, chance: random.Random
+) -> Iterator[Block]:
+    """One block for each context."""
     compared = experiment.compared
     levels: list[Cell] = list(combinations([compared])) if compared is not None else [{}]
-    runs: list[Planned] = []
-    block = 0
-    for group in _groups(experiment, chance):
-        for repeat in range(1, experiment.compare.repeats + 1):
-            for context in _shuffled(group, chance):
-                block += 1
-                for level in _shuffled(levels, chance):
-                    cell = _in_factor_order(experiment, {**context, **level})
-                    runs.append(Planned(len(runs) + 1, block, repeat, cell))
-    return tuple(runs)
+    for context in contexts:
+        shuffled = _shuffled(levels, chance)
+        yield repeat, [_in_factor_order(experiment, {**context, **level}) for level in shuffled]
+
+
+def _numbered(blocks: Iterable[Block], after: Planned | None = None) -> tuple[Planned, ...]:
+    """The runs of the blocks, numbered through."""
+    planned: list[Planned] = []
+    run, first = (after.run, after.block + 1) if after is not None else (0, 1)
+    for block, (repeat, cells) in enumerate(blocks, start=first):
+        for cell in cells:
+            run += 1
+            planned.append(Planned(run, block, repeat, cell))
+    return tuple(planned)
+
+
+def turn_of(experiment: Experiment, context: Cell, repeat: int) -> int:
+    """By how many places the compared levels are moved on over the servers of a repeat.
+
+    Servers that are started alike differ for as long as they live. Levels that are changed while a
+    server runs take turns on them: the contexts of a repeat are divided evenly over the turns, so
+    that what a server differs by cancels over the contexts, and each context has each turn, repeat
+    by repeat. Levels that take a restart change servers (and copies of the data) from one repeat to
+    the next. Levels that need data of their own stay.
+    """
+    compared = experiment.compared
+    if compared is None:
+        return 0
+    need = need_of(compared.path, experiment)
+    if need >= Need.DATA:
+        return 0
+    rank = _ranks(experiment)[cell_key(context)] if need <= Need.IN_PLACE else 0
+    return (repeat + rank) % len(compared.levels)
+
+
+def _ranks(experiment: Experiment) -> dict[CellKey, int]:
+    every = list(contexts(experiment))
+    random.Random(f"turns {experiment.base['load.seed']}").shuffle(every)
+    return {cell_key(context): rank for rank, context in enumerate(every)}
 
 
 def planned_load_s(experiment: Experiment) -> float:

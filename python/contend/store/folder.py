@@ -11,7 +11,7 @@ import difflib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -109,21 +109,29 @@ class RunFolder:
                 lock.release()
             raise
 
-    def append(self, record: RunRecord) -> None:
-        """Store a run that ended. It is on the disk when this returns."""
+    def append(self, *records: RunRecord) -> None:
+        """Store runs that ended, all of them or none. They are on the disk when this returns."""
         marks = ", ".join("?" * len(schema.RUN_COLUMNS.split(",")))
         self._write(
             f"INSERT INTO runs ({schema.RUN_COLUMNS}) VALUES ({marks})",
-            schema.run_row(record),
-            what=f"run {record.run}",
+            *(schema.run_row(record) for record in records),
+            what=" and ".join(f"run {record.run}" for record in records),
         )
 
-    def add_planned(self, planned: Planned) -> None:
-        """One more run that is to be made; who looks at the plan next finds it there."""
+    def add_planned(self, planned: Sequence[Planned]) -> None:
+        """More runs that are to be made; who looks at the plan next finds them there."""
         self._write(
             "INSERT INTO planned (run, block, repeat, cell) VALUES (?, ?, ?, ?)",
-            schema.planned_row(planned),
-            what=f"the plan of run {planned.run}",
+            *(schema.planned_row(one) for one in planned),
+            what="more of the plan",
+        )
+
+    def finish(self, why: str) -> None:
+        """Nothing more is to be measured, for this reason."""
+        self._write(
+            "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+            ("finished", why),
+            what="that the run is finished",
         )
 
     def add_session(self, facts: Mapping[str, Any]) -> None:
@@ -144,8 +152,13 @@ class RunFolder:
     def ended(self) -> list[Ended]:
         """Which runs ended, in the order they ended. Reads no document, so it costs little."""
         with self._reading():
-            rows = self._connection.execute("SELECT run, block, status FROM runs ORDER BY sequence")
-            return [Ended(*row) for row in rows]
+            rows = self._connection.execute(
+                "SELECT run, block, status, started_at, ended_at FROM runs ORDER BY sequence"
+            )
+            return [
+                Ended(run, block, status, _seconds(started_at), _seconds(ended_at))
+                for run, block, status, started_at, ended_at in rows
+            ]
 
     def planned_count(self) -> int:
         """How many runs are planned."""
@@ -167,6 +180,7 @@ class RunFolder:
                 experiment=json.loads(values["experiment"]),
                 planned=tuple(schema.planned_from_row(row) for row in planned),
                 sessions=tuple(Session(at, json.loads(facts)) for at, facts in sessions),
+                finished=values.get("finished"),
             )
 
     def writer_pid(self) -> int | None:
@@ -197,10 +211,10 @@ class RunFolder:
         except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
             raise unreadable(self.path, error) from error
 
-    def _write(self, statement: str, row: tuple[Any, ...], *, what: str) -> None:
+    def _write(self, statement: str, *rows: tuple[Any, ...], what: str) -> None:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.execute(statement, row)
+            self._connection.executemany(statement, rows)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
@@ -256,6 +270,10 @@ def _sync_directory(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
 
 
 def _now() -> str:

@@ -62,11 +62,14 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """That a run ended, and how; what was measured is in its RunRecord."""
+    """That a run ended, and how; what was measured is in its RunRecord. Times are seconds since
+    1970."""
 
     run: int
     block: int
     status: RunStatus
+    started_s: float
+    ended_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What the folder says of itself. `experiment` is the frozen spec as a dictionary."""
+    """What the folder says of itself. `experiment` is the frozen spec as a dictionary.
+
+    `finished` says why nothing more is to be measured; None if there is more to do, or if an older
+    contend wrote the folder.
+    """
 
     store_version: int
     contend_version: str
@@ -87,6 +94,7 @@ class Meta:
     experiment: dict[str, Any]
     planned: Sequence[Planned]
     sessions: Sequence[Session]
+    finished: str | None = None
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -1,0 +1,139 @@
+"""The servers of a comparison in slices: one for each level, all of them running and warm."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from contend.calibration import Calibration
+from contend.errors import ContendError
+from contend.lab.effort import Effort
+from contend.lab.events import Listener
+from contend.lab.measure import measure_in_slices
+from contend.lab.stage import Ready, StageOf
+from contend.load import Load
+from contend.settings.model import Launch
+from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, turn_of
+from contend.store import RunRecord
+
+PADDING_MAX_BYTES = 4096
+"""Of environment, which moves the stack: the reach of a page."""
+
+PADDING_VARIABLE = "CONTEND_PADDING"
+
+DRIFT_MAX = 0.05
+"""Events that may write, over the rows: with more, all levels get tables anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the memory of the servers of one repeat is laid out: alike in all of them, or as the
+    system has it."""
+
+    padding_bytes: int | None = None
+
+    def apply(self, launch: Launch) -> None:
+        if self.padding_bytes is None:
+            return
+        launch.environment[PADDING_VARIABLE] = "x" * (1 + self.padding_bytes)
+        setarch = shutil.which("setarch")
+        if setarch is not None:
+            launch.wrap = (setarch, os.uname().machine, "-R", *launch.wrap)
+
+
+def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> Layout:
+    """The layout of a repeat's servers, drawn anew for each."""
+    if not matched:
+        return Layout()
+    chance = random.Random(f"layout {experiment.base['load.seed']} {repeat}")
+    return Layout(chance.randrange(PADDING_MAX_BYTES))
+
+
+class InSlices:
+    """Plays all runs of a block at once, each level on a server of its own.
+
+    Args:
+        experiment: what is planned.
+        stages: one for each compared level. Which level has which changes, see `turn_of`.
+        load: drives load.
+        effort: says how many slices.
+        listen: is told what happens.
+        calibration: the client's ceilings.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        stages: Sequence[StageOf],
+        load: Load,
+        effort: Effort,
+        listen: Listener,
+        calibration: Calibration | None = None,
+    ) -> None:
+        self._experiment = experiment
+        self._stages = stages
+        self._load = load
+        self._effort = effort
+        self._listen = listen
+        self._calibration = calibration
+        self._repeat = 0
+        self._layout = Layout()
+        self._written = 0.0
+
+    def set(self, runs: Sequence[Planned]) -> list[Ready]:
+        """A server for each run of the block, freshly started if its repeat is new."""
+        repeat = runs[0].repeat
+        if repeat != self._repeat:
+            self._layout = layout_of(self._experiment, repeat, matched=self._effort.matched)
+            for stage in self._stages:
+                stage.start_anew(self._layout.apply)
+            self._repeat = repeat
+        about = {"layout": asdict(self._layout)}
+        readies = (
+            self._stage_of(one).set(cell_spec(self._experiment, one.cell)) for one in runs
+        )
+        return [replace(ready, probes={**ready.probes, **about}) for ready in readies]
+
+    def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
+        cells = [cell_spec(self._experiment, one.cell) for one in runs]
+        records = measure_in_slices(
+            runs,
+            cells,
+            readies,
+            self._load,
+            self._listen,
+            self._calibration,
+            rounds=self._effort.rounds,
+        )
+        self._look_at_drift(cells[0], records)
+        return records
+
+    def death(self) -> ContendError | None:
+        """How a server ended, if one did although nobody asked it to."""
+        deaths = [stage.death() for stage in self._stages]
+        return next((death for death in deaths if death is not None), None)
+
+    def _look_at_drift(self, cell: CellSpec, records: Sequence[RunRecord]) -> None:
+        """Go on with tables that were written to, until too much of them has changed; then all
+        levels get new ones alike."""
+        rows = max(1, cell.data.rows_in_all)
+        events = max(record.done["begun"] for record in records if record.done)
+        visits = 1 + cell["load.settle"] / cell["load.slice"]
+        self._written += events * visits / rows
+        if self._written <= DRIFT_MAX:
+            for stage in self._stages:
+                stage.keep_data()
+        else:
+            self._written = 0.0
+
+    def _stage_of(self, one: Planned) -> StageOf:
+        compared = self._experiment.compared
+        assert compared is not None
+        level = one.cell[compared.path]
+        place = next(n for n, each in enumerate(compared.levels) if same_level(each, level))
+        context = {path: value for path, value in one.cell.items() if path != compared.path}
+        turn = turn_of(self._experiment, context, one.repeat)
+        return self._stages[(place + turn) % len(self._stages)]

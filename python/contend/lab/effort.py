@@ -1,0 +1,310 @@
+"""How much is measured: slices a block, blocks a repeat, and whether one more repeat is wanted.
+
+The first repeats are the pilot: what they say of where the noise lies, and what each part costs,
+plans those that follow, and every repeat after them revises it. Widths alone decide, never what
+the answer is.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from contend.errors import RequestError
+from contend.lab.ways import Way
+from contend.metrics import metric_of
+from contend.settings.load import WARMUP_IN_SLICES_S
+from contend.spec import (
+    PILOT_BLOCKS,
+    CellKey,
+    Experiment,
+    Level,
+    cell_key,
+    cell_specs,
+    contexts,
+    is_open,
+    same_level,
+)
+from contend.stats import (
+    LEAST,
+    MOST,
+    Components,
+    Costs,
+    Progress,
+    StoppingRule,
+    TooShort,
+    estimate_components,
+    layout_spread,
+    plan_for_time,
+    plan_for_width,
+    progress,
+)
+from contend.store import RunRecord
+from contend.units import format_duration
+
+ROUNDS = 10
+"""Slices of each level in a block, if no time is given."""
+
+PILOT_REPEATS = 2
+"""Repeats that have `PILOT_BLOCKS` of each context."""
+
+BLOCK_S = 0.3
+"""What a level adds to a block beside its slices, before one was made: connecting, counters."""
+
+START_S = 1.5
+"""What a freshly started server takes, before one was started."""
+
+
+def require_time(experiment: Experiment, way: Way) -> None:
+    """Refuse a time in which not every cell can be looked at once; raises RequestError."""
+    limit_s = experiment.compare.at_most_s
+    needed_s = _loaded_s(experiment, way) + (_warmups_s(experiment) if way.in_slices else 0.0)
+    if limit_s is not None and limit_s < needed_s:
+        raise RequestError(
+            f"{format_duration(limit_s)} is too short: one look at every cell takes "
+            f"{format_duration(needed_s)}",
+            hint="Give it more time, or fewer cells.",
+        )
+
+
+def _loaded_s(experiment: Experiment, way: Way) -> float:
+    """How long one look at every cell loads the servers."""
+    cells = cell_specs(experiment)
+    if way.in_slices:
+        return sum(cell["load.slice"] + cell["load.settle"] for cell in cells)
+    return sum(cell["load.warmup"] + cell["load.measure"] for cell in cells)
+
+
+def _warmups_s(experiment: Experiment) -> float:
+    return WARMUP_IN_SLICES_S * sum(1 for _ in cell_specs(experiment))
+
+
+@dataclass
+class _Rows:
+    """Log ratios of rounds, each with what it lies in."""
+
+    ratios: list[float] = field(default_factory=list)
+    units: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    contexts: list[CellKey] = field(default_factory=list)
+    levels: list[Level] = field(default_factory=list)
+
+
+class Effort:
+    """Learns from what was measured, and says how much of it there should be.
+
+    Args:
+        clock: seconds.
+        spent_s: by earlier sessions.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        way: Way,
+        clock: Callable[[], float],
+        *,
+        spent_s: float = 0.0,
+    ) -> None:
+        self._experiment = experiment
+        self._way = way
+        self._clock = clock
+        self._before_s = spent_s
+        self._begun_s: float | None = None
+        self._contexts = contexts(experiment)
+        self._values: dict[int, dict[CellKey, list[float]]] = defaultdict(lambda: defaultdict(list))
+        self._rows = _Rows()
+        self._repeats = 0
+        self._repeat_s: list[float] = []
+        self._repeat_begun_s: float | None = None
+        self._block_s: list[float] = []
+        self._block_begun_s = 0.0
+        self._in_blocks_s = 0.0
+        self._matched = False
+        self.rounds = ROUNDS
+        self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1
+
+    def begin_repeat(self) -> None:
+        """The next block is the first of a repeat."""
+        now_s = self._clock()
+        if self._repeat_begun_s is not None and self._repeats > 1:
+            self._repeat_s.append(now_s - self._repeat_begun_s - self._in_blocks_s)
+        self._repeats += 1
+        self._repeat_begun_s, self._in_blocks_s = now_s, 0.0
+        self._plan()
+
+    def ready(self) -> None:
+        """The servers of the next block are there."""
+        now_s = self._clock()
+        # Data that have to be made first are no part of the time.
+        self._begun_s = now_s if self._begun_s is None else self._begun_s
+        self._block_begun_s = now_s
+
+    def ended(self, records: Sequence[RunRecord]) -> None:
+        """These runs were made: one, or those of a block."""
+        self.learn(records)
+        took_s = self._clock() - self._block_begun_s
+        self._in_blocks_s += took_s
+        slices = next((one.plan["load"].get("slices") for one in records if one.done), None)
+        if slices is not None:
+            slice_s = slices["slice_s"] + slices["settle_s"]
+            self._block_s.append(took_s - len(records) * slices["rounds"] * slice_s)
+
+    @property
+    def matched(self) -> bool:
+        """Whether the servers of the next repeat are laid out alike in memory."""
+        asked = self._experiment.compare.layout
+        if asked is not None:
+            return asked == "matched"
+        # What was found to pay is kept, although it then no longer shows.
+        if not self._matched and self._repeats > PILOT_REPEATS:
+            components = self.components()
+            self._matched = (
+                components is not None and layout_spread(components).advice == "matched"
+            )
+        return self._matched
+
+    @property
+    def spent_s(self) -> float:
+        """Since the first servers were ready, and in earlier sessions."""
+        return self._before_s + (0.0 if self._begun_s is None else self._clock() - self._begun_s)
+
+    @property
+    def left_s(self) -> float:
+        """Of the time that was given; inf if none was."""
+        limit_s = self._experiment.compare.at_most_s
+        return math.inf if limit_s is None else limit_s - self.spent_s
+
+    def progress(self, repeats: Sequence[int]) -> Progress:
+        """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
+        compare = self._experiment.compare
+        rule = StoppingRule(
+            until=compare.until,
+            at_most_s=math.inf if compare.at_most_s is None else compare.at_most_s,
+            units_min=compare.repeats,
+            confidence=compare.confidence,
+        )
+        units = np.array([self._whole(self._values[repeat]) for repeat in repeats], dtype=float)
+        units = units.reshape(len(repeats), len(self._others))
+        return progress(units, rule, spent_s=self.spent_s, unit_s=self._unit_s())
+
+    # --- the plan ---
+
+    def _plan(self) -> None:
+        """Decide on slices a block and blocks a repeat."""
+        compare = self._experiment.compare
+        if not (self._way.in_slices and is_open(self._experiment)):
+            return
+        left = max(1, compare.repeats + 1 - self._repeats)
+        pilot = self._repeats <= PILOT_REPEATS
+        components, costs = (None if pilot else self.components()), self._costs()
+        fixed = {"block": PILOT_BLOCKS} if pilot else {}
+        least, most = {**LEAST, **fixed}, {**MOST, **fixed}
+        if compare.until is not None and components is not None:
+            plan = plan_for_width(components, costs, compare.until, units_min=left)
+        elif math.isinf(self.left_s):
+            return
+        else:
+            in_time = plan_for_time(
+                components, costs, max(self.left_s, 0.0), units_min=left, least=least, most=most
+            )
+            if isinstance(in_time, TooShort):
+                self.rounds = 1
+                return
+            plan = in_time
+        self.rounds, self.blocks = plan.repeats["round"], plan.repeats["block"]
+
+    def components(self) -> Components | None:
+        """Where the noise lies, by what was measured so far; None if nothing was in slices."""
+        rows = self._rows
+        if not rows.ratios:
+            return None
+        return estimate_components(
+            rows.ratios,
+            {"unit": rows.units, "block": rows.blocks},
+            contexts=rows.contexts,
+            levels=rows.levels,
+        )
+
+    def _costs(self) -> Costs:
+        levels = len(self._others) + 1
+        start_s = statistics.median(self._repeat_s) if self._repeat_s else START_S * levels
+        block_s = statistics.median(self._block_s) if self._block_s else BLOCK_S * levels
+        round_s = _loaded_s(self._experiment, self._way) / len(self._contexts)
+        seconds = {"unit": start_s, "block": block_s, "round": round_s}
+        return Costs(seconds, contexts=len(self._contexts))
+
+    def _unit_s(self) -> float:
+        """What one more repeat takes."""
+        costs = self._costs().seconds
+        if not self._way.in_slices:
+            return costs["unit"] + _loaded_s(self._experiment, self._way)
+        block_s = costs["block"] + self.rounds * costs["round"]
+        return costs["unit"] + len(self._contexts) * self.blocks * block_s
+
+    # --- what was measured ---
+
+    def learn(self, records: Sequence[RunRecord]) -> None:
+        """Take in runs that are stored."""
+        value_of = metric_of(self._experiment.compare.metric[0]).value
+        by_block: dict[int, list[RunRecord]] = defaultdict(list)
+        for record in records:
+            by_block[record.block].append(record)
+            value = value_of(record) if record.status == "ok" else None
+            if value is not None and value > 0:
+                self._values[record.repeat][cell_key(record.cell)].append(math.log(value))
+        if self._way.in_slices:
+            for block in by_block.values():
+                self._learn_rounds([one for one in block if one.status == "ok"])
+
+    def _learn_rounds(self, block: Sequence[RunRecord]) -> None:
+        compared = self._experiment.compared
+        assert compared is not None
+        baseline = next((r for r in block if self._is_baseline(r.cell[compared.path])), None)
+        if baseline is None:
+            return
+        usual = {one["round"]: one["qps"] for one in baseline.intervals}
+        context = cell_key({p: x for p, x in baseline.cell.items() if p != compared.path})
+        rows = self._rows
+        for record in block:
+            if record is baseline:
+                continue
+            for one in record.intervals:
+                if one["qps"] > 0 and usual.get(one["round"], 0) > 0:
+                    rows.ratios.append(math.log(one["qps"] / usual[one["round"]]))
+                    rows.units.append(record.repeat)
+                    rows.blocks.append(record.block)
+                    rows.contexts.append(context)
+                    rows.levels.append(record.cell[compared.path])
+
+    @property
+    def _others(self) -> list[Level]:
+        compared = self._experiment.compared
+        levels = compared.levels if compared is not None else ()
+        return [level for level in levels if not self._is_baseline(level)]
+
+    def _is_baseline(self, level: object) -> bool:
+        (baseline,) = self._experiment.compare.baseline.values()
+        return same_level(level, baseline)
+
+    def _whole(self, values: Mapping[CellKey, Sequence[float]]) -> list[float]:
+        """Log ratio of each level as a whole in one repeat."""
+        compared = self._experiment.compared
+        if compared is None:
+            return []
+        (baseline,) = self._experiment.compare.baseline.values()
+        whole = []
+        for level in self._others:
+            ratios = [
+                statistics.mean(values[one]) - statistics.mean(values[other])
+                for context in self._contexts
+                if (one := cell_key({**context, compared.path: level})) in values
+                and (other := cell_key({**context, compared.path: baseline})) in values
+            ]
+            whole.append(statistics.mean(ratios) if ratios else math.nan)
+        return whole

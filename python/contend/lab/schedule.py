@@ -1,0 +1,103 @@
+"""What is measured next, and when it is enough.
+
+A repeat is the unit that the answer rests on: in slices a set of freshly started servers that is
+taken through all contexts. Without a limit of its own an experiment makes `compare.repeats` of
+them; with one it goes on repeat by repeat until the answer is narrow enough or the time is up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from contend.lab.effort import Effort
+from contend.lab.ways import Way
+from contend.spec import Experiment, Planned, is_open, next_repeat
+from contend.store import Ended, RunFolder, RunRecord
+
+
+class Schedule:
+    """Hands out block by block, and adds repeats as long as the experiment wants more.
+
+    Args:
+        experiment: what is planned.
+        folder: where it is stored.
+        way: in slices a block is made at once.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        folder: RunFolder,
+        way: Way,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._experiment = experiment
+        self._folder = folder
+        self._way = way
+        self._planned = list(folder.meta().planned)
+        before = folder.ended()
+        self._ended = {one.run for one in before}
+        self.effort = Effort(experiment, way, clock, spent_s=_spent_s(before))
+        if before:
+            self.effort.learn(folder.records())
+        self._repeat = 0
+
+    @property
+    def blocks(self) -> int:
+        """How many are planned by now."""
+        return self._planned[-1].block
+
+    def is_first(self, one: Planned) -> bool:
+        """Whether the run is of the first block."""
+        return one.block == self._planned[0].block
+
+    def next(self) -> list[Planned]:
+        """The runs that are made next: those of a block in slices, else one. None at the end,
+        which is stored with its reason."""
+        while True:
+            one = next((each for each in self._planned if each.run not in self._ended), None)
+            if one is not None and one.repeat == self._repeat:
+                break
+            if (why := self._why_over(one)) is not None:
+                self._folder.finish(why)
+                return []
+            if one is not None:
+                self._repeat = one.repeat
+                self.effort.begin_repeat()
+                break
+            in_slices, blocks = self._way.in_slices, self.effort.blocks
+            more = next_repeat(
+                self._experiment, self._planned, in_slices=in_slices, blocks=blocks
+            )
+            self._folder.add_planned(more)
+            self._planned += more
+        if not self._way.in_slices:
+            return [one]
+        return [each for each in self._planned if each.block == one.block]
+
+    def ended(self, records: Sequence[RunRecord]) -> None:
+        """These runs were made and stored."""
+        self._ended |= {record.run for record in records}
+        self.effort.ended(records)
+
+    def _why_over(self, one: Planned | None) -> str | None:
+        """Why no further repeat is begun; `one` is its first run, if it is planned already."""
+        if not is_open(self._experiment):
+            return "every planned run was made" if one is None else None
+        left = {each.repeat for each in self._planned if each.run not in self._ended}
+        made = sorted({each.repeat for each in self._planned} - left)
+        seen = self.effort.progress(made)
+        return seen.words() if seen.stop else None
+
+
+def _spent_s(ended: Sequence[Ended]) -> float:
+    """What earlier sessions have measured: their blocks from begin to end."""
+    spans: dict[int, list[Ended]] = {}
+    for one in ended:
+        spans.setdefault(one.block, []).append(one)
+    return sum(
+        max(one.ended_s for one in block) - min(one.started_s for one in block)
+        for block in spans.values()
+    )
