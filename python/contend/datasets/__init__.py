@@ -19,7 +19,7 @@ from contend.datasets.errors import (
 )
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
 from contend.datasets.key import CONTENT_VERSION, dataset_key, key_inputs
-from contend.datasets.loading import engine_options
+from contend.datasets.loading import engine_options, estimated_bytes
 from contend.datasets.workspace import workspace
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "drop",
     "drop_on",
     "engine_options",
+    "estimated_bytes",
     "ensure_on",
     "entrance",
     "key_inputs",

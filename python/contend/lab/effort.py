@@ -31,8 +31,6 @@ from contend.spec import (
     same_level,
 )
 from contend.stats import (
-    LEAST,
-    MOST,
     Components,
     Costs,
     Progress,
@@ -44,6 +42,7 @@ from contend.stats import (
     plan_for_width,
     progress,
 )
+from contend.stats.planning import LEAST, MOST
 from contend.store import RunRecord
 from contend.units import format_duration
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from contend import host
 from contend.datasets import estimated_bytes
 from contend.errors import RequestError
-from contend.host import memory_available_bytes
 from contend.settings.warm import COLD
 from contend.spec import SCRIPT, SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
 from contend.units import format_size
@@ -74,7 +74,7 @@ def _obstacles(experiment: Experiment, *, own: bool, disk: Path) -> Iterator[str
         yield from _of_cell(cell)
     servers = len(compared.levels)
     needed = servers * (max(map(_memory_bytes, cells)) + SERVER_BYTES)
-    available = memory_available_bytes()
+    available = host.memory_available_bytes()
     if needed > available:
         yield (
             f"{servers} servers with their data take about {format_size(needed)} of memory, and "
