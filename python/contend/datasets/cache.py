@@ -12,7 +12,6 @@ A folder gets its name only when it is complete.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import fcntl
 import os
 import shutil
@@ -23,6 +22,7 @@ from pathlib import Path
 from contend.datasets.errors import DatasetInUse, SnapshotDamaged, UnknownDataset
 from contend.datasets.files import OnBytes, copy_checked
 from contend.datasets.manifest import Manifest
+from contend.errors import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,7 @@ def drop(cache: Path, key: str) -> int:
     folder = datasets_root(cache) / key
     keys = [dataset.key for dataset in list_datasets(cache)]
     if key not in keys:
-        nearest = difflib.get_close_matches(key, keys, n=1)
-        hint = f"Did you mean {nearest[0]}?" if nearest else "`contend data list` shows all."
+        hint = did_you_mean(key, keys) or "`contend data list` shows all."
         raise UnknownDataset(f"there is no dataset {key}", hint=hint)
     with locked(cache, key, on_wait=None):
         dataset = find(cache, key)

@@ -1,7 +1,6 @@
 """Experiment files: text in, frozen and validated objects out. No effects but reading the file."""
 
 from contend.settings.model import Need
-from contend.settings.names import did_you_mean, nearest
 from contend.settings.options import layout_options
 from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.values import Level, Refused
@@ -59,14 +58,12 @@ __all__ = [
     "cells",
     "combinations",
     "contexts",
-    "did_you_mean",
     "from_dict",
     "is_file",
     "json_schema",
     "key_tables",
     "layout_options",
     "load_experiment",
-    "nearest",
     "need_of",
     "planned_load_s",
     "planned_runs",

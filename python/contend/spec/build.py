@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
+from contend.errors import did_you_mean
 from contend.settings.model import Setting
-from contend.settings.names import did_you_mean
 from contend.settings.registry import SETTINGS
 from contend.settings.tables import Tagged
 from contend.settings.values import AnyLevel, Level, Refused, shown
