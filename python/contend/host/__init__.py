@@ -4,14 +4,17 @@ Reads /proc and /sys under an injected root, and changes nothing but the page ca
 """
 
 from contend.host import page_cache
+from contend.host.counters import (
+    Pressure,
+    PressureChange,
+    ProcessCounters,
+    change,
+    pressure,
+    process_counters,
+)
 from contend.host.disturbances import Disturbance, disturbances
 from contend.host.kernel import limits
 from contend.host.machine import facts
-from contend.host.pressure import Pressure, PressureChange, change, pressure
-from contend.host.process import (
-    ProcessCounters,
-    process_counters,
-)
 from contend.host.tree import Tree
 
 __all__ = [
