@@ -21,7 +21,7 @@ from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
 from contend.lab.stage import Stage
 from contend.lab.walk import walk
 from contend.load import Load
-from contend.settings.registry import SETTINGS
+from contend.settings import SETTINGS
 from contend.spec import (
     SCRIPT_SCHEMA,
     DataSpec,

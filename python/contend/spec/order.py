@@ -14,8 +14,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from contend.settings import SETTINGS
 from contend.settings.model import Need
-from contend.settings.registry import SETTINGS
 from contend.spec.cell import cell_spec, combinations
 from contend.spec.model import Cell, CellSpec, Experiment, Planned
 
