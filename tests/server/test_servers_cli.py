@@ -85,8 +85,8 @@ def test_a_server_from_get_to_remove(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["get", "mariadbd"], 2, "hint: Did you mean mariadb?"),
-        (["get", "mariadb@trixi"], 2, "hint: Did you mean trixie?"),
+        (["get", "mariadbd"], 2, 'hint: Did you mean "mariadb"?'),
+        (["get", "mariadb@trixi"], 2, 'hint: Did you mean "trixie"?'),
         (["get", "mysql"], 2, "`contend server get mysql@sid`"),
         (["get"], 2, "`contend server get --help`"),
         (["remove", "nothing", "--yes"], 2, "`contend server list` shows all there are"),

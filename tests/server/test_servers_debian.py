@@ -142,7 +142,7 @@ def test_a_suite_the_mirror_has_not_gets_the_nearest_name(mirror: Mirror, tmp_pa
     mirror.configure(trusted=True)
     with pytest.raises(UnknownServer, match="has no suite trixi") as refused:
         get(mirror, tmp_path, suite="trixi")
-    assert refused.value.hint == "Did you mean trixie?"
+    assert refused.value.hint == 'Did you mean "trixie"?'
 
 
 def test_a_mirror_that_does_not_answer_is_told(mirror: Mirror, tmp_path: Path) -> None:

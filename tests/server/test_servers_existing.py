@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
-from contend.servers.endpoint import free_port
 from contend.servers.errors import ConnectionRefused, TableNotOurs, WrongLogin
 from contend.servers.existing import table_comment, table_key
+from contend.servers.folder import free_port
 
 Factory = Callable[..., PrivateServer]
 

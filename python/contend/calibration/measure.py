@@ -29,7 +29,7 @@ from contend.calibration.model import (
     Transport,
 )
 from contend.load import Address, Load, LoadFailed, LoadProcess
-from contend.load.child import Child
+from contend.load.process import Child
 from contend.outcome import Done, Outcome
 from contend.units import format_duration
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import importlib
 from collections.abc import Collection, Sequence
 from types import ModuleType
@@ -11,7 +10,7 @@ from typing import Any, NoReturn
 
 from contend import __version__
 from contend.cli.main import HANDED_OVER
-from contend.errors import RequestError
+from contend.errors import RequestError, nearest
 
 COMMANDS: dict[str, str] = {
     "run": "measure an experiment: a built-in recipe or a file",
@@ -71,8 +70,8 @@ def run_command(arguments: Sequence[str]) -> int:
         parser.print_help()
         return 0
     if word not in COMMANDS:
-        nearest = difflib.get_close_matches(word, COMMANDS, n=1)
-        hint = f"Did you mean `contend {nearest[0]}`?" if nearest else "`contend --help` lists all."
+        meant = nearest(word, COMMANDS)
+        hint = f"Did you mean `contend {meant}`?" if meant else "`contend --help` lists all."
         raise RequestError(f"unknown command: {word}", hint=hint)
     args = build_parser((word,)).parse_args(arguments)
     code: int = command_module(word).run(args)

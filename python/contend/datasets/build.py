@@ -8,13 +8,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from contend.datasets.cache import Dataset, datasets_root, find, locked, remove_tree, restore
-from contend.datasets.errors import DiskFull, LoadingFailed, SnapshotDamaged
+from contend.datasets.cache import (
+    Dataset,
+    datasets_root,
+    find,
+    locked,
+    remove_tree,
+    restore,
+    workspace,
+)
+from contend.datasets.files import SnapshotDamaged
 from contend.datasets.files import describe as describe_files
-from contend.datasets.key import dataset_key, key_inputs
 from contend.datasets.loading import (
     ROOM_HINT,
+    DiskFull,
     FillProgress,
+    LoadingFailed,
     Tell,
     describe,
     estimated_bytes,
@@ -22,8 +31,7 @@ from contend.datasets.loading import (
     require_engine,
     require_room,
 )
-from contend.datasets.manifest import Manifest
-from contend.datasets.workspace import workspace
+from contend.datasets.manifest import Manifest, dataset_key, key_inputs
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers import PrivateServer, ServerBinary
 from contend.spec import DataSpec, Level, layout_options

@@ -1,28 +1,42 @@
-"""The kept datasets: one folder each under the user's cache, named by what they hold.
+"""The folders of datasets under the user's cache: the kept ones, named by what they hold, and the
+workspaces of private servers.
 
     datasets/<key>/manifest.json    what it is, with size and checksum of every file
     datasets/<key>/data/            the data folder of a cleanly stopped server, whole
     datasets/<key>.lock             held while it is made, restored or dropped
+    work/<random>/                  the data of one private server, removed with its owner
 
 The whole data folder is kept for every engine, not the table's files alone: an InnoDB table is
 nothing without its system tablespace and log, and a restored folder needs no initialising.
 A folder gets its name only when it is complete.
+
+A workspace lies beside the kept datasets, so that both share a filesystem and a restore can clone.
+Its owner holds a lock on it; the kernel drops the lock with the owner, and whoever makes the next
+workspace removes those that nobody holds.
 """
 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import fcntl
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from contend.datasets.errors import DatasetInUse, SnapshotDamaged, UnknownDataset
-from contend.datasets.files import OnBytes, copy_checked
+from contend.datasets.files import OnBytes, SnapshotDamaged, copy_checked
 from contend.datasets.manifest import Manifest
+from contend.errors import RequestError, did_you_mean
+
+
+class UnknownDataset(RequestError):
+    """No dataset of that key is kept."""
+
+
+class DatasetInUse(RequestError):
+    """Another contend works with the dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +96,7 @@ def drop(cache: Path, key: str) -> int:
     folder = datasets_root(cache) / key
     keys = [dataset.key for dataset in list_datasets(cache)]
     if key not in keys:
-        nearest = difflib.get_close_matches(key, keys, n=1)
-        hint = f"Did you mean {nearest[0]}?" if nearest else "`contend data list` shows all."
+        hint = did_you_mean(key, keys) or "`contend data list` shows all."
         raise UnknownDataset(f"there is no dataset {key}", hint=hint)
     with locked(cache, key, on_wait=None):
         dataset = find(cache, key)
@@ -151,3 +164,59 @@ def _is_same_file(descriptor: int, path: Path) -> bool:
 
 def _lock_path(cache: Path, key: str) -> Path:
     return datasets_root(cache) / f"{key}.lock"
+
+
+LOCK_NAME = "lock"
+
+
+@contextlib.contextmanager
+def workspace(cache: Path) -> Iterator[Path]:
+    """A new empty folder of mode 0700, gone when the block ends."""
+    root = cache / "work"
+    root.mkdir(parents=True, exist_ok=True)
+    with _only_one_sweeper(root):
+        remove_abandoned(root)
+        # A Unix socket below must stay within the 107 bytes that the kernel allows.
+        folder = root / secrets.token_hex(3)
+        folder.mkdir(mode=0o700)
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+        os.close(descriptor)
+
+
+def remove_abandoned(root: Path) -> None:
+    """Remove the workspaces whose owner is dead."""
+    for folder in root.iterdir():
+        if folder.is_dir() and not _is_held(folder):
+            # A server that is just dying may still write there; the next sweep gets the rest.
+            with contextlib.suppress(OSError):
+                remove_tree(folder)
+
+
+def _is_held(folder: Path) -> bool:
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextlib.contextmanager
+def _only_one_sweeper(root: Path) -> Iterator[None]:
+    # Between making a workspace and locking it, another sweeper would take it for abandoned.
+    descriptor = os.open(root / "sweep.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from contend.datasets.errors import LoadingDeclined, LoadingFailed
-from contend.datasets.key import dataset_key, key_inputs
-from contend.datasets.loading import FillProgress, Tell, describe, estimated_bytes
+from contend.datasets.loading import (
+    FillProgress,
+    LoadingDeclined,
+    LoadingFailed,
+    Tell,
+    describe,
+    estimated_bytes,
+)
+from contend.datasets.manifest import dataset_key, key_inputs
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn

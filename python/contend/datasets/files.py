@@ -18,7 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from contend.datasets.errors import SnapshotDamaged
+from contend.errors import WorkError
+
+
+class SnapshotDamaged(WorkError):
+    """A kept dataset is not what was stored."""
+
 
 OnBytes = Callable[[int], None]
 """Called with the number of bytes done since the last call."""

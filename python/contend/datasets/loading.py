@@ -8,12 +8,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from contend.datasets.errors import DiskFull, EngineMissing
+from contend.errors import RequestError, WorkError
 from contend.servers import ServerBinary
 from contend.spec import DataSpec, Level
 from contend.units import format_count, format_size
 
 _MIB = 1024 * 1024
+
+
+class EngineMissing(RequestError):
+    """The server does not have the storage engine."""
+
+
+class LoadingDeclined(RequestError):
+    """Rows were to be loaded into a server that is not ours, and nobody agreed."""
+
+
+class LoadingFailed(WorkError):
+    """A dataset could not be loaded; nothing of it was kept."""
+
+
+class DiskFull(WorkError):
+    """There is no room for a dataset; nothing of it was kept."""
+
 
 PLUGINS: Mapping[str, str] = {"rocksdb": "ha_rocksdb"}
 """Engines that are a plugin, and its file."""

@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from contend.errors import nearest_hint
+from contend.errors import did_you_mean
 from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 
 OnStep = Callable[[str, float | None], None]
@@ -109,7 +109,7 @@ class Apt:
         if _NO_SUITE.search(said):
             raise UnknownServer(
                 f"the mirror this machine is configured for has no suite {suite}.",
-                hint=nearest_hint(suite, SUITES),
+                hint=did_you_mean(suite, SUITES),
                 detail=detail,
             )
         raise GetFailed(

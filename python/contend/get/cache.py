@@ -7,7 +7,6 @@ relative to the folder, so a cache may be moved.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import fcntl
 import json
 import os
@@ -17,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contend.errors import did_you_mean
 from contend.get.unpacked import Layout
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import FolderInUse, GetFailed, UnknownServer
@@ -150,13 +150,8 @@ def find_by_name(cache: Path, name: str) -> CachedServer:
         if each.binary.name == name:
             return each
     names = [each.binary.name for each in got]
-    nearest = difflib.get_close_matches(name, names, n=1)
-    raise UnknownServer(
-        f"there is no server {name}.",
-        hint=f"Did you mean {nearest[0]}?"
-        if nearest
-        else "`contend server list` shows all there are.",
-    )
+    hint = did_you_mean(name, names) or "`contend server list` shows all there are."
+    raise UnknownServer(f"there is no server {name}.", hint=hint)
 
 
 def remove(cache: Path, name: str) -> CachedServer:

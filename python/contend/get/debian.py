@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contend.errors import nearest_hint
+from contend.errors import did_you_mean
 from contend.get.apt import Apt, OnStep, architecture, unpack
 from contend.get.cache import default_cache, keep, list_got, new_folder, write_manifest
 from contend.get.sources import Source, for_suite, parse_sources, render
@@ -47,12 +47,13 @@ def parse_wanted(text: str) -> Wanted:
     kind, *extras = what.split("+")
     if kind not in KINDS:
         raise UnknownServer(
-            f"unknown server kind {kind!r} in {text!r}.", hint=nearest_hint(kind, KINDS)
+            f"unknown server kind {kind!r} in {text!r}.", hint=did_you_mean(kind, KINDS)
         )
     for extra in extras:
         if extra not in EXTRAS[kind]:
             raise UnknownServer(
-                f"{kind} has no extra {extra!r}.", hint=nearest_hint(extra, EXTRAS[kind])
+                f"{kind} has no extra {extra!r}.",
+                hint=did_you_mean(extra, EXTRAS[kind]) or "Leave it out.",
             )
     if at and not _SUITE.match(suite):
         raise UnknownServer(

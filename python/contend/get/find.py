@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from contend.errors import nearest_hint
+from contend.errors import did_you_mean
 from contend.get.cache import default_cache, find_by_name, list_got
 from contend.get.debian import own_suite, parse_wanted, read_sources
 from contend.servers.binary import KINDS, PROGRAMS, ServerBinary, ask_version, check_runs_here
@@ -134,7 +134,7 @@ def find_server(
         WrongKind: the one that is wanted is there, and is of the other kind.
     """
     if kind is not None and kind not in KINDS:
-        raise UnknownServer(f"unknown server kind {kind!r}.", hint=nearest_hint(kind, KINDS))
+        raise UnknownServer(f"unknown server kind {kind!r}.", hint=did_you_mean(kind, KINDS))
     cache = default_cache() if cache is None else cache
     if wanted is not None:
         binary = _wanted(wanted, cache, root)

@@ -4,14 +4,17 @@ Reads /proc and /sys under an injected root, and changes nothing but the page ca
 """
 
 from contend.host import page_cache
-from contend.host.disturbances import Disturbance, disturbances
-from contend.host.kernel import limits
-from contend.host.machine import facts
-from contend.host.pressure import Pressure, PressureChange, change, pressure
-from contend.host.process import (
+from contend.host.counters import (
+    Pressure,
+    PressureChange,
     ProcessCounters,
+    change,
+    pressure,
     process_counters,
 )
+from contend.host.disturbances import Disturbance, disturbances
+from contend.host.kernel import limits, memory_available_bytes
+from contend.host.machine import facts
 from contend.host.tree import Tree
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
     "disturbances",
     "facts",
     "limits",
+    "memory_available_bytes",
     "page_cache",
     "pressure",
     "process_counters",

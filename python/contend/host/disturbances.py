@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 from dataclasses import dataclass
 
-from contend.host.pressure import PressureChange
+from contend.host.counters import PressureChange
 
 STEAL_SHARE_MAX = 0.01
 """One percent of stolen time moves a figure by about as much, half the usual margin."""

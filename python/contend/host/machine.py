@@ -10,8 +10,7 @@ from pathlib import Path
 
 from contend.host.cpu import record_cpu, record_numa
 from contend.host.disk import mount_of, record_disk
-from contend.host.kernel import record_kernel, record_limits, record_network
-from contend.host.memory import record_memory
+from contend.host.kernel import record_kernel, record_limits, record_memory, record_network
 from contend.host.tree import Facts, Tree
 
 _VENDORS = {

@@ -92,9 +92,7 @@ class InSlices:
                 stage.start_anew(self._layout.apply)
             self._repeat = repeat
         about = {"layout": asdict(self._layout)}
-        readies = (
-            self._stage_of(one).set(cell_spec(self._experiment, one.cell)) for one in runs
-        )
+        readies = (self._stage_of(one).set(cell_spec(self._experiment, one.cell)) for one in runs)
         return [replace(ready, probes={**ready.probes, **about}) for ready in readies]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:

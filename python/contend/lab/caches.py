@@ -13,8 +13,7 @@ from contend.probes import Expected
 from contend.settings.model import EVERY_CACHE
 from contend.spec import DataSpec
 from contend.units import format_size
-from contend.warm import Table, Warmed, disturbs, warmer_of
-from contend.warm.everything import read_files, read_rows
+from contend.warm import Table, Warmed, disturbs, read_files, read_rows, warmer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -75,8 +75,8 @@ def _loaded_s(experiment: Experiment, way: Way) -> float:
     """How long one look at every cell loads the servers."""
     cells = cell_specs(experiment)
     if way.in_slices:
-        return sum(cell["load.slice"] + cell["load.settle"] for cell in cells)
-    return sum(cell["load.warmup"] + cell["load.measure"] for cell in cells)
+        return sum(float(cell["load.slice"] + cell["load.settle"]) for cell in cells)
+    return sum(float(cell["load.warmup"] + cell["load.measure"]) for cell in cells)
 
 
 def _warmups_s(experiment: Experiment) -> float:
@@ -163,9 +163,7 @@ class Effort:
         # What was found to pay is kept, although it then no longer shows.
         if not self._matched and self._repeats > PILOT_REPEATS:
             components = self.components()
-            self._matched = (
-                components is not None and layout_spread(components).advice == "matched"
-            )
+            self._matched = components is not None and layout_spread(components).advice == "matched"
         return self._matched
 
     @property

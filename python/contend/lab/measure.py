@@ -48,9 +48,7 @@ def measure(
     done = load.run(plan, env=ready.env, on_event=on_event)
     seen = probes.changes(before, probes.look(ready.sight))
     _require_answers(done)
-    return _record(
-        planned, ready, plan, done, started_at, intervals, generator, seen, calibration
-    )
+    return _record(planned, ready, plan, done, started_at, intervals, generator, seen, calibration)
 
 
 def measure_in_slices(

@@ -68,9 +68,7 @@ class Schedule:
                 self.effort.begin_repeat()
                 break
             in_slices, blocks = self._way.in_slices, self.effort.blocks
-            more = next_repeat(
-                self._experiment, self._planned, in_slices=in_slices, blocks=blocks
-            )
+            more = next_repeat(self._experiment, self._planned, in_slices=in_slices, blocks=blocks)
             self._folder.add_planned(more)
             self._planned += more
         if not self._way.in_slices:

@@ -15,9 +15,9 @@ from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.arms import InSlices
 from contend.lab.calibrated import Calibrate
+from contend.lab.effort import require_time
 from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
-from contend.lab.effort import require_time
 from contend.lab.events import Began, Listener, Notice
 from contend.lab.schedule import Schedule
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
@@ -26,7 +26,7 @@ from contend.lab.walk import Alone, Player, walk
 from contend.lab.ways import FACT as WAY
 from contend.lab.ways import Way, choose_way
 from contend.load import Load
-from contend.settings.registry import SETTINGS
+from contend.settings import SETTINGS
 from contend.spec import (
     SCRIPT_SCHEMA,
     DataSpec,
@@ -183,9 +183,7 @@ def _conduct(
         with means.open_stages(folder.path / "logs", count) as stages:
             schedule = Schedule(experiment, folder, way)
             player: Player = (
-                InSlices(
-                    experiment, stages, means.load, schedule.effort, listen, calibration
-                )
+                InSlices(experiment, stages, means.load, schedule.effort, listen, calibration)
                 if way.in_slices
                 else Alone(experiment, stages[0], means.load, listen, calibration)
             )

@@ -11,8 +11,8 @@ from contend.errors import ContendError, WorkError
 from contend.lab.events import Listener, Notice
 from contend.load import Address
 from contend.probes import Expected, Sight
+from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need, Setting
-from contend.settings.registry import SETTINGS
 from contend.spec import CellSpec, Level
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
 from contend.load import Address, FillProcess
-from contend.settings.registry import SETTINGS
+from contend.settings import SETTINGS
 from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
 
 ROWS = 100

@@ -4,10 +4,9 @@ The lab sees only the `Load` protocol, so its tests need no process.
 """
 
 from contend.load.ask import Engine, ScriptProcess, ask_engine
-from contend.load.child import LoadFailed
 from contend.load.fill import FillProcess
 from contend.load.plan import Address, Arm, plan_in_slices, plan_of
-from contend.load.process import Load, LoadProcess
+from contend.load.process import Load, LoadFailed, LoadProcess
 from contend.program import find_program
 
 __all__ = [

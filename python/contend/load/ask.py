@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.errors import RequestError
-from contend.load.child import Child
-from contend.load.process import judge
+from contend.load.process import Child, judge
 from contend.program import PROGRAM
 
 ASK_S = 60.0

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contend.load.child import Child
 from contend.load.plan import Address
-from contend.load.process import judge, parse
+from contend.load.process import Child, judge, parse
 from contend.spec.model import DataSpec
 
 SILENCE_S = 900.0

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from contend.errors import nearest_hint
+from contend.errors import did_you_mean
 from contend.servers.errors import DsnError
 
 
@@ -161,7 +161,7 @@ class Dsn:
         for key, value in asked.items():
             if key not in _KEYS:
                 raise DsnError(
-                    f"the DSN has an unknown key {key!r}.", hint=nearest_hint(key, _KEYS)
+                    f"the DSN has an unknown key {key!r}.", hint=did_you_mean(key, _KEYS)
                 )
             if not value:
                 raise DsnError(f"{key} of the DSN is empty.", hint=_EXAMPLES)

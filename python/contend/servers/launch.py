@@ -1,8 +1,13 @@
-"""Runs a program that must not outlive its parent: `launch.py PARENT_PID PROGRAM ARGUMENT…`.
+"""Runs a program that must not outlive its parent:
+`launch.py program|group PARENT_PID PROGRAM ARGUMENT…`.
 
 A script of its own rather than a hook between fork and exec, because such a hook may deadlock in
-a program with threads. It asks the kernel for SIGKILL at the parent's death, which exec keeps,
-and looks once whether the parent died before it could ask.
+a program with threads. It asks the kernel for a signal at the death of its parent, and looks once
+whether the parent died before it could ask.
+
+As `program` it becomes the program, and exec keeps SIGKILL as that signal. A wrapper may start the
+server as a child, which the kernel would not kill with the wrapper. So as `group` it stays, is told
+when its parent dies, and kills the whole process group.
 """
 
 from __future__ import annotations
@@ -11,24 +16,50 @@ import ctypes
 import os
 import signal
 import sys
+from types import FrameType
 
 PR_SET_PDEATHSIG = 1
 NOT_RUN = 127
 
 
 def main(arguments: list[str]) -> int:
-    parent, command = int(arguments[0]), arguments[1:]
+    what, parent, command = arguments[0], int(arguments[1]), arguments[2:]
+    stays = what == "group"
+    if stays:
+        signal.signal(signal.SIGUSR1, _kill_group)
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+    at_death = signal.SIGUSR1 if stays else signal.SIGKILL
+    if libc.prctl(PR_SET_PDEATHSIG, at_death, 0, 0, 0) != 0:
         sys.stderr.write(f"prctl: {os.strerror(ctypes.get_errno())}\n")
         return NOT_RUN
     if os.getppid() != parent:
         return NOT_RUN
+    return _run_in_group(command) if stays else _become(command)
+
+
+def _become(command: list[str]) -> int:
     try:
         os.execv(command[0], command)
     except OSError as error:
         sys.stderr.write(f"{command[0]} cannot be run: {error.strerror}\n")
         return NOT_RUN
+
+
+def _run_in_group(command: list[str]) -> int:
+    child = os.fork()
+    if child == 0:
+        os._exit(_become(command))
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        # Whoever waits for this one is to see how the program ended.
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    return code
+
+
+def _kill_group(_signal: int, _frame: FrameType | None) -> None:
+    os.killpg(0, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -18,15 +18,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from contend.servers import ending, error_log, variables
+from contend.servers import error_log, variables
 from contend.servers.binary import ServerBinary, check_runs_here
 from contend.servers.client import connect
-from contend.servers.endpoint import SOCKET_NAME, free_port, new_socket_folder, remove_socket_folder
 from contend.servers.error_log import Truncated
 from contend.servers.errors import ConnectionRefused, PortTaken, ServerDied, ServerFailed
-from contend.servers.folder import ServerFolder, initialise_arguments, initialise_sql
+from contend.servers.folder import (
+    SOCKET_NAME,
+    ServerFolder,
+    free_port,
+    initialise_arguments,
+    initialise_sql,
+    new_socket_folder,
+    remove_socket_folder,
+)
 from contend.servers.options import Value, as_arguments, normal_name, truncation
-from contend.servers.process import spawn
+from contend.servers.process import kill_group, server_pid, spawn, stop_process
 from contend.servers.variables import Differing, program_defaults
 
 if TYPE_CHECKING:
@@ -81,7 +88,7 @@ class PrivateServer:
     @property
     def pid(self) -> int:
         """The server's own process, also if a wrapper started it."""
-        return ending.server_pid(self._pid_file, self._running())
+        return server_pid(self._pid_file, self._running())
 
     @property
     def _pid_file(self) -> Path:
@@ -181,7 +188,7 @@ class PrivateServer:
         if self._process is None:
             return
         try:
-            code = ending.stop(self._process, self._pid_file, timeout_s)
+            code = stop_process(self._process, self._pid_file, timeout_s)
         except ServerFailed as error:
             self.kill()
             raise ServerFailed(
@@ -197,7 +204,7 @@ class PrivateServer:
     def kill(self) -> None:
         """End it at once with SIGKILL. Does nothing if none runs."""
         if self._process is not None:
-            ending.kill(self._process)
+            kill_group(self._process)
             self._process.wait()
             self._forget()
 

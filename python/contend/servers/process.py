@@ -1,4 +1,5 @@
-"""Starting child processes that die with this process, however it dies.
+"""Server processes: started so that they die with this process, however it dies, and ended, also if
+a wrapper started the server, whose own process is then not the one that we wait for.
 
 The kernel's parent-death signal fires when the *thread* that forked ends, so all children are
 forked by one thread that lives as long as the process.
@@ -6,17 +7,21 @@ forked by one thread that lives as long as the process.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from contend.servers.errors import ServerFailed
+
 _LAUNCHER = Path(__file__).with_name("launch.py")
-_LAUNCHER_OF_GROUP = Path(__file__).with_name("launch_group.py")
 _KEPT_VARIABLES = ("PATH", "TZ", "HOME", "TMPDIR")
 
 
@@ -47,8 +52,8 @@ def spawn(
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     environment["LC_ALL"] = "C"
     environment.update(more_environment or {})
-    launcher = _LAUNCHER_OF_GROUP if group else _LAUNCHER
-    command = [sys.executable, "-I", "-S", str(launcher), str(os.getpid()), *argv]
+    what = "group" if group else "program"
+    command = [sys.executable, "-I", "-S", str(_LAUNCHER), what, str(os.getpid()), *argv]
     return _spawner().run(
         lambda: subprocess.Popen(
             command,
@@ -103,3 +108,59 @@ def _spawner() -> _Spawner:
         if _the_spawner is None or _the_spawner.pid != os.getpid():
             _the_spawner = _Spawner()
         return _the_spawner
+
+
+WRAPPER_GRACE_S = 20.0
+"""How long a wrapper may take to end after the server did."""
+
+_POLL_S = 0.02
+
+
+def server_pid(pid_file: Path, process: subprocess.Popen[bytes]) -> int:
+    """The server's own process, as it says itself; that of `process` if it does not."""
+    try:
+        return int(pid_file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return process.pid
+
+
+def stop_process(process: subprocess.Popen[bytes], pid_file: Path, timeout_s: float) -> int:
+    """Tell the server to stop, whatever its wrapper makes of signals; the wrapper's exit code.
+
+    Raises:
+        ServerFailed: the server did not stop; or it did, and its wrapper goes on.
+    """
+    pid = server_pid(pid_file, process)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+    started = time.monotonic()
+    ended: float | None = None
+    while process.poll() is None:
+        now = time.monotonic()
+        if ended is None and _has_ended(pid):
+            ended = now
+        if ended is not None and now > ended + WRAPPER_GRACE_S:
+            raise ServerFailed(
+                f"the program that the server was started with did not end within "
+                f"{WRAPPER_GRACE_S:.0f} s after the server.",
+                hint="What server.wrap names must end when the server does.",
+            )
+        if now > started + timeout_s:
+            raise ServerFailed(f"the server did not stop within {timeout_s:.0f} s and was killed.")
+        time.sleep(_POLL_S)
+    return process.returncode
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """End the server at once, with a wrapper and all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether the process is gone, or only waits for somebody to ask how it ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return text.rpartition(")")[2].split()[0] in ("Z", "X")

@@ -1,1 +1,26 @@
-"""Settings: each thing that can vary is one file here and one line of `SETTINGS`."""
+"""Settings: what can vary, each declared once, in one file. `SETTINGS` has all of them."""
+
+from __future__ import annotations
+
+from contend.settings import load, options, server, setup, warm, workload
+from contend.settings.model import Setting
+
+__all__ = ["SETTINGS"]
+
+SETTINGS: list[Setting] = [
+    server.KIND,
+    server.USE,
+    options.CHANGE,
+    options.OPTIONS,
+    server.ENVIRONMENT,
+    server.WRAP,
+    *workload.DATA,
+    setup.SETTING,
+    workload.SETTING,
+    # After whatever disturbs the caches.
+    warm.SETTING,
+    *load.LOAD_SETTINGS,
+    *load.SLICES,
+    load.SEED,
+]
+"""In the order in which they are applied."""

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from contend.errors import ContendError, RequestError, WorkError
+from contend.errors import ContendError, RequestError, WorkError, did_you_mean
 from contend.settings.model import EVERY_CACHE, Need, Setting, Target, Values
-from contend.settings.names import did_you_mean
 from contend.settings.tables import Inside, Table
 from contend.settings.values import Flag, Key, Refused, Text, shown
 

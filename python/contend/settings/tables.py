@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from contend.settings.names import did_you_mean
+from contend.errors import did_you_mean
 from contend.settings.values import (
     AnyLevel,
     Choice,

@@ -12,7 +12,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Protocol
 
-from contend.settings.names import nearest
+from contend.errors import nearest
 from contend.units import parse_duration_s
 
 Level = str | int | float | bool

@@ -1,4 +1,4 @@
-"""What is asked of the server, and whether it leaves the tables as it found them.
+"""The tables and their content, what is asked of them, and whether that may change their rows.
 
 Runs are compared, so each must find the same rows. What may write is not trusted to have left
 them: whoever plays the cells makes the tables anew after it, or marks the runs.
@@ -12,10 +12,52 @@ from dataclasses import dataclass
 
 from contend.settings.model import Need, Setting, Target, Values
 from contend.settings.plan_keys import SCRIPT, WORKLOAD, WRITES
-from contend.settings.values import Key
+from contend.settings.values import Choice, Key, Text, Whole
 
 SCRIPT_SCHEMA = "script"
 """The schema of tables that a script's own `prepare` makes."""
+
+
+def _of_data(key: Key) -> Setting:
+    return Setting("data", key, need=Need.DATA, lasts=Need.DATA)
+
+
+DATA = tuple(
+    _of_data(key)
+    for key in (
+        Key(
+            "schema",
+            Choice(("sbtest", SCRIPT_SCHEMA)),
+            "sbtest",
+            "which tables are made: sbtest (as sysbench 0.5 made it: no column NULL, latin1, for "
+            "MyISAM MAX_ROWS=50000000), or those of the script's own prepare",
+        ),
+        Key(
+            "engine",
+            Choice(("InnoDB", "MyISAM", "Aria", "RocksDB")),
+            "InnoDB",
+            "storage engine of the tables",
+        ),
+        Key("rows", Whole(1), 10_000, "rows of each table"),
+        Key(
+            "tables",
+            Whole(1, 10_000),
+            None,
+            "number of tables, sbtest1, sbtest2 and so on (default: the one table sbtest; for a "
+            "script 1, so sbtest1)",
+        ),
+        Key("seed", Whole(0), 1, "seed of the rows' content"),
+        Key(
+            "k",
+            Choice(("row_number", "random")),
+            "row_number",
+            "how the indexed column k is filled: row_number (unique, in file order, as sysbench "
+            "0.5 did) or random (as sysbench 1.0 does)",
+        ),
+        Key("table_options", Text(), "", "options appended to CREATE TABLE"),
+    )
+)
+
 
 _READING_SCRIPTS = frozenset(
     {"oltp_point_select", "oltp_read_only", "select_random_points", "select_random_ranges"}

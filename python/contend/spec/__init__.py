@@ -1,7 +1,6 @@
 """Experiment files: text in, frozen and validated objects out. No effects but reading the file."""
 
 from contend.settings.model import Need
-from contend.settings.names import did_you_mean, nearest
 from contend.settings.options import layout_options
 from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.values import Level, Refused
@@ -69,23 +68,21 @@ __all__ = [
     "cells",
     "combinations",
     "contexts",
-    "did_you_mean",
     "from_dict",
     "is_file",
+    "is_open",
     "json_schema",
     "key_tables",
     "layout_options",
     "load_experiment",
-    "nearest",
     "need_of",
-    "is_open",
     "next_repeat",
     "planned_load_s",
-    "turn_of",
     "planned_runs",
     "recipe_text",
     "recipes",
     "same_level",
     "to_dict",
+    "turn_of",
     "without_metric",
 ]

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
+from contend.errors import did_you_mean
+from contend.settings import SETTINGS
 from contend.settings.model import Setting
-from contend.settings.names import did_you_mean
-from contend.settings.registry import SETTINGS
 from contend.settings.tables import Tagged
 from contend.settings.values import AnyLevel, Level, Refused, attribute_name, shown
 from contend.spec.build_workload import check_script, read_tagged, with_data_of_script

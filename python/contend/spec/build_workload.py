@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from contend.settings.names import did_you_mean
+from contend.errors import did_you_mean
 from contend.settings.plan_keys import SCRIPT
 from contend.settings.tables import Named, Tagged
 from contend.settings.values import Key, Level, Refused

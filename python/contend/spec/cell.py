@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from contend.settings import SETTINGS
 from contend.settings.plan_keys import SCRIPT
-from contend.settings.registry import SETTINGS
 from contend.settings.tables import Tagged
 from contend.settings.values import Refused
 from contend.settings.workload import SCRIPT_SCHEMA

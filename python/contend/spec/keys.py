@@ -7,8 +7,8 @@ the keys here and from those of the settings, so that a key is added in one plac
 from __future__ import annotations
 
 from contend.metrics import THROUGHPUT
+from contend.settings import SETTINGS
 from contend.settings.model import Setting
-from contend.settings.registry import SETTINGS
 from contend.settings.values import Choice, Duration, Key, Real, Text, Whole, Width
 from contend.spec.metric_names import MetricNames
 
@@ -81,7 +81,7 @@ FIXED: dict[str, tuple[Key, ...]] = {"experiment": EXPERIMENT, "compare": COMPAR
 
 
 def settings_by_section() -> dict[str, tuple[Setting, ...]]:
-    """Section -> its settings, in the order of the registry; those of the top of the file have
+    """Section -> its settings, in the order of `SETTINGS`; those of the top of the file have
     none."""
     sections: dict[str, list[Setting]] = {}
     for setting in SETTINGS:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-from contend.settings.names import did_you_mean
+from contend.errors import did_you_mean
 from contend.spec.build import build
 from contend.spec.build_workload import script_files
 from contend.spec.document import Document, with_overrides

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from contend.errors import did_you_mean
 from contend.metrics import FIXED, Run, UnknownMetric, metric_of, names_in
-from contend.settings.names import did_you_mean
 from contend.settings.values import Refused, shown
 from contend.spec.model import SpecError
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from contend.errors import RequestError
-from contend.settings.registry import SETTINGS
+from contend.settings import SETTINGS
 from contend.settings.values import Level
 from contend.settings.workload import SCRIPT_SCHEMA
 

@@ -17,11 +17,10 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
+from contend.settings import SETTINGS
 from contend.settings.model import Need
-from contend.settings.registry import SETTINGS
 from contend.spec.cell import cell_spec, combinations
 from contend.spec.model import Cell, CellKey, CellSpec, Experiment, Planned, cell_key
-
 
 PILOT_BLOCKS = 2
 """Blocks of each context in the first repeats, so that it shows what a new set of connections

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from contend.errors import did_you_mean
+from contend.settings import SETTINGS
 from contend.settings.model import Setting
-from contend.settings.names import did_you_mean
-from contend.settings.registry import SETTINGS
 from contend.settings.tables import Nested, can_vary
 from contend.settings.values import Key, Refused
 from contend.spec.keys import FIXED

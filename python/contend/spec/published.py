@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from contend.settings.names import did_you_mean
+from contend.errors import did_you_mean
 from contend.settings.values import AnyLevel, Level, Refused, shown
 from contend.spec.document import Document
 from contend.spec.model import Published, PublishedRow

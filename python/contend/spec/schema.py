@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contend.settings.registry import SETTINGS
+from contend.settings import SETTINGS
 from contend.settings.tables import Named, Table, Tables, Tagged
 from contend.settings.values import AnyLevel, Duration, Key, ValueKind
 from contend.spec.keys import FIXED, MEANINGS, VARIANTS, settings_by_section

@@ -9,7 +9,6 @@ is the formula's where that applies.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 

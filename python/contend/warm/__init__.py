@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from contend.host import page_cache
 from contend.units import format_size
-from contend.warm.table import load_index, scan_rows, scan_rows_and_indexes, table_size, variable
+from contend.warm.table import (
+    load_index,
+    read_files,
+    read_rows,
+    scan_rows,
+    scan_rows_and_indexes,
+    table_size,
+    variable,
+)
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

@@ -1,13 +1,16 @@
-"""The table to warm, as the server tells of it: its size, its columns, its indexes, and the scans
-that read all of them."""
+"""The tables to warm, as the server tells of them: sizes, columns, indexes; the scans that read all
+of them; and their files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pymysql
 from pymysql.constants import ER
+
+from contend.host import page_cache
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -121,3 +124,33 @@ def qualified(database: str, table: str) -> str:
 def quoted(name: str) -> str:
     """A name as a statement takes it."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def read_rows(connection: Connection[Any], database: str) -> None:
+    """Every row of every table through the server, and every index of it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT TABLE_NAME FROM information_schema.TABLES"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE'",
+            (database,),
+        )
+        tables = [str(row[0]) for row in cursor.fetchall()]
+        for table in tables:
+            name = f"{quoted(database)}.{quoted(table)}"
+            # Reads whole rows, whatever their columns are.
+            cursor.execute(f"CHECKSUM TABLE {name} EXTENDED")
+            cursor.fetchall()
+            cursor.execute(
+                "SELECT DISTINCT INDEX_NAME FROM information_schema.STATISTICS"
+                " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND INDEX_TYPE = 'BTREE'",
+                (database, table),
+            )
+            for index in [str(row[0]) for row in cursor.fetchall()]:
+                cursor.execute(f"SELECT COUNT(*) FROM {name} FORCE INDEX ({quoted(index)})")
+                cursor.fetchall()
+
+
+def read_files(folder: Path) -> bool:
+    """Every file of a database into the page cache; whether all of them are there now."""
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return all(page_cache.warm(path) >= path.stat().st_size for path in paths)

@@ -68,7 +68,7 @@ def test_all_are_dropped_only_with_yes(kept: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param(["data", "drop", KEY[:-1] + "c"], f"Did you mean {KEY}?", id="unknown-key"),
+        pytest.param(["data", "drop", KEY[:-1] + "c"], f'Did you mean "{KEY}"?', id="unknown-key"),
         pytest.param(["data", "drop"], "one of the arguments", id="nothing-named"),
         pytest.param(["data", "drop", KEY, "--all"], "not allowed with", id="both"),
         pytest.param(["data"], "ACTION", id="no-action"),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from contend.datasets import DatasetSource, build, list_datasets, loading, provide
-from contend.datasets.errors import DiskFull, EngineMissing, LoadingFailed
+from contend.datasets.loading import DiskFull, EngineMissing, LoadingFailed
 from contend.load import LoadFailed
 from contend.load.fill import Filled
 from contend.servers import ServerBinary

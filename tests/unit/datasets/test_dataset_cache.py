@@ -13,11 +13,9 @@ import pytest
 from child_python import import_path
 
 from contend.datasets import cache as kept
-from contend.datasets.errors import DatasetInUse, SnapshotDamaged, UnknownDataset
-from contend.datasets.files import describe
-from contend.datasets.key import dataset_key, key_inputs
-from contend.datasets.manifest import Manifest
-from contend.datasets.workspace import workspace
+from contend.datasets.cache import DatasetInUse, UnknownDataset, workspace
+from contend.datasets.files import SnapshotDamaged, describe
+from contend.datasets.manifest import Manifest, dataset_key, key_inputs
 from contend.spec.model import DataSpec
 
 DATA = DataSpec(engine="MyISAM", rows=1_000_000)
@@ -193,7 +191,7 @@ class TestWorkspace:
     def test_what_a_killed_lab_left_is_removed_by_the_next(self, tmp_path: Path) -> None:
         script = (
             "import os, signal; from pathlib import Path\n"
-            "from contend.datasets.workspace import workspace\n"
+            "from contend.datasets.cache import workspace\n"
             f"with workspace(Path({str(tmp_path)!r})) as folder:\n"
             "    print(folder, flush=True); os.kill(os.getpid(), signal.SIGKILL)\n"
         )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from contend.datasets import drop_on, ensure_on, existing, mark_changed
-from contend.datasets.errors import LoadingDeclined, LoadingFailed
+from contend.datasets.loading import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
 from contend.load.fill import Filled
 from contend.servers.dsn import Dsn, Password

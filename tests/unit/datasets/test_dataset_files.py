@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contend.datasets import files
-from contend.datasets.errors import SnapshotDamaged
-from contend.datasets.files import FileEntry, copy_checked, describe
+from contend.datasets.files import FileEntry, SnapshotDamaged, copy_checked, describe
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ def test_removes_by_name(tmp_path: Path) -> None:
     put(tmp_path, UNRUN)
     with pytest.raises(UnknownServer) as refused:
         remove(tmp_path, "mariadb-bookworm-10.11.18")
-    assert refused.value.hint == "Did you mean mariadb-bookworm-10.11.19?"
+    assert refused.value.hint == 'Did you mean "mariadb-bookworm-10.11.19"?'
     remove(tmp_path, UNRUN.name)
     assert list_got(tmp_path) == []
     with pytest.raises(UnknownServer):
@@ -198,10 +198,10 @@ def test_reads_what_is_wanted(text: str, expected: Wanted) -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("mariadbd", "Did you mean mariadb?"),
-        ("", "Known: mariadb, mysql."),
-        ("mariadb+rockdb", "Did you mean rocksdb?"),
-        ("mysql+rocksdb", "There are none."),
+        ("mariadbd", 'Did you mean "mariadb"?'),
+        ("", "Known are mariadb, mysql."),
+        ("mariadb+rockdb", 'Did you mean "rocksdb"?'),
+        ("mysql+rocksdb", "Leave it out."),
         ("mariadb@", "Suites have names"),
         ("mariadb@../x", "Suites have names"),
     ],

@@ -119,5 +119,5 @@ def test_a_host_that_is_named_like_a_server_gets_the_form_of_a_dsn(tmp_path: Pat
 def test_an_unknown_kind_gets_the_nearest() -> None:
     with pytest.raises(UnknownServer) as refused:
         find_server("maria")
-    assert refused.value.hint == "Did you mean mariadb?"
+    assert refused.value.hint == 'Did you mean "mariadb"?'
     assert KINDS == ("mariadb", "mysql")

@@ -1,4 +1,4 @@
-"""A setting that nobody thought of takes one object, here, and one line of the registry."""
+"""A setting that nobody thought of takes one object, here, and one line of `SETTINGS`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from lab_fakes import FakeServer, dataset, experiment
 
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
+from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need, Setting, Target, Values
-from contend.settings.registry import SETTINGS
 from contend.settings.values import Key, Whole
 from contend.spec import (
     SpecError,
@@ -56,7 +56,7 @@ baseline = { "server.gremlins" = 0 }
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    """The line of the registry."""
+    """The line of `SETTINGS`."""
     SETTINGS.insert(0, MADE_UP)
     yield
     SETTINGS.remove(MADE_UP)

@@ -119,7 +119,7 @@ def test_the_end_of_standard_error_is_kept_and_bounded(program: Program) -> None
 def test_a_run_that_hangs_is_ended(
     program: Program, stubborn: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.load.child.END_GRACE_S", 0.2)
+    monkeypatch.setattr("contend.load.process.END_GRACE_S", 0.2)
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*words: Any, **more: Any) -> subprocess.Popen[bytes]:
@@ -127,7 +127,7 @@ def test_a_run_that_hangs_is_ended(
         return started[-1]
 
     popen = subprocess.Popen
-    monkeypatch.setattr("contend.load.child.subprocess.Popen", start)
+    monkeypatch.setattr("contend.load.process.subprocess.Popen", start)
     path = program("time.sleep(600)")
     # What is ignored stays so in the program that is executed, from its first moment on.
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN if stubborn else signal.SIG_DFL)
@@ -162,7 +162,7 @@ def test_the_program_dies_with_a_lab_that_is_killed(load_program: Path) -> None:
             sys.executable,
             "-c",
             "import sys, time\n"
-            "from contend.load.child import Child\n"
+            "from contend.load.process import Child\n"
             # It waits for its plan, which never comes.
             f"child = Child([{str(load_program)!r}, 'run', '-'], {{}})\n"
             "print(child._process.pid, flush=True)\n"

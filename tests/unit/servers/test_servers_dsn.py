@@ -56,7 +56,7 @@ def test_refuses(text: str, words: str) -> None:
 def test_an_unknown_key_gets_the_nearest_name() -> None:
     with pytest.raises(DsnError) as refused:
         Dsn.parse("mysql://h/?sokcet=/x")
-    assert refused.value.hint == "Did you mean socket?"
+    assert refused.value.hint == 'Did you mean "socket"?'
 
 
 def test_a_password_is_refused_and_not_repeated() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from contend.errors import RequestError
 from contend.load import Address, plan_of
-from contend.settings.registry import SETTINGS
+from contend.settings import SETTINGS
 from contend.spec import CellSpec, Experiment, SpecError, cell_spec
 
 Load = Callable[..., Experiment]

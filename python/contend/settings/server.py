@@ -1,0 +1,139 @@
+"""Which private server is asked, one of a kind or one by name; and what it is started with: its
+environment, and a program such as numactl or strace."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from contend.errors import RequestError
+from contend.settings.model import Launch, Need, Setting, Values
+from contend.settings.tables import Named
+from contend.settings.values import AnyLevel, Choice, Command, Key, Text
+
+KIND = Setting(
+    "server",
+    Key(
+        "kind",
+        Choice(("mariadb", "mysql")),
+        "mariadb",
+        "which server a private one is, if server.use names none",
+    ),
+    need=Need.DATA,
+    tried=True,
+)
+
+
+@dataclass(frozen=True)
+class Use(Setting):
+    """A server by name, so that versions can be compared."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        if cell[self.path] is not None and not own:
+            raise RequestError(
+                f"server.use names {cell[self.path]}, and --server a server that runs already",
+                hint="Leave --server out, or server.use.",
+            )
+
+
+USE = Use(
+    "server",
+    Key(
+        "use",
+        Text(r"[^\x00-\x1f]+", "a server's name or the path of its program, in quotes"),
+        None,
+        'which private server by name: "mariadb@bookworm" as `contend server get` takes it, a name '
+        "as `contend server list` shows it, or the path of a program (default: one of server.kind)",
+    ),
+    need=Need.DATA,
+    tried=True,
+    decides=(KIND.path,),
+)
+
+
+_PRELOAD = "LD_PRELOAD"
+
+
+@dataclass(frozen=True)
+class Environment(Setting):
+    """Variables beside the few that a private server gets anyway."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        table = cell[self.path]
+        if table and not own:
+            raise RequestError(
+                f"{self.path} sets {', '.join(table)}, and contend does not start a server that "
+                "is not its own",
+                hint="Leave --server out to use a private server.",
+            )
+        # The loader of programs only warns of a library that is not there, and goes on without.
+        for name in filter(None, re.split("[ :]", str(table.get(_PRELOAD, "")))):
+            if "/" in name and not Path(name).is_file():
+                raise RequestError(
+                    f"{self.path}.{_PRELOAD} names {name}, which is no file",
+                    hint="The server would start without it.",
+                )
+
+    def launch(self, cell: Values, launch: Launch) -> None:
+        launch.environment.update({name: str(value) for name, value in cell[self.path].items()})
+
+
+ENVIRONMENT = Environment(
+    "server",
+    Key(
+        "env",
+        Named(
+            "environment variable",
+            "an environment variable",
+            r"[A-Za-z_][A-Za-z0-9_]*",
+            AnyLevel(),
+            dashes=False,
+        ),
+        {},
+        "environment variables of a private server, by name",
+    ),
+    need=Need.RESTART,
+    tried=True,
+)
+
+
+@dataclass(frozen=True)
+class Wrap(Setting):
+    """The server's command line stands behind that of the wrapper."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        command = cell[self.path]
+        if not command:
+            return
+        if not own:
+            raise RequestError(
+                f"{self.path} = {' '.join(command)!r} starts the server, and contend does not "
+                "start a server that is not its own",
+                hint="Leave --server out to use a private server.",
+            )
+        if shutil.which(command[0]) is None:
+            raise RequestError(
+                f"{self.path} names {command[0]}, which is no program on this machine",
+                hint="Install it, or give its whole path.",
+            )
+
+    def launch(self, cell: Values, launch: Launch) -> None:
+        program, *arguments = cell[self.path] or [""]
+        if program:
+            launch.wrap = (shutil.which(program) or program, *arguments)
+
+
+WRAP = Wrap(
+    "server",
+    Key(
+        "wrap",
+        Command(),
+        [],
+        "a program with its arguments that starts a private server, which stands behind them: "
+        '["numactl", "--interleave=all"]; as text it is split as a shell splits it',
+    ),
+    need=Need.RESTART,
+    tried=True,
+)
