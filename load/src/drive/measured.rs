@@ -166,6 +166,7 @@ pub struct Arm {
 #[derive(Debug)]
 pub(super) struct ArmSum {
     slices: u32,
+    empty_in_a_row: u32,
     sum: Measured,
     /// Events of its visits, of which the slices are a part.
     visit_events: u64,
@@ -178,6 +179,7 @@ impl ArmSum {
     pub(super) fn new(empty: &dyn Fn() -> Tally) -> Self {
         Self {
             slices: 0,
+            empty_in_a_row: 0,
             sum: Measured::nothing(empty(), empty()),
             visit_events: 0,
             client: ProcessDelta::default(),
@@ -188,6 +190,11 @@ impl ArmSum {
 
     pub(super) fn add(&mut self, slice: &Slice) {
         self.slices += 1;
+        let is_empty = slice.tally.events() == slice.drained.events();
+        self.empty_in_a_row = match is_empty && slice.drained.events() > 0 {
+            true => self.empty_in_a_row + 1,
+            false => 0,
+        };
         let sum = &mut self.sum;
         sum.measured_ns += (slice.duration_s * 1e9) as u64;
         sum.busiest_worker_cpu_ns += slice.busiest_worker_cpu_ns;
@@ -208,6 +215,11 @@ impl ArmSum {
         if let Some(Some(cpu_us)) = slice.watched_cpu_us.get(place) {
             sum.server.get_or_insert_default().cpu_us += cpu_us;
         }
+    }
+
+    /// Slices, the last ones, whose events were all answered after them.
+    pub(super) fn empty_in_a_row(&self) -> u32 {
+        self.empty_in_a_row
     }
 
     /// The sum. CPU time is that inside the slices; what else a process used is known of whole

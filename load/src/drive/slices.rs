@@ -20,6 +20,8 @@ use std::time::Duration;
 const BEGIN_IN_NS: u64 = 200_000;
 /// How long the answers after a slice, and the statements on entering an arm, may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Slices of an arm in a row without an answer after which the run ends; one may be chance.
+const EMPTY_MAX: u32 = 3;
 /// Keeps the order of the arms apart from the other long streams of a seed.
 const ORDER_STREAM: u64 = (1 << 50) + 1;
 
@@ -96,6 +98,9 @@ impl Controller<'_> {
                 total.merge(&slice.tally);
                 if let Some(sum) = sums.get_mut(usize::from(arm)) {
                     sum.add(&slice);
+                    if sum.empty_in_a_row() >= EMPTY_MAX.min(arms.rounds) {
+                        return Err(self.setup.at(arm, too_short(arms)));
+                    }
                 }
                 drained.merge(&slice.drained);
                 (self.progress)(Progress::Slice(&slice));
@@ -148,17 +153,6 @@ impl Controller<'_> {
         if self.ended == Ended::Signal {
             return Ok(None);
         }
-        if inside.tally.events() == 0 && drained.events() > 0 {
-            return Err(self.setup.at(place.arm, Failure {
-                hint: Some("make load.slices.slice_s longer than an answer takes".to_owned()),
-                ..failure::plain(format!(
-                    "no event ended inside slice {} of {} s: its {} events were answered after it",
-                    place.index,
-                    arms.slice_ns as f64 / 1e9,
-                    drained.events()
-                ))
-            }));
-        }
         let timeline = self.timeline;
         let mut tally = inside.tally;
         tally.merge(&drained);
@@ -206,6 +200,17 @@ impl Controller<'_> {
             ));
         }
         Ok(self.take_visit())
+    }
+}
+
+/// Answers take longer than slices.
+fn too_short(arms: &Arms) -> Failure {
+    Failure {
+        hint: Some("make load.slices.slice_s longer than an answer takes".to_owned()),
+        ..failure::plain(format!(
+            "slices of {} s are too short: no event ended inside one, all were answered after it",
+            seconds(arms.slice_ns)
+        ))
     }
 }
 

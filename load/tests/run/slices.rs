@@ -273,7 +273,7 @@ fn a_slice_that_no_answer_fits_in_is_refused() {
     let failure = failure(&run(&plan));
     let message = failure["message"].as_str().unwrap();
     assert!(
-        message.starts_with("arm \"off\": no event ended inside slice"),
+        message.starts_with("arm \"off\": slices of 0.1 s are too short"),
         "{message}"
     );
     assert!(failure["hint"].as_str().unwrap().contains("slice_s"));

@@ -103,8 +103,8 @@ class InSlices:
             readies,
             self._load,
             self._listen,
+            self._effort.slices(runs[0].cell, cells[0]),
             self._calibration,
-            rounds=self._effort.rounds,
         )
         self._look_at_drift(cells[0], records)
         return records
@@ -119,8 +119,7 @@ class InSlices:
         levels get new ones alike."""
         rows = max(1, cell.data.rows_in_all)
         events = max(record.done["begun"] for record in records if record.done)
-        visits = 1 + cell["load.settle"] / cell["load.slice"]
-        self._written += events * visits / rows
+        self._written += events / rows
         if self._written <= DRIFT_MAX:
             for stage in self._stages:
                 stage.keep_data()

@@ -11,20 +11,23 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from contend.errors import RequestError
 from contend.lab.ways import Way
 from contend.metrics import metric_of
-from contend.settings.load import WARMUP_IN_SLICES_S
+from contend.settings.load import WARMUP_IN_SLICES_S, Slices
 from contend.spec import (
     PILOT_BLOCKS,
+    Cell,
     CellKey,
+    CellSpec,
     Experiment,
     Level,
     cell_key,
+    cell_spec,
     cell_specs,
     contexts,
     is_open,
@@ -49,6 +52,12 @@ from contend.units import format_duration
 ROUNDS = 10
 """Slices of each level in a block, if no time is given."""
 
+SLICE_S = 0.1
+SETTLE_S = 0.02
+
+RESPONSES = 5
+"""A slice holds so many answers, one after the other, of each connection."""
+
 PILOT_REPEATS = 2
 """Repeats that have `PILOT_BLOCKS` of each context."""
 
@@ -62,7 +71,7 @@ START_S = 1.5
 def require_time(experiment: Experiment, way: Way) -> None:
     """Refuse a time in which not every cell can be looked at once; raises RequestError."""
     limit_s = experiment.compare.at_most_s
-    needed_s = _loaded_s(experiment, way) + (_warmups_s(experiment) if way.in_slices else 0.0)
+    needed_s = _least_s(experiment, way)
     if limit_s is not None and limit_s < needed_s:
         raise RequestError(
             f"{format_duration(limit_s)} is too short: one look at every cell takes "
@@ -71,16 +80,22 @@ def require_time(experiment: Experiment, way: Way) -> None:
         )
 
 
-def _loaded_s(experiment: Experiment, way: Way) -> float:
+def _least_s(experiment: Experiment, way: Way) -> float:
     """How long one look at every cell loads the servers."""
     cells = cell_specs(experiment)
     if way.in_slices:
-        return sum(float(cell["load.slice"] + cell["load.settle"]) for cell in cells)
+        return sum(_usual(cell).round_s + WARMUP_IN_SLICES_S for cell in cells)
     return sum(float(cell["load.warmup"] + cell["load.measure"]) for cell in cells)
 
 
-def _warmups_s(experiment: Experiment) -> float:
-    return WARMUP_IN_SLICES_S * sum(1 for _ in cell_specs(experiment))
+def _usual(cell: CellSpec, response_s: float = 0.0) -> Slices:
+    """A slice of what the cell asks, whose queries take so long."""
+    slice_s, settle_s = cell["load.slice"], cell["load.settle"]
+    return Slices(
+        max(SLICE_S, RESPONSES * response_s) if slice_s is None else slice_s,
+        max(SETTLE_S, response_s) if settle_s is None else settle_s,
+        1,
+    )
 
 
 @dataclass
@@ -118,6 +133,7 @@ class Effort:
         self._contexts = contexts(experiment)
         self._values: dict[int, dict[CellKey, list[float]]] = defaultdict(lambda: defaultdict(list))
         self._rows = _Rows()
+        self._response_s: dict[CellKey, float] = {}
         self._repeats = 0
         self._repeat_s: list[float] = []
         self._repeat_begun_s: float | None = None
@@ -127,6 +143,11 @@ class Effort:
         self._matched = False
         self.rounds = ROUNDS
         self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1
+
+    def slices(self, run: Cell, cell: CellSpec) -> Slices:
+        """How the next block is cut; `run` is any of its runs."""
+        usual = _usual(cell, self._response_s.get(self._context(run), 0.0))
+        return replace(usual, rounds=self.rounds)
 
     def begin_repeat(self) -> None:
         """The next block is the first of a repeat."""
@@ -153,6 +174,10 @@ class Effort:
         if slices is not None:
             slice_s = slices["slice_s"] + slices["settle_s"]
             self._block_s.append(took_s - len(records) * slices["rounds"] * slice_s)
+        elif self._way.in_slices and all(one.status == "failed" for one in records):
+            # It may be that no answer fits into so short a slice.
+            context = self._context(records[0].cell)
+            self._response_s[context] = 2 * max(SLICE_S, self._response_s.get(context, 0.0))
 
     @property
     def matched(self) -> bool:
@@ -232,7 +257,10 @@ class Effort:
         levels = len(self._others) + 1
         start_s = statistics.median(self._repeat_s) if self._repeat_s else START_S * levels
         block_s = statistics.median(self._block_s) if self._block_s else BLOCK_S * levels
-        round_s = _loaded_s(self._experiment, self._way) / len(self._contexts)
+        round_s = statistics.mean(
+            levels * self.slices(context, self._spec_at_baseline(context)).round_s
+            for context in self._contexts
+        )
         seconds = {"unit": start_s, "block": block_s, "round": round_s}
         return Costs(seconds, contexts=len(self._contexts))
 
@@ -240,7 +268,7 @@ class Effort:
         """What one more repeat takes."""
         costs = self._costs().seconds
         if not self._way.in_slices:
-            return costs["unit"] + _loaded_s(self._experiment, self._way)
+            return costs["unit"] + _least_s(self._experiment, self._way)
         block_s = costs["block"] + self.rounds * costs["round"]
         return costs["unit"] + len(self._contexts) * self.blocks * block_s
 
@@ -266,7 +294,8 @@ class Effort:
         if baseline is None:
             return
         usual = {one["round"]: one["qps"] for one in baseline.intervals}
-        context = cell_key({p: x for p, x in baseline.cell.items() if p != compared.path})
+        context = self._context(baseline.cell)
+        self._response_s[context] = max(r.done["latency_us"]["p50"] for r in block if r.done) / 1e6
         rows = self._rows
         for record in block:
             if record is baseline:
@@ -278,6 +307,14 @@ class Effort:
                     rows.blocks.append(record.block)
                     rows.contexts.append(context)
                     rows.levels.append(record.cell[compared.path])
+
+    def _context(self, cell: Cell) -> CellKey:
+        """Where a run is made, whatever its level."""
+        compared = self._experiment.compare.baseline
+        return cell_key({path: level for path, level in cell.items() if path not in compared})
+
+    def _spec_at_baseline(self, context: Cell) -> CellSpec:
+        return cell_spec(self._experiment, {**context, **self._experiment.compare.baseline})
 
     @property
     def _others(self) -> list[Level]:

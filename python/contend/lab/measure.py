@@ -15,6 +15,7 @@ from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
 from contend.load import Arm, Load, LoadFailed, plan_in_slices, plan_of
 from contend.outcome import Done, Outcome, Slice
+from contend.settings.load import Slices
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 
@@ -57,11 +58,10 @@ def measure_in_slices(
     readies: Sequence[Ready],
     load: Load,
     listen: Listener,
+    slices: Slices,
     calibration: Calibration | None = None,
-    *,
-    rounds: int,
 ) -> list[RunRecord]:
-    """Ask all levels of a block in turn, `rounds` slices of each, and return a record of each.
+    """Ask all levels of a block in turn, a slice at a time, and return a record of each.
 
     Raises:
         LoadFailed: contend-load gave no result, or one of the levels answered not one query.
@@ -71,8 +71,8 @@ def measure_in_slices(
         Arm(name, ready.address, ready.watch_pid)
         for name, ready in zip(names, readies, strict=True)
     ]
-    plan = plan_in_slices(cells[0], arms, seed=seed_of(block[0], cells[0]), rounds=rounds)
-    slices: list[list[dict[str, Any]]] = [[] for _ in block]
+    plan = plan_in_slices(cells[0], arms, slices, seed=seed_of(block[0], cells[0]))
+    figures: list[list[dict[str, Any]]] = [[] for _ in block]
     generator: dict[str, Any] = {}
 
     def on_event(event: Outcome) -> None:
@@ -80,7 +80,7 @@ def measure_in_slices(
             generator.update(version=event["program_version"], engine=event["engine"])
         if event["type"] == "slice":
             place = event["arm_index"]
-            slices[place].append(_slice(event))
+            figures[place].append(_slice(event))
             listen(Pace(block[place].run, float(event["qps"])))
 
     started_at = now()
@@ -98,7 +98,7 @@ def measure_in_slices(
             plan,
             {**done, "setup_connect_us": whole["setup_connect_us"]},
             started_at,
-            slices[place],
+            figures[place],
             generator,
             probes.changes(before[place], after[place]),
             calibration,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from contend.settings.load import load_in_slices, load_plan
+from contend.settings.load import Slices, load_in_slices, load_plan
 from contend.settings.plan_keys import STATEMENTS
 from contend.settings.workload import SCRIPT_SCHEMA
 from contend.spec.model import CellSpec
@@ -75,14 +75,14 @@ class Arm:
 
 
 def plan_in_slices(
-    cell: CellSpec, arms: Sequence[Arm], *, seed: int, rounds: int
+    cell: CellSpec, arms: Sequence[Arm], slices: Slices, *, seed: int
 ) -> dict[str, Any]:
     """The plan of a run that asks the same of all arms, in turn.
 
     `cell` is that of any of them: what they are asked is the same.
     """
     plan = plan_of(cell, arms[0].address, seed=seed, watch_pid=None)
-    plan["load"] = load_in_slices(cell.values, rounds)
+    plan["load"] = load_in_slices(cell.values, slices)
     plan["arms"] = [
         {
             "name": arm.name,

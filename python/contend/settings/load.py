@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from contend.settings.model import Setting, Values
@@ -94,8 +94,20 @@ WARMUP_IN_SLICES_S = 0.2
 SLICES = tuple(
     Setting("load", key)
     for key in (
-        Key("slice", Duration(), 0.1, "how long a level is measured at a time, in slices"),
-        Key("settle", Duration(zero_allowed=True), 0.02, "load before each slice is measured"),
+        Key(
+            "slice",
+            Duration(),
+            None,
+            "how long a level is measured at a time, in slices (default: 100ms, or five times the "
+            "median response time if that is longer)",
+        ),
+        Key(
+            "settle",
+            Duration(zero_allowed=True),
+            None,
+            "load before each slice is measured (default: 20ms, or the median response time if "
+            "that is longer)",
+        ),
     )
 )
 """Of comparisons in slices, which have no use for `warmup` and `measure`."""
@@ -109,12 +121,26 @@ SEED = Setting(
 _USUAL = {key.name: key.default for key in KEYS if key not in _HERE}
 
 
-def load_in_slices(cell: Values, rounds: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """How a block is cut: how long each level is measured at a time and loaded before that, and
+    how often."""
+
+    slice_s: float
+    settle_s: float
+    rounds: int
+
+    @property
+    def round_s(self) -> float:
+        """Seconds of one level in a round."""
+        return self.slice_s + self.settle_s
+
+
+def load_in_slices(cell: Values, slices: Slices) -> dict[str, Any]:
     """The `load` of a plan that hops between arms."""
     load = load_plan(cell)
     del load["measure_s"]
-    slices = {"slice_s": cell["load.slice"], "settle_s": cell["load.settle"], "rounds": rounds}
-    return {**load, "warmup_s": WARMUP_IN_SLICES_S, "interval_s": 0.0, "slices": slices}
+    return {**load, "warmup_s": WARMUP_IN_SLICES_S, "interval_s": 0.0, "slices": asdict(slices)}
 
 
 def load_plan(cell: Values) -> dict[str, Any]:
