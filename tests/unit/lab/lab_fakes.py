@@ -7,14 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from contend.calibration import Calibration
 from contend.datasets import Dataset
 from contend.datasets.manifest import Manifest
+from contend.lab.events import Listener
+from contend.lab.schedule import Schedule
 from contend.lab.stage import Ready
-from contend.load import Address
+from contend.lab.walk import Alone, walk
+from contend.lab.ways import Way
+from contend.load import Address, Load
 from contend.probes import Expected, Sight
 from contend.servers import Truncated
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, Level, load_experiment
+from contend.store import RunFolder
 
 EXPERIMENT = """
 [experiment]
@@ -43,6 +49,7 @@ measure = "200ms"
 
 [compare]
 baseline = { "server.options.key_cache_segments" = 0 }
+by = "runs"
 repeats = 2
 """
 
@@ -190,6 +197,19 @@ class FakeStage:
 
     def close(self) -> None:
         self.closed = True
+
+
+def play_alone(
+    experiment: Experiment,
+    folder: RunFolder,
+    stage: Any,
+    load: Load,
+    listen: Listener,
+    calibration: Calibration | None = None,
+) -> None:
+    """Make every planned run by itself."""
+    schedule = Schedule(experiment, folder, Way("runs"))
+    walk(experiment, folder, schedule, Alone(experiment, stage, load, listen, calibration), listen)
 
 
 def dataset(data: DataSpec, folder: Path) -> Dataset:

@@ -40,12 +40,12 @@ class Bench:
 
     def means(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> Means:
         @contextlib.contextmanager
-        def open_stage(_logs: Path) -> Iterator[FakeStage]:
-            yield FakeStage()
+        def open_stages(_logs: Path, _count: int) -> Iterator[list[FakeStage]]:
+            yield [FakeStage()]
 
         return Means(
             {},
-            open_stage,
+            open_stages,
             load or FakeLoad(),
             self.path.parent,
             calibrate,

@@ -43,11 +43,11 @@ class Bench:
 
     def means(self) -> Means:
         @contextlib.contextmanager
-        def open_stage(_logs: Path) -> Iterator[FakeStage]:
-            yield FakeStage()
+        def open_stages(_logs: Path, _count: int) -> Iterator[list[FakeStage]]:
+            yield [FakeStage()]
 
         choose = choosing_engine(self.program)
-        return Means({}, open_stage, self.load, self.folder, choose_engine=choose)
+        return Means({}, open_stages, self.load, self.folder, choose_engine=choose)
 
     def begin(self, tiny: Experiment) -> None:
         begin(tiny, self.path, self.means(), self.heard.append)

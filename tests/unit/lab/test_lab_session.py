@@ -40,15 +40,15 @@ class Bench:
         self.data_folder = tmp_path
 
     @contextlib.contextmanager
-    def open_stage(self, logs: Path) -> Iterator[FakeStage]:
+    def open_stages(self, logs: Path, _count: int) -> Iterator[list[FakeStage]]:
         assert logs.is_dir()
         try:
-            yield self.stage
+            yield [self.stage]
         finally:
             self.stage.close()
 
     def means(self, load: FakeLoad | None = None) -> Means:
-        return Means(SERVERS, self.open_stage, load or FakeLoad(), self.data_folder)
+        return Means(SERVERS, self.open_stages, load or FakeLoad(), self.data_folder)
 
     def begin(self, load: FakeLoad | None = None) -> None:
         begin(self.tiny, self.path, self.means(load), self.heard.append)

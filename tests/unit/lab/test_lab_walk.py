@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pymysql
 import pytest
 from fake_load import FakeLoad, done_of
-from lab_fakes import FakeServer, FakeStage, dataset, experiment, numbers
+from lab_fakes import FakeServer, FakeStage, dataset, experiment, numbers, play_alone
 
 from contend import warm
 from contend.datasets import Dataset, DiskFull
@@ -19,7 +18,7 @@ from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
-from contend.lab.walk import FAILURES_MAX, walk
+from contend.lab.walk import FAILURES_MAX
 from contend.load import LoadFailed
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, planned_runs, to_dict
@@ -59,21 +58,8 @@ def go(
     load: FakeLoad | None = None,
 ) -> list[Event]:
     heard: list[Event] = []
-    walk(tiny, folder, stage=stage or FakeStage(), load=load or FakeLoad(), listen=heard.append)
+    play_alone(tiny, folder, stage or FakeStage(), load or FakeLoad(), heard.append)
     return heard
-
-
-def test_the_plan_may_grow_while_its_runs_are_made(tiny: Experiment, folder: RunFolder) -> None:
-    planned = folder.meta().planned
-    last = planned[-1]
-
-    def add_one(event: Event) -> None:
-        if isinstance(event, RunEnded) and event.record.run == last.run:
-            more = replace(last, run=last.run + 1, block=last.block + 1, repeat=last.repeat + 1)
-            folder.add_planned(more)
-
-    walk(tiny, folder, stage=FakeStage(), load=FakeLoad(), listen=add_one)
-    assert [record.run for record in folder.records()] == list(range(1, len(planned) + 2))
 
 
 def test_every_planned_run_is_made_once_in_order(tiny: Experiment, folder: RunFolder) -> None:
@@ -194,7 +180,7 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
     program = Program(server, identity, provide)
     place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None)
     stage = StageOf(place, lambda _event: None)
-    walk(tiny, folder, stage=stage, load=load, listen=lambda _event: None)
+    play_alone(tiny, folder, stage, load, lambda _event: None)
     records = folder.records()
     assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]
     lost, failed = records[1].error or {}, records[2].error or {}
@@ -349,7 +335,7 @@ def test_a_level_that_is_refused_later_costs_only_its_runs(
 def test_a_full_disk_under_the_results_stops_the_walk(
     tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_record: object) -> None:
+    def full(*_records: object) -> None:
         raise WorkError("cannot store run 1: database or disk is full")
 
     monkeypatch.setattr(folder, "append", full)
