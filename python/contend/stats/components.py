@@ -10,12 +10,13 @@ tier is the variance of its means, pooled over their parents and over the tables
 T² of the tier plus known parts of those below, so T² follows without bias from counts however
 unequal. With equal counts these are the S_i² and T_i² of Kalibera & Jones, Rigorous benchmarking in
 reasonable time, 2013. Intervals are generalized ones (Weerahandi 1995): each S² is divided by draws
-of chi²/df; a chance of no variance is then the F test's p.
+of chi²/df. The chance of no variance among these draws is the F test's p.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -25,11 +26,12 @@ TIERS = ("copy", "unit", "block", "round")
 """Tiers of repetition, the highest first."""
 
 PLACES = {
-    "copy": "between copies of the data",
-    "unit": "between server processes",
-    "block": "between sets of connections",
-    "round": "between slices",
+    "copy": "copies of the data",
+    "unit": "server processes",
+    "block": "sets of connections",
+    "round": "slices",
 }
+_DRAWS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Component:
 
     tier: one of TIERS.
     variance: T², the variance of log ratios that this tier alone makes; the unbiased estimate, or 0
-        if that is negative. NaN: not known (nothing was repeated at this tier).
+        if that is negative. NaN: not known, because nothing was repeated at this tier; what it adds
+        is then part of the tier above.
     unbiased: the estimate itself, which chance may make negative.
     low, high: interval of the variance at the confidence asked; 0 and inf if not known.
     freedom: degrees of freedom behind it. What several tables share is counted once.
@@ -82,28 +85,69 @@ class Components:
     tables: int
     confidence: float
 
-    def __getitem__(self, tier: str) -> Component:
-        """The component of a tier. Raises KeyError: the data have no such tier."""
-        for component in self.tiers:
-            if component.tier == tier:
-                return component
-        raise KeyError(tier)
+    def get(self, tier: str) -> Component | None:
+        """The component of a tier; None if the data have no such tier."""
+        return next((component for component in self.tiers if component.tier == tier), None)
 
     @property
     def known(self) -> bool:
-        """Whether each tier was repeated, so that a plan can be made."""
-        return all(component.known for component in self.tiers)
+        """Whether the highest tier was repeated, without which nothing can be planned."""
+        return self.tiers[0].known
 
-    def shares(self) -> dict[str, float]:
-        """The share of each tier in the variance of a table's mean; they add up to 1.
+    def of_a_level(self, tier: str, contexts: int = 1) -> float:
+        """What is left of a tier's variance in a mean over so many contexts, counted once each.
 
-        Empty if a tier is not known, or if there is no noise at all.
+        Blocks and rounds are each context's own. Of the units' variance only a part is; 0 for a
+        tier that is not known or not there.
         """
-        raise NotImplementedError
+        component = self.get(tier)
+        if component is None or not component.known:
+            return 0.0
+        part = {"copy": 1.0, "unit": self.common + (1 - self.common) / contexts}
+        return component.variance * part.get(tier, 1 / contexts)
 
-    def words(self) -> str:
-        """One line: "of the noise 60 % lies between slices, 35 % between server processes"."""
-        raise NotImplementedError
+    def shares(self, contexts: int = 1) -> dict[str, float]:
+        """The share of each known tier in the variance of the answer; they add up to 1.
+
+        Args:
+            contexts: 1 for the answer of one cell, else that of a level as a whole over so many.
+
+        Empty if the highest tier is not known, or if there is no noise at all.
+        """
+        if not self.known:
+            return {}
+        parts = {c.tier: self.of_a_level(c.tier, contexts) * c.in_mean for c in self.tiers}
+        total = sum(parts.values())
+        if not total > 0:
+            return {}
+        return {c.tier: parts[c.tier] / total for c in self.tiers if c.known}
+
+    def words(self, contexts: int = 1) -> str:
+        """One line: "of the noise 60 % lies between slices, 40 % between server processes"."""
+        if not self.known:
+            return (
+                "where the noise lies is not known yet: "
+                f"that takes at least two {PLACES[self.tiers[0].tier]} a level"
+            )
+        shares = self.shares(contexts)
+        if not shares:
+            return "there is no noise: all repeats gave the same"
+        percents = _whole_percents(shares)
+        parts = [
+            f"{percent} % {'lies ' if not i else ''}between {self._place(tier)}"
+            for i, (tier, percent) in enumerate(percents)
+        ]
+        return f"of the noise {', '.join(parts)}"
+
+    def _place(self, tier: str) -> str:
+        """A tier with those below it that it cannot be told from."""
+        names = [c.tier for c in self.tiers]
+        places = [PLACES[tier]]
+        for component in self.tiers[names.index(tier) + 1 :]:
+            if component.known:
+                break
+            places.append(PLACES[component.tier])
+        return " and ".join(places)
 
 
 def estimate_components(
@@ -127,6 +171,144 @@ def estimate_components(
         row: the tier of a row. "unit" if each row is a whole unit, as with separate runs.
 
     Raises:
-        ValueError: lengths differ, a tier is not one of TIERS, or not above the row.
+        ValueError: lengths differ, nothing is left, a tier is not one of TIERS or not above the
+            row, or a value is infinite.
     """
-    raise NotImplementedError
+    values = np.asarray(log_ratios, dtype=float)
+    if row not in TIERS or set(tiers) - set(TIERS[: TIERS.index(row)]):
+        raise ValueError(f"tiers are {', '.join(TIERS)}, those with labels above the row's")
+    if np.any(np.isinf(values)):
+        raise ValueError("log ratios are finite, or NaN if lost")
+    names = [*(tier for tier in TIERS if tier in tiers), row]
+    nothing: list[Hashable] = [None] * len(values)
+    columns = [nothing if labels is None else list(labels) for labels in (contexts, levels)]
+    columns += [list(tiers[tier]) for tier in names[:-1]]
+    if values.ndim != 1 or any(len(column) != len(values) for column in columns):
+        raise ValueError("each row needs one label of each tier, context and level")
+    kept = np.flatnonzero(~np.isnan(values))
+    if not len(kept):
+        raise ValueError("components need at least one log ratio")
+    paths = [tuple(column[i] for column in columns) for i in kept]
+    return _Fold(values[kept], paths, names).components(confidence)
+
+
+class _Fold:
+    """Rows folded into the means of their blocks, these into the means of their units, …
+
+    A path is (context, level, highest tier, …) of what a mean lies in. Beside each mean stands
+    what its variance is made of: so much of T² of each tier.
+    """
+
+    def __init__(self, values: np.ndarray, paths: list[tuple[Hashable, ...]], names: list[str]):
+        self.names = names
+        k = len(names)
+        self.mean_squares, self.freedom = np.full(k, np.nan), np.zeros(k)
+        self.expected = np.eye(k)
+        made_of = np.zeros((len(values), k))
+        self.units: tuple[np.ndarray, list[tuple[Hashable, ...]]] = values[:0], []
+        for tier in reversed(range(k)):
+            made_of[:, tier] += 1
+            if names[tier] == "unit":
+                self.units = (values, paths)
+            values, made_of, paths = self._fold(tier, values, made_of, paths)
+        self.tables = paths
+        self.in_mean = made_of.mean(axis=0)
+        # Sums of thirds and the like: 7.000000000000001 degrees are 7.
+        self.freedom = np.round(self.freedom, 9)
+
+    def _fold(
+        self, tier: int, values: np.ndarray, made_of: np.ndarray, paths: list[tuple[Hashable, ...]]
+    ) -> tuple[np.ndarray, np.ndarray, list[tuple[Hashable, ...]]]:
+        """Means of what lies in the same parent; on the way S² of this tier and what it expects."""
+        # Rows have no label of their own: they are shared as far as their parents are.
+        depth = 2 + tier + (tier < len(self.names) - 1)
+        shared: dict[tuple[Hashable, ...], set[tuple[Hashable, ...]]] = defaultdict(set)
+        children: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+        for i, path in enumerate(paths):
+            shared[path[2:depth]].add(path[:2])
+            children[path[: 2 + tier]].append(i)
+        means, parts = np.empty(len(children)), np.empty((len(children), len(self.names)))
+        squares, degrees, expected = 0.0, 0, np.zeros(len(self.names))
+        for at, members in enumerate(children.values()):
+            n = len(members)
+            means[at], part = values[members].mean(), made_of[members].mean(axis=0)
+            parts[at] = part / n
+            squares += float(np.sum((values[members] - means[at]) ** 2))
+            degrees += n - 1
+            expected += (n - 1) * part
+            own = np.mean([1 / len(shared[paths[i][2:depth]]) for i in members])
+            self.freedom[tier] += (n - 1) * own
+        if degrees:
+            self.mean_squares[tier] = squares / degrees
+            self.expected[tier] = expected / degrees
+        return means, parts, list(children)
+
+    def components(self, confidence: float) -> Components:
+        """T² of the known tiers from their S², with intervals from draws of S²."""
+        known = self.freedom > 0
+        solve = np.linalg.inv(self.expected[np.ix_(known, known)])
+        unbiased = np.full(len(known), np.nan)
+        unbiased[known] = solve @ self.mean_squares[known]
+        chance = np.random.default_rng(2013)
+        freedom = self.freedom[known][:, None]
+        draws = chance.chisquare(freedom, (len(freedom), _DRAWS)) / freedom
+        drawn = np.full((len(known), _DRAWS), np.nan)
+        drawn[known] = solve @ (self.mean_squares[known][:, None] / draws)
+        tail = (1 - confidence) / 2
+        return Components(
+            tiers=tuple(
+                Component(
+                    tier=name,
+                    variance=max(float(unbiased[i]), 0.0) if known[i] else math.nan,
+                    unbiased=float(unbiased[i]),
+                    low=max(float(np.quantile(drawn[i], tail)), 0.0) if known[i] else 0.0,
+                    high=max(float(np.quantile(drawn[i], 1 - tail)), 0.0) if known[i] else math.inf,
+                    freedom=float(self.freedom[i]),
+                    p_none=float(np.mean(drawn[i] <= 0)) if known[i] else 1.0,
+                    in_mean=float(self.in_mean[i]),
+                )
+                for i, name in enumerate(self.names)
+            ),
+            common=self._common(dict(zip(self.names, unbiased, strict=True))),
+            tables=len(self.tables),
+            confidence=confidence,
+        )
+
+    def _common(self, unbiased: dict[str, float]) -> float:
+        """The units' covariance between contexts over their variance within one.
+
+        Blocks and rounds are each context's own, so their noise is in no covariance.
+        """
+        own = unbiased.get("unit", math.nan)
+        if not own > 0:
+            return 1.0
+        of_level: dict[Hashable, dict[Hashable, dict[Hashable, float]]] = defaultdict(
+            lambda: defaultdict(dict)
+        )
+        for value, (context, level, *unit) in zip(*self.units, strict=True):
+            of_level[level][context][tuple(unit)] = value
+        total, degrees = 0.0, 0
+        for tables in of_level.values():
+            units = sorted({unit for table in tables.values() for unit in table}, key=repr)
+            grid = np.array([[table.get(u, np.nan) for u in units] for table in tables.values()])
+            for i in range(len(grid)):
+                for j in range(i):
+                    both = ~np.isnan(grid[i] + grid[j])
+                    if both.sum() > 1:
+                        a, b = grid[i][both], grid[j][both]
+                        total += float(np.sum((a - a.mean()) * (b - b.mean())))
+                        degrees += int(both.sum()) - 1
+        if not degrees:
+            return 1.0
+        copies = unbiased.get("copy", math.nan)
+        covariance = total / degrees - (copies if copies > 0 else 0.0)
+        return min(max(float(covariance) / own, 0.0), 1.0)
+
+
+def _whole_percents(shares: dict[str, float]) -> list[tuple[str, int]]:
+    """Shares as whole percents that add up to 100, the largest first, without those of 0."""
+    percents = {tier: math.floor(100 * share) for tier, share in shares.items()}
+    by_rest = sorted(shares, key=lambda tier: percents[tier] - 100 * shares[tier])
+    for tier in by_rest[: 100 - sum(percents.values())]:
+        percents[tier] += 1
+    return sorted(((t, p) for t, p in percents.items() if p), key=lambda item: -item[1])

@@ -2,20 +2,29 @@
 
 With T² of each tier and what one more of it costs, the variance of an answer times its cost is
 least at r_i = sqrt(c_{i+1} / c_i x T_i² / T_{i+1}²) repeats of tier i in one of the tier above
-(Kalibera & Jones 2013). Counts are whole and bounded, a tier may seem to have no variance, and a
-least number of units is asked for: so the best of all allowed counts is searched for instead, which
-is the formula's where that applies.
+(Kalibera & Jones 2013). Counts are whole and bounded, a tier may seem to have no variance, a least
+number of units is asked for, and the t quantile falls as units are added: so the best of all
+allowed counts is searched for instead. Where the formula applies, it is the same.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 
-from contend.stats.components import Components
+import numpy as np
+
+from contend.stats.components import TIERS, Components
+from contend.stats.student import t_quantile
 
 UNITS_MIN = 8
 """Units of a comparison whatever the pilot says; fewer have too little to say about themselves."""
+
+UNITS_MAX = 10_000
+"""Units beyond which nobody waits."""
 
 LEAST = {"round": 2, "block": 1, "unit": 1}
 MOST = {"round": 64, "block": 8, "unit": 8}
@@ -30,22 +39,43 @@ class Costs:
     """What one more of a tier takes, without what it holds of the tiers below.
 
     seconds: by tier. unit: start and warm the servers of all arms; block: connect and settle;
-        round: one slice of each arm; copy: make a copy of the data.
+        round: one slice of each arm; copy: make a copy of the data. These are the plan's tiers.
     contexts: cells of the table, each of which has blocks of its own in every unit.
     """
 
     seconds: Mapping[str, float]
     contexts: int = 1
 
+    @property
+    def tiers(self) -> list[str]:
+        """The tiers of the plan, the highest first."""
+        return [tier for tier in TIERS if tier in self.seconds]
+
+    def of_one(self, repeats: Mapping[str, int] | Mapping[str, np.ndarray]) -> np.ndarray:
+        """Seconds of one of the highest tier with all that it holds."""
+        seconds: np.ndarray = np.zeros(())
+        for tier in reversed(self.tiers):
+            seconds = seconds + self.seconds[tier]
+            if tier != self.tiers[0]:
+                seconds = seconds * repeats[tier]
+            if tier == self._of_contexts:
+                seconds = seconds * self.contexts
+        return seconds
+
+    @property
+    def _of_contexts(self) -> str:
+        """The highest tier that each context has of its own; that of separate runs is the unit."""
+        return next((t for t in self.tiers if t in ("block", "round")), self.tiers[-1])
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How often everything is repeated.
 
-    repeats: by tier, how many in one of the tier above; of the highest, in all.
-    seconds: the time of it all.
+    repeats: by tier, how many in one of the tier above; of the highest, in all, with those done.
+    seconds: the time of what is still to do.
     half_width: relative half-width expected of a level as a whole (0.02: ±2 %); inf if the
-        variances are not known or there are fewer than two units.
+        variances are not known or there are fewer than two of the highest tier.
     known: whether the variances were known; otherwise these are the usual counts.
     enough: whether the least number of units is in it, so that verdicts may be given.
     """
@@ -69,30 +99,39 @@ class TooShort:
     enough_s: float
 
 
-def unit_seconds(costs: Costs, repeats: Mapping[str, int]) -> float:
-    """Seconds of one of the highest tier with all that it holds."""
-    raise NotImplementedError
-
-
 def plan_for_width(
     components: Components | None,
     costs: Costs,
     half_width: float,
     *,
+    done: int = 0,
     units_min: int = UNITS_MIN,
     confidence: float = 0.95,
     adjust: float = 1.0,
     least: Mapping[str, int] = LEAST,
     most: Mapping[str, int] = MOST,
 ) -> Plan:
-    """The plan of least time whose level as a whole is known to a relative half-width.
+    """The plan of least time after which a level as a whole is known to a relative half-width.
 
     Args:
-        components: of a pilot; None or not known: the usual counts.
-        half_width: relative, 0.02 for ±2 %.
+        components: of a pilot; None or not known: the usual counts and the least units.
+        half_width: relative, 0.02 for ±2 %. If UNITS_MAX units do not reach it, the plan is of as
+            many, and its own half-width says what they reach.
+        done: units that are measured already.
         adjust: the critical value of the family over Student's t for one comparison.
     """
-    raise NotImplementedError
+    if components is None or not components.known:
+        return _usual(costs, USUAL, units_min, done, units_min)
+    grid = _Grid(components, costs, least, most)
+    need = adjust / math.log1p(half_width)
+    table = _critical_over_root(confidence)
+    # The table falls: the first count whose half-width is small enough.
+    units = len(table) - np.searchsorted(table[::-1], 1 / (need * grid.sd), side="right")
+    units = np.clip(units + 2, max(units_min, done, 2), UNITS_MAX)
+    seconds = (units - done) * grid.seconds
+    widths = adjust * table[units - 2] * grid.sd
+    best = int(np.lexsort((widths, seconds, widths > math.log1p(half_width) * (1 + 1e-12)))[0])
+    return grid.plan(best, int(units[best]), float(widths[best]), done, units_min)
 
 
 def plan_for_time(
@@ -100,6 +139,7 @@ def plan_for_time(
     costs: Costs,
     seconds: float,
     *,
+    done: int = 0,
     units_min: int = UNITS_MIN,
     confidence: float = 0.95,
     adjust: float = 1.0,
@@ -108,23 +148,116 @@ def plan_for_time(
 ) -> Plan | TooShort:
     """The plan with the narrowest answer that fits into a time.
 
-    The least repeats give way before the least units do, and these before nothing is measured at
-    all: then the plan is not `enough` for verdicts.
+    If time is short, the least repeats give way first, down to one of each, and then the least
+    units: such a plan is not `enough` for verdicts.
     """
-    raise NotImplementedError
+    ones = dict.fromkeys(TIERS, 1)
+    one_s = float(costs.of_one(ones))
+    missing = max(units_min - done, 0)
+    if one_s > seconds:
+        return TooShort(one_s, missing * one_s)
+    short = missing * one_s > seconds
+    if components is None or not components.known:
+        if short:
+            return _usual(costs, ones, done + int(seconds // one_s), done, units_min)
+        return _usual_within(costs, seconds, done, units_min)
+    for lowest in (ones,) if short else (least, ones):
+        grid = _Grid(components, costs, lowest, ones if short else most)
+        units = np.clip(np.floor(seconds / grid.seconds * (1 + 1e-12)) + done, 0, UNITS_MAX)
+        units = units.astype(int)
+        fits = units >= (2 if short else max(units_min, 2))
+        if np.any(fits):
+            break
+    widths = adjust * _critical_over_root(confidence)[np.maximum(units, 2) - 2] * grid.sd
+    widths[~fits] = np.inf
+    best = int(np.lexsort((units * grid.seconds, -units, widths))[0])
+    return grid.plan(best, int(units[best]), float(widths[best]), done, units_min)
 
 
 def units_for_width(
-    sd: float,
-    half_width: float,
-    *,
-    confidence: float = 0.95,
-    adjust: float = 1.0,
+    sd: float, half_width: float, *, confidence: float = 0.95, adjust: float = 1.0
 ) -> int | None:
-    """Units whose mean has such a half-width, at least 2; None: more than a million.
+    """Units whose mean has such a half-width, at least 2; None: more than UNITS_MAX.
 
     Args:
         sd: standard deviation of the units' log ratios.
         half_width: relative, 0.02 for ±2 %.
     """
-    raise NotImplementedError
+    widths = adjust * sd * _critical_over_root(confidence)
+    enough = np.flatnonzero(widths <= math.log1p(half_width) * (1 + 1e-12))
+    return int(enough[0]) + 2 if len(enough) else None
+
+
+class _Grid:
+    """All allowed counts below the highest tier, with seconds and sd of one of the highest."""
+
+    def __init__(
+        self,
+        components: Components,
+        costs: Costs,
+        least: Mapping[str, int],
+        most: Mapping[str, int],
+    ):
+        self.top, *lower = costs.tiers
+        ranges = []
+        for tier in lower:
+            component = components.get(tier)
+            lowest = least.get(tier, 1)
+            # What was never repeated is noise of the tier above, and stays as it was.
+            highest = most.get(tier, 1) if component and component.known else lowest
+            ranges.append(np.arange(lowest, max(lowest, highest) + 1))
+        mesh = np.meshgrid(*ranges, indexing="ij") if ranges else []
+        self.counts = {tier: axis.ravel() for tier, axis in zip(lower, mesh, strict=True)}
+        self.seconds = np.atleast_1d(costs.of_one(self.counts))
+        variance = np.full(self.seconds.shape, components.of_a_level(self.top, costs.contexts))
+        held: np.ndarray = np.ones(self.seconds.shape)
+        for tier in lower:
+            held = held * self.counts[tier]
+            variance = variance + components.of_a_level(tier, costs.contexts) / held
+        self.sd = np.sqrt(np.maximum(variance, 1e-30))
+
+    def plan(self, at: int, units: int, width_log: float, done: int, units_min: int) -> Plan:
+        counts = {tier: int(axis[at]) for tier, axis in self.counts.items()}
+        return Plan(
+            repeats={self.top: units, **counts},
+            seconds=max(units - done, 0) * float(self.seconds[at]),
+            half_width=math.expm1(width_log) if width_log < 700 else math.inf,
+            known=True,
+            enough=units >= units_min,
+        )
+
+
+def _usual(costs: Costs, repeats: Mapping[str, int], units: int, done: int, units_min: int) -> Plan:
+    top, *lower = costs.tiers
+    return Plan(
+        repeats={top: units, **{tier: repeats[tier] for tier in lower}},
+        seconds=max(units - done, 0) * float(costs.of_one(repeats)),
+        half_width=math.inf,
+        known=False,
+        enough=units >= units_min,
+    )
+
+
+def _usual_within(costs: Costs, seconds: float, done: int, units_min: int) -> Plan:
+    """The usual repeats, or as many rounds as fit beside the least units; then more units."""
+    rounds = USUAL["round"]
+    while True:
+        repeats = {**USUAL, "round": rounds}
+        units = done + int(seconds / float(costs.of_one(repeats)) * (1 + 1e-12))
+        if units >= units_min or rounds == 1:
+            return _usual(costs, repeats, min(units, UNITS_MAX), done, units_min)
+        rounds -= 1
+
+
+@functools.cache
+def _critical_over_root(confidence: float) -> np.ndarray:
+    """t quantile over the root of n, for n = 2 to UNITS_MAX: what a half-width is per sd.
+
+    Past 200 units t comes from the normal quantile (Abramowitz & Stegun 26.7.5), to 9 digits.
+    """
+    n = np.arange(2, UNITS_MAX + 1)
+    p = 0.5 + confidence / 2
+    z, v = NormalDist().inv_cdf(p), n - 1.0
+    t = z + (z**3 + z) / (4 * v) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
+    t[:199] = [t_quantile(freedom, p) for freedom in range(1, 200)]
+    return np.asarray(t / np.sqrt(n))

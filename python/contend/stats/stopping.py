@@ -1,8 +1,23 @@
 """When is an experiment finished? It looks at widths, never at what the answer is.
 
 Whoever stops when something is significant finds a difference between identical things in a quarter
-of all cases. Stopping when the interval is narrow enough hardly disturbs the mean, but it prefers
-moments at which the scatter happens to look small, so that intervals hold a little too seldom.
+of all cases. Stopping when the interval is narrow enough leaves the answer unbiased, but it prefers
+moments at which the scatter happens to look small, so that intervals hold too seldom. The cure is
+in the quantile: an experiment that is to stop by width has, from the beginning, intervals that miss
+the truth in TIGHTER times the share asked for.
+
+Coverage of one comparison at 95 %, and units taken in the mean, by how many units would be needed
+if the scatter were known (100,000 experiments each, normal, at least 8 units, a look after each):
+
+| units that suffice | 4    | 8    | 10   | 12   | 15   | 20   | 30   | 50   |
+|--------------------|------|------|------|------|------|------|------|------|
+| as it comes        | 95.0 | 94.8 | 94.5 | 94.0 | 93.6 | 93.2 | 93.3 |      |
+| units taken        | 8.0  | 9.1  | 10.3 | 11.9 | 14.3 | 18.8 | 28.4 |      |
+| with TIGHTER       | 96.5 | 96.3 | 95.9 | 95.6 | 95.2 | 95.0 | 95.3 | 95.9 |
+| units taken        | 8.0  | 9.7  | 11.4 | 13.3 | 16.4 | 21.7 | 33.0 | 56.2 |
+
+Demanding a width that is narrower by a tenth, or two further units after it is reached, mends less
+(93.2 and 93.7 at worst) and takes more. Tests repeat the worst columns.
 """
 
 from __future__ import annotations
@@ -13,31 +28,39 @@ from typing import Literal
 
 import numpy as np
 
-from contend.stats.planning import UNITS_MIN
+from contend.stats.planning import UNITS_MIN, units_for_width
+from contend.stats.student import t_quantile
+from contend.units import format_duration
 
-Reason = Literal["too few units", "too wide", "further units", "width reached", "time is up"]
+TIGHTER = 0.7
+"""Of the share of intervals that may miss the truth; found by the simulation above."""
 
-FURTHER = 2
-"""Units after the one at which the width was first reached."""
+Reason = Literal["too few units", "too wide", "width reached", "units measured", "time is up"]
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
     """What a user asked for.
 
-    until: relative half-width of each level as a whole, 0.02 for ±2 %; None: only time ends it.
+    until: relative half-width of each level as a whole, 0.02 for ±2 %; None: time ends it, and
+        without a time the least units do.
     at_most_s: seconds in all; inf: as long as it takes.
     units_min: `compare.repeats`; no width counts before.
-    further: units after the width was reached.
-    adjust: the critical value of the family over Student's t for one comparison.
+    confidence: what the intervals promise.
+    adjust: the critical value of the family over Student's t for one comparison, both at
+        `interval_confidence`.
     """
 
     until: float | None
     at_most_s: float = math.inf
     units_min: int = UNITS_MIN
-    further: int = FURTHER
     confidence: float = 0.95
     adjust: float = 1.0
+
+    @property
+    def interval_confidence(self) -> float:
+        """At what confidence to compute the intervals, so that they hold what they promise."""
+        return self.confidence if self.until is None else 1 - TIGHTER * (1 - self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +70,12 @@ class Progress:
     stop: whether it is finished.
     reason: why, or why not.
     half_width: relative, of the widest level as a whole; inf below two units.
-    n: units.
-    units_more: units still needed to reach the width, an estimate; 0 if reached, None if it cannot
-        be told (fewer than two units, no width asked for) or would be more than a million.
+    n: units, of the level that has the fewest.
+    units_more: units still needed to reach the width, an estimate, at least up to the least units;
+        0 if reached; None if it cannot be told (fewer than two units, no width asked for) or would
+        be more than anybody waits for.
     seconds_more: the time of these; inf if they are None.
+    until: the width asked for.
     """
 
     stop: bool
@@ -59,25 +84,90 @@ class Progress:
     n: int
     units_more: int | None
     seconds_more: float
+    until: float | None
 
     def words(self) -> str:
         """One line: "±2.6 % after 9 units; ±2 % would take about 14 min more"."""
-        raise NotImplementedError
+        counted = f"{self.n} unit{'' if self.n == 1 else 's'}"
+        if math.isinf(self.half_width):
+            return f"no interval after {counted}"
+        here = f"±{_percent(self.half_width)} after {counted}"
+        if self.until is None or self.reason == "width reached":
+            return here
+        if self.units_more is None:
+            return f"{here}; ±{_percent(self.until)} is out of reach"
+        about = format_duration(self.seconds_more)
+        return f"{here}; ±{_percent(self.until)} would take about {about} more"
 
 
-def progress(
-    units: np.ndarray,
-    rule: StoppingRule,
-    *,
-    spent_s: float,
-    unit_s: float,
-) -> Progress:
+def progress(units: np.ndarray, rule: StoppingRule, *, spent_s: float, unit_s: float) -> Progress:
     """Stop or go on, after each unit.
 
+    Time is up if one more unit would not fit into it.
+
     Args:
-        units: (n,) or (n, levels) log ratio of each level as a whole, one row a unit in the order
-            in which they were measured. NaN: lost, and left out of its level.
+        units: (n,) or (n, levels) log ratio of each level as a whole, a row each unit. NaN: lost,
+            and left out of its level.
         spent_s: seconds since the beginning.
         unit_s: seconds that one more unit takes.
+
+    Raises:
+        ValueError: not one or two axes.
     """
-    raise NotImplementedError
+    values = np.asarray(units, dtype=float)
+    if values.ndim not in (1, 2):
+        raise ValueError("units are (n,) or (n, levels)")
+    columns = [column[~np.isnan(column)] for column in np.atleast_2d(values.T)]
+    n = min((len(column) for column in columns), default=0)
+    confidence = rule.interval_confidence
+    half_width = max((_half_width(column, rule) for column in columns), default=math.inf)
+    needed: int | None = None
+    if rule.until is not None and n >= 2:
+        needs = [
+            units_for_width(
+                float(np.std(column, ddof=1)),
+                rule.until,
+                confidence=confidence,
+                adjust=rule.adjust,
+            )
+            for column in columns
+        ]
+        # A level that lost units needs as many as the others, and those it lost.
+        more = [
+            None if need is None else max(need, rule.units_min) - len(column)
+            for need, column in zip(needs, columns, strict=True)
+        ]
+        # The width is not reached yet (or this is overwritten below), so one unit at the least.
+        needed = None if None in more else max(*(m for m in more if m is not None), 1)
+    reason: Reason
+    if n >= rule.units_min and rule.until is not None and half_width <= rule.until:
+        reason, needed = "width reached", 0
+    elif n >= rule.units_min and rule.until is None and math.isinf(rule.at_most_s):
+        reason = "units measured"
+    elif spent_s + unit_s > rule.at_most_s:
+        reason = "time is up"
+    else:
+        reason = "too few units" if n < rule.units_min else "too wide"
+    return Progress(
+        stop=reason in ("width reached", "units measured", "time is up"),
+        reason=reason,
+        half_width=half_width,
+        n=n,
+        units_more=needed,
+        seconds_more=math.inf if needed is None else needed * unit_s,
+        until=rule.until,
+    )
+
+
+def _half_width(column: np.ndarray, rule: StoppingRule) -> float:
+    """Relative half-width of the mean, upwards, which is the wider side."""
+    n = len(column)
+    if n < 2:
+        return math.inf
+    t = rule.adjust * t_quantile(n - 1, 0.5 + rule.interval_confidence / 2)
+    log_width = t * float(np.std(column, ddof=1)) / math.sqrt(n)
+    return math.expm1(log_width) if log_width < 700 else math.inf
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
