@@ -53,7 +53,7 @@ test-rust: ## the tests of contend-load
 
 .PHONY: test-python
 test-python: setup test-built ## the tests of the lab: unit, golden, house, server
-	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadscope
+	$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope
 
 .PHONY: test-long
 test-long: setup test-needs ## fuzzing, instruction records, a soak (half an hour); keeps what it found

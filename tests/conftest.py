@@ -57,9 +57,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return together.scheduler(config, log)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    return together.processes()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the long ones, so that no process is left alone with one at the end."""
-    items.sort(key=lambda item: item.path.parent.name != "server")
+    items.sort(key=together.rank)
 
 
 PrivateServerFactory = Callable[..., PrivateServer]

@@ -1,7 +1,7 @@
 //! The fuzz targets as plain tests: the committed corpus, and a bounded number of its mutations.
 //!
 //! The mutations are the same in every run, so a failure here can be repeated. The fuzzer itself
-//! (`cargo +nightly fuzz run answer`) goes where these cannot.
+//! (`tools/test_long.py fuzzing`) goes where these cannot.
 
 #![allow(clippy::unwrap_used)]
 

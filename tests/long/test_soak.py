@@ -33,7 +33,7 @@ def test_a_long_load_keeps_its_memory_its_descriptors_and_its_count_of_events(
     load_program: Path,
     record_property: Callable[[str, object], None],
 ) -> None:
-    server = private_server(mariadb_binary, {"local_infile": 1})
+    server = private_server(mariadb_binary)
     fill = [load_program, "fill", f"--socket={server.socket}", "--create-database"]
     subprocess.run([*fill, f"--rows={ROWS}"], check=True, capture_output=True)
     plan = {

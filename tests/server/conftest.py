@@ -57,7 +57,10 @@ def tiny_run(
     def lab(folder: Path) -> Lab:
         return Lab(folder, cache_in(folder), load_program, mariadb_binary.name)
 
-    folder = together.once(tmp_path_factory, "tiny", lambda folder: finish(calibrated(lab(folder))))
+    def make(folder: Path) -> None:
+        finish(calibrated(lab(folder)).draw())
+
+    folder = together.once(tmp_path_factory, "tiny", make)
     return Finished.of(lab(folder))
 
 

@@ -53,22 +53,34 @@ repeats = 2
 RUNS = 8
 
 
+UNDRAWN = Path(__file__).parents[1] / "support" / "undrawn"
+
+
 class Lab:
-    """A folder where `contend` is run."""
+    """A folder where `contend` is run. Its reports have no charts unless a test asks for them:
+    drawing them takes as long as all else that a run as short as these does."""
 
     def __init__(self, folder: Path, cache_home: Path, program: Path, server: str) -> None:
         self.folder = folder
         self.cache = cache_home / "contend"
         self.server = server
+        self._package = str(Path(contend.__file__).parent.parent)
         self.environment = {
             **os.environ,
             "XDG_CACHE_HOME": str(cache_home),
             "CONTEND_LOAD": str(program),
             "COLUMNS": "200",
-            "PYTHONPATH": str(Path(contend.__file__).parent.parent),
+            "PYTHONPATH": os.pathsep.join([str(UNDRAWN), self._package]),
         }
+        # Hundreds are started, and each would compile the package anew.
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
         self.file = folder / "tiny.toml"
         self.file.write_text(TINY)
+
+    def draw(self) -> Lab:
+        """Have the reports of what is run from now on with their charts."""
+        self.environment["PYTHONPATH"] = self._package
+        return self
 
     def edit(self, old: str, new: str) -> None:
         """Change the experiment file."""

@@ -59,12 +59,12 @@ def checksum_of(server: PrivateServer, table: str) -> str:
 
 @pytest.fixture
 def server(any_binary: ServerBinary, shared_server: Factory) -> PrivateServer:
-    return shared_server(any_binary, {"local_infile": 1})
+    return shared_server(any_binary)
 
 
 @pytest.fixture
 def mariadb(mariadb_binary: ServerBinary, shared_server: Factory) -> Iterator[PrivateServer]:
-    server = shared_server(mariadb_binary, {"local_infile": 1})
+    server = shared_server(mariadb_binary)
     yield server
     query(server, "DROP DATABASE IF EXISTS sbtest")
 

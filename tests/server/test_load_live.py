@@ -33,7 +33,6 @@ def stage(
         "ssl_ca": str(files.ca),
         "ssl_cert": str(files.certificate),
         "ssl_key": str(files.key),
-        "local_infile": 1,
     }
     server = shared_server(any_binary, options, tcp=True)
     stage = Stage(load_program, server, files)
@@ -243,7 +242,7 @@ def test_a_server_that_dies_is_come_back_to(
     load_program: Path,
     tmp_path: Path,
 ) -> None:
-    server = private_server(any_binary, {"local_infile": 1})
+    server = private_server(any_binary)
     stage = Stage(load_program, server, make(tmp_path))
     stage.fill()
     # The socket's folder is another one after a start: the load goes by a name that stays.
@@ -265,7 +264,7 @@ def test_a_server_that_dies_is_come_back_to(
         wait_for(lambda line: line.get("queries", 0) > 0)
         server.kill()
         wait_for(lambda line: line.get("queries") == 0)
-        server.start({"local_infile": 1})
+        server.start()
         link.unlink()
         link.symlink_to(server.socket.parent)
         wait_until(lambda: statements_prepared(stage) == 4)

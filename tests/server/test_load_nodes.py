@@ -28,12 +28,11 @@ def stages(
 ) -> tuple[Stage, Stage]:
     """Two servers with the same table; the second is reached by TCP, TLS and a password."""
     files = make(tmp_path_factory.mktemp("tls"))
-    old = Stage(load_program, shared_server(mariadb_binary, {"local_infile": 1}), files)
+    old = Stage(load_program, shared_server(mariadb_binary), files)
     tls: dict[str, str | int] = {
         "ssl_ca": str(files.ca),
         "ssl_cert": str(files.certificate),
         "ssl_key": str(files.key),
-        "local_infile": 1,
     }
     new = Stage(load_program, shared_server(mariadb_new_binary, tls, tcp=True), files)
     for stage in (old, new):
@@ -121,7 +120,7 @@ def test_a_node_that_dies_stops_no_other(
     private_server: Callable[..., PrivateServer],
     tmp_path: Path,
 ) -> None:
-    server = private_server(mariadb_binary, {"local_infile": 1})
+    server = private_server(mariadb_binary)
     mortal = Stage(stages[0].program, server, make(tmp_path))
     mortal.fill()
     whole = stages[0].plan(

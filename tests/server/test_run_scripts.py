@@ -100,7 +100,7 @@ def own(lab: Lab) -> Lab:
 
 
 def test_native_and_script_alternate_in_one_run(both: Lab) -> None:
-    done = both.run()
+    done = both.draw().run()
     assert done.returncode == 0, done.stderr
     records = both.records()
     assert [r.status for r in records] == ["ok"] * RUNS

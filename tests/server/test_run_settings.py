@@ -54,7 +54,7 @@ def test_several_servers_are_levels(lab: Lab, mariadb_binary: ServerBinary) -> N
     other = "mysql@sid"
     factors = f'"server.use" = ["{mariadb_binary.name}", "{other}"]'
     lab.file.write_text(SMALL.format(factors=factors))
-    done = lab.contend("run", lab.file, "--out", lab.out)
+    done = lab.draw().contend("run", lab.file, "--out", lab.out)
     assert done.returncode == 0, done.stderr
     kinds = {r.cell["server.use"]: r.probes["server"]["kind"] for r in lab.records()}
     assert kinds == {mariadb_binary.name: "mariadb", other: "mysql"}
@@ -175,7 +175,7 @@ def test_a_wrapper_that_stays_is_refused(lab: Lab) -> None:
 
 def test_an_open_loop_keeps_its_rate(lab: Lab) -> None:
     factors = '"load.arrival.kind" = ["open"]\n"load.arrival.rate" = [100, 200]'
-    for record in run(lab, factors, "--set", "compare.metric=lag_us_p99"):
+    for record in run(lab.draw(), factors, "--set", "compare.metric=lag_us_p99"):
         assert (record.done or {})["arrival"] == "open-loop"
         stages = record.plan["load"]["arrival"]["stages"]
         assert stages == [{"rate": float(record.cell["load.arrival.rate"])}]
@@ -187,7 +187,7 @@ def test_an_open_loop_keeps_its_rate(lab: Lab) -> None:
 
 def test_whole_work_is_compared_by_its_time(lab: Lab) -> None:
     factors = '"load.events" = [50, 100]\n"load.measure" = ["2m"]'
-    for record in run(lab, factors, "--set", "compare.metric=seconds"):
+    for record in run(lab.draw(), factors, "--set", "compare.metric=seconds"):
         done = record.done or {}
         assert (done["ended"], done["events"]) == ("events", record.cell["load.events"])
         assert metric_of("seconds").value(record) == done["measured_s"] > 0

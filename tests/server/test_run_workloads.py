@@ -77,7 +77,7 @@ repeats = 2
 
 def test_every_native_kind_runs_and_each_run_finds_the_same_rows(lab: Lab) -> None:
     lab.file.write_text(EVERY)
-    done = lab.run()
+    done = lab.draw().run()
     assert done.returncode == 0, done.stderr
     records = lab.records()
     assert sorted(str(r.cell["workload.kind"]) for r in records) == sorted(2 * KINDS)

@@ -84,7 +84,7 @@ def test_the_tables_are_sysbench_s(
     sysbench: str,
     words: list[str],
 ) -> None:
-    server = shared_server(mariadb_binary, {"local_infile": 1})
+    server = shared_server(mariadb_binary)
     made = []
     for program in (ours, [sysbench]):
         start_anew(server)

@@ -24,6 +24,8 @@ def test_initialises_starts_answers_and_stops(any_binary: ServerBinary, tmp_path
         assert server.variables_that_differ()["max_connections"] == ("50", "151")
         assert server.socket.parent.stat().st_mode & 0o777 == 0o700
         assert server.port is None
+        # What fills tables sends their rows as a local file.
+        assert server.variables()["local_infile"] == "ON"
         with server.connect() as connection, connection.cursor() as cursor:
             cursor.execute("SELECT VERSION()")
             assert str((cursor.fetchone() or [""])[0]).startswith(any_binary.version)

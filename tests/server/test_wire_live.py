@@ -32,7 +32,6 @@ def test_client_protocol(
         "ssl_ca": str(files.ca),
         "ssl_cert": str(files.certificate),
         "ssl_key": str(files.key),
-        "local_infile": 1,
         # A statement of 40 MB is one of the tests.
         "max_allowed_packet": "64M",
     }

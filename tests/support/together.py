@@ -16,6 +16,11 @@ SHARED_SERVERS = re.compile(
 )
 """Files of tests/server whose tests share a server."""
 
+MOST_PROCESSES = 4
+
+RUNS_OF_THE_LAB = {"new_lab", "tiny_run"}
+"""Fixtures that run `contend` on a server of its own."""
+
 KIND = re.compile(r"(?<=[\[-])(mariadb|mariadb_new|mysql)(?=[-\]])")
 
 
@@ -30,10 +35,27 @@ def unit_of(nodeid: str) -> str:
     return nodeid if len(names) == 1 else f"{file}::{names[0]}"
 
 
+def rank(item: pytest.Item) -> int:
+    """The lower, the sooner: tests that run the whole lab are the longest, then those that share
+    the servers of their file, then others with a server."""
+    if item.path.parent.name != "server":
+        return 3
+    if SHARED_SERVERS.search(item.path.name):
+        return 1
+    return 2 if RUNS_OF_THE_LAB.isdisjoint(getattr(item, "fixturenames", ())) else 0
+
+
+def processes() -> int:
+    """How many processes share the tests: these wait for servers half of their time."""
+    return min(os.cpu_count() or 1, MOST_PROCESSES // 2) * 2
+
+
 def scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hands whole units to whichever process is free, the largest first."""
+    """Hands whole units to whichever process is free, in the order of their tests."""
     # Nobody needs it who runs the tests in one process.
     from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False  # the most tests are not the longest
 
     class Units(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:

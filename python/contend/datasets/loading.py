@@ -75,7 +75,6 @@ def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
     index_bytes = _clamped(data.rows_in_all * BYTES_PER_INDEX_ROW, 16 * _MIB, 2048 * _MIB)
     pool_bytes = _clamped(data.rows_in_all * BYTES_PER_ROW["innodb"] // 2, 64 * _MIB, 2048 * _MIB)
     options: dict[str, Level] = {
-        "local_infile": 1,
         "innodb_fast_shutdown": 0,
         "innodb_flush_log_at_trx_commit": 0,
         "innodb_doublewrite": 0,
