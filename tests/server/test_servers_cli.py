@@ -75,7 +75,7 @@ def test_a_server_from_get_to_remove(
 
     code, out, err = typed(capsys, "remove", name)
     assert (code, out) == (2, "")
-    assert "`--yes` does it without asking" in err
+    assert "`--yes` removes it without asking" in err
     code, out, _ = typed(capsys, "remove", name, "--yes")
     assert code == 0
     assert out.startswith(f"Removed {name}, freed ")

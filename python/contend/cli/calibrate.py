@@ -56,7 +56,7 @@ _ONLY_STANDARD = ("connections", "workload", "protocol")
 _ONLY_MEASURED = ("experiment", *_ONLY_STANDARD, "tcp", "seconds", "rounds")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_calibrate(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Drives a server that answers without work, so that what is reached is "
         "contend-load's own: queries a second, CPU per query and latency, for a set of "
@@ -105,9 +105,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--show", action="store_true", help="measure nothing: show what is kept of this host"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=_calibrate)
 
 
-def run(args: argparse.Namespace) -> int:
+def _calibrate(args: argparse.Namespace) -> int:
     program, cache = find_program(), default_cache()
     if args.show:
         _refuse(args, _ONLY_MEASURED, "--show", "It measures nothing.")

@@ -8,7 +8,7 @@ import json
 import sys
 from typing import Any
 
-from contend.cli.ask import confirmed
+from contend.cli.parser import confirmed
 from contend.datasets import Dataset, drop, drop_on, list_datasets
 from contend.errors import RequestError
 from contend.get import default_cache
@@ -18,7 +18,7 @@ from contend.spec import DataSpec
 from contend.units import format_count, format_duration, format_size
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_data(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "A dataset is loaded once and kept as the data folder of a cleanly stopped "
         "server, so that later runs start from a copy."
@@ -40,9 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the table that contend made on this server, such as mysql://user@host/database",
     )
     dropping.add_argument("--yes", action="store_true", help="do not ask")
+    parser.set_defaults(run=_data)
 
 
-def run(args: argparse.Namespace) -> int:
+def _data(args: argparse.Namespace) -> int:
     if args.action == "list":
         return _list(as_json=args.json)
     if args.server is not None:

@@ -17,11 +17,12 @@ from types import FrameType
 from typing import NoReturn
 
 from contend.errors import ContendError
+from contend.program import find_program
 
 INTERRUPTED = 1
 
 HANDED_OVER = ("sysbench",)
-"""Subcommands of another program: what follows their name is not for us to read."""
+"""Subcommands of contend-load: what follows their name is not for us to read."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,14 +50,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    # What another program answers does not wait for ours to read its own command line.
+    # What contend-load answers does not wait for us to read our own command line.
     if arguments and arguments[0] in HANDED_OVER:
-        from contend.cli.sysbench import hand_over
-
-        hand_over(arguments[1:])
+        _hand_over(arguments)
     from contend.cli.parser import run_command
 
     return run_command(arguments)
+
+
+def _hand_over(arguments: Sequence[str]) -> NoReturn:
+    """Become contend-load: streams, signals and exit code are the program's own from here on."""
+    program = str(find_program())
+    # Python ignores these, and a program inherits what is ignored.
+    for name in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(name, signal.SIG_DFL)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(program, [program, *arguments])
 
 
 def _report(error: ContendError) -> None:

@@ -1,31 +1,49 @@
-"""The command line as argparse has it: one subcommand's arguments, or the names of all."""
+"""The command line as argparse has it: one subcommand's arguments, or the names of all; and what
+several subcommands have in common."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 from collections.abc import Collection, Sequence
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from contend import __version__
 from contend.cli.main import HANDED_OVER
 from contend.errors import RequestError, nearest
 
-COMMANDS: dict[str, str] = {
-    "run": "measure an experiment: a built-in recipe or a file",
-    "show": "show what a run folder says",
-    "report": "write the HTML report of a run folder",
-    "export": "write a run folder as CSV, JSON or Parquet",
-    "recipes": "list the built-in experiments, or print one to start your own from",
-    "schema": "print the JSON Schema of experiment files, for your editor",
-    "server": "get a server without root, list the servers at hand, remove one",
-    "data": "list the datasets that are kept for later runs, remove them",
-    "calibrate": "measure what the load generator itself can do on this host",
-    "sysbench": "run a sysbench command line: its scripts, options, output",
+
+class Command(NamedTuple):
+    """A subcommand.
+
+    Args:
+        module: of this package, which offers `add_NAME(parser)`: it adds the arguments and, as the
+            default of `run`, the function that does the work and returns the exit code. What is
+            handed over needs none.
+        means: its line of the help.
+    """
+
+    module: str
+    means: str
+
+
+COMMANDS: dict[str, Command] = {
+    "run": Command("run", "measure an experiment: a built-in recipe or a file"),
+    "show": Command("results", "show what a run folder says"),
+    "report": Command("results", "write the HTML report of a run folder"),
+    "export": Command("results", "write a run folder as CSV, JSON or Parquet"),
+    "recipes": Command(
+        "experiments", "list the built-in experiments, or print one to start your own from"
+    ),
+    "schema": Command("experiments", "print the JSON Schema of experiment files, for your editor"),
+    "server": Command("server", "get a server without root, list the servers at hand, remove one"),
+    "data": Command("data", "list the datasets that are kept for later runs, remove them"),
+    "calibrate": Command("calibrate", "measure what the load generator itself can do on this host"),
+    "sysbench": Command("main", "run a sysbench command line: its scripts, options, output"),
 }
-"""The subcommands in the order of the help, with their lines of it. Each but those of another
-program is a module of this package that offers `add_arguments(parser)` and `run(args) -> int`."""
+"""In the order of the help."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -40,7 +58,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def command_module(name: str) -> ModuleType:
-    return importlib.import_module(f"contend.cli.{name}")
+    return importlib.import_module(f"contend.cli.{COMMANDS[name].module}")
 
 
 def build_parser(whole: Collection[str]) -> Parser:
@@ -53,11 +71,11 @@ def build_parser(whole: Collection[str]) -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"contend {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for name, meaning in COMMANDS.items():
+    for name, command in COMMANDS.items():
         has_arguments = name in whole and name not in HANDED_OVER
-        own = subparsers.add_parser(name, help=meaning, add_help=has_arguments)
+        own = subparsers.add_parser(name, help=command.means, add_help=has_arguments)
         if has_arguments:
-            command_module(name).add_arguments(own)
+            getattr(command_module(name), f"add_{name}")(own)
     return parser
 
 
@@ -74,5 +92,37 @@ def run_command(arguments: Sequence[str]) -> int:
         hint = f"Did you mean `contend {meant}`?" if meant else "`contend --help` lists all."
         raise RequestError(f"unknown command: {word}", hint=hint)
     args = build_parser((word,)).parse_args(arguments)
-    code: int = command_module(word).run(args)
+    code: int = args.run(args)
     return code
+
+
+def add_metric(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="compare this, such as response_us_p99, in place of what the experiment names; may "
+        "be given several times, and the first decides",
+    )
+
+
+def metrics_of(args: argparse.Namespace) -> tuple[str, ...]:
+    """The names that `--metric` gave; none if the experiment's are meant. Raises RequestError."""
+    from contend.spec import MetricNames, Refused  # which the help of contend does not wait for
+
+    try:
+        return MetricNames().read(args.metric) if args.metric else ()
+    except Refused as refused:
+        raise RequestError(f"--metric {refused.reason}", hint=refused.hint) from None
+
+
+def confirmed(question: str, *, yes: bool) -> bool:
+    """Whether to do what the question asks: `--yes` agrees, and nobody at a terminal does not."""
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

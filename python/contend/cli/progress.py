@@ -39,7 +39,7 @@ class Display(Protocol):
 
 
 def display_on(console: Console) -> Display:
-    """The display that fits where `console` writes."""
+    """The display for what `console` writes to: a terminal, or a file."""
     return LiveDisplay(console) if console.is_terminal else PlainDisplay(console)
 
 

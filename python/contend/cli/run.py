@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from contend import report
-from contend.cli.ask import confirmed
+from contend.cli.parser import confirmed
 from contend.cli.progress import Display, display_on
 from contend.errors import RequestError
 from contend.get import debian, default_cache, find_server, servers_at_hand
@@ -34,7 +34,7 @@ from contend.store.folder import RUNS_ROOT
 DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_run(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Runs every cell of an experiment in randomised blocks, stores each run the "
         "moment it ends, and prints the answer, the table and the path of the report. Resume an "
@@ -79,9 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="get a server if there is none, and load data into one that is not contend's own, "
         "without asking",
     )
+    parser.set_defaults(run=_run)
 
 
-def run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     program = find_program()
     console = Console(stderr=True)
     with display_on(console) as display:

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from contend.cli.parser import confirmed
 from contend.errors import RequestError
 from contend.get import cache as got_servers
 from contend.get import debian, default_cache, find_server, on_path
@@ -17,7 +18,7 @@ from contend.servers.errors import NoServer
 from contend.units import format_size
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_server(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Servers are downloaded from the mirror this machine's apt is configured for, "
         "and unpacked under the user's cache. Nothing of the system is touched."
@@ -51,14 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     remove = actions.add_parser("remove", help="remove a server that was got")
     remove.add_argument("name", metavar="NAME", help="as `contend server list` shows it")
     remove.add_argument("--yes", action="store_true", help="do not ask")
+    parser.set_defaults(run=_server)
 
 
-def run(args: argparse.Namespace) -> int:
+def _server(args: argparse.Namespace) -> int:
     if args.action == "get":
         return _get(args)
     if args.action == "list":
         return _list(as_json=args.json)
-    return _remove(args.name, sure=args.yes)
+    return _remove(args.name, yes=args.yes)
 
 
 def _get(args: argparse.Namespace) -> int:
@@ -147,21 +149,14 @@ def _entry(
     }
 
 
-def _remove(name: str, *, sure: bool) -> int:
+def _remove(name: str, *, yes: bool) -> int:
     got = got_servers.find_by_name(default_cache(), name)
     size = format_size(got.bytes)
-    if not sure and not _confirmed(f"Remove {got.binary.name} ({size})? [y/N] "):
-        _say("nothing was removed.")
-        return 0
+    if not confirmed(f"Remove {got.binary.name} ({size})?", yes=yes):
+        raise RequestError("nothing was removed.", hint="`--yes` removes it without asking.")
     got_servers.remove(default_cache(), got.binary.name)
     _say(f"Removed {got.binary.name}, freed {size}.")
     return 0
-
-
-def _confirmed(question: str) -> bool:
-    if not sys.stdin.isatty():
-        raise RequestError("nobody is there to be asked.", hint="`--yes` does it without asking.")
-    return input(question).strip().lower() in ("y", "yes")
 
 
 def _signatures(binary: ServerBinary) -> str:

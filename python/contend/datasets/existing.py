@@ -1,4 +1,4 @@
-"""Data on a server that is not ours: beside what is there, never over it.
+"""Data on a server that is not ours: added to what is there, never written over it.
 
 A table that contend makes carries a mark in its comment. A table of that name without the mark
 is refused before anything is changed; one with it may be used, replaced and dropped.

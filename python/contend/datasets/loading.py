@@ -1,5 +1,5 @@
-"""What loading data takes: a storage engine, options that load fast, room on the disk, and time,
-of which somebody is told."""
+"""What loading data takes: a storage engine, options that load fast, room on the disk; and how its
+progress is reported."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ def _existing(folder: Path) -> Path:
 
 
 class Tell(Protocol):
-    """Somebody who wants to know."""
+    """Who is told of notices and of progress."""
 
     def notice(self, text: str) -> None:
-        """Something the reader should know; no error."""
+        """Tell something that the user should know; no error."""
         ...
 
     def progress(self, what: str, done: int, total: int, unit: str) -> None:

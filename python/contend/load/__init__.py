@@ -3,7 +3,7 @@
 The lab sees only the `Load` protocol, so its tests need no process.
 """
 
-from contend.load.ask import Engine, ScriptProcess, ask_engine
+from contend.load.check import Engine, ScriptProcess, ask_engine
 from contend.load.fill import FillProcess
 from contend.load.plan import Address, Arm, plan_in_slices, plan_of
 from contend.load.process import Load, LoadFailed, LoadProcess

@@ -192,7 +192,7 @@ def look(sight: Sight) -> dict[str, Any]:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What each probe saw happen between two looks. Probes that saw nothing to see are left out."""
+    """What each probe counted between two looks, without those that this server does not have."""
     return {
         probe.name: probe.change(before[probe.name], after[probe.name])
         for probe in PROBES

@@ -99,14 +99,14 @@ class ServerBinary:
         kind: `mariadb` or `mysql`.
         version: the server's own, such as `10.11.19`.
         suite: the Debian suite it was got from; None for a server that was found on the machine.
-        argv: what to run. It holds the loader and its library path where they are needed, the
+        argv: what to run. It holds the loader and its library path if they are needed, the
             program, `--no-defaults`, and the fixed options; append your own.
         program: the server program itself (not the loader).
         basedir: the root the server looks under.
         share_dir: error messages, character sets and the SQL of the system tables.
         plugin_dir: loadable plugins; None if there are none.
         source: `debian` or `path`.
-        extras: packages that were asked for beside the server, such as `rocksdb`.
+        extras: packages that were asked for in addition to the server, such as `rocksdb`.
         verified: whether the download was verified by signature; None if nothing was downloaded.
     """
 

@@ -55,7 +55,7 @@ class PrivateServer:
         folder: the server's own; new, empty, or made by contend.
         log_dir: where `server.log` is written; the folder itself if it is None.
         wrap: a program with its arguments that becomes or starts the server: `("setarch", "-R")`.
-        environment: variables that the server gets beside the few it gets anyway.
+        environment: variables in addition to the few that every private server gets.
     """
 
     def __init__(

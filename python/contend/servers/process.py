@@ -46,7 +46,7 @@ def spawn(
         log: where its output and errors go.
         stdin: what it reads.
         keep_open: descriptors it inherits.
-        more_environment: variables beside the few it gets anyway.
+        more_environment: variables in addition to PATH, TZ, HOME, TMPDIR and LC_ALL.
         group: what the program starts is killed with it.
     """
     environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
@@ -158,7 +158,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether the process is gone, or only waits for somebody to ask how it ended."""
+    """Whether the process has ended, also if nobody has read its exit code yet."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

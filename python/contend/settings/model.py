@@ -39,7 +39,7 @@ class Launch:
 
     Args:
         options: server options, by name.
-        environment: variables beside the few that a server gets anyway.
+        environment: variables in addition to the few that every private server gets.
         wrap: a program with its arguments that starts the server, which it gets as further
             arguments.
         from_disk: no file of the server is in the page cache when it starts.

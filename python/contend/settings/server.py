@@ -58,7 +58,7 @@ _PRELOAD = "LD_PRELOAD"
 
 @dataclass(frozen=True)
 class Environment(Setting):
-    """Variables beside the few that a private server gets anyway."""
+    """Variables in addition to the few that every private server gets."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         table = cell[self.path]

@@ -66,7 +66,7 @@ def shown(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string; where `pattern` is set, one that it matches as a whole."""
+    """A string; if `pattern` is set, one that matches it as a whole."""
 
     pattern: str | None = None
     meaning: str = "text in quotes"
@@ -320,7 +320,7 @@ class Key:
     """One key of a table: its name, kind of value, default and what it means.
 
     A default of None means that the key may be left out and nothing stands in its place.
-    `required` keys have no default at all. `level_kind` is set where a level of a factor may be
+    `required` keys have no default at all. `level_kind` is set if a level of a factor may be
     less than a value of the key.
     """
 

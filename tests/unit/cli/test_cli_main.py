@@ -23,8 +23,9 @@ def command(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A command `probe` whose behaviour the test sets."""
     state = SimpleNamespace(result=0)
 
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
+    def add_probe(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--count", type=int)
+        parser.set_defaults(run=run)
 
     def run(_args: object) -> int:
         if isinstance(state.result, BaseException):
@@ -32,8 +33,8 @@ def command(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         return int(state.result)
 
     module = ModuleType("contend.cli.probe")
-    module.add_arguments, module.run = add_arguments, run  # type: ignore[attr-defined]
-    monkeypatch.setattr(parser, "COMMANDS", {"probe": "a probe"})
+    module.add_probe = add_probe  # type: ignore[attr-defined]
+    monkeypatch.setattr(parser, "COMMANDS", {"probe": parser.Command("probe", "a probe")})
     monkeypatch.setattr(parser, "command_module", lambda _name: module)
     return state
 

@@ -1,0 +1,147 @@
+"""`contend show`, `contend report`, `contend export`: what a run folder says, in the terminal, as
+one HTML file, as tables.
+
+Each imports only what it writes with: an answer in the terminal does not wait for page templates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+from pathlib import Path
+
+from contend.cli.parser import add_metric, metrics_of
+from contend.errors import RequestError
+from contend.report import as_json, build
+from contend.report import export as tables
+from contend.store import RunFolder, find_run, rescue
+
+_FORMATS = ("csv", "json", "parquet", "folder")
+
+
+def _add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", metavar="RUN", help="a run folder, or the name of one under ./contend-runs"
+    )
+
+
+def add_show(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Show the answer, the tables and the warnings of a run folder, finished or not."
+    )
+    _add_folder(parser)
+    add_metric(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print comparisons and cells as JSON")
+    form.add_argument(
+        "--full",
+        action="store_true",
+        help="add every figure, the method, the facts of host and server, and the spec",
+    )
+    parser.set_defaults(run=_show)
+
+
+def _show(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from contend.report import terminal
+
+    metrics = metrics_of(args)
+    with RunFolder.open(find_run(args.folder)) as folder:
+        report = build(folder, metrics)
+    if args.json:
+        json.dump(as_json(report), sys.stdout, indent=2, ensure_ascii=False)
+        sys.stdout.write("\n")
+        return 0
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot say ± is no reason to fail.
+        sys.stdout.reconfigure(errors="replace")
+    terminal.render(report, Console(file=sys.stdout), full=args.full)
+    return 0
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write one HTML file that fetches nothing, and its charts as SVG and PNG beside it."
+    )
+    _add_folder(parser)
+    add_metric(parser)
+    parser.add_argument(
+        "--out", metavar="FILE", type=Path, help="where to write (default: RUN/report.html)"
+    )
+    parser.set_defaults(run=_report)
+
+
+def _report(args: argparse.Namespace) -> int:
+    from contend.report import html
+
+    path = find_run(args.folder)
+    out: Path = args.out or path / "report.html"
+    if out.is_dir():
+        raise RequestError(f"{out} is a folder", hint="Name a file, such as report.html.")
+    metrics = metrics_of(args)
+    with RunFolder.open(path) as folder:
+        report = build(folder, metrics)
+    page, *drawings = html.write(report, out)
+    sys.stdout.write(f"{page}\n")
+    if drawings:
+        sys.stdout.write(f"{drawings[0].parent} ({len(drawings)} files)\n")
+    if note := html.note(report):
+        sys.stderr.write(f"contend: {note}\n")
+    return 0
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write a table of a run folder as CSV or Parquet, the whole of it as JSON, or "
+        "a clean copy as a folder: all runs that can be read, even of a damaged one."
+    )
+    _add_folder(parser)
+    parser.add_argument("--format", choices=_FORMATS, required=True, help="what to write")
+    parser.add_argument(
+        "--table",
+        choices=tuple(tables.TABLES),
+        default="runs",
+        help="which table, for csv and parquet (default: runs)",
+    )
+    add_metric(parser)
+    parser.add_argument(
+        "--out", metavar="PATH", type=Path, help="where to (default for csv and json: here)"
+    )
+    parser.set_defaults(run=_export)
+
+
+def _export(args: argparse.Namespace) -> int:
+    path = find_run(args.folder)
+    if args.out is None and args.format in ("parquet", "folder"):
+        raise RequestError(
+            f"--format {args.format} needs --out", hint="It cannot be written to a terminal."
+        )
+    if args.format == "folder":
+        saved = rescue(path, args.out)
+        sys.stdout.write(f"{saved.folder}: {saved.runs} runs of {saved.planned} planned\n")
+        return 0
+    metrics = metrics_of(args)
+    with RunFolder.open(path) as folder:
+        _write(folder, args.format, args.table, args.out, metrics)
+    return 0
+
+
+def _write(
+    folder: RunFolder, form: str, table: str, out: Path | None, metrics: tuple[str, ...]
+) -> None:
+    if form == "parquet":
+        assert out is not None
+        tables.write_parquet(tables.rows_of(folder, table, metrics), out)
+        return
+    text = io.StringIO()
+    if form == "json":
+        tables.write_json(folder, text)
+    else:
+        tables.write_csv(tables.rows_of(folder, table, metrics), text)
+    if out is None:
+        sys.stdout.write(text.getvalue())
+    else:
+        out.write_text(text.getvalue(), encoding="utf-8")
