@@ -1,22 +1,29 @@
-"""The types of contend-load's outcomes, written from their JSON Schema.
+"""The types of what contend-load is told and answers, written from their JSON Schemas.
 
-    python tools/typed_outcomes.py > python/contend/outcome.py
+    python tools/typed_schemas.py outcome > python/contend/outcome.py
+    python tools/typed_schemas.py plan > python/contend/plan.py
 
-A test holds the file equal to what this prints.
+A test holds the files equal to what this prints.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-SCHEMA = Path(__file__).parents[1] / "python/contend/load/outcome.schema.json"
+SCHEMAS = Path(__file__).parents[1] / "python/contend/load"
 
-HEAD = '''"""What contend-load answers, one outcome a line: the types of `load/outcome.schema.json`.
+SAID = {
+    "outcome": "What contend-load answers, one outcome a line",
+    "plan": "What contend-load is told to do in one run",
+}
 
-Written by `python tools/typed_outcomes.py` from that file, which the program prints itself.
+HEAD = '''"""{said}: the types of `load/{name}.schema.json`.
+
+Written by `python tools/typed_schemas.py {name}` from that file, which the program prints itself.
 """
 
 from __future__ import annotations
@@ -34,16 +41,37 @@ _SCALARS = {
 }
 
 
-def written(schema: Mapping[str, Any]) -> str:
-    """The source of the types."""
-    tags = {_name(one): one["properties"]["type"]["const"] for one in schema["oneOf"]}
-    parts = [HEAD]
-    for name, definition in schema["$defs"].items():
-        parts.append(
-            f"\n\nclass {name}(TypedDict):\n" + "\n".join(_class(definition, tags.get(name)))
-        )
-    parts.append(f"\n\nOutcome = {' | '.join(tags)}\n")
-    return "".join(f"{part}\n" if part.startswith("\n\nclass") else part for part in parts)
+def written(name: str, schema: Mapping[str, Any]) -> str:
+    """The source of the types of one schema."""
+    tags = {_name(one): one["properties"]["type"]["const"] for one in schema.get("oneOf", ())}
+    parts = []
+    for title, definition in schema["$defs"].items():
+        parts.append(_definition(title, definition, tags.get(title)))
+    if "properties" in schema:
+        parts.append(_definition(schema["title"], schema, None))
+    if tags:
+        parts.append(f"Outcome = {' | '.join(tags)}\n")
+    return "\n\n".join([HEAD.format(said=SAID[name], name=name), *parts])
+
+
+def _definition(title: str, definition: Mapping[str, Any], tag: str | None) -> str:
+    choices = definition.get("oneOf") or definition.get("anyOf") or ()
+    if choices and "properties" not in choices[0]:
+        return f"{title} = {_either(choices)}\n"
+    whole = _together(definition, choices) if choices else definition
+    return f"class {title}(TypedDict):\n" + "\n".join(_class(whole, tag)) + "\n"
+
+
+def _together(definition: Mapping[str, Any], choices: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """One object for several kinds of it: with the keys of all, of which every kind has some."""
+    told: dict[str, list[Mapping[str, Any]]] = {}
+    for choice in choices:
+        for name, kind in choice["properties"].items():
+            told.setdefault(name, []).append(kind)
+    required = [name for name in told if all(name in one.get("required", ()) for one in choices)]
+    described = {"description": definition["description"]} if "description" in definition else {}
+    properties = {name: {"anyOf": told[name]} for name in sorted(told)}
+    return {**described, "properties": properties, "required": required}
 
 
 def _class(definition: Mapping[str, Any], tag: str | None) -> Iterator[str]:
@@ -67,11 +95,26 @@ def _type(told: Mapping[str, Any]) -> str:
     if "$ref" in told:
         return _name(told)
     if "anyOf" in told:
-        return " | ".join(_type(one) for one in told["anyOf"])
+        return _either(told["anyOf"])
+    if isinstance(told.get("additionalProperties"), dict):
+        return f"dict[str, {_type(told['additionalProperties'])}]"
     kinds = told["type"] if isinstance(told["type"], list) else [told["type"]]
-    return " | ".join(
+    return _joined(
         f"list[{_type(told['items'])}]" if kind == "array" else _SCALARS[kind] for kind in kinds
     )
+
+
+def _either(choices: list[Mapping[str, Any]]) -> str:
+    """One of several words, or of several types."""
+    words = [word for one in choices for word in one.get("enum", [one.get("const")]) if word]
+    if not words:
+        return _joined(part for one in choices for part in _type(one).split(" | "))
+    listed = ", ".join(json.dumps(word) for word in words)
+    return f"Literal[{listed}]" if len(words) < 6 else "str"
+
+
+def _joined(kinds: Iterable[str]) -> str:
+    return " | ".join(dict.fromkeys(kinds))
 
 
 def _name(referring: Mapping[str, Any]) -> str:
@@ -79,4 +122,6 @@ def _name(referring: Mapping[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    print(written(json.loads(SCHEMA.read_text(encoding="utf-8"))), end="")
+    (wanted,) = sys.argv[1:]
+    file = SCHEMAS / f"{wanted}.schema.json"
+    print(written(wanted, json.loads(file.read_text(encoding="utf-8"))), end="")

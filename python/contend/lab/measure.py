@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from contend import probes
 from contend.calibration import Calibration, shape_of
@@ -11,7 +10,8 @@ from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
 from contend.load import Load, LoadFailed, plan_of
-from contend.outcome import Done, Outcome
+from contend.outcome import Done, Interval, Outcome
+from contend.probed import Probes
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 
@@ -30,14 +30,17 @@ def measure(
         LoadFailed: contend-load gave no result, or not one query was answered.
     """
     plan = plan_of(cell, ready.address, seed=cell["load.seed"], watch_pid=ready.watch_pid)
-    intervals: list[dict[str, Any]] = []
-    generator: dict[str, Any] = {}
+    intervals: list[Interval] = []
+    noted: Probes = {}
 
     def on_event(event: Outcome) -> None:
         if event["type"] == "hello":
-            generator.update(version=event["program_version"], engine=event["engine"])
+            noted["load_generator"] = {
+                "version": event["program_version"],
+                "engine": event["engine"],
+            }
         if event["type"] == "interval":
-            intervals.append({key: value for key, value in event.items() if key != "type"})
+            intervals.append(event)
             listen(Pace(planned.run, float(event["qps"])))
 
     started_at = now()
@@ -59,7 +62,7 @@ def measure(
         plan=plan,
         done=done,
         intervals=intervals,
-        probes={**ready.probes, "load_generator": generator, **seen},
+        probes={**ready.probes, **noted, **seen},
         warnings=[*ready.warnings, *probes.warnings_of(done, seen, ready.expected)],
     )
 

@@ -8,8 +8,9 @@ password, only the name of the environment variable that does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from contend.plan import Load, Plan, Server, Workload
 from contend.settings.load import load_plan
 from contend.settings.plan_keys import STATEMENTS
 from contend.settings.workload import SCRIPT_SCHEMA
@@ -29,30 +30,30 @@ class Address:
     password_env: str | None = None
     database: str | None = None
 
-    def as_plan(self) -> dict[str, Any]:
-        where: dict[str, Any] = (
+    def as_plan(self) -> Server:
+        found: Server = (
             {"socket": self.socket} if self.socket else {"host": self.host, "port": self.port}
         )
-        who = {"user": self.user, "password_env": self.password_env, "database": self.database}
-        return where | {key: value for key, value in who.items() if value is not None}
+        found["user"] = self.user
+        if self.password_env is not None:
+            found["password_env"] = self.password_env
+        if self.database is not None:
+            found["database"] = self.database
+        return found
 
 
-def plan_of(
-    cell: CellSpec, address: Address, *, seed: int, watch_pid: int | None
-) -> dict[str, Any]:
+def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | None) -> Plan:
     """The plan of one run of `cell` against the server at `address`.
 
     `watch_pid` is the server's process on this host, or None if it runs elsewhere.
     """
-    plan: dict[str, Any] = {
+    asked = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
+    plan: Plan = {
         "version": PLAN_VERSION,
         "server": address.as_plan(),
-        "workload": {
-            "kind": cell.workload.kind,
-            **_tables(cell),
-            **cell.workload.parameters,
-        },
-        "load": load_plan(cell.values),
+        # The declarations of both come from the program's schema, as these types do.
+        "workload": cast(Workload, asked),
+        "load": cast(Load, load_plan(cell.values)),
         "seed": seed,
     }
     if watch_pid is not None:
@@ -69,7 +70,7 @@ def _tables(cell: CellSpec) -> dict[str, Any]:
     return {"rows": cell.data.rows, **tables}
 
 
-def planned_s(plan: dict[str, Any]) -> float:
+def planned_s(plan: Plan) -> float:
     """How long a run of this plan lasts by its own clock, connecting not counted."""
     load = plan["load"]
     return float(load.get("warmup_s", 0.0)) + float(load["measure_s"])

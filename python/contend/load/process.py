@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 from contend.load.child import Child, LoadFailed
 from contend.load.plan import planned_s
 from contend.outcome import Done, Outcome
+from contend.plan import Plan
 from contend.program import PROGRAM
 
 OUTCOME_VERSION = 1
@@ -27,7 +28,7 @@ GRACE_S = 20.0
 class Load(Protocol):
     """What drives load: the process, or a fake of it."""
 
-    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done: ...
+    def run(self, plan: Plan, *, env: Mapping[str, str], on_event: OnEvent) -> Done: ...
 
 
 class LoadProcess:
@@ -37,7 +38,7 @@ class LoadProcess:
         self.program = program
         self.grace_s = grace_s
 
-    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done:
+    def run(self, plan: Plan, *, env: Mapping[str, str], on_event: OnEvent) -> Done:
         """Run `plan` to its end and return the `done` outcome.
 
         Args:

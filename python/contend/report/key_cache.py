@@ -8,11 +8,11 @@ queued, throughput could rise to 1/share of that behind a single lock.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from contend.metrics import THROUGHPUT
+from contend.probed import Segment
 from contend.report.causes import Explanation
 from contend.report.charts import shares_chart
 from contend.report.key_depth import (
@@ -383,6 +383,6 @@ def _shares_of_run(record: RunRecord) -> dict[str, float]:
     return {segment: count / total for segment, count in visits.items()}
 
 
-def _segment_name(row: Mapping[str, Any]) -> str:
-    cache = str(row.get("cache") or "default")
+def _segment_name(row: Segment) -> str:
+    cache: str = row.get("cache") or "default"
     return str(row["segment"]) if cache == "default" else f"{cache} {row['segment']}"
