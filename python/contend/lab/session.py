@@ -24,6 +24,7 @@ from contend.load import Load
 from contend.settings.registry import SETTINGS
 from contend.spec import (
     SCRIPT_SCHEMA,
+    CellSpec,
     DataSpec,
     Experiment,
     cell_spec,
@@ -151,12 +152,17 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
         return dict(folder.meta().facts.get("servers", {}))
 
 
+def _ends_with_its_work(cell: CellSpec) -> bool:
+    return cell["load.events"] is not None or cell["load.events_each"] is not None
+
+
 def _conduct(experiment: Experiment, folder: RunFolder, means: Means, listen: Listener) -> None:
     total, ended = folder.planned_count(), len(folder.ended())
     with _resumable(folder, listen):
         # Before there is a server, which would take its share of the CPUs.
         calibration = _calibration(experiment, folder, means)
-        listen(Began(folder.path, total, ended, planned_load_s(experiment)))
+        at_most = any(map(_ends_with_its_work, cell_specs(experiment)))
+        listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
         with means.open_stage(folder.path / "logs") as stage:
             walk(
                 experiment,
