@@ -1,6 +1,6 @@
 """What contend-load answers, one outcome a line: the types of `load/outcome.schema.json`.
 
-Written by `python tools/typed_outcomes.py` from that file, which the program prints itself.
+Written by `python tools/typed_schemas.py outcome` from that file, which the program prints itself.
 """
 
 from __future__ import annotations

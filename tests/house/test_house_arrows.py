@@ -14,7 +14,10 @@ from tree import (
     rust_uses,
 )
 
-EVERYWHERE = {"errors", "units", "facts", "metrics", "outcome", "program", "__version__"}
+EVERYWHERE = {
+    *("errors", "units", "facts", "metrics", "plan", "outcome", "probed", "program"),
+    "__version__",
+}
 
 PYTHON_ARROWS: dict[str, set[str]] = {
     "__init__": set(),
@@ -23,7 +26,9 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "units": {"errors"},
     "facts": set(),
     "metrics": set(),
+    "plan": set(),
     "outcome": set(),
+    "probed": set(),
     "program": {"errors"},
     "settings": {"host"},
     "spec": {"settings"},

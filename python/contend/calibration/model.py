@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+from contend import probed
 from contend.errors import RequestError, WorkError
 from contend.load import Address
 from contend.load.plan import PLAN_VERSION
+from contend.plan import Engine, Load, Plan, Protocol, Workload
 from contend.settings.plan_keys import DISTRIBUTION, SUPPLIED, WORKLOAD
 from contend.spec import SCRIPT, STATEMENTS, is_file
 from contend.stats import Estimate, estimate, finite
@@ -114,22 +116,22 @@ class Shape:
         way = _TRANSPORTS[self.transport]
         return ", ".join([kind, self.protocol, way, self.engine, *threads])
 
-    def plan(self, address: Address, *, warmup_s: float, measure_s: float) -> dict[str, Any]:
+    def plan(self, address: Address, *, warmup_s: float, measure_s: float) -> Plan:
         """A run of this shape against the server at `address`."""
-        load: dict[str, Any] = {
+        load: Load = {
             "connections": self.connections,
             "warmup_s": warmup_s,
             "measure_s": measure_s,
             "interval_s": 0.0,
-            "protocol": self.protocol,
-            "engine": self.engine,
+            "protocol": cast(Protocol, self.protocol),
+            "engine": cast(Engine, self.engine),
         }
         if self.threads is not None:
             load["threads"] = self.threads
         return {
             "version": PLAN_VERSION,
             "server": address.as_plan(),
-            "workload": {**self.workload, "rows": ROWS},
+            "workload": cast(Workload, {**self.workload, "rows": ROWS}),
             "load": load,
             "seed": 1,
         }
@@ -150,7 +152,7 @@ def has_ceiling(workload: Mapping[str, Any]) -> bool:
     return bool(told.get("range_size", RANGE_ROWS) == RANGE_ROWS)
 
 
-def shape_of(plan: Mapping[str, Any]) -> Shape:
+def shape_of(plan: Plan) -> Shape:
     """The shape of a plan. When its events begin is no part of it: a ceiling is a ceiling."""
     load = plan["load"]
     return Shape(
@@ -236,7 +238,7 @@ class Calibration:
         more = {one.shape: one for one in ceilings}
         return Calibration(self.host, self.program, {**self.ceilings, **more})
 
-    def record(self, ceiling: Ceiling) -> dict[str, Any]:
+    def record(self, ceiling: Ceiling) -> probed.Ceiling:
         """What a run keeps of the ceiling that it was compared with."""
         qps = ceiling.figure("qps")
         return {

@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from contend.lab import events
+from contend.plan import Load
+from contend.store import RunRecord
 from contend.units import format_count, format_duration, format_size
 
 PLAIN_STEP = 0.1
@@ -46,17 +48,24 @@ def display_on(console: Console) -> Display:
 class Clock:
     """How long the rest will take, from what the runs so far took.
 
-    The first run does not count: the data may have been loaded for it.
+    What comes before the first run does not count: the data may have been loaded for it.
     """
 
     def __init__(self, began: events.Began) -> None:
         self._left = began.total - began.ended
         self._planned_s = began.load_s / max(1, began.total)
+        self._at_most = began.at_most
         self._ends_s: list[float] = []
 
-    def run_ended(self) -> None:
+    def run_ended(self, record: RunRecord) -> None:
         self._left -= 1
         self._ends_s.append(time.monotonic())
+        if self._at_most and record.done is not None:
+            # It took what it took, and not what it might have.
+            load: Load | None = record.plan.get("load")
+            warmup_s = load.get("warmup_s", 0.0) if load else 0.0
+            self._planned_s = warmup_s + record.done["measured_s"]
+            self._at_most = False
 
     @property
     def left_s(self) -> float:
@@ -67,10 +76,17 @@ class Clock:
         each_s = (last_s - first_s) / counted if counted else self._planned_s
         return max(0.0, each_s * self._left - (time.monotonic() - last_s))
 
+    def __str__(self) -> str:
+        """`3 min left`, or `at most 3 min left` if that is all that is known."""
+        return f"{'at most ' if self._at_most else ''}{format_duration(self.left_s)} left"
+
 
 def label(cell: Mapping[str, object]) -> str:
     """`key_cache_segments=32 points=10 connections=64`."""
-    return " ".join(f"{path.rpartition('.')[2]}={level}" for path, level in cell.items())
+    return " ".join(
+        f"{path.rpartition('.')[2]}={'none' if level == '' else level}"
+        for path, level in cell.items()
+    )
 
 
 class PlainDisplay:
@@ -104,14 +120,14 @@ class PlainDisplay:
                 self._clock = Clock(event)
                 self._say(f"{event.total - event.ended} runs to make in {event.folder}")
             case events.RunEnded(record):
-                self._run_ended(record.run, label(record.cell), _outcome(event))
+                self._run_ended(record, _outcome(event))
 
-    def _run_ended(self, run: int, cell: str, outcome: str) -> None:
+    def _run_ended(self, record: RunRecord, outcome: str) -> None:
         left = ""
         if self._clock is not None:
-            self._clock.run_ended()
-            left = f"  ({format_duration(self._clock.left_s)} left)"
-        self._say(f"run {run}/{self._total}  {cell}: {outcome}{left}")
+            self._clock.run_ended(record)
+            left = f"  ({self._clock})"
+        self._say(f"run {record.run}/{self._total}  {label(record.cell)}: {outcome}{left}")
 
     def _progress(self, event: events.Progress) -> None:
         share = event.done / max(1, event.total)
@@ -205,7 +221,7 @@ class LiveDisplay:
 
     def _run_ended(self, event: events.RunEnded) -> None:
         if self._clock is not None:
-            self._clock.run_ended()
+            self._clock.run_ended(event.record)
         if self._runs is not None:
             self._progress.advance(self._runs)
         self._show_runs(_outcome(event))
@@ -213,11 +229,10 @@ class LiveDisplay:
     def _show_runs(self, pace: str) -> None:
         if self._runs is None or self._clock is None:
             return
-        left = format_duration(self._clock.left_s)
         done = self._progress.tasks[self._progress.task_ids.index(self._runs)]
         self._progress.update(
             self._runs,
-            state=f"{done.completed:.0f}/{done.total:.0f}  {self._where}  {pace}  {left} left",
+            state=f"{done.completed:.0f}/{done.total:.0f}  {self._where}  {pace}  {self._clock}",
         )
 
 

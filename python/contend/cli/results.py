@@ -50,7 +50,8 @@ def _show(args: argparse.Namespace) -> int:
 
     metrics = metrics_of(args)
     with RunFolder.open(find_run(args.folder)) as folder:
-        report = build(folder, metrics)
+        # What is not printed is not read.
+        report = build(folder, metrics, percentiles=args.full or args.json)
     if args.json:
         json.dump(as_json(report), sys.stdout, indent=2, ensure_ascii=False)
         sys.stdout.write("\n")

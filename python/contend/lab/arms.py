@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from contend.calibration import Calibration
 from contend.errors import ContendError
@@ -15,6 +15,7 @@ from contend.lab.events import Listener
 from contend.lab.measure import measure_in_slices
 from contend.lab.stage import Ready, StageOf
 from contend.load import Load
+from contend.probed import Probes
 from contend.settings.model import Launch
 from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, turn_of
 from contend.store import RunRecord
@@ -91,7 +92,7 @@ class InSlices:
             for stage in self._stages:
                 stage.start_anew(self._layout.apply)
             self._repeat = repeat
-        about = {"layout": asdict(self._layout)}
+        about: Probes = {"layout": {"padding_bytes": self._layout.padding_bytes}}
         readies = (self._stage_of(one).set(cell_spec(self._experiment, one.cell)) for one in runs)
         return [replace(ready, probes={**ready.probes, **about}) for ready in readies]
 

@@ -22,6 +22,7 @@ from contend.lab.control import Control, differing_variables, run_statement
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
 from contend.lab.stage import Ready
+from contend.probed import RunWarning
 from contend.probes import Sight
 from contend.servers.errors import OptionRejected
 from contend.servers.options import as_number, as_text, normal_name
@@ -278,7 +279,7 @@ class BorrowedPlace:
             warnings=tuple(self._warnings(changed=changed)),
         )
 
-    def _warnings(self, *, changed: bool) -> Iterator[dict[str, Any]]:
+    def _warnings(self, *, changed: bool) -> Iterator[RunWarning]:
         for one in self._truncated.values():
             yield {"code": "option-truncated", "message": str(one)}
         if changed:

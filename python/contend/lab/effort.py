@@ -293,7 +293,7 @@ class Effort:
         baseline = next((r for r in block if self._is_baseline(r.cell[compared.path])), None)
         if baseline is None:
             return
-        usual = {one["round"]: one["qps"] for one in baseline.intervals}
+        usual = {one["index"]: one["qps"] for one in baseline.intervals}
         context = self._context(baseline.cell)
         self._response_s[context] = max(r.done["latency_us"]["p50"] for r in block if r.done) / 1e6
         rows = self._rows
@@ -301,8 +301,8 @@ class Effort:
             if record is baseline:
                 continue
             for one in record.intervals:
-                if one["qps"] > 0 and usual.get(one["round"], 0) > 0:
-                    rows.ratios.append(math.log(one["qps"] / usual[one["round"]]))
+                if one["qps"] > 0 and usual.get(one["index"], 0) > 0:
+                    rows.ratios.append(math.log(one["qps"] / usual[one["index"]]))
                     rows.units.append(record.repeat)
                     rows.blocks.append(record.block)
                     rows.contexts.append(context)

@@ -36,12 +36,13 @@ class Progress:
 @dataclass(frozen=True, slots=True)
 class Began:
     """The runs begin. `ended` of `total` were made by an earlier session; `load_s` is how long
-    the others drive load."""
+    all of them drive load, `at_most` that some end earlier, when their work is done."""
 
     folder: Path
     total: int
     ended: int
     load_s: float
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)

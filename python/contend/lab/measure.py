@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from contend import probes
 from contend.calibration import Calibration, shape_of
@@ -14,7 +13,9 @@ from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
 from contend.load import Arm, Load, LoadFailed, plan_in_slices, plan_of
-from contend.outcome import Done, Outcome, Slice
+from contend.outcome import Done, Hello, Interval, Outcome, Slice
+from contend.plan import Plan
+from contend.probed import Generator, Probes
 from contend.settings.load import Slices
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
@@ -34,14 +35,14 @@ def measure(
         LoadFailed: contend-load gave no result, or not one query was answered.
     """
     plan = plan_of(cell, ready.address, seed=seed_of(planned, cell), watch_pid=ready.watch_pid)
-    intervals: list[dict[str, Any]] = []
-    generator: dict[str, Any] = {}
+    intervals: list[Interval] = []
+    noted: Probes = {}
 
     def on_event(event: Outcome) -> None:
         if event["type"] == "hello":
-            generator.update(version=event["program_version"], engine=event["engine"])
+            noted["load_generator"] = _generator(event)
         if event["type"] == "interval":
-            intervals.append({key: value for key, value in event.items() if key != "type"})
+            intervals.append(event)
             listen(Pace(planned.run, float(event["qps"])))
 
     started_at = now()
@@ -49,7 +50,8 @@ def measure(
     done = load.run(plan, env=ready.env, on_event=on_event)
     seen = probes.changes(before, probes.look(ready.sight))
     _require_answers(done)
-    return _record(planned, ready, plan, done, started_at, intervals, generator, seen, calibration)
+    seen.update(noted)
+    return _record(planned, ready, plan, done, started_at, intervals, seen, calibration)
 
 
 def measure_in_slices(
@@ -72,15 +74,15 @@ def measure_in_slices(
         for name, ready in zip(names, readies, strict=True)
     ]
     plan = plan_in_slices(cells[0], arms, slices, seed=seed_of(block[0], cells[0]))
-    figures: list[list[dict[str, Any]]] = [[] for _ in block]
-    generator: dict[str, Any] = {}
+    figures: list[list[Interval]] = [[] for _ in block]
+    noted: Probes = {}
 
     def on_event(event: Outcome) -> None:
         if event["type"] == "hello":
-            generator.update(version=event["program_version"], engine=event["engine"])
+            noted["load_generator"] = _generator(event)
         if event["type"] == "slice":
             place = event["arm_index"]
-            figures[place].append(_slice(event))
+            figures[place].append(_interval(event))
             listen(Pace(block[place].run, float(event["qps"])))
 
     started_at = now()
@@ -99,8 +101,7 @@ def measure_in_slices(
             {**done, "setup_connect_us": whole["setup_connect_us"]},
             started_at,
             figures[place],
-            generator,
-            probes.changes(before[place], after[place]),
+            probes.changes(before[place], after[place]) | noted,
             calibration,
         )
         for place, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
@@ -119,32 +120,35 @@ def _level_of(block: Sequence[Planned], one: Planned) -> str:
     return " ".join(str(one.cell[path]) for path in differs)
 
 
-def _slice(event: Slice) -> dict[str, Any]:
-    """What is kept of a slice; its histogram is in the sum."""
-    watched = event["watched_cpu_us"][event["arm_index"]]
+def _generator(event: Hello) -> Generator:
+    return {"version": event["program_version"], "engine": event["engine"]}
+
+
+def _interval(event: Slice) -> Interval:
+    """What is kept of a slice, by the number of its round; its histogram is in the sum."""
     return {
-        "round": event["round"],
-        "position": event["position"],
+        "index": event["round"],
         "start_s": event["start_s"],
         "duration_s": event["duration_s"],
         "queries": event["queries"],
+        "rows": event["rows"],
+        "bytes_sent": event["bytes_sent"],
+        "bytes_received": event["bytes_received"],
         "errors": sum(error["count"] for error in event["errors"]),
         "qps": event["qps"],
         "latency_us": event["latency_us"],
-        "client_cpu_us": event["client_cpu_us"],
-        "server_cpu_us": watched,
+        "type": "interval",
     }
 
 
 def _record(
     planned: Planned,
     ready: Ready,
-    plan: dict[str, Any],
+    plan: Plan,
     done: Done,
     started_at: str,
-    intervals: list[dict[str, Any]],
-    generator: dict[str, Any],
-    seen: dict[str, Any],
+    intervals: list[Interval],
+    seen: Probes,
     calibration: Calibration | None,
 ) -> RunRecord:
     ceiling = calibration.of(shape_of(plan)) if calibration is not None else None
@@ -161,7 +165,7 @@ def _record(
         plan=plan,
         done=done,
         intervals=intervals,
-        probes={**ready.probes, "load_generator": generator, **seen},
+        probes={**ready.probes, **seen},
         warnings=[*ready.warnings, *probes.warnings_of(done, seen, ready.expected)],
     )
 

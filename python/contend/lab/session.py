@@ -29,6 +29,7 @@ from contend.load import Load
 from contend.settings import SETTINGS
 from contend.spec import (
     SCRIPT_SCHEMA,
+    CellSpec,
     DataSpec,
     Experiment,
     cell_spec,
@@ -165,6 +166,10 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
         return dict(folder.meta().facts.get("servers", {}))
 
 
+def _ends_with_its_work(cell: CellSpec) -> bool:
+    return cell["load.events"] is not None or cell["load.events_each"] is not None
+
+
 def _kept_way(folder: RunFolder) -> Way:
     """How the runs of a folder were made so far. Before there were slices there were runs."""
     return Way(**folder.meta().facts.get(WAY, {"by": "runs"}))
@@ -177,7 +182,8 @@ def _conduct(
     with _resumable(folder, listen):
         # Before there is a server, which would take its share of the CPUs.
         calibration = _calibration(experiment, folder, means)
-        listen(Began(folder.path, total, ended, planned_load_s(experiment)))
+        at_most = any(map(_ends_with_its_work, cell_specs(experiment)))
+        listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
         compared = experiment.compared
         count = len(compared.levels) if way.in_slices and compared is not None else 1
         with means.open_stages(folder.path / "logs", count) as stages:

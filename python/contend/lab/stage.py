@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from contend.errors import ContendError, WorkError
 from contend.lab.events import Listener, Notice
 from contend.load import Address
+from contend.probed import Probes, RunWarning
 from contend.probes import Expected, Sight
 from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need, Setting
@@ -40,8 +41,8 @@ class Ready:
     expected: Expected
     env: Mapping[str, str] = field(default_factory=dict)
     watch_pid: int | None = None
-    probes: Mapping[str, Any] = field(default_factory=dict)
-    warnings: tuple[dict[str, Any], ...] = ()
+    probes: Probes = field(default_factory=Probes)
+    warnings: tuple[RunWarning, ...] = ()
 
 
 class Place(Protocol):

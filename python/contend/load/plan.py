@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from contend import plan as plans
+from contend.plan import Load, Plan, Server, Workload
 from contend.settings.load import Slices, load_in_slices, load_plan
 from contend.settings.plan_keys import STATEMENTS
 from contend.settings.workload import SCRIPT_SCHEMA
@@ -30,30 +32,30 @@ class Address:
     password_env: str | None = None
     database: str | None = None
 
-    def as_plan(self) -> dict[str, Any]:
-        where: dict[str, Any] = (
+    def as_plan(self) -> Server:
+        found: Server = (
             {"socket": self.socket} if self.socket else {"host": self.host, "port": self.port}
         )
-        who = {"user": self.user, "password_env": self.password_env, "database": self.database}
-        return where | {key: value for key, value in who.items() if value is not None}
+        found["user"] = self.user
+        if self.password_env is not None:
+            found["password_env"] = self.password_env
+        if self.database is not None:
+            found["database"] = self.database
+        return found
 
 
-def plan_of(
-    cell: CellSpec, address: Address, *, seed: int, watch_pid: int | None
-) -> dict[str, Any]:
+def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | None) -> Plan:
     """The plan of one run of `cell` against the server at `address`.
 
     `watch_pid` is the server's process on this host, or None if it runs elsewhere.
     """
-    plan: dict[str, Any] = {
+    asked = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
+    plan: Plan = {
         "version": PLAN_VERSION,
         "server": address.as_plan(),
-        "workload": {
-            "kind": cell.workload.kind,
-            **_tables(cell),
-            **cell.workload.parameters,
-        },
-        "load": load_plan(cell.values),
+        # The declarations of both come from the program's schema, as these types do.
+        "workload": cast(Workload, asked),
+        "load": cast(Load, load_plan(cell.values)),
         "seed": seed,
     }
     if watch_pid is not None:
@@ -73,25 +75,23 @@ class Arm:
     watch_pid: int | None = None
     enter: tuple[str, ...] = ()
 
+    def as_plan(self) -> plans.Arm:
+        found: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
+        if self.watch_pid is not None:
+            found["watch"] = {"pid": self.watch_pid}
+        if self.enter:
+            found["enter"] = list(self.enter)
+        return found
 
-def plan_in_slices(
-    cell: CellSpec, arms: Sequence[Arm], slices: Slices, *, seed: int
-) -> dict[str, Any]:
+
+def plan_in_slices(cell: CellSpec, arms: Sequence[Arm], slices: Slices, *, seed: int) -> Plan:
     """The plan of a run that asks the same of all arms, in turn.
 
     `cell` is that of any of them: what they are asked is the same.
     """
     plan = plan_of(cell, arms[0].address, seed=seed, watch_pid=None)
-    plan["load"] = load_in_slices(cell.values, slices)
-    plan["arms"] = [
-        {
-            "name": arm.name,
-            "server": arm.address.as_plan(),
-            **({"watch": {"pid": arm.watch_pid}} if arm.watch_pid is not None else {}),
-            **({"enter": list(arm.enter)} if arm.enter else {}),
-        }
-        for arm in arms
-    ]
+    plan["load"] = cast(Load, load_in_slices(cell.values, slices))
+    plan["arms"] = [arm.as_plan() for arm in arms]
     return plan
 
 
@@ -104,7 +104,7 @@ def _tables(cell: CellSpec) -> dict[str, Any]:
     return {"rows": cell.data.rows, **tables}
 
 
-def planned_s(plan: dict[str, Any]) -> float:
+def planned_s(plan: Plan) -> float:
     """How long a run of this plan lasts by its own clock, connecting not counted."""
     load = plan["load"]
     warmup_s, slices = float(load.get("warmup_s", 0.0)), load.get("slices")

@@ -22,6 +22,7 @@ from typing import Any, Protocol, cast
 from contend.errors import WorkError
 from contend.load.plan import planned_s
 from contend.outcome import Done, Outcome
+from contend.plan import Plan
 from contend.program import PROGRAM
 
 OUTCOME_VERSION = 1
@@ -34,7 +35,7 @@ GRACE_S = 20.0
 class Load(Protocol):
     """What drives load: the process, or a fake of it."""
 
-    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done: ...
+    def run(self, plan: Plan, *, env: Mapping[str, str], on_event: OnEvent) -> Done: ...
 
 
 class LoadProcess:
@@ -44,7 +45,7 @@ class LoadProcess:
         self.program = program
         self.grace_s = grace_s
 
-    def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done:
+    def run(self, plan: Plan, *, env: Mapping[str, str], on_event: OnEvent) -> Done:
         """Run `plan` to its end and return the `done` outcome.
 
         Args:

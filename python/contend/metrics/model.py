@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from contend.outcome import Done
+from contend.plan import Plan
+from contend.probed import Probes
 
 
 class Run(Protocol):
     """A measured run, as the store keeps it: contend-load's plan and outcome, what was probed."""
 
     @property
-    def plan(self) -> dict[str, Any]: ...
+    def plan(self) -> Plan: ...
     @property
     def done(self) -> Done | None: ...
     @property
-    def probes(self) -> dict[str, Any]: ...
+    def probes(self) -> Probes: ...
 
 
 Read = Callable[[Run], float | None]

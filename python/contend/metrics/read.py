@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from contend.metrics.model import Read, Run
 from contend.outcome import ClassFigures, Done, KindFigures, OpenLoop, ProcessDelta
+from contend.plan import Workload
+from contend.probed import Calibration
 
 POINT_KIND = "random_points"
 POINT_SCRIPT = "select_random_points"
@@ -56,12 +58,12 @@ def kinds(run: Run) -> Sequence[KindFigures]:
     return (run.done.get("kinds") if run.done else None) or ()
 
 
-def status(run: Run) -> Any:
+def status(run: Run) -> Mapping[str, int] | None:
     """What the counters of SHOW GLOBAL STATUS rose by; one that did not change may be missing."""
     return run.probes.get("status")
 
 
-def calibration(run: Run) -> Any:
+def calibration(run: Run) -> Calibration | None:
     return run.probes.get("calibration")
 
 
@@ -135,8 +137,12 @@ _key_misses = over(counter("Key_reads"), lambda run: _questions(run) or queries(
 def key_requests_per_point(run: Run) -> float | None:
     """Requests for each point that was looked up; a point that a query names twice is looked up
     once. None if the run did not ask for points of a MyISAM table."""
-    workload = run.plan.get("workload") or {}
-    if workload.get("kind") != POINT_KIND and workload.get("script") != POINT_SCRIPT:
+    workload: Workload | None = run.plan.get("workload")
+    if workload is None:
+        return None
+    kind: str | None = workload.get("kind")
+    script: str | None = workload.get("script")
+    if kind != POINT_KIND and script != POINT_SCRIPT:
         return None
     return _requests_per_lookup(run)
 

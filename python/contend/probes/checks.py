@@ -13,11 +13,11 @@ could have answered more than it was asked):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from contend.outcome import Done
+from contend.probed import Calibration, Ceiling, Probes, RunWarning
 
 THREAD_SHARE_MAX = 0.85
 """A worker thread that computes longer than this share of the time cannot ask faster."""
@@ -29,7 +29,7 @@ CPU_TOLERANCE = 0.1
 """A query may cost the client this share more CPU than in the calibration before it counts."""
 
 
-def against_ceiling(ceiling: Mapping[str, Any], done: Done) -> dict[str, Any]:
+def against_ceiling(ceiling: Ceiling, done: Done) -> Calibration:
     """The ceiling as a run's record keeps it, with how near the run came to it.
 
     Args:
@@ -55,7 +55,7 @@ def against_ceiling(ceiling: Mapping[str, Any], done: Done) -> dict[str, Any]:
     }
 
 
-def why_client_limited(done: Done, probes: Mapping[str, Any]) -> str | None:
+def why_client_limited(done: Done, probes: Probes) -> str | None:
     """Why a run is client-limited, in words; None if it is not.
 
     `probes` has what `against_ceiling` gave as its `calibration`, if the host is calibrated.
@@ -72,7 +72,7 @@ def why_client_limited(done: Done, probes: Mapping[str, Any]) -> str | None:
     return f"{'; '.join(reasons)}: the server may be able to answer more than it was asked"
 
 
-def _too_near(ceiling: Mapping[str, Any], qps: float) -> str:
+def _too_near(ceiling: Calibration, qps: float) -> str:
     here, ratio = float(ceiling["qps_here"]), float(ceiling["cpu_ratio"])
     cost = f" at {ratio:.1f} times the CPU a query" if here < ceiling["qps"] else ""
     return (
@@ -80,9 +80,6 @@ def _too_near(ceiling: Mapping[str, Any], qps: float) -> str:
         f"contend-load reaches against a server without work{cost}"
     )
 
-
-RunWarning = dict[str, Any]
-"""A warning as the record of a run keeps it: `code`, stable for programs, and `message`."""
 
 MISSES_PER_QUERY_MAX = 0.01
 """A cache that was meant to be warm misses less than once in a hundred queries."""
@@ -105,15 +102,15 @@ class Expected:
     files_cached: bool = False
 
 
-Check = Callable[[Done, Mapping[str, Any], Expected], list[RunWarning]]
+Check = Callable[[Done, Probes, Expected], list[RunWarning]]
 
 
-def client_limited(done: Done, probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
+def client_limited(done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
     reason = why_client_limited(done, probes)
     return [] if reason is None else _marked("client-limited", reason)
 
 
-def queries_failed(done: Done, _probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
+def queries_failed(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
     errors = sorted(done["errors"], key=lambda error: -int(error["count"]))
     if not errors:
         return []
@@ -125,13 +122,13 @@ def queries_failed(done: Done, _probes: Mapping[str, Any], _expected: Expected) 
     )
 
 
-def ended_early(done: Done, _probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
+def ended_early(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
     if done["ended"] != "signal":
         return []
     return _marked("ended-early", "the run was stopped before its planned end")
 
 
-def overloaded(done: Done, _probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
+def overloaded(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarning]:
     """Of an open loop whose rate the server did not keep."""
     queue = done.get("open")
     if not queue or not queue["overloaded"]:
@@ -144,7 +141,7 @@ def overloaded(done: Done, _probes: Mapping[str, Any], _expected: Expected) -> l
     )
 
 
-def cache_not_warm(done: Done, probes: Mapping[str, Any], expected: Expected) -> list[RunWarning]:
+def cache_not_warm(done: Done, probes: Probes, expected: Expected) -> list[RunWarning]:
     if expected.cache_counter is None:
         return []
     misses = int(probes.get("status", {}).get(expected.cache_counter, 0))
@@ -158,9 +155,7 @@ def cache_not_warm(done: Done, probes: Mapping[str, Any], expected: Expected) ->
     )
 
 
-def files_not_cached(
-    done: Done, _probes: Mapping[str, Any], expected: Expected
-) -> list[RunWarning]:
+def files_not_cached(done: Done, _probes: Probes, expected: Expected) -> list[RunWarning]:
     server = done.get("server")
     read: int | None = server.get("read_bytes") if server else None
     if not expected.files_cached or read is None:
@@ -175,7 +170,7 @@ def files_not_cached(
     )
 
 
-def host_disturbed(_done: Done, probes: Mapping[str, Any], _expected: Expected) -> list[RunWarning]:
+def host_disturbed(_done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
     return list(probes.get("host", {}).get("disturbances", ()))
 
 
@@ -190,7 +185,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def warnings_of(done: Done, probes: Mapping[str, Any], expected: Expected) -> list[RunWarning]:
+def warnings_of(done: Done, probes: Probes, expected: Expected) -> list[RunWarning]:
     """Everything that the checks have to say about a run."""
     return [warning for check in CHECKS for warning in check(done, probes, expected)]
 

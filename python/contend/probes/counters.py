@@ -6,9 +6,10 @@ from __future__ import annotations
 import resource
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from contend import host
+from contend import host, probed
+from contend.probed import Probes
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -125,18 +126,25 @@ class KeyCachesProbe:
             if segment is not None or name not in parted
         }
 
-    def change(self, before: Visits, after: Visits) -> list[dict[str, Any]]:
+    def change(self, before: Visits, after: Visits) -> list[probed.Segment]:
         nothing = (0,) * len(COUNTERS)
-        return [
-            {"cache": cache, "segment": segment}
-            | {
-                counter: there - here
-                for counter, here, there in zip(
-                    COUNTERS, before.get((cache, segment), nothing), now, strict=True
-                )
-            }
-            for (cache, segment), now in sorted(after.items(), key=lambda item: _order(item[0]))
-        ]
+        found: list[probed.Segment] = []
+        for (cache, segment), now in sorted(after.items(), key=lambda item: _order(item[0])):
+            then = before.get((cache, segment), nothing)
+            requests, reads, write_requests, writes = (
+                there - here for here, there in zip(then, now, strict=True)
+            )
+            found.append(
+                {
+                    "cache": cache,
+                    "segment": segment,
+                    "read_requests": requests,
+                    "reads": reads,
+                    "write_requests": write_requests,
+                    "writes": writes,
+                }
+            )
+        return found
 
 
 def _order(segment: Segment) -> tuple[str, int]:
@@ -160,7 +168,7 @@ class HostProbe:
     def look(self, sight: Sight) -> HostLook:
         return HostLook(host.pressure(), _own_cpu_s(sight.pid))
 
-    def change(self, before: HostLook, after: HostLook) -> dict[str, Any]:
+    def change(self, before: HostLook, after: HostLook) -> probed.Host:
         change = host.change(before.pressure, after.pressure)
         own_cpu_s = (
             after.own_cpu_s - before.own_cpu_s
@@ -168,11 +176,12 @@ class HostProbe:
             else None
         )
         disturbances = host.disturbances(change, own_cpu_s=own_cpu_s)
-        return {
+        found = {
             **asdict(change),
             "own_cpu_s": own_cpu_s,
             "disturbances": [asdict(one) for one in disturbances],
         }
+        return cast(probed.Host, found)
 
 
 def _own_cpu_s(server: int | None) -> float | None:
@@ -191,10 +200,11 @@ def look(sight: Sight) -> dict[str, Any]:
     return {probe.name: probe.look(sight) for probe in PROBES}
 
 
-def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Probes:
     """What each probe counted between two looks, without those that this server does not have."""
-    return {
+    seen = {
         probe.name: probe.change(before[probe.name], after[probe.name])
         for probe in PROBES
         if before[probe.name] is not None and after[probe.name] is not None
     }
+    return cast(Probes, seen)

@@ -24,18 +24,20 @@ EXPLANATIONS: dict[str, Explanation] = {"segmented-key-cache": SegmentedKeyCache
 """Analyses of the cause, by the name that `experiment.explain` gives."""
 
 
-def build(folder: RunFolder, metrics: Sequence[str] = ()) -> Report:
+def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Report:
     """The report of a run folder, whole or not.
 
     Args:
         folder: what was measured.
         metrics: what to compare, by name; if there are none, what the experiment names.
+        percentiles: have those of response times in it even if they are not compared. They are
+            read from the histograms of all runs, which takes long.
 
     Raises:
         SpecError: one of `metrics` is in no run of the folder.
     """
     with _without_collecting():
-        study = study_of(folder, metrics)
+        study = study_of(folder, metrics, percentiles=percentiles)
         if metrics:
             _refuse_unmeasured(study)
         return _report(folder, study)

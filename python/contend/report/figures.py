@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from contend.metrics import ALWAYS_SHOWN, KEY_REQUESTS, Metric
+from contend.metrics import KEY_REQUESTS, Metric
 from contend.report.key_depth import expected_of
 from contend.report.model import CellComparison, CellFigures, Compared
 from contend.report.study import Study
@@ -16,21 +16,15 @@ from contend.stats import Estimate, compare, compare_family, estimate, merge_per
 from contend.store import RunRecord
 
 
-def shown_metrics(study: Study) -> tuple[Metric, ...]:
-    """What has a table: first what is compared, then what every report shows."""
-    return tuple(dict.fromkeys((*study.metrics, *ALWAYS_SHOWN)))
-
-
 def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:
     """What was measured in a cell; None if no run of it was."""
     runs = study.runs_of(cell)
     if not runs:
         return None
     confidence = study.experiment.compare.confidence
-    metrics = shown_metrics(study)
-    merged = _merged_percentiles_us(runs, metrics)
+    merged = _merged_percentiles_us(runs, study.shown)
     figures: dict[str, Estimate] = {}
-    for metric in metrics:
+    for metric in study.shown:
         values = [v for v in (metric.value(run) for run in runs) if v is not None]
         if values:
             figures[metric.name] = _estimate(values, merged.get(metric.name), confidence)

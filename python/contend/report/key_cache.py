@@ -8,9 +8,9 @@ queued, throughput could rise to 1/share of that behind a single lock.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
 
 from contend.metrics import THROUGHPUT
 from contend.report.causes import Explanation
@@ -373,9 +373,9 @@ def _shares_of_run(record: RunRecord) -> dict[str, float]:
     A row without a segment number is a cache that is not split.
     """
     visits = {
-        _segment_name(row): float(row.get("read_requests") or 0)
-        for row in record.probes.get("key_caches") or []
-        if row.get("segment") is not None
+        _segment_name(row.get("cache"), segment): row.get("read_requests") or 0
+        for row in record.probes.get("key_caches") or ()
+        if (segment := row.get("segment")) is not None
     }
     total = sum(visits.values())
     if len(visits) < 2 or total <= 0:
@@ -383,6 +383,6 @@ def _shares_of_run(record: RunRecord) -> dict[str, float]:
     return {segment: count / total for segment, count in visits.items()}
 
 
-def _segment_name(row: Mapping[str, Any]) -> str:
-    cache = str(row.get("cache") or "default")
-    return str(row["segment"]) if cache == "default" else f"{cache} {row['segment']}"
+@cache
+def _segment_name(key_cache: str | None, segment: int) -> str:
+    return f"{segment}" if key_cache in (None, "", "default") else f"{key_cache} {segment}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from contend.report.causes import Explanation
-from contend.report.figures import shown_metrics
 from contend.report.model import (
     Beside,
     BesidePanel,
@@ -99,7 +98,7 @@ def _metric_tables(
 ) -> tuple[MetricTable, ...]:
     roles = study.roles
     tables = []
-    for metric in shown_metrics(study):
+    for metric in study.shown:
         rows = []
         for label, level in zip(layout.levels, roles.levels, strict=True):
             cells = (

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final, Literal
 
 from contend.facts import fact
 from contend.report.causes import Explanation
 from contend.report.model import FactGroup, TextTable
 from contend.report.study import Study
 from contend.report.words import cell_phrase
-from contend.spec import SCRIPT_SCHEMA, DataSpec, Factor, Level
+from contend.spec import SCRIPT_SCHEMA, DataSpec, Level
 from contend.store import RunRecord, Session
 from contend.units import format_count, format_size
 
@@ -46,6 +46,9 @@ def _is_same(name: str, one: Any, other: Any) -> bool:
         return math.isclose(one, other, rel_tol=_MEMORY_TOLERANCE)
     return bool(one == other)
 
+
+USED = "server.use"
+"""The factor whose levels are servers by their names."""
 
 _NOT_OF_THE_HOST = ("missing", "load_generator")
 
@@ -139,7 +142,7 @@ def fact_text(value: object, name: str = "") -> str:
     return "" if value is None else str(value)
 
 
-GENERATOR = "load_generator"
+GENERATOR: Final = "load_generator"
 """Where runs and sessions keep what is known of contend-load."""
 
 
@@ -157,7 +160,7 @@ def fact_groups(study: Study) -> tuple[FactGroup, ...]:
 def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
     """What was measured, where and when, in a few words each."""
     facts = study.meta.facts
-    server, dataset = dict(_seen(study, "server")), dict(_seen(study, "dataset"))
+    dataset = dict(_seen(study, "dataset"))
     data = study.experiment.base.data
     cpus, memory = fact(facts, "cpu.count"), fact(facts, "memory.total_bytes")
     machine = [
@@ -166,7 +169,7 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
         format_size(memory) if memory else "",
     ]
     found = [
-        ("Server", _server_name(server, study.experiment.base["server.kind"])),
+        ("Server", _servers(study)),
         ("Data", _data(data, dataset)),
         ("Load", _load(study)),
         ("Machine", ", ".join(part for part in machine if part)),
@@ -184,16 +187,29 @@ def _data(data: DataSpec, dataset: Mapping[str, str]) -> str:
 
 def _load(study: Study) -> str:
     """`driven over io_uring`; empty if the runs did not say it."""
-    engines = {(record.probes.get(GENERATOR) or {}).get("engine") for record in study.measured}
+    generators = (record.probes.get(GENERATOR) for record in study.measured)
+    engines = {one.get("engine") for one in generators if one}
     named = sorted(str(engine) for engine in engines if engine)
     return f"driven over {' and '.join(named)}" if named else ""
 
 
-def _server_name(server: Mapping[str, str], planned_kind: str) -> str:
+def _servers(study: Study) -> str:
+    """Every server that answered: `MariaDB 10.11.19`; if the experiment names several, each with
+    its name there, `mariadb@trixie (MariaDB 11.8.3)`."""
+    planned_kind = study.experiment.base["server.kind"]
+    found: dict[str, None] = {}
+    for record in _first_of_each(study, "server", USED):
+        name = _server_name(record.probes.get("server") or {}, planned_kind)
+        used = record.cell.get(USED)
+        found[name if used is None else f"{used} ({name})"] = None
+    return ", ".join(found) or _server_name({}, planned_kind)
+
+
+def _server_name(server: Mapping[str, Any], planned_kind: str) -> str:
     """`MariaDB 10.11.19`, whether or not the version says so itself."""
-    kind = server.get("kind", planned_kind)
+    kind = str(server.get("kind") or planned_kind)
     name = {"mariadb": "MariaDB", "mysql": "MySQL"}.get(kind, kind)
-    version = server.get("version", "").removesuffix(f"-{name}")
+    version = str(server.get("version") or "").removesuffix(f"-{name}")
     return f"{name} {version}".strip()
 
 
@@ -209,7 +225,8 @@ def variables_table(study: Study, explanation: Explanation) -> TextTable | None:
     seen: dict[str, dict[str, list[str]]] = {}
     defaults: dict[str, str] = {}
     compared = study.roles.compared
-    for record in _first_of_each(study, "variables_that_differ", compared):
+    path = compared.path if compared else None
+    for record in _first_of_each(study, "variables_that_differ", path):
         level = record.cell.get(compared.path) if compared else None
         label = "" if level is None else explanation.level(level)
         for name, pair in (record.probes.get("variables_that_differ") or {}).items():
@@ -265,11 +282,15 @@ def client_text(runs: Sequence[RunRecord]) -> str:
     )
 
 
-def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
+_Document = Literal["server", "dataset", "warmed", "load_generator", "variables_that_differ"]
+
+
+def _seen(study: Study, key: _Document) -> tuple[tuple[str, str], ...]:
     """A document that every run carries, as names and values; a value that varies shows where."""
     values: dict[str, dict[str, str]] = {}
     for record in _first_of_each(study, key):
-        where = cell_phrase(record.cell)
+        used = record.cell.get(USED) if key == "server" else None
+        where = f"first: {cell_phrase(record.cell)}" if used is None else str(used)
         for name, text in flat(record.probes.get(key) or {}).items():
             values.setdefault(name, {}).setdefault(text, where)
     return tuple(
@@ -277,19 +298,19 @@ def _seen(study: Study, key: str) -> tuple[tuple[str, str], ...]:
             name,
             next(iter(seen))
             if len(seen) == 1
-            else "; ".join(f"{text} (first: {where})" for text, where in seen.items()),
+            else "; ".join(f"{text} ({where})" for text, where in seen.items()),
         )
         for name, seen in values.items()
     )
 
 
-def _first_of_each(study: Study, key: str, factor: Factor | None = None) -> Sequence[RunRecord]:
-    """The runs whose document no earlier one has, at the same level of a factor if one is given:
+def _first_of_each(study: Study, key: _Document, path: str | None = None) -> Sequence[RunRecord]:
+    """The runs whose document no earlier one has, at the same level of a factor if one is named:
     of thousands of runs, most say the same."""
     first: dict[tuple[str, Level | None], RunRecord] = {}
     last: tuple[object, Level | None] | None = None
     for record in study.measured:
-        told = record.probes.get(key), record.cell.get(factor.path) if factor else None
+        told = record.probes.get(key), record.cell.get(path) if path else None
         if told != last:
             first.setdefault((repr(told[0]), told[1]), record)
             last = told

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from contend.metrics import Metric, metric_of
+from contend.metrics import ALWAYS_SHOWN, Metric, metric_of
 from contend.spec import (
     CellKey,
     CellSpec,
@@ -101,7 +101,8 @@ def _columns(experiment: Experiment, candidates: list[Factor]) -> Factor | None:
 class Study:
     """An experiment and what was measured of it.
 
-    `metrics` is what is compared: the first decides, the others stand beside it.
+    `metrics` is what is compared: the first decides, the others stand beside it. `shown` is what
+    has a table: first those, then what every report shows.
     `measured` has the runs that count, one a planned run at most; `records` has everything.
     `voided` has the places, block and cell, of runs that ended without a measurement.
     """
@@ -110,6 +111,7 @@ class Study:
     meta: Meta
     roles: Roles
     metrics: tuple[Metric, ...]
+    shown: tuple[Metric, ...]
     records: Sequence[RunRecord]
     measured: Sequence[RunRecord]
     by_cell: Mapping[CellKey, Sequence[RunRecord]]
@@ -143,10 +145,15 @@ class Study:
         return pairs, lost
 
 
-def study_of(folder: RunFolder, metrics: Sequence[str] = ()) -> Study:
-    """Read a run folder into a study that compares `metrics`; without them, the experiment's."""
+def study_of(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Study:
+    """Read a run folder into a study that compares `metrics`; without them, the experiment's.
+
+    Without `percentiles`, those that are not compared are not shown, and no histogram is read.
+    """
     meta = folder.meta()
     experiment = from_dict(meta.experiment)
+    compared = tuple(map(metric_of, metrics or experiment.compare.metric))
+    also = (one for one in ALWAYS_SHOWN if percentiles or one.histogram is None)
     records = folder.records(intervals=False)
     measured = [record for record in records if record.status == "ok" and record.done]
     by_cell: dict[CellKey, list[RunRecord]] = defaultdict(list)
@@ -162,7 +169,8 @@ def study_of(folder: RunFolder, metrics: Sequence[str] = ()) -> Study:
         experiment=experiment,
         meta=meta,
         roles=roles_of(experiment),
-        metrics=tuple(map(metric_of, metrics or experiment.compare.metric)),
+        metrics=compared,
+        shown=tuple(dict.fromkeys((*compared, *also))),
         records=records,
         measured=measured,
         by_cell=by_cell,

@@ -23,7 +23,9 @@ def factor_label(path: str) -> str:
 
 
 def level_label(level: Level) -> str:
-    """A level as a reader writes it: `on`, `20M`, `512M`."""
+    """A level as a reader writes it: `on`, `20M`, `512M`; `none` if it is empty."""
+    if level == "":
+        return "none"
     if isinstance(level, bool):
         return "on" if level else "off"
     if isinstance(level, int) and abs(level) >= 100_000:

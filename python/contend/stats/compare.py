@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -43,7 +43,7 @@ class Comparison:
         stands; equal to them for a comparison alone.
     detectable: the smallest relative change that such pairs show in 4 of 5 experiments.
     sd_log: standard deviation of the pairs' log-ratios.
-    p_sign_flip, robust: the twins that assume less, see `sign_flip_p` and `hodges_lehmann`.
+    pairs: what was compared, the baseline's values and the level's; the twins are made of them.
 
     With fewer than two pairs, or a pair in which a side is 0, no interval exists: low is 0, high
     and detectable are inf, every p is 1 and the verdict is inconclusive; the ratio is that of the
@@ -61,10 +61,25 @@ class Comparison:
     p_equivalent_adjusted: float
     detectable: float
     sd_log: float
-    p_sign_flip: float
-    robust: Estimate
+    pairs: tuple[np.ndarray, np.ndarray] = field(repr=False, compare=False)
     margin: float
     confidence: float
+
+    @property
+    def p_sign_flip(self) -> float:
+        """p of "the ratio is 1" by a twin that assumes less, see `sign_flip_p`."""
+        return sign_flip_p(*self.pairs) if self._has_interval else 1.0
+
+    @property
+    def robust(self) -> Estimate:
+        """The ratio by a twin that assumes less, see `hodges_lehmann`."""
+        if not self._has_interval:
+            return Estimate(math.nan, 0.0, math.inf, self.n, self.confidence)
+        return hodges_lehmann(*self.pairs, self.confidence)
+
+    @property
+    def _has_interval(self) -> bool:
+        return math.isfinite(self.sd_log)
 
     @property
     def twins_disagree(self) -> bool:
@@ -111,8 +126,7 @@ def compare(
             p_equivalent_adjusted=1.0,
             detectable=math.inf,
             sd_log=math.nan,
-            p_sign_flip=1.0,
-            robust=Estimate(math.nan, 0.0, math.inf, n, confidence),
+            pairs=(a, b),
             margin=margin,
             confidence=confidence,
         )
@@ -133,8 +147,7 @@ def compare(
         p_equivalent_adjusted=p_equivalent,
         detectable=minimal_detectable_effect(sd, n, confidence=confidence),
         sd_log=sd,
-        p_sign_flip=sign_flip_p(a, b),
-        robust=hodges_lehmann(a, b, confidence),
+        pairs=(a, b),
         margin=margin,
         confidence=confidence,
     )

@@ -145,7 +145,7 @@ def _logs(values: np.ndarray) -> np.ndarray:
     """Logarithms; a slice without an answer counts as half of the slowest, and a wild one as 5
     standard deviations, so that one stall is not a trend.
     """
-    logs = np.log(np.maximum(values, values[values > 0].min() / 2))
+    logs: np.ndarray = np.log(np.maximum(values, values[values > 0].min() / 2))
     middle = np.median(logs)
     spread = 1.4826 * np.median(np.abs(logs - middle))
     if spread > 0:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -143,11 +144,15 @@ class RunFolder:
         )
 
     def records(self, *, intervals: bool = True) -> list[RunRecord]:
-        """Every run that ended, in the order they ended; without their intervals if not wanted."""
+        """Every run that ended, in the order they ended; without their intervals if not wanted.
+
+        What runs say alike of their plan, cell and warnings they share: a record is not changed.
+        """
         columns = schema.RUN_COLUMNS if intervals else schema.RUN_COLUMNS_WITHOUT_INTERVALS
         query = f"SELECT {columns} FROM runs ORDER BY sequence"
         with self._reading():
-            return [schema.run_from_row(row) for row in self._connection.execute(query)]
+            read = cache(json.loads)
+            return [schema.run_from_row(row, read) for row in self._connection.execute(query)]
 
     def ended(self) -> list[Ended]:
         """Which runs ended, in the order they ended. Reads no document, so it costs little."""

@@ -2,20 +2,7 @@
 
 The documents inside a record (`plan`, `done`, `intervals`) are contend-load's own, kept whole:
 the report of a later version may want what today's does not show. An older contend-load may have
-left out of `done` what its type has today. `probes` is what the lab saw around the run. The report
-knows these keys of it, and shows what is there:
-
-    status                 deltas of SHOW GLOBAL STATUS over the run: {"Key_reads": 0, …}
-    key_caches             deltas per segment of information_schema.KEY_CACHES:
-                           [{"segment": 1, "read_requests": N, "reads": N, …}, …]
-    variables_that_differ  {"key_buffer_size": {"value": "536870912", "default": "134217728"}, …}
-    server                 {"kind", "version", "source", "change", …} of the server that answered
-    dataset                {"key", "engine", "rows", "bytes", …}
-    load_generator         {"version", "engine"} of contend-load, as it reported
-    warmed                 what was brought into caches before the run
-    calibration            what the client reaches against a server without work, and how near the
-                           run came to it: {"qps", "n", "cpu_us_per_query", …, "share"}
-    host                   {"steal_share", "pressure": {…}, …} over the run
+left out of `done` what its type has today. `probes` is what the lab saw around the run.
 
 Errors:
 
@@ -31,14 +18,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from contend.errors import RequestError, WorkError
-from contend.outcome import Done
+from contend.outcome import Done, Interval
+from contend.plan import Plan
+from contend.probed import Probes, RunWarning
 from contend.spec import Level, Planned
 
 RunStatus = Literal["ok", "failed", "lost"]
 """`ok`: measured. `failed`: tried, and an error says why. `lost`: void for a recorded cause."""
+
+
+def _no_plan() -> Plan:
+    """Of a run that ended before it was asked anything."""
+    return cast(Plan, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +46,11 @@ class RunRecord:
     status: RunStatus
     started_at: str
     ended_at: str
-    plan: dict[str, Any] = field(default_factory=dict)
+    plan: Plan = field(default_factory=_no_plan)
     done: Done | None = None
-    intervals: list[dict[str, Any]] = field(default_factory=list)
-    probes: dict[str, Any] = field(default_factory=dict)
-    warnings: list[dict[str, Any]] = field(default_factory=list)
+    intervals: list[Interval] = field(default_factory=list)
+    probes: Probes = field(default_factory=Probes)
+    warnings: list[RunWarning] = field(default_factory=list)
     error: dict[str, Any] | None = None
 
 

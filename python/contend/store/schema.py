@@ -14,7 +14,7 @@ import json
 import math
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from contend.spec import Planned
@@ -125,26 +125,25 @@ def run_row(record: RunRecord) -> tuple[Any, ...]:
     )
 
 
-def run_from_row(row: tuple[Any, ...]) -> RunRecord:
-    """The record of one row read in the order of RUN_COLUMNS."""
+def run_from_row(row: tuple[Any, ...], read: Callable[[str], Any] = json.loads) -> RunRecord:
+    """The record of one row read in the order of RUN_COLUMNS.
+
+    `read` is for the documents that many runs have alike, and may give all of them the same one.
+    """
     run, block, repeat, cell, status, started_at, ended_at, *documents = row
-    plan, done, intervals, probes, warnings, error = map(_load, documents)
+    plan, done, intervals, probes, warnings, error = documents
     return RunRecord(
         run=run,
         block=block,
         repeat=repeat,
-        cell=json.loads(cell),
+        cell=read(cell),
         status=status,
         started_at=started_at,
         ended_at=ended_at,
-        plan=plan,
-        done=done,
-        intervals=intervals,
-        probes=probes,
-        warnings=warnings,
-        error=error,
+        plan=read(plan),
+        done=None if done is None else json.loads(done),
+        intervals=json.loads(intervals),
+        probes=json.loads(probes),
+        warnings=read(warnings),
+        error=None if error is None else read(error),
     )
-
-
-def _load(text: str | None) -> Any:
-    return None if text is None else json.loads(text)

@@ -49,6 +49,7 @@ def test_a_pipe_gets_plain_lines_and_a_terminal_a_live_one() -> None:
 
 def test_a_cell_is_named_by_the_ends_of_its_paths() -> None:
     assert label(CELL) == "key_cache_segments=32 connections=64"
+    assert label({"server.wrap": ""}) == "wrap=none"
 
 
 def test_each_run_is_one_line_with_its_speed_marks_and_the_time_left() -> None:
@@ -86,13 +87,26 @@ def test_the_clock_goes_by_the_plan_until_runs_ended(monkeypatch: pytest.MonkeyP
     assert clock.left_s == pytest.approx(6.0)
     now[0] += 3.0
     assert clock.left_s == pytest.approx(6.0), "while data are loaded"
-    clock.run_ended()
+    clock.run_ended(record())
     assert clock.left_s == pytest.approx(4.0)
     now[0] += 3.0
-    clock.run_ended()
+    clock.run_ended(record())
     assert clock.left_s == pytest.approx(3.0)
     now[0] += 1.0
     assert clock.left_s == pytest.approx(2.0)
+
+
+def test_work_that_ends_early_is_told_as_a_limit_and_then_as_the_first_run_took() -> None:
+    clock = Clock(events.Began(Path("runs/x"), total=4, ended=1, load_s=1200.0, at_most=True))
+    assert str(clock).startswith("at most 15 min")
+    clock.run_ended(record("failed", error={"message": "table is full"}))
+    assert str(clock).startswith("at most 10 min"), "nothing is known yet"
+    clock = Clock(events.Began(Path("runs/x"), total=4, ended=1, load_s=1200.0, at_most=True))
+    ended = record(plan={"load": {"connections": 64, "warmup_s": 4.0, "measure_s": 300.0}})
+    assert ended.done is not None and ended.done["measured_s"] == 1.0
+    clock.run_ended(ended)
+    assert clock.left_s == pytest.approx(2 * (4.0 + 1.0), abs=0.5)
+    assert "at most" not in str(clock)
 
 
 def test_the_live_display_shows_cell_block_pace_and_time_left() -> None:

@@ -44,11 +44,13 @@ def test_the_committed_schema_is_what_the_binary_prints(name: str, load_program:
     assert committed(name) == printed, f"run `contend-load schema {name} > {file}`"
 
 
-def test_the_types_of_outcomes_are_those_of_the_schema() -> None:
-    tool = Path(__file__).parents[3] / "tools" / "typed_outcomes.py"
-    written = subprocess.run([sys.executable, tool], capture_output=True, text=True, check=True)
-    file = resources.files("contend") / "outcome.py"
-    said = "run `python tools/typed_outcomes.py > python/contend/outcome.py`"
+@pytest.mark.parametrize("name", ["plan", "outcome"])
+def test_the_types_are_those_of_the_schema(name: str) -> None:
+    tool = Path(__file__).parents[3] / "tools" / "typed_schemas.py"
+    command = [sys.executable, str(tool), name]
+    written = subprocess.run(command, capture_output=True, text=True, check=True)
+    file = resources.files("contend") / f"{name}.py"
+    said = f"run `python tools/typed_schemas.py {name} > python/contend/{name}.py`"
     assert file.read_text(encoding="utf-8") == written.stdout, said
 
 

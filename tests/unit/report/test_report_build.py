@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hdrh import codec
 from synthetic_run import (
     CONNECTIONS,
     FACTS,
@@ -22,8 +23,10 @@ from synthetic_run import (
     write_run,
 )
 
+from contend.cli.main import main
 from contend.report import Report, build
 from contend.report.provenance import cpu_count
+from contend.report.words import cell_phrase, level_label
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
 
@@ -305,3 +308,47 @@ def test_levels_that_are_names_are_compared_with_the_baseline_only(tmp_path: Pat
     (one,) = report.comparisons
     assert (one.level, one.baseline) == ("prepared", "text")
     assert report.layout.levels == ("text", "prepared")
+
+
+def test_no_histogram_is_read_unless_a_percentile_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small(tmp_path)
+    read: list[str] = []
+    decode = codec.HdrHistogramEncoder.decode
+    monkeypatch.setattr(
+        codec.HdrHistogramEncoder, "decode", lambda text: (read.append(text), decode(text))[1]
+    )
+    counted = []
+    for more in ([], ["--metric", "server_cpu_us_per_query"], ["--metric", "response_us_p99"]):
+        read.clear()
+        assert main(["show", str(tmp_path / "run"), *more]) == 0
+        counted.append(len(read))
+    assert counted == [0, 0, 32]
+    assert "Response time, p99" in capsys.readouterr().out
+
+
+def test_servers_of_one_kind_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    versions = {"mariadb@bookworm": "10.11.14-MariaDB", "mariadb@trixie": "11.8.3-MariaDB"}
+    names = list(versions)
+
+    def change(record: RunRecord) -> RunRecord:
+        used = names[record.run % 2]
+        server = {"kind": "mariadb", "version": versions[used], "change": "restart"}
+        probes: Any = {**record.probes, "server": server}
+        return replace(record, cell={**record.cell, "server.use": used}, probes=probes)
+
+    report = small(tmp_path, change=change)
+    head = dict(report.summary)["Server"]
+    assert sorted(head.split(", ")) == [
+        "mariadb@bookworm (MariaDB 10.11.14)",
+        "mariadb@trixie (MariaDB 11.8.3)",
+    ]
+    facts = dict(next(group.facts for group in report.facts if group.title == "Server"))
+    assert facts["kind"] == "mariadb"
+    assert "11.8.3-MariaDB (mariadb@trixie)" in facts["version"]
+
+
+def test_an_empty_level_is_called_none() -> None:
+    assert level_label("") == "none"
+    assert cell_phrase({"server.wrap": ""}) == "wrap = none"

@@ -12,7 +12,6 @@ from scipy import stats as reference
 
 from contend.stats import (
     Comparison,
-    Estimate,
     compare,
     compare_family,
     hodges_lehmann,
@@ -165,8 +164,7 @@ def make(p_value: float, p_equivalent: float = 1.0, ratio: float = 1.1) -> Compa
         p_equivalent_adjusted=p_equivalent,
         detectable=0.02,
         sd_log=0.01,
-        p_sign_flip=p_value,
-        robust=Estimate(ratio, ratio * 0.9, ratio * 1.1, 8, 0.95),
+        pairs=(np.ones(8), np.full(8, ratio)),
         margin=0.02,
         confidence=0.95,
     )

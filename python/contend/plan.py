@@ -1,0 +1,202 @@
+"""What contend-load is told to do in one run: the types of `load/plan.schema.json`.
+
+Written by `python tools/typed_schemas.py plan` from that file, which the program prints itself.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+
+class Arm(TypedDict):
+    """A server, or a state of one, that a run hops to and from."""
+
+    enter: NotRequired[list[str]]
+    name: str
+    server: NotRequired[Server | None]
+    watch: NotRequired[Watch | None]
+
+
+class Arrival(TypedDict):
+    """When events begin."""
+
+    kind: Literal["closed", "open"]
+    process: NotRequired[Process]
+    stages: NotRequired[list[Stage]]
+    think_s: NotRequired[float]
+    think_scatters: NotRequired[bool]
+
+
+Compression = Literal["none", "zlib", "zstd"]
+
+
+class Distribution(TypedDict):
+    """Shapes of random keys; the parameters are named as sysbench names them."""
+
+    exp: NotRequired[float]
+    h: NotRequired[float]
+    iter: NotRequired[int]
+    kind: Literal["uniform", "gaussian", "special", "pareto", "zipfian"]
+    pct: NotRequired[int]
+    res: NotRequired[int]
+
+
+Engine = Literal["epoll", "io_uring", "auto"]
+
+
+class Errors(TypedDict):
+    """Errors by code."""
+
+    ignore: NotRequired[list[int]]
+    ignore_all: NotRequired[bool]
+    reconnect: NotRequired[bool]
+    retry: NotRequired[list[int]]
+    retry_limit: NotRequired[int]
+    retry_pause_s: NotRequired[float]
+
+
+class Load(TypedDict):
+    """How hard, how long, over how many connections."""
+
+    answer_timeout_s: NotRequired[float | None]
+    arrival: NotRequired[Arrival]
+    connections: int
+    engine: NotRequired[Engine]
+    errors: NotRequired[Errors]
+    events: NotRequired[int | None]
+    events_each: NotRequired[int | None]
+    idle_connections: NotRequired[int]
+    interval_s: NotRequired[float]
+    measure_s: NotRequired[float]
+    protocol: NotRequired[Protocol]
+    reconnect_every: NotRequired[int | None]
+    route: NotRequired[Route | None]
+    slices: NotRequired[Slices | None]
+    storm: NotRequired[bool]
+    threads: NotRequired[int | None]
+    warmup_s: NotRequired[float]
+
+
+class Node(TypedDict):
+    """One of the servers that a run asks."""
+
+    name: str
+    server: NotRequired[Server | None]
+    watch: NotRequired[Watch | None]
+
+
+class Owner(TypedDict):
+    node: str
+    upto: int
+
+
+Process = Literal["even", "poisson"]
+
+
+Protocol = Literal["text", "prepared"]
+
+
+class Route(TypedDict):
+    """Which node an event asks."""
+
+    by: Literal["round_robin", "chance", "key"]
+    owners: NotRequired[list[Owner]]
+    weights: NotRequired[dict[str, float]]
+
+
+ScriptValue = bool | int | float | str
+
+
+class Server(TypedDict):
+    """How to reach and enter the server."""
+
+    cache_metadata: NotRequired[bool]
+    charset: NotRequired[str]
+    compression: NotRequired[Compression]
+    connect_timeout_s: NotRequired[float]
+    database: NotRequired[str | None]
+    host: NotRequired[str | None]
+    init_sql: NotRequired[list[str]]
+    local_infile: NotRequired[bool]
+    password_env: NotRequired[str | None]
+    port: NotRequired[int]
+    socket: NotRequired[str | None]
+    tls: NotRequired[Tls]
+    user: NotRequired[str]
+
+
+class Slices(TypedDict):
+    """How a run hops between its arms: in each round every arm has one slice, in random order."""
+
+    rounds: int
+    settle_s: NotRequired[float]
+    slice_s: float
+
+
+class Stage(TypedDict):
+    """A stretch of an open loop: a constant rate, or a ramp."""
+
+    duration_s: NotRequired[float]
+    end_rate: NotRequired[float | None]
+    rate: float
+
+
+class Tls(TypedDict):
+    """Encryption on the way to the server."""
+
+    ca: NotRequired[str | None]
+    certificate: NotRequired[str | None]
+    key: NotRequired[str | None]
+    mode: NotRequired[TlsMode]
+
+
+TlsMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-identity"]
+
+
+class Watch(TypedDict):
+    pid: int
+
+
+class Workload(TypedDict):
+    """What is asked."""
+
+    auto_increment: NotRequired[bool]
+    batch: NotRequired[int]
+    bulk_execute: NotRequired[bool]
+    delete_inserts: NotRequired[int]
+    delta: NotRequired[int]
+    distinct_ranges: NotRequired[int]
+    distribution: NotRequired[Distribution]
+    index_updates: NotRequired[int]
+    kind: str
+    non_index_updates: NotRequired[int]
+    options: NotRequired[dict[str, ScriptValue]]
+    order_ranges: NotRequired[int]
+    point_selects: NotRequired[int]
+    points: NotRequired[int]
+    range_size: NotRequired[int]
+    ranges: NotRequired[int]
+    rows: NotRequired[int | None]
+    script: NotRequired[str]
+    shared: NotRequired[bool]
+    simple_ranges: NotRequired[int]
+    statements: NotRequired[list[str]]
+    sum_ranges: NotRequired[int]
+    table: NotRequired[str]
+    tables: NotRequired[int | None]
+    text: NotRequired[str]
+    times: NotRequired[int | None]
+    transaction: NotRequired[bool]
+
+
+class Plan(TypedDict):
+    """One run of one cell: where to connect, what to ask, how hard, for how long."""
+
+    arms: NotRequired[list[Arm]]
+    load: Load
+    nodes: NotRequired[list[Node]]
+    seed: NotRequired[int]
+    server: Server
+    version: int
+    watch: NotRequired[Watch | None]
+    workload: Workload

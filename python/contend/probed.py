@@ -1,0 +1,115 @@
+"""What the lab saw around a run, as the run's record keeps it."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class Segment(TypedDict):
+    """Visits and misses over the run: of one segment of a key cache, or of one without segments."""
+
+    cache: str
+    segment: int | None
+    read_requests: int
+    reads: int
+    write_requests: int
+    writes: int
+
+
+class Variable(TypedDict):
+    """A server variable that has not its default."""
+
+    value: str | None
+    default: str | None
+
+
+class Generator(TypedDict):
+    """contend-load, as it named itself when the run began."""
+
+    version: str
+    engine: str
+
+
+class RunWarning(TypedDict):
+    """What a run is marked with: a code, stable for programs, and a sentence."""
+
+    code: str
+    message: str
+
+
+class Ceiling(TypedDict):
+    """What the client reaches against a server without work.
+
+    n: rounds of the calibration.
+    qps: mean of the rounds, with its interval; None if one round gives none.
+    cpu_us_per_query, p50_us, p99_us: means of the rounds.
+    """
+
+    host: str
+    program: str
+    measured_at: str
+    n: int
+    workers: int
+    qps: float
+    qps_low: float | None
+    qps_high: float | None
+    cpu_us_per_query: float
+    p50_us: float
+    p99_us: float
+
+
+class Calibration(Ceiling):
+    """The ceiling, and how near the run came to it.
+
+    cpu_ratio: the run's CPU per query over the calibration's.
+    qps_here: the ceiling at that cost.
+    share: of `qps_here` that was asked.
+    """
+
+    cpu_ratio: float
+    qps_here: float
+    share: float
+
+
+class Host(TypedDict):
+    """The host over the run, as `contend.host` counts it. Shares are of all CPUs' time, 0 to 1."""
+
+    elapsed_s: float
+    cpus: int
+    busy_share: float
+    steal_share: float
+    iowait_share: float
+    stall_share: dict[str, float]
+    load_1m_before: float | None
+    vm: dict[str, int]
+    throttled_s: float | None
+    thermal_events: int | None
+    own_cpu_s: float | None
+    disturbances: list[RunWarning]
+
+
+class Probes(TypedDict, total=False):
+    """What was seen; a key is missing if there was nothing to see, or if an older contend saw less.
+
+    status: what the counters of SHOW GLOBAL STATUS rose by; a gauge may have fallen.
+    key_caches: information_schema.KEY_CACHES, MariaDB only.
+    variables_that_differ: from their defaults, by name.
+    server: kind, version, source and more of the server that answered.
+    dataset: key, engine, rows and more; if a script made it, its `prepared`.
+    warmed: what was brought into caches before the run; None if nothing was.
+    settings: what settings noted of themselves, by path.
+    layout: `padding_bytes` of environment with which the server's memory is laid out as that of
+        the other levels in its block; None as the system has it. In slices only.
+    """
+
+    status: dict[str, int]
+    key_caches: list[Segment]
+    variables_that_differ: dict[str, Variable]
+    server: dict[str, Any]
+    dataset: dict[str, Any]
+    load_generator: Generator
+    warmed: dict[str, Any] | None
+    calibration: Calibration
+    host: Host
+    settings: dict[str, Any]
+    layout: dict[str, int | None]
