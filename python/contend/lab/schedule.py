@@ -40,7 +40,8 @@ class Schedule:
         before = folder.ended()
         self._ended = {one.run for one in before}
         self.effort = Effort(experiment, way, clock, spent_s=_spent_s(before))
-        if before:
+        # What fixed numbers of runs have come to decides nothing.
+        if before and (way.in_slices or is_open(experiment)):
             self.effort.learn(folder.records())
         self._repeat = 0
 
