@@ -7,7 +7,7 @@ use super::job::{Setup, Watched};
 use super::measured::{Ended, Inside, Measured, Progress, Queue};
 use super::messages::{Command, Counts, Mailbox, Report, Timeline};
 use crate::arrival::DueCount;
-use crate::outcome::{Failure, ProcessDelta};
+use crate::outcome::Failure;
 use crate::record::{Latency, Tally};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -57,6 +57,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     size.add_argument("--quick", action="store_true", help="the experiment's small variant")
     size.add_argument("--full", action="store_true", help="the experiment's large variant")
     parser.add_argument(
+        "--for",
+        dest="time",
+        metavar="TIME",
+        help="measure for so long, such as 90s or 10m; the same as --set compare.at_most=TIME",
+    )
+    parser.add_argument(
         "--out",
         metavar="DIR",
         type=Path,
@@ -100,7 +106,8 @@ def _begin(args: argparse.Namespace, program: Path, display: Display) -> Path:
         raise RequestError(
             "no experiment was named.", hint="`contend recipes` lists the built-in ones."
         )
-    experiment = load_experiment(args.experiment, sets=args.set, variant=_variant(args))
+    sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
+    experiment = load_experiment(args.experiment, sets=sets, variant=_variant(args))
     path: Path = args.out if args.out is not None else _new_path(experiment.name)
     means = _means(args, experiment, path, program, display, wanted=args.server)
     session.begin(experiment, path, means, display)
@@ -108,7 +115,13 @@ def _begin(args: argparse.Namespace, program: Path, display: Display) -> Path:
 
 
 def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
-    given = {"--set": args.set, "--quick": args.quick, "--full": args.full, "--out": args.out}
+    given = {
+        "--set": args.set,
+        "--for": args.time,
+        "--quick": args.quick,
+        "--full": args.full,
+        "--out": args.out,
+    }
     for option, value in given.items():
         if value:
             raise RequestError(

@@ -141,6 +141,7 @@ class Effort:
         self._block_begun_s = 0.0
         self._in_blocks_s = 0.0
         self._matched = False
+        self._more_s = math.inf
         self.rounds = ROUNDS
         self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1
 
@@ -202,6 +203,17 @@ class Effort:
         limit_s = self._experiment.compare.at_most_s
         return math.inf if limit_s is None else limit_s - self.spent_s
 
+    @property
+    def more_s(self) -> float | None:
+        """Seconds until the time is up, or until the answer is narrow enough, if that is known."""
+        limits = [self.left_s, self._more_s]
+        known = [max(0.0, limit) for limit in limits if not math.isinf(limit)]
+        return min(known, default=None)
+
+    def blocks_s(self, blocks: int) -> float:
+        """What so many blocks take, with the starts of servers that fall among them."""
+        return self._unit_s() * blocks / (len(self._contexts) * self.blocks)
+
     def progress(self, repeats: Sequence[int]) -> Progress:
         """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
         compare = self._experiment.compare
@@ -213,7 +225,9 @@ class Effort:
         )
         units = np.array([self._whole(self._values[repeat]) for repeat in repeats], dtype=float)
         units = units.reshape(len(repeats), len(self._others))
-        return progress(units, rule, spent_s=self.spent_s, unit_s=self._unit_s())
+        seen = progress(units, rule, spent_s=self.spent_s, unit_s=self._unit_s())
+        self._more_s = seen.seconds_more
+        return seen
 
     # --- the plan ---
 

@@ -50,6 +50,21 @@ class Schedule:
         """How many are planned by now."""
         return self._planned[-1].block
 
+    @property
+    def runs(self) -> int:
+        """How many are planned by now."""
+        return len(self._planned)
+
+    @property
+    def left_s(self) -> float | None:
+        """How long the rest takes; None if nobody knows, or if runs of their own are counted."""
+        if is_open(self._experiment):
+            return self.effort.more_s
+        if not self._way.in_slices:
+            return None
+        left = {one.block for one in self._planned if one.run not in self._ended}
+        return self.effort.blocks_s(len(left))
+
     def is_first(self, one: Planned) -> bool:
         """Whether the run is of the first block."""
         return one.block == self._planned[0].block
@@ -88,7 +103,7 @@ class Schedule:
         left = {each.repeat for each in self._planned if each.run not in self._ended}
         made = sorted({each.repeat for each in self._planned} - left)
         seen = self.effort.progress(made)
-        return seen.words() if seen.stop else None
+        return f"{seen.reason}: {seen.words()}" if seen.stop else None
 
 
 def _spent_s(ended: Sequence[Ended]) -> float:
