@@ -11,6 +11,7 @@ from typing import Literal
 from contend import host
 from contend.datasets import estimated_bytes
 from contend.errors import RequestError
+from contend.servers.options import as_text, normal_name, size_in_bytes
 from contend.settings.warm import COLD
 from contend.spec import SCRIPT, SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
 from contend.units import format_size
@@ -20,6 +21,13 @@ FACT = "way"
 
 SERVER_BYTES = 200 << 20
 """What a server takes beside the caches of its tables."""
+
+_CACHES = {
+    "key_buffer_size": 128 << 20,
+    "aria_pagecache_buffer_size": 128 << 20,
+    "innodb_buffer_pool_size": 128 << 20,
+}
+"""Options that size a server's caches, with what a server takes if nobody says."""
 
 _OF_THE_LOAD = ("load.", "workload")
 
@@ -102,8 +110,11 @@ def _of_cell(cell: CellSpec) -> Iterator[str]:
 
 
 def _memory_bytes(cell: CellSpec) -> int:
-    """The tables in the page cache, and once more in the server's own."""
-    return 2 * estimated_bytes(cell.data)
+    """The tables in the page cache, and what the caches of the server hold of them."""
+    tables = estimated_bytes(cell.data)
+    options = {normal_name(name): as_text(value) for name, value in cell["server.options"].items()}
+    sizes = (size_in_bytes(options.get(name, "")) or usual for name, usual in _CACHES.items())
+    return tables + sum(min(size, tables) for size in sizes)
 
 
 def _existing(path: Path) -> Path:
