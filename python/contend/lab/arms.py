@@ -14,6 +14,7 @@ from contend.lab.effort import Effort
 from contend.lab.events import Listener
 from contend.lab.measure import measure_in_slices
 from contend.lab.stage import Ready, StageOf
+from contend.lab.switching import entering
 from contend.load import Load
 from contend.probed import Probes
 from contend.settings.model import Launch
@@ -54,11 +55,12 @@ def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> Layout:
 
 
 class InSlices:
-    """Plays all runs of a block at once, each level on a server of its own.
+    """Plays all runs of a block at once, each level on a server of its own, or all on one that is
+    switched from level to level.
 
     Args:
         experiment: what is planned.
-        stages: one for each compared level. Which level has which changes, see `turn_of`.
+        stages: one for each compared level (which level has which changes, see `turn_of`), or one.
         load: drives load.
         effort: says how many slices.
         listen: is told what happens.
@@ -98,17 +100,27 @@ class InSlices:
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, one.cell) for one in runs]
+        enter = entering(cells) if self._is_switched else [()] * len(cells)
         records = measure_in_slices(
             runs,
             cells,
             readies,
+            enter,
             self._load,
             self._listen,
             self._effort.slices(runs[0].cell, cells[0]),
             self._calibration,
         )
+        if self._is_switched:
+            # The stage believes that it is at the level it was brought to last.
+            for statement in enter[-1]:
+                self._stages[0].execute(statement)
         self._look_at_drift(cells[0], records)
         return records
+
+    @property
+    def _is_switched(self) -> bool:
+        return len(self._stages) == 1
 
     def death(self) -> ContendError | None:
         """How a server ended, if one did although nobody asked it to."""
