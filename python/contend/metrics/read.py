@@ -131,7 +131,15 @@ def whole_work_s(run: Run) -> float | None:
 _key_requests = counter("Key_read_requests")
 _requests_per_lookup = over(lambda run: _key_requests(run) or None, counter("Handler_read_key"))
 _questions = counter("Questions")
-_key_misses = over(counter("Key_reads"), lambda run: _questions(run) or queries(run))
+
+
+def asked(run: Run) -> float | None:
+    """Queries that the server counted over the time in which its counters rose, which the warm-up
+    and the settling of slices belong to; if it did not say, those of the measured window."""
+    return _questions(run) or queries(run)
+
+
+_key_misses = over(counter("Key_reads"), asked)
 
 
 def key_requests_per_point(run: Run) -> float | None:
@@ -157,8 +165,8 @@ def error_share(run: Run) -> float | None:
     if run.done is None:
         return None
     failed = sum(float(error.get("count") or 0) for error in run.done.get("errors") or [])
-    asked = (queries(run) or 0.0) + failed
-    return failed / asked if asked > 0 else None
+    ended = (queries(run) or 0.0) + failed
+    return failed / ended if ended > 0 else None
 
 
 _cpu_us_per_s = over(total(server_cpu_us, client_cpu_us), measured_s)
