@@ -11,10 +11,6 @@ lie apart.
 
 Intervals hold for all members of the table together, and a verdict is read off its interval and
 nothing else: the two cannot contradict each other.
-
-Sources: Smyth 2004 (variances moderated over members); Hothorn, Bretz, Westfall 2008
-(simultaneous intervals); Schuirmann 1987 (equivalence); Bell and McCaffrey 2002 (errors from
-units that miss some of the cells).
 """
 
 from __future__ import annotations
@@ -24,55 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contend.stats.compare import Verdict
-from contend.stats.contrasts import Depth, Place, TableShape
-from contend.stats.estimate import Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """How much higher the metric is at a level than at the baseline, at one place of the table.
-
-    ratio: geometric mean over the units, and over the place's cells; 1.25 is +25 %.
-    low, high: simultaneous interval of the ratio: all of a table's intervals hold together with
-        `confidence`.
-    verdict: read off `low` and `high`; None in an interim answer.
-    n: units that have at least one of the place's cells.
-    df: degrees of freedom of the interval; more than n - 1 if other members of the depth lent
-        theirs, less if units miss cells.
-    sd_log: standard deviation over the units of the log-ratio, of this place alone.
-    detectable: the smallest relative change that such units show (verdict higher or lower) in 4
-        of 5 experiments, with the same simultaneous interval; inf if none is known.
-    cells, of_cells: cells of the place that were measured, of those it has. The change is that
-        of the measured ones.
-    alone: the interval that would hold for this place alone, from its own units, unadjusted.
-    p_sign_flip, robust: twins of `alone` that assume less, see `sign_flip_p`, `hodges_lehmann`.
-
-    If fewer than two units tell, no interval exists: low is 0, high and detectable are inf, df is
-    0 and the verdict is inconclusive; ratio is that of the one unit, or NaN.
-    """
-
-    place: Place
-    ratio: float
-    low: float
-    high: float
-    verdict: Verdict | None
-    n: int
-    df: float
-    sd_log: float
-    detectable: float
-    cells: int
-    of_cells: int
-    alone: Estimate
-    p_sign_flip: float
-    robust: Estimate
-
-    @property
-    def twins_disagree(self) -> bool:
-        """Whether a twin that can tell (from six units on) doubts what `alone` says about "the
-        ratio is 1", or the other way round: a wild unit, most often.
-        """
-        raise NotImplementedError
+from contend.stats.change import Change, changes_of
+from contend.stats.contrasts import Depth, TableShape, advantage_weights, chances, places, weights
+from contend.stats.covariates import Adjustment, adjust
+from contend.stats.family import family_of
+from contend.stats.unit_errors import Units, units_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +36,7 @@ class DepthFigures:
     p_each: two-sided chance left to each of them; `alpha / members` if they told nothing of each
         other, more if they are correlated.
     lent_df: degrees of freedom of what the members' variances have in common; 0 if nothing was
-        lent.
+        lent, inf if they differ by no more than chance.
     """
 
     depth: Depth
@@ -95,24 +47,11 @@ class DepthFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Adjustment:
-    """What the covariates bought.
-
-    slopes: change of the log-ratio by one unit of each covariate.
-    sd_before, sd_after: standard deviation of a cell's log-ratio over the units, pooled.
-    """
-
-    slopes: tuple[float, ...]
-    sd_before: float
-    sd_after: float
-
-
-@dataclass(frozen=True, slots=True)
 class TableAnswer:
     """Every change of the table by one metric.
 
     process_share: share of a cell's variance over units that all cells of the unit have in common
-        (the process, its memory layout), 0 to 1; NaN if unknown.
+        (the process, its memory layout), 0 to 1.
     """
 
     shape: TableShape
@@ -126,23 +65,32 @@ class TableAnswer:
 
     def whole(self, level: int) -> Change:
         """The level as a whole."""
-        raise NotImplementedError
+        return self.at(level, (0, self.shape.rows - 1), (0, self.shape.columns - 1))
 
     def columns(self, level: int, first: int, last: int) -> Change:
-        """The mean over the rows and the columns first to last: one column, "up to" or "from … on".
-
-        Raises:
-            KeyError: the range neither is one column nor touches an edge of the table.
-        """
-        raise NotImplementedError
+        """All rows of the columns first to last: one column, "up to" or "from … on"."""
+        return self.at(level, (0, self.shape.rows - 1), (first, last))
 
     def row(self, level: int, row: int) -> Change:
-        """The mean over the columns."""
-        raise NotImplementedError
+        """All columns of a row."""
+        return self.at(level, (row, row), (0, self.shape.columns - 1))
 
     def cell(self, level: int, row: int, column: int) -> Change:
         """One cell. In a table of one row it is the column, in one of one column the row."""
-        raise NotImplementedError
+        return self.at(level, (row, row), (column, column))
+
+    def at(self, level: int, rows: tuple[int, int], columns: tuple[int, int]) -> Change:
+        """The mean over first to last row and column.
+
+        Raises:
+            KeyError: the table is not asked that; of columns it is asked single ones, and ranges
+                that begin at the first or end at the last.
+        """
+        wanted = (level, *rows, *columns)
+        for change in self.changes:
+            if change.place.span == wanted:
+                return change
+        raise KeyError(f"the table has no change of level, rows, columns {wanted}")
 
 
 def answer_table(
@@ -171,23 +119,74 @@ def answer_table(
         ValueError: the shapes do not fit, a value is infinite, or a covariate is not known
             although the ratio is.
     """
-    raise NotImplementedError
+    units = _units(d, shape, covariates, margin, confidence)
+    asked = places(shape, d.shape[2])
+    changes: list[Change] = []
+    depths: list[DepthFigures] = []
+    for depth, alpha in chances(list(asked), confidence).items():
+        family = family_of(units, asked[depth], weights(asked[depth], shape), alpha)
+        changes += changes_of(family, margin, confidence, interim=interim)
+        depths.append(DepthFigures(depth, alpha, len(asked[depth]), family.p_each, family.lent_df))
+    return TableAnswer(
+        shape=shape,
+        levels=d.shape[2],
+        changes=tuple(changes),
+        depths=tuple(depths),
+        process_share=units.process_share,
+        adjustment=units.data.adjustment,
+        margin=margin,
+        confidence=confidence,
+    )
 
 
-def advantage(
+def advantages(
     d: np.ndarray,
     shape: TableShape,
-    level: int,
-    row: int,
-    column: int,
     *,
     margin: float = 0.02,
     confidence: float = 0.95,
+    covariates: Sequence[np.ndarray] = (),
     interim: bool = False,
-) -> Change:
-    """The ratio of one cell's change over the mean change of the level's other cells.
+) -> tuple[Change, ...]:
+    """For each cell of each level: its change over the mean change of the level's other cells.
 
-    Its interval has the confidence of the table's cells, and holds together with those of the
-    advantages of all other cells: the cell may be picked because it is the largest.
+    Arguments and errors as of `answer_table`; a `ratio` of 1.1 means that the cell gains 10 % more
+    than the rest. The intervals have the chance of error of the table's cells, and hold together:
+    a cell may be picked because it is the largest. Empty for a table of one cell.
     """
-    raise NotImplementedError
+    units = _units(d, shape, covariates, margin, confidence)
+    if shape.contexts == 1:
+        return ()
+    asked = places(shape, d.shape[2])
+    depth = next(one for one in _DEPTHS_OF_CELLS if one in asked)
+    cells = [one for one in asked[depth] if np.count_nonzero(one.cells(shape)) == 1]
+    alpha = chances(list(asked), confidence)[depth]
+    family = family_of(units, cells, advantage_weights(cells, shape), alpha)
+    return tuple(changes_of(family, margin, confidence, interim=interim))
+
+
+_DEPTHS_OF_CELLS: tuple[Depth, ...] = ("cell", "columns", "row")
+
+
+def _units(
+    d: np.ndarray,
+    shape: TableShape,
+    covariates: Sequence[np.ndarray],
+    margin: float,
+    confidence: float,
+) -> Units:
+    if d.ndim != 3 or d.shape[1] != shape.contexts:
+        raise ValueError(
+            f"the ratios are units x {shape.contexts} contexts x levels, not {d.shape}"
+        )
+    if not d.shape[2]:
+        raise ValueError("a table has at least one level besides the baseline")
+    if np.any(np.isinf(d)):
+        raise ValueError("a ratio is finite, or NaN if it was not measured")
+    if any(np.shape(x) != d.shape for x in covariates):
+        raise ValueError("a covariate has the shape of the ratios")
+    if not margin > 0:
+        raise ValueError("a margin is above 0")
+    if not 0 < confidence < 1:
+        raise ValueError("a confidence lies between 0 and 1")
+    return units_of(adjust(np.asarray(d, dtype=float), covariates))
