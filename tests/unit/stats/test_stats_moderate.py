@@ -50,8 +50,9 @@ def test_members_of_one_variance_share_all_their_degrees_of_freedom() -> None:
     parts, _ = sampled(chance, 300, 7, 1e9)
     variance = np.sum(parts**2, axis=1) / 7
     result = moderate(variance, np.full(300, 7.0), np.eye(300), parts)
-    assert result.variance == pytest.approx(np.full(300, 4.0), rel=0.1)
-    assert result.df.min() > 40
+    assert result.variance.mean() == pytest.approx(4.0, rel=0.05)
+    assert result.variance.std() < 0.3 * variance.std()
+    assert result.df.min() > 30
 
 
 def test_members_that_are_the_same_have_nothing_to_lend() -> None:
