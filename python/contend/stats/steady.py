@@ -93,11 +93,11 @@ def look_for_trend(
     if values.ndim != 1 or not np.all(np.isfinite(values)) or np.any(values < 0):
         raise ValueError("speeds are finite and not negative, one a slice")
     n = len(values)
-    if n < SLICES_MIN or not np.any(values > 0):
-        what = "no speed" if n and not np.any(values > 0) else f"{n} slices are too few"
-        return Steadiness(
-            "unknown", None, None, math.nan, f"{what} to see a trend, which takes {SLICES_MIN}"
-        )
+    if n < SLICES_MIN:
+        why = f"{n} slices are too few to see a trend, which takes {SLICES_MIN}"
+        return Steadiness("unknown", None, None, math.nan, why)
+    if not np.any(values > 0):
+        return Steadiness("unknown", None, None, math.nan, f"no query was answered in {n} slices")
     logs = _logs(values)
     by_speed = _by_speed(logs, half_width)
     falls = [fall for name, one in (evidence or {}).items() if (fall := _fall(name, one, n))]

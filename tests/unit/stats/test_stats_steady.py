@@ -175,7 +175,7 @@ def test_too_few_slices_tell_nothing() -> None:
     assert (seen.state, seen.steady_from) == ("unknown", None)
     assert seen.why == "11 slices are too few to see a trend, which takes 12"
     assert look_for_trend([]).state == "unknown"
-    assert look_for_trend(np.zeros(20)).why.startswith("no speed")
+    assert look_for_trend(np.zeros(20)).why == "no query was answered in 20 slices"
 
 
 def test_a_constant_speed_is_steady() -> None:
