@@ -13,6 +13,7 @@ linearization"). With complete data these are n / (n - 1) and n - 1 whatever the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -177,13 +178,16 @@ def _small_sample(
 def _correlation(
     b: np.ndarray, together: np.ndarray, levels: np.ndarray, units: Units
 ) -> np.ndarray:
-    """Of the estimates, by the working model; 0 with one that is not known."""
+    """Of the estimates, by the working model; 0 with one that is not known. Shares are rounded
+    down: less correlation makes wider intervals, and few different matrices are drawn for.
+    """
     flat = b.reshape(len(b), -1)
-    share = units.process_share
+    share = math.floor(units.process_share * 20) / 20
+    baseline_share = math.floor(units.baseline_share * 10 + 1e-9) / 10
     covariance = (1 - share) * flat @ flat.T + share * together @ together.T
-    covariance *= np.where(levels[:, None] == levels[None, :], 1.0, units.baseline_share)
+    covariance *= np.where(levels[:, None] == levels[None, :], 1.0, baseline_share)
     sd = np.sqrt(np.diag(covariance))
     size = np.outer(sd, sd)
-    result = np.divide(covariance, size, out=np.zeros_like(covariance), where=size > 0)
+    result: np.ndarray = np.divide(covariance, size, out=np.zeros_like(covariance), where=size > 0)
     np.fill_diagonal(result, 1.0)
     return result
