@@ -1,4 +1,4 @@
-"""Freshly started servers over copies of one data folder, loaded in turn in slices: mostly pairs."""
+"""Freshly started servers over copies of one data folder, loaded in turn in slices."""
 
 from __future__ import annotations
 
