@@ -196,7 +196,7 @@ def _shows_its_promise(change: Change) -> bool:
 
 @dataclass(frozen=True)
 class Asked:
-    """Which tables are wanted: of which record, made in which way, how many, and from which seed."""
+    """Which tables are wanted, how many, and from which seed they are drawn."""
 
     record: Record
     way: Way
