@@ -28,7 +28,7 @@ import numpy as np
 from rounds import markdown_table
 from trust_live import ALIKE, COUNTS, SLOWER, SLOWER_BY, Line, make_missing, read_live
 from trust_record import FOLDER, HOSTS, UNITS, read_lines, record
-from trust_tables import MARGIN, Asked, Record, Tally, Way, answers_of, record_of, tally
+from trust_tables import MARGIN, Asked, Tally, Way, answers_of, record_of, tally
 
 from contend.stats.contrasts import TableShape
 from contend.stats.table import answer_table
@@ -119,7 +119,7 @@ def of_equal_levels(columns: Sequence[tuple[Tally, Tally]]) -> list[Promise]:
     ]
 
 
-def of_power(record: Record, effect: float, asked: Asked, pool: Executor) -> Promise:
+def of_power(effect: float, asked: Asked, pool: Executor) -> Promise:
     """An effect, found with as many units as are said to find it."""
     units = next(
         (
@@ -212,7 +212,7 @@ def report(folder: Path, tables: int) -> tuple[dict[str, str], list[str]]:
                 print(f"{host}, {way}: {columns[-1][0]}", file=sys.stderr, flush=True)
             for effect in INJECTED:
                 asked = Asked(records[host], "slices", 8, max(tables // 5, 25), f"power {host}")
-                found = of_power(records[host], effect, asked, pool)
+                found = of_power(effect, asked, pool)
                 print(f"{host}, {effect}: {found}", file=sys.stderr, flush=True)
                 power.append((host, found))
     equal = of_equal_levels(columns)

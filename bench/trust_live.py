@@ -18,18 +18,18 @@ import json
 import math
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from null_servers import NullServer, station
 from rounds import machine
 from trust_record import FOLDER
+from units import EXPERIMENTS, log_ratios, run_experiment
 
 from contend.lab.measure import measure_in_slices
 from contend.lab.stage import Ready
@@ -37,7 +37,7 @@ from contend.load import Address, LoadProcess, find_program
 from contend.probes import Expected, Sight
 from contend.settings.load import Slices
 from contend.spec import cell_spec, load_experiment
-from contend.store import Planned, RunFolder, RunRecord
+from contend.store import Planned, RunRecord
 
 ALIKE, SLOWER = "alike", "slower"
 COUNTS = {ALIKE: 40, SLOWER: 20}
@@ -48,8 +48,6 @@ CONNECTIONS = 8
 UNITS = 8
 ROUNDS = 10
 OPTION = "server.options.max_error_count"
-
-EXPERIMENTS = Path(__file__).parent / "experiments"
 
 Line = dict[str, Any]
 
@@ -98,26 +96,14 @@ def zip_longest(counts: dict[str, int]) -> list[list[tuple[str, int]]]:
 
 def alike(number: int, for_s: float) -> Line:
     """One `contend run` from beginning to end."""
-    with tempfile.TemporaryDirectory(prefix="contend-trust-") as place:
-        file, out = EXPERIMENTS / "alike.toml", Path(place) / "run"
-        command = [sys.executable, "-m", "contend", "run", str(file), "--yes", f"--out={out}"]
-        command += [f"--set=compare.at_most={for_s:g}s", f"--set=load.seed={number}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise SystemExit(f"contend run failed:\n{done.stdout}\n{done.stderr}")
-        with RunFolder.open(out) as folder:
-            return {"logs": unit_logs(folder.records()), "finished": folder.meta().finished}
+    sets = [f"compare.at_most={for_s:g}s", f"load.seed={number}"]
+    d, finished = run_experiment("alike", sets)
+    return {"logs": _only(d), "finished": finished}
 
 
-def unit_logs(records: list[RunRecord]) -> list[float]:
-    """ln(level / baseline) of q/s of each repeat, all its blocks together."""
-    logs: dict[int, dict[Any, list[float]]] = {}
-    for record in records:
-        if record.done is not None:
-            of = logs.setdefault(record.repeat, {}).setdefault(record.cell[OPTION], [])
-            of.append(math.log(record.done["qps"]))
-    whole = (one for _, one in sorted(logs.items()) if len(one) == 2)
-    return [statistics.mean(one[65]) - statistics.mean(one[64]) for one in whole]
+def _only(d: np.ndarray) -> list[float]:
+    """The log-ratios of the only level in the only cell, of the units that have it."""
+    return [float(one) for one in d[:, 0, 0] if not math.isnan(one)]
 
 
 def slower(number: int) -> Line:
@@ -146,7 +132,7 @@ def slower(number: int) -> Line:
             slices = Slices(0.1, 0.02, ROUNDS)
             load = LoadProcess(find_program())
             records += measure_in_slices(block, cells, readies, load, lambda _: None, slices)
-    return {"logs": unit_logs(records)}
+    return {"logs": _only(log_ratios(experiment, records))}
 
 
 def _ready(server: NullServer) -> Ready:
