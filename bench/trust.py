@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 from rounds import markdown_table
-from trust_live import ALIKE, COUNTS, SLOWER, SLOWER_BY, Line, make_missing, read_live
+from trust_live import ALIKE, COUNTS, FOR_S, SLOWER, SLOWER_BY, Line, make_missing, read_live
 from trust_record import FOLDER, HOSTS, UNITS, read_lines, record
 from trust_tables import MARGIN, Asked, Tally, Way, answers_of, record_of, tally
 
@@ -38,7 +38,6 @@ WAYS: tuple[Way, ...] = ("slices", "crossed", "runs")
 INJECTED = (0.01, 0.02, 0.05, 0.10)
 UNITS_OF_POWER = (8, 12, 16, 24, 32, 48, 64, 96, 128)
 POWER = 0.8
-FOR_S = 14.0
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ TURNAROUND_US = 60_000
 CONNECTIONS = 8
 UNITS = 8
 ROUNDS = 10
+FOR_S = 24.0
 OPTION = "server.options.max_error_count"
 
 Line = dict[str, Any]
@@ -162,7 +163,7 @@ class _NoCounters:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60, help="stop after so long")
-    parser.add_argument("--for-s", type=float, default=24, help="of each experiment")
+    parser.add_argument("--for-s", type=float, default=FOR_S, help="of each experiment")
     parser.add_argument("--folder", type=Path, default=FOLDER)
     asked = parser.parse_args()
     until_s = time.monotonic() + 60 * asked.minutes
