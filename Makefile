@@ -56,8 +56,12 @@ test-python: setup test-built ## the tests of the lab: unit, golden, house, serv
 	$(BIN)/python -m pytest --numprocesses=auto --dist=loadscope
 
 .PHONY: test-long
-test-long: setup test-needs ## fuzzing, instruction records, a soak (half an hour); keeps what it found
+test-long: setup test-needs ## fuzzing, instruction records, a soak, trust (half an hour); keeps what it found
 	@$(BIN)/python tools/test_long.py
+
+.PHONY: trust
+trust: setup ## count false claims from recorded servers and live; records what is missing (an hour)
+	@$(BIN)/python bench/trust.py
 
 .PHONY: lint
 lint: setup ## formatters, linters and type checkers; changes nothing

@@ -71,9 +71,10 @@ def separate(
     seed = draw.randrange(1 << 32)
     for place, number in levels:
         pair.set_segments(number, number)
-        qps[place] = pair.one_run(
+        done = pair.one_run(
             0, connections=CONNECTIONS, points=points, seconds=asked.run_s, seed=seed
         )
+        qps[place] = done["qps"]
     return Estimate(math.log(qps[1] / qps[0]), math.nan, 1)
 
 

@@ -1,4 +1,4 @@
-"""Pairs of freshly started servers over copies of one data folder, loaded in turn in slices."""
+"""Freshly started servers over copies of one data folder, loaded in turn in slices."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lab import DATABASE, STUDY_OPTIONS, TABLE, fill
 from scipy import stats
@@ -87,7 +88,7 @@ def segments(number: int) -> tuple[str, ...]:
 
 
 class Pair:
-    """Two running servers over their own copies of the data."""
+    """Two running servers, or more, over their own copies of the data."""
 
     def __init__(self, servers: Sequence[PrivateServer], layout: Layout, rows: int) -> None:
         self.servers = servers
@@ -101,7 +102,7 @@ class Pair:
                     cursor.execute(statement)
                     cursor.fetchall()
 
-    def _plan(self, connections: int, points: int, seed: int) -> dict[str, object]:
+    def _plan(self, connections: int, points: int, seed: int) -> dict[str, Any]:
         return {
             "version": 1,
             "seed": seed,
@@ -119,7 +120,7 @@ class Pair:
     def _server(self, place: int) -> dict[str, object]:
         return {"socket": str(self.servers[place].socket), "database": DATABASE}
 
-    def run(self, plan: Mapping[str, object]) -> list[dict[str, object]]:
+    def run(self, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
         command = [str(find_program()), "run", "-"]
         if self.layout.client_cpus is not None:
             command = [program("taskset"), "-c", self.layout.client_cpus, *command]
@@ -134,6 +135,15 @@ class Pair:
         self, arms: tuple[Arm, Arm], *, connections: int, points: int, rounds: int, seed: int
     ) -> Estimate:
         """The second arm over the first, in slices."""
+        by_round = self.rounds(
+            arms, connections=connections, points=points, rounds=rounds, seed=seed
+        )
+        return estimate([math.log(both[1]["qps"] / both[0]["qps"]) for both in by_round])
+
+    def rounds(
+        self, arms: Sequence[Arm], *, connections: int, points: int, rounds: int, seed: int
+    ) -> list[dict[int, dict[str, Any]]]:
+        """What contend-load says of each slice, by the arm's index, round by round."""
         plan = self._plan(connections, points, seed)
         plan["arms"] = [
             {
@@ -144,24 +154,24 @@ class Pair:
             }
             for arm in arms
         ]
-        plan["load"] |= {  # type: ignore[operator]
+        plan["load"] |= {
             "warmup_s": 0.3,
             "slices": {"slice_s": SLICE_S, "settle_s": SETTLE_S, "rounds": rounds},
         }
-        qps: dict[int, dict[int, float]] = {}
+        found: dict[int, dict[int, dict[str, Any]]] = {}
         for line in self.run(plan):
             if line["type"] == "slice":
-                qps.setdefault(line["round"], {})[line["arm_index"]] = line["qps"]  # type: ignore[call-overload,index]
-        return estimate([math.log(both[1] / both[0]) for both in qps.values()])
+                found.setdefault(line["round"], {})[line["arm_index"]] = line
+        return [found[number] for number in sorted(found)]
 
     def one_run(
         self, server: int, *, connections: int, points: int, seconds: float, seed: int
-    ) -> float:
-        """The q/s of one run of its own."""
+    ) -> dict[str, Any]:
+        """What contend-load says at the end of one run of its own."""
         plan = self._plan(connections, points, seed)
         plan["server"] = self._server(server)
-        plan["load"] |= {"warmup_s": 0.3, "measure_s": seconds}  # type: ignore[operator]
-        return float(self.run(plan)[-1]["qps"])  # type: ignore[arg-type]
+        plan["load"] |= {"warmup_s": 0.3, "measure_s": seconds}
+        return self.run(plan)[-1]
 
 
 def estimate(logs: Sequence[float]) -> Estimate:
@@ -203,10 +213,11 @@ def percent(log_ratio: float) -> str:
 
 
 class Copies:
-    """Two copies of the study's data, from which pairs of servers are started."""
+    """Copies of the study's data, from which pairs of servers are started, or more at a time."""
 
-    def __init__(self, folder: Path, rows: int) -> None:
+    def __init__(self, folder: Path, rows: int, number: int) -> None:
         self.folder = folder
+        self.number = number
         self.rows = rows
         self.binary = find_server("mariadb")
         self.version = ""
@@ -220,15 +231,16 @@ class Copies:
                 cursor.execute(f"CREATE DATABASE {DATABASE}")
             fill(first, engine="MyISAM", rows=self.rows)
             self.version = first.variables()["version"]
-        shutil.copytree(self.folder / "0", self.folder / "1", symlinks=True)
+        for place in range(1, self.number):
+            shutil.copytree(self.folder / "0", self.folder / str(place), symlinks=True)
 
     @contextlib.contextmanager
-    def pair(self, layout: Layout, *, padding: float, segments: tuple[int, int]) -> Iterator[Pair]:
-        """Two servers, started together; they end with the block."""
+    def pair(self, layout: Layout, *, padding: float, segments: Sequence[int]) -> Iterator[Pair]:
+        """A server for each copy, started together; they end with the block."""
         wrap, environment = layout.of_pair(padding)
         with contextlib.ExitStack() as stack:
             servers = []
-            for place in range(2):
+            for place in range(self.number):
                 server = PrivateServer(
                     self.binary, self.folder / str(place), wrap=wrap, environment=environment
                 )
@@ -246,10 +258,10 @@ class Copies:
 
 
 @contextlib.contextmanager
-def copies(*, rows: int) -> Iterator[Copies]:
+def copies(*, rows: int, number: int = 2) -> Iterator[Copies]:
     folder = Path(tempfile.mkdtemp(prefix="contend-pairs-"))
     try:
-        made = Copies(folder, rows)
+        made = Copies(folder, rows, number)
         made.make()
         yield made
     finally:

@@ -4,6 +4,7 @@
     properties     the property tests with other examples than each run of the tests has
     instructions   what a query costs contend-load, beside bench/instructions.json
     soak           minutes of one load: nothing grows, nothing is lost
+    trust          promises of intervals and verdicts, on recorded servers and live (bench/trust.py)
 
 Says when each last ran and what it found, and keeps that in tests/long/last.json, to be committed.
 """
@@ -144,6 +145,18 @@ def tests(*words: str) -> Callable[[], Found]:
     return run
 
 
+def trust() -> Found:
+    done = subprocess.run(
+        [sys.executable, "bench/trust.py"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    )
+    last = done.stdout.splitlines()[-1:] or [""]
+    try:
+        told = json.loads(last[0])
+    except json.JSONDecodeError:
+        return f"bench/trust.py ended with exit code {done.returncode}", {}
+    return "; ".join(told["broken"]), {"promises": told["promises"]}
+
+
 def bad(case: ElementTree.Element) -> bool:
     return case.find("failure") is not None or case.find("error") is not None
 
@@ -153,6 +166,7 @@ PARTS: dict[str, Callable[[], Found]] = {
     "properties": tests("tests/unit", "--hypothesis-profile=further"),
     "instructions": tests("tests/long/test_instructions.py"),
     "soak": tests("tests/long/test_soak.py"),
+    "trust": trust,
 }
 
 if __name__ == "__main__":

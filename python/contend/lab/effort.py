@@ -144,6 +144,8 @@ class Effort:
         self._more_s = math.inf
         self.rounds = ROUNDS
         self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1
+        # Before the first repeat is begun it is asked whether it fits into the time.
+        self._plan()
 
     def slices(self, run: Cell, cell: CellSpec) -> Slices:
         """How the next block is cut; `run` is any of its runs."""
@@ -236,7 +238,7 @@ class Effort:
         compare = self._experiment.compare
         if not (self._way.in_slices and is_open(self._experiment)):
             return
-        left = max(1, compare.repeats + 1 - self._repeats)
+        left = max(1, compare.repeats + 1 - max(1, self._repeats))
         pilot = self._repeats <= PILOT_REPEATS
         components, costs = (None if pilot else self.components()), self._costs()
         fixed = {"block": PILOT_BLOCKS} if pilot else {}

@@ -1,0 +1,303 @@
+"""Does the lab keep what it promises? From recorded processes, and live: `make trust`.
+
+    python bench/trust.py [--minutes 60] [--tables 1000]
+
+Records what is missing of `bench/trust_record.py` (25 minutes of a quiet machine) and of
+`bench/trust_live.py` (half an hour), relabels the record into tables of which the truth is known
+(`bench/trust_tables.py`), counts what they claim, and writes the tables of
+`docs/concepts/trust.md`. Ended at any moment, it goes on where it was. The exit code is 1 if a
+promise is not kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from rounds import markdown_table
+from trust_live import ALIKE, COUNTS, FOR_S, SLOWER, SLOWER_BY, Line, make_missing, read_live
+from trust_record import FOLDER, HOSTS, UNITS, read_lines, record
+from trust_tables import MARGIN, Asked, Tally, Way, answers_of, record_of, tally
+
+from contend.stats.contrasts import TableShape
+from contend.stats.table import answer_table
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "concepts" / "trust.md"
+WAYS: tuple[Way, ...] = ("slices", "crossed", "runs")
+INJECTED = (0.01, 0.02, 0.05, 0.10)
+UNITS_OF_POWER = (8, 12, 16, 24, 32, 48, 64, 96, 128)
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A row: what is promised, what each column has, and whether that keeps it."""
+
+    what: str
+    promised: str
+    cells: Sequence[str]
+    kept: Sequence[bool]
+
+    def row(self) -> list[str]:
+        marked = [
+            cell if kept else f"**{cell}**"
+            for cell, kept in zip(self.cells, self.kept, strict=True)
+        ]
+        return [self.what, self.promised, *marked]
+
+
+def of_equal_levels(columns: Sequence[tuple[Tally, Tally]]) -> list[Promise]:
+    """The promises about tables of equal levels. Each column: as recorded, and with +3 %."""
+    plain = [one for one, _ in columns]
+    other = [one for _, one in columns]
+
+    def in_200(values: Iterable[float], what: str, low: int, high: int) -> Promise:
+        counts = [200 * value for value in values]
+        kept = [low <= count <= high for count in counts]
+        return Promise(what, f"{low} to {high}", [f"{count:.1f}" for count in counts], kept)
+
+    def percent(values: Iterable[float], what: str, promised: str, kept: Sequence[bool]) -> Promise:
+        return Promise(what, promised, [f"{100 * value:.1f} %" for value in values], kept)
+
+    least = [POWER - 2 * math.sqrt(POWER * (1 - POWER) / one.tables) for one in plain]
+    return [
+        in_200(
+            (one.alone_rejects for one in plain),
+            "single cells, unadjusted 95 %, that exclude no change, of 200",
+            5,
+            16,
+        ),
+        in_200((1 - one.alone_rejects for one in plain), "the same, that hold no change", 184, 195),
+        in_200(
+            (one.alone_rejects_whole for one in plain),
+            "levels as a whole, unadjusted, that exclude no change, of 200",
+            5,
+            16,
+        ),
+        percent(
+            (one.false_tables for one in plain),
+            "whole tables with any false claim",
+            "at most 5 %",
+            [one.false_tables <= 0.05 for one in plain],
+        ),
+        percent(
+            (one.kept for one in plain),
+            "a level as a whole, changed by what its table calls detectable, is found",
+            "80 %",
+            [one.kept >= low for one, low in zip(plain, least, strict=True)],
+        ),
+        percent(
+            (one.kept_cells for one in plain),
+            "a cell, changed by what its table calls detectable, is found",
+            "80 %",
+            [one.kept_cells >= low for one, low in zip(plain, least, strict=True)],
+        ),
+        Promise(
+            "mean error of a level as a whole, in half-widths",
+            "-0.2 to 0.2",
+            [f"{one.bias:+.2f}" for one in plain],
+            [abs(one.bias) <= 0.2 for one in plain],
+        ),
+        percent(
+            (one.equivalent for one in other),
+            f"tables that call any change of 3 % equivalent at a margin of {MARGIN:.0%}",
+            "at most 5 %",
+            [one.equivalent <= 0.05 for one in other],
+        ),
+    ]
+
+
+def of_power(effect: float, asked: Asked, pool: Executor) -> Promise:
+    """An effect, found with as many units as are said to find it."""
+    units = next(
+        (
+            units
+            for units in UNITS_OF_POWER
+            if tally(answers_of(_with(asked, units, 25), pool), units).detectable <= effect
+        ),
+        UNITS_OF_POWER[-1],
+    )
+    seen = tally(answers_of(_with(asked, units, asked.tables), pool), units, effect)
+    promises = seen.detectable <= effect
+    least = POWER - 2 * math.sqrt(POWER * (1 - POWER) / seen.tables)
+    return Promise(
+        f"{effect:+.0%}".replace("%", " %"),
+        "80 %" if promises else "none",
+        [
+            str(units),
+            f"{100 * seen.detectable:.2g} %",
+            f"{100 * seen.found:.1f} %",
+            f"{200 * (1 - seen.alone_rejects_whole):.1f}",
+            f"{seen.bias:+.2f}",
+        ],
+        [
+            True,
+            True,
+            not promises or seen.found >= least,
+            184 <= 200 * (1 - seen.alone_rejects_whole) <= 195,
+            abs(seen.bias) <= 0.2,
+        ],
+    )
+
+
+def _with(asked: Asked, units: int, tables: int) -> Asked:
+    seed = f"{asked.seed} {units}"
+    return Asked(asked.record, asked.way, units, tables, seed, asked.metric)
+
+
+def of_live(lines: Sequence[Line]) -> list[Promise]:
+    """What the experiments that were made live claimed."""
+    promises = []
+    for kind, truth in ((ALIKE, 1.0), (SLOWER, 1 / (1 + SLOWER_BY))):
+        answers = [
+            answer_table(np.array(line["logs"])[:, None, None], TableShape(1, 1), margin=MARGIN)
+            for line in lines
+            if line["kind"] == kind and len(line["logs"]) >= 2
+        ]
+        if not answers:
+            continue
+        changes = [answer.whole(0) for answer in answers]
+        n = len(changes)
+        holds = sum(one.low <= truth <= one.high for one in changes)
+        errors = [math.log(one.ratio / truth) for one in changes]
+        half = statistics.median(math.log(one.high / one.low) / 2 for one in changes)
+        off = 1.96 * statistics.stdev(errors) / math.sqrt(n) if n > 1 else math.inf
+        mean = statistics.mean(errors)
+        claims = [
+            sum(one.verdict == verdict for one in changes)
+            for verdict in ("higher", "lower", "equivalent", "inconclusive")
+        ]
+        least = {40: 35, 20: 17}.get(n, math.ceil(0.8 * n))
+        what = "an option that changes nothing" if kind == ALIKE else "a server of -4.76 %"
+        promises.append(
+            Promise(
+                f"{what}, {n} experiments",
+                f"{least} of {n} intervals hold the truth",
+                [
+                    f"{holds} of {n}",
+                    f"{claims[0]} faster, {claims[1]} slower, {claims[2]} equivalent, "
+                    f"{claims[3]} inconclusive",
+                    f"±{100 * half:.1f} %",
+                    f"{100 * mean:+.2f} % ±{100 * off:.2f}",
+                ],
+                [holds >= least, True, True, abs(mean) <= max(off * 1.3, half / 5)],
+            )
+        )
+    return promises
+
+
+def report(folder: Path, tables: int) -> tuple[dict[str, str], int, list[str]]:
+    """The tables in Markdown by name, how many promises they hold, and which are not kept."""
+    records = {host: record_of(read_lines(folder, host)) for host in HOSTS}
+    head = [f"{host}, {way}" for host in HOSTS for way in WAYS]
+    columns, power = [], []
+    with ProcessPoolExecutor() as pool:
+        for host in HOSTS:
+            for way in WAYS:
+                asked = Asked(records[host], way, 8, tables, f"{host} {way}")
+                answers = answers_of(asked, pool)
+                columns.append((tally(answers, 8), tally(answers, 8, 0.03)))
+                print(f"{host}, {way}: {columns[-1][0]}", file=sys.stderr, flush=True)
+            for effect in INJECTED:
+                asked = Asked(records[host], "slices", 8, max(tables // 5, 25), f"power {host}")
+                found = of_power(effect, asked, pool)
+                print(f"{host}, {effect}: {found}", file=sys.stderr, flush=True)
+                power.append((host, found))
+    equal = of_equal_levels(columns)
+    widths = [
+        ["half of the interval of a level as a whole, median", ""]
+        + [f"±{100 * one.half_width:.1f} %" for one, _ in columns],
+        ["what a table calls detectable of it, median", ""]
+        + [f"{100 * one.detectable:.1f} %" for one, _ in columns],
+    ]
+    live = of_live(read_live(folder))
+    made = {
+        "equal": markdown_table(["", "promised", *head], [*(one.row() for one in equal), *widths]),
+        "power": markdown_table(
+            [
+                *("host", "change", "promised", "units", "detectable, median", "found"),
+                *("unadjusted intervals that hold it, of 200", "mean error, in half-widths"),
+            ],
+            [[host, *one.row()] for host, one in power],
+        ),
+        "live": markdown_table(
+            ["live", "promised", "held", "claims", "half-width, median", "mean error"],
+            [one.row() for one in live],
+        ),
+    }
+    broken = [
+        f"{one.what}: {cell} ({where})"
+        for one in equal
+        for cell, kept, where in zip(one.cells, one.kept, head, strict=True)
+        if not kept
+    ]
+    broken += [f"{one.what}, {host}: {one.cells}" for host, one in power if not all(one.kept)]
+    broken += [f"{one.what}: {one.cells}" for one in live if not all(one.kept)]
+    kept = [one.kept for one in (*equal, *(one for _, one in power), *live)]
+    return made, sum(map(len, kept)), broken
+
+
+def write(made: dict[str, str], facts: str) -> None:
+    """Put the tables into the page, each between its marks."""
+    text = PAGE.read_text()
+    for name, body in {**made, "facts": facts}.items():
+        begin, end = f"<!-- {name}: made by `make trust` -->", f"<!-- end of {name} -->"
+        pattern = re.escape(begin) + r".*?" + re.escape(end)
+        text, count = re.subn(
+            pattern, lambda _, b=begin, x=body, e=end: f"{b}\n\n{x}\n\n{e}", text, flags=re.S
+        )
+        if count != 1:
+            raise SystemExit(f"contend: {PAGE} has no place for {name}: {begin} … {end}")
+    PAGE.write_text(text)
+
+
+def facts_of(folder: Path, tables: int) -> str:
+    """When and where the record was made."""
+    lines = [line for host in HOSTS for line in read_lines(folder, host)]
+    days = sorted({line["at"][:10] for line in lines})
+    machines = "; ".join(sorted({line["machine"] for line in lines}))
+    servers = ", ".join(sorted({line["server"] for line in lines}))
+    today = datetime.now(UTC).date().isoformat()
+    counts = ", ".join(
+        f"{sum(line['host'] == host for line in lines)} processes {where}"
+        for host, where in zip(HOSTS, ("on a quiet host", "beside the neighbour"), strict=True)
+    )
+    return (
+        f"Recorded {' and '.join(days)} on {machines}: {servers}; {counts}. "
+        f"Counted {today} by `make trust`: {tables:,} tables a column."
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=120, help="of recording, at most")
+    parser.add_argument("--tables", type=int, default=1000)
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    asked = parser.parse_args()
+    until_s = time.monotonic() + 60 * asked.minutes
+    done = record(asked.folder, units=UNITS, until_s=until_s)
+    done &= make_missing(asked.folder, counts=COUNTS, until_s=until_s, for_s=FOR_S)
+    if not done:
+        print("contend: not all is recorded yet; begun anew, it goes on", file=sys.stderr)
+        return 1
+    made, promises, broken = report(asked.folder, asked.tables)
+    write(made, facts_of(asked.folder, asked.tables))
+    print(*made.values(), sep="\n\n")
+    # The last line is for `tools/test_long.py`.
+    print(json.dumps({"promises": promises, "broken": broken}, ensure_ascii=False))
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,176 @@
+"""What the lab claims, live, of levels whose difference is known.
+
+    python bench/trust_live.py [--minutes 30]
+
+40 experiments compare an option with itself under another name (`max_error_count` 64 and 65, which
+no query of the load looks at): `contend run` in slices, each of 24 s. 20 experiments measure two
+null servers of which one takes 5 % longer for each query, the way the lab measures two servers in
+slices, 8 times with freshly started ones. Kept in `bench/results/trust/live.jsonl.gz` one by one;
+begun anew, the command goes on. Other work on the machine does no harm: claims have to stay true.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import itertools
+import json
+import math
+import random
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from null_servers import NullServer, station
+from rounds import machine
+from trust_record import FOLDER
+from units import EXPERIMENTS, log_ratios, run_experiment
+
+from contend.lab.measure import measure_in_slices
+from contend.lab.stage import Ready
+from contend.load import Address, LoadProcess, find_program
+from contend.probes import Expected, Sight
+from contend.settings.load import Slices
+from contend.spec import cell_spec, load_experiment
+from contend.store import Planned, RunRecord
+
+ALIKE, SLOWER = "alike", "slower"
+COUNTS = {ALIKE: 40, SLOWER: 20}
+SLOWER_BY = 0.05
+SERVICE_US = 1000.0
+TURNAROUND_US = 60_000
+CONNECTIONS = 8
+UNITS = 8
+ROUNDS = 10
+FOR_S = 24.0
+OPTION = "server.options.max_error_count"
+
+Line = dict[str, Any]
+
+
+def live_path(folder: Path) -> Path:
+    return folder / "live.jsonl.gz"
+
+
+def read_live(folder: Path) -> list[Line]:
+    """The experiments that were made. `logs`: ln(level / baseline) of each unit."""
+    if not live_path(folder).exists():
+        return []
+    with gzip.open(live_path(folder), "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+def make_missing(folder: Path, *, counts: dict[str, int], until_s: float, for_s: float) -> bool:
+    """Make what is missing; whether all of it is there, or the time was over before."""
+    make: dict[str, Callable[[int], Line]] = {
+        ALIKE: lambda number: alike(number, for_s),
+        SLOWER: slower,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, number in itertools.chain.from_iterable(zip_longest(counts)):
+        if any((one["kind"], one["number"]) == (kind, number) for one in read_live(folder)):
+            continue
+        if time.monotonic() + 2 * for_s > until_s:
+            return False
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        line = {"kind": kind, "number": number, "at": at, "machine": machine()}
+        line |= make[kind](number)
+        with gzip.open(live_path(folder), "at") as file:
+            file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        said = f"{100 * math.expm1(statistics.mean(line['logs'])):+.1f} %"
+        print(f"{kind} {number + 1}/{counts[kind]}: {said}", file=sys.stderr, flush=True)
+    return True
+
+
+def zip_longest(counts: dict[str, int]) -> list[list[tuple[str, int]]]:
+    """Both kinds side by side, so that an early end leaves some of each."""
+    return [
+        [(kind, number) for kind in counts if number < counts[kind]]
+        for number in range(max(counts.values()))
+    ]
+
+
+def alike(number: int, for_s: float) -> Line:
+    """One `contend run` from beginning to end."""
+    sets = [f"compare.at_most={for_s:g}s", f"load.seed={number}"]
+    d, finished = run_experiment("alike", sets)
+    return {"logs": _only(d), "finished": finished}
+
+
+def _only(d: np.ndarray) -> list[float]:
+    """The log-ratios of the only level in the only cell, of the units that have it."""
+    return [float(one) for one in d[:, 0, 0] if not math.isnan(one)]
+
+
+def slower(number: int) -> Line:
+    """Null servers in the place of the lab's: the level's take longer."""
+    experiment = load_experiment(str(EXPERIMENTS / "null_servers.toml"))
+    chance = random.Random(f"slower {number}")
+    records: list[RunRecord] = []
+    for repeat in range(1, UNITS + 1):
+        block = [
+            Planned(run=2 * repeat + place, block=repeat, repeat=repeat, cell={OPTION: 64 + place})
+            for place in (0, 1)
+        ]
+        cells = [cell_spec(experiment, one.cell) for one in block]
+        times = (SERVICE_US, SERVICE_US * (1 + SLOWER_BY))
+        seeds = [chance.randrange(1 << 32) for _ in times]
+        # Granted so long a way to the client and back, q/s are connections over service time.
+        servers = [
+            NullServer(
+                *station(CONNECTIONS, time_us, "exponential", seed),
+                f"--turnaround-us={TURNAROUND_US}",
+            )
+            for time_us, seed in zip(times, seeds, strict=True)
+        ]
+        with servers[0], servers[1]:
+            readies = [_ready(server) for server in servers]
+            slices = Slices(0.1, 0.02, ROUNDS)
+            load = LoadProcess(find_program())
+            records += measure_in_slices(block, cells, readies, load, lambda _: None, slices)
+    return {"logs": _only(log_ratios(experiment, records))}
+
+
+def _ready(server: NullServer) -> Ready:
+    """A null server has no counters to look at."""
+    return Ready(Address(socket=str(server.socket)), Sight(_NoCounters(), "mysql"), Expected())
+
+
+class _NoCounters:
+    """A control connection to a server that counts nothing."""
+
+    def cursor(self) -> Any:
+        return self
+
+    def __enter__(self) -> Any:
+        return self
+
+    def execute(self, _statement: str) -> int:
+        return 0
+
+    def fetchall(self) -> tuple[()]:
+        return ()
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=60, help="stop after so long")
+    parser.add_argument("--for-s", type=float, default=FOR_S, help="of each experiment")
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    asked = parser.parse_args()
+    until_s = time.monotonic() + 60 * asked.minutes
+    done = make_missing(asked.folder, counts=COUNTS, until_s=until_s, for_s=asked.for_s)
+    print("all is made" if done else "time is up; begun anew, it goes on", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
