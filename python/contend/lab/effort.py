@@ -12,6 +12,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,6 @@ from contend.stats import (
     plan_for_width,
     progress,
 )
-from contend.stats.planning import LEAST, MOST
 from contend.store import RunRecord
 from contend.units import format_duration
 
@@ -142,6 +142,13 @@ class Effort:
         self._in_blocks_s = 0.0
         self._matched = False
         self._more_s = math.inf
+        compare = experiment.compare
+        self._rule = StoppingRule(
+            until=compare.until,
+            at_most_s=math.inf if compare.at_most_s is None else compare.at_most_s,
+            units_min=compare.repeats,
+            confidence=compare.confidence,
+        )
         self.rounds = ROUNDS
         self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1
         # Before the first repeat is begun it is asked whether it fits into the time.
@@ -218,41 +225,41 @@ class Effort:
 
     def progress(self, repeats: Sequence[int]) -> Progress:
         """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
-        compare = self._experiment.compare
-        rule = StoppingRule(
-            until=compare.until,
-            at_most_s=math.inf if compare.at_most_s is None else compare.at_most_s,
-            units_min=compare.repeats,
-            confidence=compare.confidence,
-        )
         units = np.array([self._whole(self._values[repeat]) for repeat in repeats], dtype=float)
         units = units.reshape(len(repeats), len(self._others))
-        seen = progress(units, rule, spent_s=self.spent_s, unit_s=self._unit_s())
+        seen = progress(units, self._rule, spent_s=self.spent_s, unit_s=self._unit_s())
         self._more_s = seen.seconds_more
         return seen
 
     # --- the plan ---
 
     def _plan(self) -> None:
-        """Decide on slices a block and blocks a repeat."""
+        """Decide on slices a block and blocks a repeat, for the next repeat."""
         compare = self._experiment.compare
         if not (self._way.in_slices and is_open(self._experiment)):
             return
-        left = max(1, compare.repeats + 1 - max(1, self._repeats))
-        pilot = self._repeats <= PILOT_REPEATS
-        components, costs = (None if pilot else self.components()), self._costs()
-        fixed = {"block": PILOT_BLOCKS} if pilot else {}
-        least, most = {**LEAST, **fixed}, {**MOST, **fixed}
-        if compare.until is not None and components is not None:
-            plan = plan_for_width(components, costs, compare.until, units_min=left)
+        done = len(self._values)
+        pilot = done < PILOT_REPEATS
+        asked: dict[str, Any] = {
+            "done": done,
+            "units_min": compare.repeats,
+            "confidence": self._rule.interval_confidence,
+        }
+        if compare.until is not None and not pilot:
+            plan = plan_for_width(self.components(), self._costs(), compare.until, **asked)
         elif math.isinf(self.left_s):
             return
+        elif pilot:
+            in_time = plan_for_time(None, self._costs(PILOT_BLOCKS), self.left_s, **asked)
+            self.blocks = PILOT_BLOCKS
+            self.rounds = 1 if isinstance(in_time, TooShort) else in_time.repeats["round"]
+            if self.rounds == 1:
+                self.blocks = 1
+            return
         else:
-            in_time = plan_for_time(
-                components, costs, max(self.left_s, 0.0), units_min=left, least=least, most=most
-            )
+            in_time = plan_for_time(self.components(), self._costs(), self.left_s, **asked)
             if isinstance(in_time, TooShort):
-                self.rounds = 1
+                self.rounds, self.blocks = 1, 1
                 return
             plan = in_time
         self.rounds, self.blocks = plan.repeats["round"], plan.repeats["block"]
@@ -269,7 +276,8 @@ class Effort:
             levels=rows.levels,
         )
 
-    def _costs(self) -> Costs:
+    def _costs(self, blocks: int = 1) -> Costs:
+        """What each part takes, if each context had so many blocks for one."""
         levels = len(self._others) + 1
         start_s = statistics.median(self._repeat_s) if self._repeat_s else START_S * levels
         block_s = statistics.median(self._block_s) if self._block_s else BLOCK_S * levels
@@ -278,7 +286,7 @@ class Effort:
             for context in self._contexts
         )
         seconds = {"unit": start_s, "block": block_s, "round": round_s}
-        return Costs(seconds, contexts=len(self._contexts))
+        return Costs(seconds, contexts=blocks * len(self._contexts))
 
     def _unit_s(self) -> float:
         """What one more repeat takes."""
