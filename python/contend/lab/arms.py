@@ -95,8 +95,16 @@ class InSlices:
                 stage.start_anew(self._layout.apply)
             self._repeat = repeat
         about: Probes = {"layout": {"padding_bytes": self._layout.padding_bytes}}
-        readies = (self._stage_of(one).set(cell_spec(self._experiment, one.cell)) for one in runs)
-        return [replace(ready, probes={**ready.probes, **about}) for ready in readies]
+        readies = [self._stage_of(one).set(cell_spec(self._experiment, one.cell)) for one in runs]
+        pids = {ready.sight.pid for ready in readies if ready.sight.pid is not None}
+        return [
+            replace(
+                ready,
+                sight=replace(ready.sight, others=tuple(pids - {ready.sight.pid})),
+                probes={**ready.probes, **about},
+            )
+            for ready in readies
+        ]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, one.cell) for one in runs]
