@@ -42,7 +42,7 @@ class Schedule:
         self.effort = Effort(experiment, way, clock, spent_s=_spent_s(before))
         # What fixed numbers of runs have come to decides nothing.
         if before and (way.in_slices or is_open(experiment)):
-            self.effort.learn(folder.records())
+            self.effort.learned.learn(folder.records())
         self._repeat = 0
 
     @property
