@@ -1,0 +1,131 @@
+"""A change at one place of a table: its figures, and the verdict that its interval speaks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from contend.stats.compare import Verdict
+from contend.stats.contrasts import Place
+from contend.stats.detectable import detectable_changes
+from contend.stats.estimate import Estimate
+from contend.stats.family import Family
+from contend.stats.robust import hodges_lehmann, sign_flip_p
+from contend.stats.student import t_quantile
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How much higher the metric is at a level than at the baseline, at one place of the table.
+
+    ratio: geometric mean over the units, and over the place's cells; 1.25 is +25 %.
+    low, high: simultaneous interval of the ratio: all of a table's intervals hold together with
+        its confidence.
+    verdict: read off `low` and `high`; None in an interim answer.
+    n: units that have at least one of the place's cells.
+    df: degrees of freedom of the interval; more than n - 1 if other members of the depth lent
+        theirs, less if units miss cells.
+    sd_log: standard deviation over the units of the log-ratio, of this place alone.
+    detectable: the smallest relative change that such units show (verdict higher) in 4 of 5
+        experiments, with the same simultaneous interval; inf if none is known.
+    cells, of_cells: cells of the place that were measured, of those it has. The change is that
+        of the measured ones.
+    alone: the interval that would hold for this place alone, from its own units, unadjusted.
+    p_sign_flip, robust: twins of `alone` that assume less, see `sign_flip_p`, `hodges_lehmann`.
+
+    If fewer than two units tell, no interval exists: low is 0, high and detectable are inf, df is
+    0 and the verdict is inconclusive; ratio is that of the one unit, or NaN.
+    """
+
+    place: Place
+    ratio: float
+    low: float
+    high: float
+    verdict: Verdict | None
+    n: int
+    df: float
+    sd_log: float
+    detectable: float
+    cells: int
+    of_cells: int
+    alone: Estimate
+    p_sign_flip: float
+    robust: Estimate
+
+    @property
+    def twins_disagree(self) -> bool:
+        """Whether a twin that can tell (from six units on) doubts what `alone` says about "the
+        ratio is 1", or the other way round: a wild unit, most often.
+        """
+        alpha = 1 - self.alone.confidence
+        if 2.0 ** (1 - self.n) >= alpha:
+            return False
+        intervals = (self.alone, self.robust)
+        says = {not interval.low <= 1 <= interval.high for interval in intervals}
+        return len(says | {self.p_sign_flip < alpha}) > 1
+
+
+def read_verdict(low: float, high: float, margin: float) -> Verdict:
+    """The one word for an interval of a ratio.
+
+    equivalent: it lies within `1/(1 + margin)` to `1 + margin`: certainly too small to matter.
+    higher, lower: it excludes 1.
+    inconclusive: neither.
+    """
+    if low >= 1 / (1 + margin) and high <= 1 + margin:
+        return "equivalent"
+    if low > 1:
+        return "higher"
+    return "lower" if high < 1 else "inconclusive"
+
+
+def changes_of(family: Family, margin: float, confidence: float, *, interim: bool) -> list[Change]:
+    """The members of a family, in their order; without verdicts if `interim`."""
+    known = np.flatnonzero(family.errors.df > 0)
+    detectable = np.full(len(family.places), math.inf)
+    detectable[known] = detectable_changes(
+        family.se[known], family.df[known], family.critical[known], margin
+    )
+    return [
+        _change(family, i, float(detectable[i]), margin, confidence, interim)
+        for i in range(len(family.places))
+    ]
+
+
+def _change(
+    family: Family, i: int, detectable: float, margin: float, confidence: float, interim: bool
+) -> Change:
+    errors, estimate = family.errors, float(family.errors.estimate[i])
+    n, df, low, high, sd = int(errors.n[i]), float(family.df[i]), 0.0, math.inf, math.nan
+    alone = robust = Estimate(math.exp(estimate), low, high, n, confidence)
+    p_sign_flip = 1.0
+    if df > 0:
+        half = float(family.critical[i] * family.se[i])
+        low, high = math.exp(estimate - half), math.exp(estimate + half)
+        se_alone = math.sqrt(errors.variance[i])
+        sd = se_alone * math.sqrt(n)
+        half = t_quantile(round(float(errors.df[i]), 6), 0.5 + confidence / 2) * se_alone
+        alone = Estimate(
+            math.exp(estimate), math.exp(estimate - half), math.exp(estimate + half), n, confidence
+        )
+        of_units = np.exp(estimate + n * errors.parts[i][errors.has[i]])
+        p_sign_flip = sign_flip_p(np.ones(n), of_units)
+        robust = hodges_lehmann(np.ones(n), of_units, confidence)
+    return Change(
+        place=family.places[i],
+        ratio=math.exp(estimate),
+        low=low,
+        high=high,
+        verdict=None if interim else read_verdict(low, high, margin),
+        n=n,
+        df=df,
+        sd_log=sd,
+        detectable=detectable,
+        cells=int(errors.cells[i]),
+        of_cells=int(family.of_cells[i]),
+        alone=alone,
+        p_sign_flip=p_sign_flip,
+        robust=robust,
+    )

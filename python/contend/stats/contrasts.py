@@ -1,0 +1,119 @@
+"""What a table of changes is asked: the level as a whole, its columns, its rows, its cells.
+
+Each question is a mean of cells of one level, and has a depth. The chance of a false claim that
+a table may have (5 % at a confidence of 95 %) is divided over the depths before anything is
+measured: 2 : 1 : 1 : 1. No depth has to pass before another may speak, so an effect that crosses
+(faster here, slower there) is found although its mean is nil.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+Depth = Literal["whole", "columns", "row", "cell"]
+
+_SHARES: dict[Depth, float] = {"whole": 2, "columns": 1, "row": 1, "cell": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """Rows and columns of the table, at least 1 of each. Contexts are counted row by row: the one
+    in `row` and `column` is `row * columns + column`.
+    """
+
+    rows: int
+    columns: int
+
+    def __post_init__(self) -> None:
+        if self.rows < 1 or self.columns < 1:
+            raise ValueError("a table has at least one row and one column")
+
+    @property
+    def contexts(self) -> int:
+        return self.rows * self.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a change is of: the mean over the cells of `level` in rows `first_row` to `last_row`
+    and columns `first_column` to `last_column`, all counted from 0, the last ones included.
+
+    depth: "whole" has all cells, "columns" all rows of one column or of a range of neighbouring
+        ones that begins at the first column or ends at the last, "row" all columns of one row.
+    level: index of the level among those that are compared with the baseline.
+    """
+
+    depth: Depth
+    level: int
+    first_row: int
+    last_row: int
+    first_column: int
+    last_column: int
+
+    @property
+    def span(self) -> tuple[int, int, int, int, int]:
+        """Level, first and last row, first and last column."""
+        return self.level, self.first_row, self.last_row, self.first_column, self.last_column
+
+    def cells(self, shape: TableShape) -> np.ndarray:
+        """Which contexts it has: a truth value each."""
+        of = np.zeros((shape.rows, shape.columns), dtype=bool)
+        of[self.first_row : self.last_row + 1, self.first_column : self.last_column + 1] = True
+        return of.ravel()
+
+
+def places(shape: TableShape, levels: int) -> dict[Depth, list[Place]]:
+    """All that a table is asked, by depth. A depth that would repeat another is left out: the
+    cells of a table of one row are its columns.
+    """
+    rows, columns = shape.rows - 1, shape.columns - 1
+    spans: dict[Depth, list[tuple[int, int, int, int]]] = {"whole": [(0, rows, 0, columns)]}
+    if columns:
+        spans["columns"] = [(0, rows, *span) for span in _column_spans(shape.columns)]
+    if rows:
+        spans["row"] = [(row, row, 0, columns) for row in range(shape.rows)]
+    if rows and columns:
+        spans["cell"] = [
+            (row, row, column, column)
+            for row in range(shape.rows)
+            for column in range(shape.columns)
+        ]
+    return {
+        depth: [Place(depth, level, *span) for level in range(levels) for span in of]
+        for depth, of in spans.items()
+    }
+
+
+def chances(depths: Sequence[Depth], confidence: float) -> dict[Depth, float]:
+    """The chance of a false claim that each depth may have; what is not there leaves its share to
+    the others.
+    """
+    whole = sum(_SHARES[depth] for depth in depths)
+    return {depth: (1 - confidence) * _SHARES[depth] / whole for depth in depths}
+
+
+def weights(of: Sequence[Place], shape: TableShape) -> np.ndarray:
+    """places x contexts: the mean over each place's cells."""
+    inside = np.array([place.cells(shape) for place in of], dtype=float)
+    return np.asarray(inside / inside.sum(axis=1, keepdims=True))
+
+
+def advantage_weights(of: Sequence[Place], shape: TableShape) -> np.ndarray:
+    """places x contexts: the mean over each place's cells less the mean over all others."""
+    inside = np.array([place.cells(shape) for place in of], dtype=float)
+    rest = 1 - inside
+    return np.asarray(
+        inside / inside.sum(axis=1, keepdims=True) - rest / rest.sum(axis=1, keepdims=True)
+    )
+
+
+def _column_spans(columns: int) -> list[tuple[int, int]]:
+    """First and last column of each single one, of each "up to" and of each "from … on"."""
+    singles = [(column, column) for column in range(columns)]
+    up_to = [(0, last) for last in range(1, columns - 1)]
+    from_on = [(first, columns - 1) for first in range(1, columns - 1)]
+    return singles + up_to + from_on

@@ -1,0 +1,68 @@
+"""Contrasts of a table whose intervals hold together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contend.stats.contrasts import Place
+from contend.stats.max_t import chance_each
+from contend.stats.moderate import moderate
+from contend.stats.student import t_quantile
+from contend.stats.unit_errors import Errors, Units, errors_of
+
+_DF_MAX = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """`m` contrasts, each with what makes its simultaneous interval: the estimate, plus and minus
+    `critical` times `se`. NaN, and 0 for `df`, if the units do not tell. (m each)
+
+    p_each: two-sided chance of error of each. lent_df: see `Moderated`. of_cells: cells of each
+    contrast's place, measured or not. (m)
+    """
+
+    places: Sequence[Place]
+    errors: Errors
+    se: np.ndarray
+    df: np.ndarray
+    critical: np.ndarray
+    of_cells: np.ndarray
+    p_each: float
+    lent_df: float
+
+
+def family_of(units: Units, places: Sequence[Place], weights: np.ndarray, alpha: float) -> Family:
+    """Simultaneous intervals of contrasts, any of which errs with chance `alpha`.
+
+    Args:
+        places: what each contrast is of. (m)
+        weights: of each context in each contrast. (m x contexts)
+    """
+    levels = np.array([place.level for place in places])
+    errors = errors_of(units, weights, levels)
+    known = np.flatnonzero(errors.df > 0)
+    m = len(places)
+    se, df, critical = np.full(m, np.nan), np.zeros(m), np.full(m, np.nan)
+    p_each, lent_df = alpha, 0.0
+    if len(known):
+        correlation = errors.correlation[np.ix_(known, known)]
+        scale = errors.scale[known]
+        moderated = moderate(errors.variance[known] / scale, errors.df[known], correlation)
+        p_each, lent_df = chance_each(correlation, alpha), moderated.lent_df
+        se[known] = np.sqrt(moderated.variance * scale)
+        df[known] = [_rounded_down(one) for one in moderated.df]
+        critical[known] = [t_quantile(one, 1 - p_each / 2) for one in df[known]]
+    of_cells = np.sum(weights > 0, axis=1)
+    return Family(places, errors, se, df, critical, of_cells, p_each, lent_df)
+
+
+def _rounded_down(df: float) -> float:
+    """To three digits: hardly wider, and many members share a quantile."""
+    df = min(df * (1 + 1e-9), _DF_MAX)
+    digit = 10.0 ** (math.floor(math.log10(df)) - 2)
+    return round(math.floor(df / digit) * digit, 12)

@@ -1,0 +1,189 @@
+"""Means over a table, and how far the units say they may be off.
+
+An estimate is the mean of its cells' means, each over the units that have the cell, so a unit
+that misses one cell still counts in all others. How far it may be off is told by the units alone:
+each unit's part in the deviation is what its own cells add to it. With complete data that is the
+unit's mean over the cells, and Student's formula.
+
+If units miss cells, the parts are unequal. A working model (the cells of a unit have a share of
+their variance in common, the process) then gives the factor that makes the variance unbiased, and
+its degrees of freedom (Bell and McCaffrey 2002, Survey Methodology 28:169, "bias reduced
+linearization"). With complete data these are n / (n - 1) and n - 1 whatever the share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from contend.stats.covariates import Adjusted, centred
+
+_SHARE_MAX = 0.99
+"""With a share of 1, differences between cells would have no error at all."""
+
+_BASELINE_SHARE = 0.5
+"""Of the variance of a ratio, what two levels have in common if they are as noisy as the baseline
+that both are divided by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The data of the units: log-ratios and their deviations from the cells' means (units x
+    contexts x levels, 0 if missing), which are present, and what is known of their covariance.
+
+    process_share: of a cell's variance over units, what all cells of the unit and level have in
+        common.
+    baseline_share: of it, what two levels of the unit and context have in common.
+    """
+
+    data: Adjusted
+    present: np.ndarray
+    deviations: np.ndarray
+    process_share: float
+    baseline_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """What the units say about each of `m` contrasts.
+
+    estimate, variance: of the contrast, and of its estimate; NaN if not known. (m)
+    df: degrees of freedom of the variance, 0 if it is not known. (m)
+    scale: variance that the working model expects if a cell's is 1. (m)
+    has: units that have at least one of its cells, and their count `n`. (m x units; m)
+    parts: each unit's part in the deviation. (m x units)
+    correlation: of the estimates, by the working model. (m x m)
+    cells: cells of the contrast that were measured. (m)
+    """
+
+    estimate: np.ndarray
+    variance: np.ndarray
+    df: np.ndarray
+    scale: np.ndarray
+    has: np.ndarray
+    n: np.ndarray
+    parts: np.ndarray
+    correlation: np.ndarray
+    cells: np.ndarray
+
+
+def units_of(data: Adjusted) -> Units:
+    deviations, present = centred(data.d), np.isfinite(data.d)
+    return Units(data, present, deviations, *_shares(deviations, present))
+
+
+def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> Errors:
+    """Estimates and errors of contrasts.
+
+    Args:
+        weights: weight of each context; positive ones and negative ones are each taken over the
+            cells that were measured. (m x contexts)
+        levels: index of the level of each contrast. (m)
+    """
+    present = np.moveaxis(units.present, 2, 0)[levels].astype(float)
+    counts = present.sum(axis=1)
+    per_cell, measured = _over_measured(weights, counts)
+    b = per_cell[:, None, :] * present
+    together = b.sum(axis=2)
+    share = units.process_share
+    scale = (1 - share) * np.sum(b * b, axis=(1, 2)) + share * np.sum(together**2, axis=1)
+
+    deviations = np.moveaxis(units.deviations, 2, 0)[levels]
+    of_units = np.moveaxis(np.where(units.present, units.data.d, 0.0), 2, 0)[levels]
+    parts = np.sum(b * deviations, axis=2) - _parts_in_slopes(units, b, levels)
+    expected, df = _small_sample(b, together, counts, share)
+    left = df - len(units.data.slope_parts)
+    has = np.any(b != 0, axis=2)
+    known = measured & (expected > 1e-9 * scale) & (left > 0.5)
+    factor = np.divide(scale, expected, out=np.full(len(scale), np.nan), where=known)
+    factor *= np.divide(df, left, out=np.ones(len(scale)), where=known)
+    return Errors(
+        estimate=np.where(measured, np.sum(b * of_units, axis=(1, 2)), np.nan),
+        variance=factor * np.sum(parts**2, axis=1),
+        df=np.where(known, left, 0.0),
+        scale=scale,
+        has=has,
+        n=has.sum(axis=1),
+        parts=parts,
+        correlation=_correlation(b, together, levels, units),
+        cells=np.sum((weights > 0) & (counts > 0), axis=1),
+    )
+
+
+def _shares(deviations: np.ndarray, present: np.ndarray) -> tuple[float, float]:
+    """Moments: mean covariances of two cells of a unit over the mean variance of one."""
+    counts = present.sum(axis=0)
+    contexts, levels = counts.shape
+    free = np.maximum(counts - 1, 0)
+    variance = np.sum(deviations**2) / max(float(free.sum()), 1)
+    if variance <= 0:
+        return 0.0, 0.0
+    process, baseline = 0.0, _BASELINE_SHARE
+    if contexts > 1:
+        products = np.sum(deviations.sum(axis=1) ** 2) - np.sum(deviations**2)
+        both = np.minimum(free[:, None, :], free[None, :, :]).sum() - free.sum()
+        process = float(products / max(float(both), 1) / variance)
+    if levels > 1:
+        products = np.sum(deviations.sum(axis=2) ** 2) - np.sum(deviations**2)
+        both = np.minimum(free[:, :, None], free[:, None, :]).sum() - free.sum()
+        baseline = float(products / max(float(both), 1) / variance)
+    return min(max(process, 0.0), _SHARE_MAX), min(max(baseline, 0.0), _BASELINE_SHARE)
+
+
+def _over_measured(weights: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each unit's weight in each context, and whether both sides of the contrast were measured."""
+    result, measured = np.zeros_like(weights), np.ones(len(weights), dtype=bool)
+    for side in (np.maximum(weights, 0), np.minimum(weights, 0)):
+        whole = side.sum(axis=1)
+        seen = np.where(counts > 0, side, 0.0)
+        left = seen.sum(axis=1)
+        measured &= (whole == 0) | (left != 0)
+        result += seen * np.divide(whole, left, out=np.zeros_like(left), where=left != 0)[:, None]
+    result *= measured[:, None]
+    return result / np.maximum(counts, 1), measured
+
+
+def _parts_in_slopes(units: Units, b: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """What each unit adds to a deviation through the slopes of the covariates."""
+    at = np.moveaxis(units.data.covariates, 3, 1)[:, levels]
+    means = np.einsum("kmuc,muc->mk", at, b)
+    return np.asarray(means @ units.data.slope_parts)
+
+
+def _small_sample(
+    b: np.ndarray, together: np.ndarray, counts: np.ndarray, share: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """What the working model expects of the sum of the squared parts, and its degrees of freedom
+    (twice the squared mean over the variance).
+
+    The part of unit u is the sum over contexts of b[u, c] (d[u, c] - mean of d over the units
+    that have c). A unit of the process's share moves all cells alike, so there the matrix is that
+    of the sums over contexts.
+    """
+    of_means = np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
+    units = b.shape[1]
+    same = np.eye(units)[None]
+    own = same * np.sum(b * b, axis=2)[:, None, :] - (b * of_means[:, None, :]) @ b.swapaxes(1, 2)
+    has = (b != 0) * of_means[:, None, :]
+    shared = same * together[:, None, :] - b @ has.swapaxes(1, 2)
+    covariance = (1 - share) * own + share * shared @ shared.swapaxes(1, 2)
+    expected = np.trace(covariance, axis1=1, axis2=2)
+    spread = np.sum(covariance**2, axis=(1, 2))
+    df = np.divide(expected**2, spread, out=np.zeros_like(expected), where=spread > 0)
+    return expected, df
+
+
+def _correlation(
+    b: np.ndarray, together: np.ndarray, levels: np.ndarray, units: Units
+) -> np.ndarray:
+    """Of the estimates, by the working model; 0 with one that is not known."""
+    flat = b.reshape(len(b), -1)
+    share = units.process_share
+    covariance = (1 - share) * flat @ flat.T + share * together @ together.T
+    covariance *= np.where(levels[:, None] == levels[None, :], 1.0, units.baseline_share)
+    sd = np.sqrt(np.diag(covariance))
+    size = np.outer(sd, sd)
+    result = np.divide(covariance, size, out=np.zeros_like(covariance), where=size > 0)
+    np.fill_diagonal(result, 1.0)
+    return result
