@@ -71,8 +71,8 @@ class _Out:
     def line(self, text: str = "", style: str = "") -> None:
         self._wrapped(text, style, indent="")
 
-    def item(self, text: str) -> None:
-        self._wrapped(text, "", indent="  ")
+    def item(self, text: str, style: str = "") -> None:
+        self._wrapped(text, style, indent="  ")
 
     def verbatim(self, text: str) -> None:
         self._print(Text(text))
@@ -158,7 +158,7 @@ def _answer(report: Report, out: _Out) -> None:
         out.line(text)
     out.line()
     for text in answer.basis:
-        out.line(text, "dim")
+        out.item(text, "dim")
     if report.progress.state == "unfinished":
         out.line(
             f"The run stopped before its end. Resume with `contend run --resume {report.path}`."
