@@ -55,4 +55,4 @@ def _normal_above(x: np.ndarray) -> np.ndarray:
         -0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))
     )
     tail = t * series * np.exp(-y * y) / 2
-    return np.where(x > 0, tail, 1 - tail)
+    return np.asarray(np.where(x > 0, tail, 1 - tail))

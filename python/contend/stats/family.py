@@ -52,7 +52,9 @@ def family_of(units: Units, places: Sequence[Place], weights: np.ndarray, alpha:
     if len(known):
         correlation = errors.correlation[np.ix_(known, known)]
         scale = errors.scale[known]
-        moderated = moderate(errors.variance[known] / scale, errors.df[known], correlation)
+        moderated = moderate(
+            errors.variance[known] / scale, errors.df[known], correlation, errors.parts[known]
+        )
         p_each, lent_df = chance_each(correlation, alpha), moderated.lent_df
         se[known] = np.sqrt(moderated.variance * scale)
         df[known] = [_rounded_down(one) for one in moderated.df]
