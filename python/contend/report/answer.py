@@ -248,6 +248,8 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     why = (
         "the experiment names no baseline"
         if study.experiment.compared is None
+        else "no repeat has both sides of a comparison, above 0"
+        if study.finished
         else "no repeat has both sides of a comparison yet"
     )
     confidence = study.experiment.compare.confidence * 100

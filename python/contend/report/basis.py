@@ -186,9 +186,8 @@ def would_take(study: Study, whole: Finding) -> str:
         return f"No time that anybody waits for would narrow that to ±{width * 100:g} %."
     more = max(needed - change.n, 1)
     time = format_duration(_repeat_s(study) * more)
-    return (
-        f"To narrow that to ±{width * 100:g} % would take about {repeats_text(more)} more ({time})."
-    )
+    repeats = f"{more} more repeat{'' if more == 1 else 's'}"
+    return f"To narrow that to ±{width * 100:g} % would take about {repeats} ({time})."
 
 
 def _repeat_s(study: Study) -> float:

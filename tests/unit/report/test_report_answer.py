@@ -1,4 +1,4 @@
-"""The sentence says the highest thing that is certain, and nothing that its interval does not say."""
+"""The sentence says the highest thing that is certain, and nothing but what intervals say."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_noise_is_called_noise_with_what_it_would_take(tmp_path: Path) -> None:
     assert "it saw " in answer.sentence and "±" in answer.sentence
     (more,) = answer.others
     assert re.fullmatch(
-        r"To narrow that to ±2 % would take about \d+ repeats more \(\d.*\)\.", more
+        r"To narrow that to ±2 % would take about \d+ more repeats? \(\d.*\)\.", more
     )
 
 
