@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from contend.stats.compare import Verdict
 from contend.stats.contrasts import Place
 from contend.stats.detectable import detectable_changes
 from contend.stats.estimate import Estimate
 from contend.stats.family import Family
 from contend.stats.robust import hodges_lehmann, sign_flip_p
 from contend.stats.student import t_quantile
+
+Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
+"""What the figure is at the level. Whether higher is better, only its metric knows."""
 
 
 @dataclass(frozen=True, slots=True)
