@@ -142,6 +142,34 @@ def asked(run: Run) -> float | None:
 _key_misses = over(counter("Key_reads"), asked)
 
 
+def _steal_share(run: Run) -> float | None:
+    host = run.probes.get("host")
+    return number(host["steal_share"]) if host is not None else None
+
+
+def _neighbours_share(run: Run) -> float | None:
+    """CPU time of processes that are not the experiment's, over all CPUs' time."""
+    host = run.probes.get("host")
+    if host is None or host["own_cpu_s"] is None:
+        return None
+    own = host["own_cpu_s"] / (host["elapsed_s"] * host["cpus"])
+    return max(0.0, host["busy_share"] - own)
+
+
+def _io_stall_share(run: Run) -> float | None:
+    """Time in which all tasks of the host waited for storage."""
+    host = run.probes.get("host")
+    return number(host["stall_share"].get("io.full")) if host is not None else None
+
+
+DISTURBANCES: dict[str, Read] = {
+    "steal": _steal_share,
+    "neighbours": _neighbours_share,
+    "io": _io_stall_share,
+}
+"""What disturbed a run, from 0 to 1, by the names that `compare.adjust` takes."""
+
+
 def key_requests_per_point(run: Run) -> float | None:
     """Requests for each point that was looked up; a point that a query names twice is looked up
     once. None if the run did not ask for points of a MyISAM table."""

@@ -29,6 +29,7 @@ def basis_of(study: Study, analysis: Analysis) -> tuple[str, ...]:
         _by_what(study),
         *_intervals(study, analysis),
         *_noise(study, analysis),
+        *_adjusted(study, analysis),
         *_twins(study, analysis),
         *_why_finished(study),
         *_what_would_change_it(study, analysis),
@@ -124,6 +125,18 @@ def _noise(study: Study, analysis: Analysis) -> list[str]:
     if components.known:
         texts.append(layout_spread(components).words())
     return [f"{text[0].upper()}{text[1:]}." for text in texts]
+
+
+def _adjusted(study: Study, analysis: Analysis) -> list[str]:
+    """What it bought to allow for disturbances."""
+    bought = analysis.answer.adjustment
+    if bought is None:
+        return []
+    names = ", ".join(study.experiment.compare.adjust)
+    before, after = (
+        f"{(math.exp(sd) - 1) * 100:.1f} %" for sd in (bought.sd_before, bought.sd_after)
+    )
+    return [f"Allowed for {names}: a cell scatters by {after} from repeat to repeat, not {before}."]
 
 
 def _twins(study: Study, analysis: Analysis) -> list[str]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contend.metrics import Metric
+from contend.metrics import DISTURBANCES, Metric
+from contend.metrics.model import Read
 from contend.report.model import Compared, Finding
 from contend.report.study import Study
 from contend.spec import Level, same_level
@@ -148,8 +149,28 @@ def model_of(study: Study, table: Table) -> TableAnswer:
         table.shape,
         margin=study.experiment.compare.margin,
         confidence=confidence_of(study),
+        covariates=[
+            _disturbance(study, table, DISTURBANCES[name])
+            for name in study.experiment.compare.adjust
+        ],
         interim=not study.finished,
     )
+
+
+def _disturbance(study: Study, table: Table, read: Read) -> np.ndarray:
+    """By how much more each level was disturbed than the baseline, shaped as the table; 0 if it is
+    not known."""
+    x = np.zeros(table.d.shape)
+    places = [(row, column) for row in table.rows for column in table.columns]
+    for context, (row, column) in enumerate(places):
+        baseline = study.roles.cell(row, column, study.roles.baseline)
+        for at, level in enumerate(table.levels):
+            cell = study.roles.cell(row, column, level)
+            for unit, repeat in enumerate(study.repeats):
+                pairs = study.blocks_in_common(baseline, cell, repeat)
+                more = [(read(other) or 0.0) - (read(one) or 0.0) for one, other in pairs]
+                x[unit, context, at] = math.fsum(more) / len(more) if more else 0.0
+    return x
 
 
 def confidence_of(study: Study) -> float:
