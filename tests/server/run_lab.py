@@ -88,6 +88,11 @@ class Lab:
         assert old in text
         self.file.write_text(text.replace(old, new))
 
+    def by_runs(self) -> Lab:
+        """Have one server, which has one level after the other."""
+        self.edit("[compare]\n", '[compare]\nby = "runs"\n')
+        return self
+
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start `contend` and leave it running."""
         return subprocess.Popen(
@@ -153,6 +158,16 @@ class Lab:
         wait_for(lambda: self.ended() >= count or process.poll() is not None)
         assert process.poll() is None, process.communicate()
 
+    def wait_until_asking(self, process: subprocess.Popen[str]) -> None:
+        """Wait until its load generator runs."""
+
+        def asks() -> bool:
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+            return any(b"contend-load" in _command(pid) for pid in children.read_text().split())
+
+        wait_for(lambda: process.poll() is not None or asks())
+        assert process.poll() is None, process.communicate()
+
     def left(self) -> list[str]:
         """What its runs left in the folder for what they work with."""
         return [path.name for path in (self.cache / "work").iterdir() if path.name != "sweep.lock"]
@@ -164,13 +179,21 @@ class Lab:
             if not folder.name.isdigit():
                 continue
             try:
-                command = (folder / "cmdline").read_bytes()
+                command = _command(folder.name)
                 state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
             except (OSError, IndexError):
                 continue
             if os.fsencode(self.cache / "work") in command and state != "Z":
                 found.append(int(folder.name))
         return found
+
+
+def _command(pid: str) -> bytes:
+    """Of a process; empty if it is gone."""
+    try:
+        return Path("/proc", pid, "cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 NewLab = Callable[[Path], Lab]

@@ -82,9 +82,10 @@ def test_interrupted_while_loading_leaves_no_half_dataset(lab: Lab) -> None:
 
 def test_a_server_that_dies_costs_its_run_alone(lab: Lab) -> None:
     # It is to die within a run, not between two.
-    slow(lab, "700ms")
+    slow(lab.by_runs(), "700ms")
     process = lab.draw().start(*lab.arguments())
     lab.wait_for_runs(2, process)
+    lab.wait_until_asking(process)
     (server,) = lab.servers_alive()
     os.kill(server, signal.SIGSEGV)
     _out, err = process.communicate()

@@ -115,7 +115,7 @@ def test_the_live_display_shows_cell_block_pace_and_time_left() -> None:
         display(events.Progress("loading 1M rows", 500_000, 1_000_000, "rows"))
         display(events.Progress("loading 1M rows", 1_000_000, 1_000_000, "rows"))
         display(BEGAN)
-        display(events.RunBegan(2, 1, 2, CELL))
+        display(events.RunBegan(2, 1, 2, CELL, 4))
         display(events.Pace(2, 41_234.0))
         with display.paused():
             pass

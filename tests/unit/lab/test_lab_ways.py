@@ -255,13 +255,13 @@ class TestTime:
 
     def test_a_look_is_as_long_as_the_experiment_says(self, tmp_path: Path) -> None:
         longer = {'warmup = "100ms"': 'slice = "1s"\nsettle = "500ms"'}
-        with pytest.raises(RequestError, match="^6 s is too short"):
+        with pytest.raises(RequestError, match=r"^6 s is too short"):
             require_time(self.given(tmp_path, "6s", **longer), Way("slices"))
         require_time(self.given(tmp_path, "7s", **longer), Way("slices"))
 
     def test_a_look_of_runs_is_a_run_of_each_cell(self, tmp_path: Path) -> None:
         longer = {'measure = "200ms"': 'measure = "2s"'}
-        with pytest.raises(RequestError, match="8.4 s"):
+        with pytest.raises(RequestError, match=r"8\.4 s"):
             require_time(self.given(tmp_path, "8s", **longer), Way("runs"))
         require_time(self.given(tmp_path, "9s", **longer), Way("runs"))
 
