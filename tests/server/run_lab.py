@@ -158,14 +158,10 @@ class Lab:
         wait_for(lambda: self.ended() >= count or process.poll() is not None)
         assert process.poll() is None, process.communicate()
 
-    def wait_until_asking(self, process: subprocess.Popen[str]) -> None:
-        """Wait until its load generator runs."""
-
-        def asks() -> bool:
-            children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-            return any(b"contend-load" in _command(pid) for pid in children.read_text().split())
-
-        wait_for(lambda: process.poll() is not None or asks())
+    def wait_for_load(self, process: subprocess.Popen[str]) -> None:
+        """Until a run's load is on: its contend-load has been started."""
+        load = os.fsencode(f"--die-with={process.pid}\0run\0")
+        wait_for(lambda: bool(alive(load)) or process.poll() is not None)
         assert process.poll() is None, process.communicate()
 
     def left(self) -> list[str]:
@@ -174,26 +170,23 @@ class Lab:
 
     def servers_alive(self) -> list[int]:
         """Processes that have a folder of this lab's cache open as their own."""
-        found = []
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit():
-                continue
-            try:
-                command = _command(folder.name)
-                state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
-            except (OSError, IndexError):
-                continue
-            if os.fsencode(self.cache / "work") in command and state != "Z":
-                found.append(int(folder.name))
-        return found
+        return alive(os.fsencode(self.cache / "work"))
 
 
-def _command(pid: str) -> bytes:
-    """Of a process; empty if it is gone."""
-    try:
-        return Path("/proc", pid, "cmdline").read_bytes()
-    except OSError:
-        return b""
+def alive(words: bytes) -> list[int]:
+    """Processes that have the words in their command line."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            command = (folder / "cmdline").read_bytes()
+            state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (OSError, IndexError):
+            continue
+        if words in command and state != "Z":
+            found.append(int(folder.name))
+    return found
 
 
 NewLab = Callable[[Path], Lab]
