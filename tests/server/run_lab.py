@@ -88,6 +88,11 @@ class Lab:
         assert old in text
         self.file.write_text(text.replace(old, new))
 
+    def by_runs(self) -> Lab:
+        """Have one server, which has one level after the other."""
+        self.edit("[compare]\n", '[compare]\nby = "runs"\n')
+        return self
+
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start `contend` and leave it running."""
         return subprocess.Popen(

@@ -81,7 +81,7 @@ def test_interrupted_while_loading_leaves_no_half_dataset(lab: Lab) -> None:
 
 
 def test_a_server_that_dies_costs_its_run_alone(lab: Lab) -> None:
-    slow(lab, "700ms")
+    slow(lab.by_runs(), "700ms")
     process = lab.draw().start(*lab.arguments())
     lab.wait_for_runs(2, process)
     # It is to die within a run, and at once: SIGSEGV would have it write a stack trace first.

@@ -18,6 +18,7 @@ from contend.lab.switching import entering
 from contend.load import Load
 from contend.probed import Probes
 from contend.settings.model import Launch
+from contend.settings.workload import may_write
 from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, turn_of
 from contend.store import RunRecord
 
@@ -137,7 +138,10 @@ class InSlices:
 
     def _look_at_drift(self, cell: CellSpec, records: Sequence[RunRecord]) -> None:
         """Go on with tables that were written to, until too much of them has changed; then all
-        levels get new ones alike."""
+        levels get new ones alike. What only reads leaves them as they are."""
+        workload = cell["workload"]
+        if not may_write(workload["kind"], workload):
+            return
         rows = max(1, cell.data.rows_in_all)
         events = max(record.done["begun"] for record in records if record.done)
         self._written += events / rows

@@ -72,21 +72,19 @@ class Schedule:
     def next(self) -> list[Planned]:
         """The runs that are made next: those of a block in slices, else one. None at the end,
         which is stored with its reason."""
-        while True:
-            one = next((each for each in self._planned if each.run not in self._ended), None)
-            if one is not None and one.repeat == self._repeat:
-                break
+        one = next((each for each in self._planned if each.run not in self._ended), None)
+        if one is None or one.repeat != self._repeat:
             if (why := self._why_over(one)) is not None:
                 self._folder.finish(why)
                 return []
-            if one is not None:
-                self._repeat = one.repeat
-                self.effort.begin_repeat()
-                break
+            self.effort.begin_repeat()
+        if one is None:
             in_slices, blocks = self._way.in_slices, self.effort.blocks
             more = next_repeat(self._experiment, self._planned, in_slices=in_slices, blocks=blocks)
             self._folder.add_planned(more)
             self._planned += more
+            one = more[0]
+        self._repeat = one.repeat
         if not self._way.in_slices:
             return [one]
         return [each for each in self._planned if each.block == one.block]
@@ -100,6 +98,9 @@ class Schedule:
         """Why no further repeat is begun; `one` is its first run, if it is planned already."""
         if not is_open(self._experiment):
             return "every planned run was made" if one is None else None
+        if not self._ended:
+            # That the time suffices for one look was seen to before.
+            return None
         left = {each.repeat for each in self._planned if each.run not in self._ended}
         made = sorted({each.repeat for each in self._planned} - left)
         seen = self.effort.progress(made)
