@@ -187,7 +187,7 @@ def _pattern(roles: Roles, compared: Compared, level: Level) -> list[str]:
             stretches[-1][1].append(column)
         else:
             stretches.append((one.word, [column]))
-    if not any(word not in ("", "inconclusive") for word, _ in stretches):
+    if len(stretches) < 2:
         return []
     parts = [
         f"{word} at {level_label(at[0])}" + (f" to {level_label(at[-1])}" if len(at) > 1 else "")

@@ -11,7 +11,7 @@ from contend.report.answer import answer_of
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import Explanation
-from contend.report.changes import analysis_of
+from contend.report.changes import analysis_of, confidence_of
 from contend.report.charts import panel_charts
 from contend.report.figures import cell_figures
 from contend.report.key_cache import SegmentedKeyCache
@@ -152,6 +152,12 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             f"±{settings.margin * 100:g} % equivalent; otherwise, if it excludes no change, faster "
             "or slower (of a cost: higher or lower); otherwise inconclusive, which is an answer.",
         ]
+    if settings.until is not None:
+        lines.append(
+            "An experiment that stops when its intervals are narrow enough prefers moments at "
+            f"which they look so; to hold {settings.confidence * 100:g} % they are computed at "
+            f"{confidence_of(study) * 100:g} %."
+        )
     lines += [
         "Figures of a cell are means over its repeats with t intervals, each for itself. "
         "Percentiles are read from the merged histograms of all its runs; their intervals from the "

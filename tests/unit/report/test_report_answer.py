@@ -59,7 +59,13 @@ def test_a_level_that_is_faster_everywhere_is_told_as_a_whole(tmp_path: Path) ->
         "Splitting the key cache into 32 segments makes this server N faster as a mean over all "
         "6 cells."
     )
-    assert answer.others[0] == "Faster at 1 to 64 connections."
+    assert answer.others[0].startswith("Most at 64 connections with 10")
+
+
+def test_a_whole_that_columns_have_no_part_in_says_where(tmp_path: Path) -> None:
+    answer = with_gains(tmp_path, by_load(1.0, 1.3, 1.4), server_sd=0.002).answer
+    assert "faster as a mean over all 6 cells." in answer.sentence
+    assert answer.others[0] == "Equivalent at 1, faster at 8 to 64 connections."
 
 
 def test_a_level_that_is_slower_everywhere_too(tmp_path: Path) -> None:
