@@ -6,21 +6,22 @@
 no query of the load looks at): `contend run` in slices, each of 24 s. 20 experiments measure two
 null servers of which one takes 5 % longer for each query, the way the lab measures two servers in
 slices, 8 times with freshly started ones. Kept in `bench/results/trust/live.jsonl.gz` one by one;
-begun anew, the command goes on. Other work on the machine does no harm: claims have to stay true.
+begun anew, the command goes on. Four are made at the same time, and other work on the machine does
+no harm: intervals get wide, and have to stay true.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
-import itertools
 import json
 import math
 import random
 import statistics
 import sys
+import threading
 import time
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ CONNECTIONS = 8
 UNITS = 8
 ROUNDS = 10
 FOR_S = 24.0
+SIDE_BY_SIDE = 4
+"""Experiments at the same time: each is the neighbour of the others."""
 OPTION = "server.options.max_error_count"
 
 Line = dict[str, Any]
@@ -65,39 +68,45 @@ def read_live(folder: Path) -> list[Line]:
         return [json.loads(line) for line in file]
 
 
-def make_missing(folder: Path, *, counts: dict[str, int], until_s: float, for_s: float) -> bool:
+def make_missing(
+    folder: Path, *, counts: dict[str, int], until_s: float, side_by_side: int = SIDE_BY_SIDE
+) -> bool:
     """Make what is missing; whether all of it is there, or the time was over before."""
-    make: dict[str, Callable[[int], Line]] = {
-        ALIKE: lambda number: alike(number, for_s),
-        SLOWER: slower,
-    }
+    made = {(one["kind"], one["number"]) for one in read_live(folder)}
+    missing = [one for one in both_in_turn(counts) if one not in made]
     folder.mkdir(parents=True, exist_ok=True)
-    for kind, number in itertools.chain.from_iterable(zip_longest(counts)):
-        if any((one["kind"], one["number"]) == (kind, number) for one in read_live(folder)):
-            continue
-        if time.monotonic() + 2 * for_s > until_s:
+    writing = threading.Lock()
+
+    def make(one: tuple[str, int]) -> bool:
+        kind, number = one
+        if time.monotonic() + 2 * FOR_S > until_s:
             return False
         at = datetime.now(UTC).isoformat(timespec="seconds")
         line = {"kind": kind, "number": number, "at": at, "machine": machine()}
-        line |= make[kind](number)
-        with gzip.open(live_path(folder), "at") as file:
+        line |= alike(number) if kind == ALIKE else slower(number)
+        with writing, gzip.open(live_path(folder), "at") as file:
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
         said = f"{100 * math.expm1(statistics.mean(line['logs'])):+.1f} %"
         print(f"{kind} {number + 1}/{counts[kind]}: {said}", file=sys.stderr, flush=True)
-    return True
+        return True
+
+    with ThreadPoolExecutor(side_by_side) as pool:
+        return all(list(pool.map(make, missing)))
 
 
-def zip_longest(counts: dict[str, int]) -> list[list[tuple[str, int]]]:
+def both_in_turn(counts: dict[str, int]) -> list[tuple[str, int]]:
     """Both kinds side by side, so that an early end leaves some of each."""
     return [
-        [(kind, number) for kind in counts if number < counts[kind]]
+        (kind, number)
         for number in range(max(counts.values()))
+        for kind in counts
+        if number < counts[kind]
     ]
 
 
-def alike(number: int, for_s: float) -> Line:
+def alike(number: int) -> Line:
     """One `contend run` from beginning to end."""
-    sets = [f"compare.at_most={for_s:g}s", f"load.seed={number}"]
+    sets = [f"compare.at_most={FOR_S:g}s", f"load.seed={number}"]
     d, finished = run_experiment("alike", sets)
     return {"logs": _only(d), "finished": finished}
 
@@ -163,11 +172,13 @@ class _NoCounters:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60, help="stop after so long")
-    parser.add_argument("--for-s", type=float, default=FOR_S, help="of each experiment")
+    parser.add_argument("--side-by-side", type=int, default=SIDE_BY_SIDE)
     parser.add_argument("--folder", type=Path, default=FOLDER)
     asked = parser.parse_args()
     until_s = time.monotonic() + 60 * asked.minutes
-    done = make_missing(asked.folder, counts=COUNTS, until_s=until_s, for_s=asked.for_s)
+    done = make_missing(
+        asked.folder, counts=COUNTS, until_s=until_s, side_by_side=asked.side_by_side
+    )
     print("all is made" if done else "time is up; begun anew, it goes on", file=sys.stderr)
     return 0
 
