@@ -7,42 +7,13 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from contend.metrics import metric_of
 from contend.spec import Cell, CellKey, Experiment, Level, cell_key, contexts, same_level
-from contend.stats import Components, estimate_components
-from contend.store import RunRecord
-
-
-@dataclass
-class _Scatter:
-    """Scatter of log ratios within blocks."""
-
-    squares: float = 0.0
-    freedom: int = 0
-
-    def add(self, ratios: Sequence[float]) -> None:
-        middle = statistics.fmean(ratios)
-        self.squares += sum((one - middle) ** 2 for one in ratios)
-        self.freedom += len(ratios) - 1
-
-    @property
-    def sd(self) -> float | None:
-        return math.sqrt(self.squares / self.freedom) if self.freedom else None
-
-
-@dataclass
-class _Rows:
-    """Log ratios of rounds, each with what it lies in."""
-
-    ratios: list[float] = field(default_factory=list)
-    units: list[int] = field(default_factory=list)
-    blocks: list[int] = field(default_factory=list)
-    contexts: list[CellKey] = field(default_factory=list)
-    levels: list[Level] = field(default_factory=list)
+from contend.stats import Components
+from contend.store import RunRecord, SliceRatios
 
 
 class Learned:
@@ -52,10 +23,11 @@ class Learned:
         self._experiment = experiment
         self._contexts = contexts(experiment)
         self._values: dict[int, dict[CellKey, list[float]]] = defaultdict(lambda: defaultdict(list))
-        self._rows = _Rows()
-        self._scatter: dict[CellKey, _Scatter] = defaultdict(_Scatter)
+        baseline = experiment.compare.baseline
+        self._slices = next((SliceRatios(path, level) for path, level in baseline.items()), None)
         self.response_s: dict[CellKey, float] = {}
         """Median response time by context."""
+        self._slowest: dict[CellKey, tuple[int, float]] = {}
 
     @property
     def repeats(self) -> int:
@@ -66,8 +38,10 @@ class Learned:
     def others(self) -> list[Level]:
         """The levels that are compared with the baseline."""
         compared = self._experiment.compared
-        levels = compared.levels if compared is not None else ()
-        return [level for level in levels if not self._is_baseline(level)]
+        if compared is None:
+            return []
+        baseline = self._experiment.compare.baseline[compared.path]
+        return [level for level in compared.levels if not same_level(level, baseline)]
 
     def context(self, cell: Cell) -> CellKey:
         """Where a run is made, whatever its level."""
@@ -76,65 +50,37 @@ class Learned:
 
     def spread_of(self, context: CellKey) -> float:
         """Standard deviation of a context's rounds over the mean of all contexts'; 1 if unknown."""
-        spreads = {one: sd for one, each in self._scatter.items() if (sd := each.sd) is not None}
+        spreads = self._slices.spreads() if self._slices is not None else {}
         if context not in spreads or len(spreads) < len(self._contexts):
             return 1.0
-        return spreads[context] / statistics.mean(spreads.values())
+        mean = statistics.mean(spreads.values())
+        return spreads[context] / mean if mean > 0 else 1.0
 
     def components(self) -> Components | None:
-        """Where the noise lies, by what was measured so far; None if nothing was in slices."""
-        rows = self._rows
-        if not rows.ratios:
-            return None
-        return estimate_components(
-            rows.ratios,
-            {"unit": rows.units, "block": rows.blocks},
-            contexts=rows.contexts,
-            levels=rows.levels,
-        )
+        """Where the noise lies; None if nothing was in slices."""
+        return self._slices.components() if self._slices is not None else None
 
     def learn(self, records: Sequence[RunRecord]) -> None:
-        """Take in runs that are stored."""
+        """Take in runs that are stored, those of a block together."""
         value_of = metric_of(self._experiment.compare.metric[0]).value
-        by_block: dict[int, list[RunRecord]] = defaultdict(list)
-        for record in records:
-            by_block[record.block].append(record)
-            value = value_of(record) if record.status == "ok" else None
+        measured = [record for record in records if record.status == "ok" and record.done]
+        for record in measured:
+            value = value_of(record)
             if value is not None and value > 0:
                 self._values[record.repeat][cell_key(record.cell)].append(math.log(value))
-        if self._experiment.compared is not None:
-            for block in by_block.values():
-                self._learn_rounds([one for one in block if one.status == "ok"])
+            if record.done is not None:
+                self._learn_response(record, record.done["latency_us"]["p50"] / 1e6)
+        if self._slices is not None:
+            self._slices.add(measured)
 
-    def _learn_rounds(self, block: Sequence[RunRecord]) -> None:
-        compared = self._experiment.compared
-        assert compared is not None
-        baseline = next((r for r in block if self._is_baseline(r.cell[compared.path])), None)
-        if baseline is None:
-            return
-        usual = {one["index"]: one["qps"] for one in baseline.intervals}
-        context = self.context(baseline.cell)
-        self.response_s[context] = max(r.done["latency_us"]["p50"] for r in block if r.done) / 1e6
-        rows = self._rows
-        for record in block:
-            if record is baseline or "slices" not in record.plan["load"]:
-                continue
-            ratios = [
-                math.log(one["qps"] / usual[one["index"]])
-                for one in record.intervals
-                if one["qps"] > 0 and usual.get(one["index"], 0) > 0
-            ]
-            rows.ratios += ratios
-            rows.units += [record.repeat] * len(ratios)
-            rows.blocks += [record.block] * len(ratios)
-            rows.contexts += [context] * len(ratios)
-            rows.levels += [record.cell[compared.path]] * len(ratios)
-            if ratios:
-                self._scatter[context].add(ratios)
-
-    def _is_baseline(self, level: object) -> bool:
-        (baseline,) = self._experiment.compare.baseline.values()
-        return same_level(level, baseline)
+    def _learn_response(self, record: RunRecord, response_s: float) -> None:
+        """The slowest level of the latest block of a context counts."""
+        context = self.context(record.cell)
+        block, slowest_s = self._slowest.get(context, (0, 0.0))
+        if block == record.block:
+            response_s = max(response_s, slowest_s)
+        self._slowest[context] = record.block, response_s
+        self.response_s[context] = response_s
 
     def wholes(self, repeats: Sequence[int]) -> np.ndarray:
         """Log ratio of each level as a whole, a row for each of these repeats."""
@@ -146,7 +92,7 @@ class Learned:
         compared = self._experiment.compared
         if compared is None:
             return []
-        (baseline,) = self._experiment.compare.baseline.values()
+        baseline = self._experiment.compare.baseline[compared.path]
         whole = []
         for level in self.others:
             ratios = [
