@@ -56,10 +56,10 @@ RESPONSES = 5
 PILOT_REPEATS = 2
 """Repeats that have `PILOT_BLOCKS` of each context."""
 
-BLOCK_S = 0.3
+BLOCK_S = 0.12
 """What a level adds to a block beside its slices, before one was made: connecting, counters."""
 
-START_S = 1.5
+START_S = 0.7
 """What a freshly started server takes, before one was started."""
 
 
@@ -133,7 +133,6 @@ class Effort:
         )
         self.rounds = ROUNDS
         self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1
-        # Before the first repeat is begun it is asked whether it fits into the time.
         self._plan()
 
     def slices(self, run: Cell, cell: CellSpec) -> Slices:
@@ -158,7 +157,6 @@ class Effort:
             self._repeat_s.append(now_s - self._repeat_begun_s - self._in_blocks_s)
         self._repeats += 1
         self._repeat_begun_s, self._in_blocks_s = now_s, 0.0
-        self._plan()
 
     def ready(self) -> None:
         """The servers of the next block are there."""
@@ -218,6 +216,8 @@ class Effort:
 
     def progress(self, repeats: Sequence[int]) -> Progress:
         """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
+        # What one more repeat takes is that of one planned for the time that is left.
+        self._plan()
         units = self.learned.wholes(repeats)
         seen = progress(units, self._rule, spent_s=self.spent_s, unit_s=self._unit_s())
         self._more_s = seen.seconds_more
