@@ -142,7 +142,7 @@ def _more_of(study: Study, analysis: Analysis, level: Level) -> list[str]:
             f"Most {place}: {size_text(most.change)} {changed}, certainly more than the mean of "
             "the other cells."
         )
-    found += _against_the_rest(compared, claims, level)
+    found += _contrary(study.roles, compared, claims, level)
     if not claims:
         found.append(would_take(study, whole))
     return found
@@ -153,20 +153,25 @@ def _without_level(roles: Roles, one: Finding) -> Mapping[str, Level]:
     return {path: level for path, level in one.cell.items() if path != compared}
 
 
-def _against_the_rest(compared: Compared, claims: Claims, level: Level) -> list[str]:
-    """Cells that are certain of the contrary of what the sentence says of the whole."""
-    if claims.depth != "whole":
+def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) -> list[str]:
+    """What is certain of the contrary of all that the sentence says: tables, or else how many
+    cells."""
+    if not claims.findings:
         return []
-    (said,) = claims.findings
-    own = [one for one in compared.comparisons if one.level == level]
+    metric, said = compared.metric, {one.tone for one in claims.findings}
     found = []
-    for tone, verdict in (
-        ("better", compared.metric.better),
-        ("worse", compared.metric.worse),
-    ):
+    for tone, verdict in (("better", metric.better), ("worse", metric.worse)):
+        if tone in said:
+            continue
+        word = metric.changed(verdict)
+        rows = [one for one in compared.rows if (one.level, one.tone) == (level, tone)]
+        own = [one for one in compared.comparisons if one.level == level]
         count = sum(one.tone == tone for one in own)
-        if count and tone != said.tone:
-            word = compared.metric.changed(verdict)
+        if rows:
+            parts = [f"{size_text(one.change)} {word}{where(roles, one)}" for one in rows]
+            it = "Over all columns it" if len(roles.column_levels) > 1 else "It"
+            found.append(f"{it} is {' and '.join(parts)}.")
+        elif count:
             found.append(f"In {count} of {len(own)} cells it is certainly {word}.")
     return found
 

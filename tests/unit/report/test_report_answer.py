@@ -92,6 +92,17 @@ def test_an_effect_that_crosses_over_the_tables_is_told_by_them(tmp_path: Path) 
     )
 
 
+def test_what_is_certain_of_the_contrary_is_told_too(tmp_path: Path) -> None:
+    """Faster over all, but one cell of six is slower."""
+
+    def gain(_segments: int, points: int, connections: int) -> float:
+        return 0.8 if (points, connections) == (100, 1) else 1.6
+
+    answer = with_gains(tmp_path, gain).answer
+    assert "slower" not in answer.sentence
+    assert "In 1 of 6 cells it is certainly slower." in answer.others
+
+
 def test_the_largest_cell_is_named_only_if_its_lead_is_certain(tmp_path: Path) -> None:
     alike = with_gains(tmp_path / "alike", by_load(1.3, 1.3, 1.3)).answer
     assert not any(text.startswith("Most ") for text in alike.others)
