@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -54,6 +56,7 @@ class Bench:
         copies: how many copies of the data were made for each server.
         clock: what starts and loads take passes on it.
         heard: what the lab told.
+        copy_s: what each of them takes.
         each_plan: is shown each plan before it is answered, and may raise.
     """
 
@@ -62,6 +65,7 @@ class Bench:
         self.path = tmp_path / "run"
         self.clock = Clock()
         self.heard: list[Event] = []
+        self.copy_s = 0.0
         self.each_plan: Callable[[dict[str, Any]], None] = lambda _plan: None
         self.changes: dict[str, Any] = {}
         compared = self.tiny.compared
@@ -75,9 +79,9 @@ class Bench:
     def play(self, rates: Rates | None = None, *, by: str = "slices") -> FakeLoad:
         """Make all that is to be made, on stages of a session of their own."""
         load = FakeLoad(lambda plan: self._answer(plan, rates), rates)
-        stages = [self._stage(place) for place in range(len(self.servers))]
-        with self.folder() as folder:
-            way = Way("slices" if by == "slices" else "runs")
+        stages = [self.stage(place) for place in range(len(self.servers))]
+        way = Way("slices" if by == "slices" else "runs")
+        with self.folder(in_slices=way.in_slices) as folder:
             schedule = Schedule(self.tiny, folder, way, self.clock)
             listen = self.heard.append
             player: walk.Player = (
@@ -129,12 +133,14 @@ class Bench:
         self.clock.now_s += planned_s(plan)
         return done_of(plan, rates=rates, **self.changes)
 
-    def _stage(self, place: int) -> StageOf:
+    def stage(self, place: int) -> StageOf:
+        """A stage of a session of its own, over one of the servers."""
         server = self.servers[place]
         server.running = False
 
         def provide(data: DataSpec, _options: Mapping[str, Level], into: Path) -> Any:
             self.copies[place] += 1
+            self.clock.now_s += self.copy_s
             return dataset(data, into)
 
         program = Program(server, {"kind": "mariadb", "version": "10.11.19"}, provide)
@@ -160,6 +166,32 @@ def made_up(monkeypatch: pytest.MonkeyPatch, bench: Bench) -> Bench:
     monkeypatch.setattr(measure, "now", bench.clock.iso)
     monkeypatch.setattr(walk, "now", bench.clock.iso)
     return bench
+
+
+class Noise:
+    """Speeds of slices that scatter by known parts, the same whenever they are asked for.
+
+    Args:
+        bench: whose plans and repeats are counted.
+        slices, servers: standard deviations of logarithms between slices, and between one start of
+            the servers and the next.
+    """
+
+    def __init__(self, bench: Bench, *, slices: float = 0.0, servers: float = 0.0) -> None:
+        self._bench = bench
+        self._slices = slices
+        self._servers = servers
+        self._plans = 0
+        bench.each_plan = self._count
+
+    def _count(self, _plan: dict[str, Any]) -> None:
+        self._plans += 1
+
+    def __call__(self, arm: str, round_: int) -> float:
+        starts = self._bench.starts()[0]
+        server = random.Random(f"{starts} {level_of(arm)}").gauss(0.0, self._servers)
+        of_slice = random.Random(f"{self._plans} {arm} {round_}").gauss(0.0, self._slices)
+        return 1000.0 * math.exp(server + of_slice)
 
 
 def level_of(arm_name: str) -> int:
