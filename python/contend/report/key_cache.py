@@ -177,7 +177,6 @@ def _table(visits: Sequence[_Visits]) -> TextTable:
                 one.ceiling_text(),
                 gain_text(one.gain.change) if one.gain else "not measured",
                 _place(best) if best else "",
-                gain_text(best.change) if best else "not measured",
                 _before_after(one, "switches_per_query", column),
                 _before_after(one, "cpus_busy", column),
             )
@@ -192,7 +191,6 @@ def _table(visits: Sequence[_Visits]) -> TextTable:
             "ceiling, %",
             "gain, %",
             "at",
-            "gain there, %",
             "switches per query, off → split",
             "CPUs busy, off → split",
         ),

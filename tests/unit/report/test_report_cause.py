@@ -64,10 +64,9 @@ def test_uneven_visits_count_as_they_are(tmp_path: Path) -> None:
     assert "ends at 1/share - 1 = +67 ±15 %" in cause.lead
     (row,) = cause.tables[0].rows
     assert row[:4] == ("10 points", "32", "60.0 % ±5.5", "+67 ±15")
-    best = max(report.comparisons, key=lambda one: one.change.low)
     (whole,) = report.compared[0].rows
     assert row[4] == gain_text(whole.change) and row[4].startswith("+12 ")
-    assert row[5:7] == ("8 connections", gain_text(best.change)) and row[6].startswith("+46")
+    assert row[5] == "8 connections"
     assert "The most visited segments have 60, 25, 15, 0 % of the visits." in cause.paragraphs[2]
     assert cause.refutation.startswith("A gain certainly above +67 % would refute this")
 
