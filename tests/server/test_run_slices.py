@@ -19,7 +19,7 @@ SMALL = """
 {head}
 [server]
 change = "in_place"
-options = {{ innodb_buffer_pool_size = "32M" }}
+options = {{ innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }}
 [data]
 rows = 5_000
 [workload]
@@ -35,6 +35,8 @@ by = "slices"
 repeats = 2
 """
 """Two blocks of a second."""
+
+OPTIONS = 'options = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }'
 
 
 def run(lab: Lab, factors: str, *, workload: str = "random_points", head: str = "") -> None:
@@ -199,7 +201,7 @@ def test_slices_on_a_server_that_is_not_ours_take_more_than_it(
     theirs: PrivateServer = private_server(mariadb_binary)
     factors = '"data.engine" = ["MyISAM", "InnoDB"]'
     text = SMALL.format(factors=factors, workload="random_points", head="")
-    lab.file.write_text(text.replace('options = { innodb_buffer_pool_size = "32M" }', ""))
+    lab.file.write_text(text.replace(OPTIONS, ""))
     done = lab.run("--server", f"mysql://root@/mine?socket={theirs.socket}", "--yes")
     assert done.returncode == 2, done.stderr
     assert 'compare.by = "slices" cannot be had' in done.stderr

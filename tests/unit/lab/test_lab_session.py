@@ -242,6 +242,7 @@ def test_what_was_measured_is_kept_whatever_ends_it(bench: Bench, error: Contend
 
 @pytest.fixture
 def in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InSlices:
+    monkeypatch.setattr(host, "memory_available_bytes", lambda: 64 << 30)
     return made_up(monkeypatch, InSlices(tmp_path))
 
 
