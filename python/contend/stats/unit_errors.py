@@ -7,8 +7,8 @@ unit's mean over the cells, and Student's formula.
 
 If units miss cells, the parts are unequal. A working model (the cells of a unit have a share of
 their variance in common, the process) then gives the factor that makes the variance unbiased, and
-its degrees of freedom (Bell and McCaffrey 2002, Survey Methodology 28:169, "bias reduced
-linearization"). With complete data these are n / (n - 1) and n - 1 whatever the share.
+its degrees of freedom (Bell and McCaffrey 2002, Survey Methodology 28:169). With
+complete data these are n / (n - 1) and n - 1 whatever the share.
 """
 
 from __future__ import annotations
