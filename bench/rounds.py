@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from contend.stats import compare
+from contend.stats import estimate
 
 Contestant = TypeVar("Contestant")
 Result = TypeVar("Result")
@@ -72,8 +72,9 @@ def _busy_share(seconds: float) -> float:
 
 def ratio(values: Sequence[float], baseline: Sequence[float]) -> str:
     """`1.31 [1.28, 1.35] n=5`: values over baseline, pair by pair, 95 % interval."""
-    found = compare(baseline, values, margin=0.02, confidence=0.95)
-    return f"{found.ratio:.2f} [{found.low:.2f}, {found.high:.2f}] n={found.n}"
+    ratios = [value / other for value, other in zip(values, baseline, strict=True)]
+    found = estimate(ratios, log_scale=True)
+    return f"{found.mean:.2f} [{found.low:.2f}, {found.high:.2f}] n={found.n}"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -37,7 +37,7 @@ from rounds import alternate, machine, markdown_table, publish, ratio
 
 from contend.load import find_program
 from contend.servers import PrivateServer
-from contend.stats import compare
+from contend.stats import estimate
 
 USER_SCRIPT = Path(__file__).parent / "user_script.lua"
 SCRIPTS = (
@@ -169,7 +169,8 @@ def row_of(script: str, threads: int, pairs: Sequence[Pair]) -> list[str]:
 
 def factor(values: Sequence[float], baseline: Sequence[float]) -> float:
     """The mean ratio of the rounds' pairs."""
-    return compare(baseline, values, margin=0.02, confidence=0.95).ratio
+    ratios = [value / other for value, other in zip(values, baseline, strict=True)]
+    return estimate(ratios, log_scale=True).mean
 
 
 def verdict(threads: int, qps: float, cpu: float) -> str:

@@ -4,7 +4,7 @@
 
 Each repeat is one run of contend-load with two arms: 100 rounds, in each a slice of 100 ms of both,
 in random order. Of each round the log-ratio of q/s is taken, and their mean has a 95 % interval
-(`contend.stats.compare`, as the lab has it). Seeds are drawn anew for each repeat. An interval that
+(`contend.stats.estimate` of the ratios). Seeds are drawn anew for each repeat. An interval that
 is true holds the known ratio in about 95 of 100 repeats; how far the mean of all repeats is from
 it tells smaller faults.
 
@@ -38,7 +38,7 @@ from peers import spent
 from rounds import markdown_table, publish
 
 from contend.load import find_program
-from contend.stats import Comparison, compare, estimate
+from contend.stats import Estimate, estimate
 
 CONNECTIONS = 8
 SERVICE_US = 1000.0
@@ -55,7 +55,7 @@ HEAD = [
 class Repeat:
     """What one run found, and the share of the queries that came after the turnaround."""
 
-    found: Comparison
+    found: Estimate
     too_late: float
 
 
@@ -104,14 +104,15 @@ def repeat(slower: float, rounds: int, slice_s: float, seed: int) -> Repeat:
     granted = sum(server.served["turnarounds"]["queries"] for server in (first, second))
     # The first query of each connection in a slice comes from afar.
     too_late = queries - granted - 2 * rounds * CONNECTIONS
-    return Repeat(compare(a, b), too_late / queries)
+    ratios = [other / one for one, other in zip(a, b, strict=True)]
+    return Repeat(estimate(ratios, log_scale=True), too_late / queries)
 
 
 def row(slower: float, repeats: list[Repeat]) -> list[str]:
     """One line of the table."""
     truth = 1 / slower
     holds = sum(one.found.low <= truth <= one.found.high for one in repeats)
-    mean = estimate([one.found.ratio for one in repeats], log_scale=True)
+    mean = estimate([one.found.mean for one in repeats], log_scale=True)
     half = statistics.mean((one.found.high - one.found.low) / 2 for one in repeats)
     too_late = statistics.mean(one.too_late for one in repeats)
     return [
@@ -140,7 +141,7 @@ def main() -> int:
         def once(number: int, slower: float = slower) -> Repeat:
             own = random.Random(f"{seed} {slower} {number}").randrange(2**32)
             made = repeat(slower, arguments.rounds, arguments.slice_s, own)
-            said = f"{made.found.ratio:.4f} [{made.found.low:.4f}, {made.found.high:.4f}]"
+            said = f"{made.found.mean:.4f} [{made.found.low:.4f}, {made.found.high:.4f}]"
             print(f"{slower:g} repeat {number + 1}: {said}", file=sys.stderr, flush=True)
             return made
 

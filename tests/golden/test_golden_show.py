@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from synthetic_run import (
@@ -17,6 +18,7 @@ from synthetic_run import (
     study_run,
     with_warning,
     write_run,
+    write_slices,
 )
 
 from contend.cli.main import main
@@ -66,6 +68,27 @@ def test_a_partial_run_with_trouble(capsys: pytest.CaptureFixture[str]) -> None:
 
     path = write_run(Path("run"), study("quick"), runs=41, change=trouble)
     check("show-partial", shown(capsys, str(path)))
+
+
+@pytest.mark.parametrize(
+    ("name", "by_load", "how"),
+    [
+        ("certain", (1.2, 1.3, 1.45), {}),
+        ("crossing", (0.93, 1.3, 1.45), {}),
+        ("equivalent", (1.0, 1.001, 1.0), {"server_sd": 0.002}),
+        ("inconclusive", (1.01, 1.01, 1.01), {"server_sd": 0.04}),
+        ("unfinished", (0.93, 1.3, 1.45), {"blocks": 20}),
+        ("warming", (1.2, 1.2, 1.2), {"speed": lambda at: 0.8 if at < 4 else 1.0}),
+    ],
+)
+def test_answers_of_slices(
+    capsys: pytest.CaptureFixture[str], name: str, by_load: tuple[float, ...], how: dict[str, Any]
+) -> None:
+    gains = dict(zip((1, 8, 64), by_load, strict=True))
+    path = write_slices(Path("run"), study("quick"), gain=lambda _, __, at: gains[at], **how)
+    said = shown(capsys, str(path))
+    answer, notices = said.partition("\nThroughput, queries/s")[0], said.partition("\nWarnings")
+    check(f"show-{name}", f"{answer}\n[…]\n{''.join(notices[1:])}")
 
 
 def test_a_script_beside_the_native_workload(capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,6 +88,11 @@ class Lab:
         assert old in text
         self.file.write_text(text.replace(old, new))
 
+    def by_runs(self) -> Lab:
+        """Have one server, which has one level after the other."""
+        self.edit("[compare]\n", '[compare]\nby = "runs"\n')
+        return self
+
     def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start `contend` and leave it running."""
         return subprocess.Popen(
@@ -153,24 +158,35 @@ class Lab:
         wait_for(lambda: self.ended() >= count or process.poll() is not None)
         assert process.poll() is None, process.communicate()
 
+    def wait_for_load(self, process: subprocess.Popen[str]) -> None:
+        """Until a run's load is on: its contend-load has been started."""
+        load = os.fsencode(f"--die-with={process.pid}\0run\0")
+        wait_for(lambda: bool(alive(load)) or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+
     def left(self) -> list[str]:
         """What its runs left in the folder for what they work with."""
         return [path.name for path in (self.cache / "work").iterdir() if path.name != "sweep.lock"]
 
     def servers_alive(self) -> list[int]:
         """Processes that have a folder of this lab's cache open as their own."""
-        found = []
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit():
-                continue
-            try:
-                command = (folder / "cmdline").read_bytes()
-                state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
-            except (OSError, IndexError):
-                continue
-            if os.fsencode(self.cache / "work") in command and state != "Z":
-                found.append(int(folder.name))
-        return found
+        return alive(os.fsencode(self.cache / "work"))
+
+
+def alive(words: bytes) -> list[int]:
+    """Processes that have the words in their command line."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            command = (folder / "cmdline").read_bytes()
+            state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (OSError, IndexError):
+            continue
+        if words in command and state != "Z":
+            found.append(int(folder.name))
+    return found
 
 
 NewLab = Callable[[Path], Lab]

@@ -153,6 +153,7 @@ def test_an_edited_script_is_no_resumed_run(own: Lab) -> None:
     # A complete run has nothing to go on with; one that lacks runs must not go on.
     with sqlite3.connect(own.out / "results.sqlite") as results:
         results.execute("DELETE FROM runs WHERE run = (SELECT MAX(run) FROM runs)")
+        results.execute("DELETE FROM meta WHERE key = 'finished'")
     done = own.contend("run", "--resume", own.out)
     assert done.returncode == 2
     assert "mine.lua is not the script that this run began with" in done.stderr

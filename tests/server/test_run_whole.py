@@ -120,7 +120,7 @@ def test_rocksdb_runs_where_the_server_has_it(lab: Lab) -> None:
 
 
 def test_an_option_is_changed_by_restart_where_the_file_says_so(lab: Lab) -> None:
-    lab.edit('change = "in_place"', 'change = "restart"')
+    lab.by_runs().edit('change = "in_place"', 'change = "restart"')
     assert lab.run().returncode == 0
     log = (lab.out / "logs" / "server.log").read_text()
     assert log.count("ready for connections") > 2

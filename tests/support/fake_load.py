@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from hdrh.histogram import HdrHistogram
 
 from contend.load.process import OnEvent
-from contend.outcome import Done, Hello, Interval, Percentiles, ProcessDelta
+from contend.outcome import Done, Hello, Interval, Percentiles, ProcessDelta, Slice
 
 Answer = Callable[[dict[str, Any]], Done]
+
+Rates = Callable[[str, int], float]
+"""Queries a second of the arm of that name in the round of that number."""
 
 
 class FakeLoad:
@@ -19,13 +23,15 @@ class FakeLoad:
     Args:
         answer: gives the `done` outcome of a plan, or raises what the run should raise.
             Without it every run measures 1000 queries a second and connection.
+        rates: of the slices, if a plan has arms; without it all slices of an arm are as its `done`.
 
     Attributes:
         plans: every plan that was run, in order.
     """
 
-    def __init__(self, answer: Answer | None = None) -> None:
-        self._answer = answer or done_of
+    def __init__(self, answer: Answer | None = None, rates: Rates | None = None) -> None:
+        self._answer = answer or functools.partial(done_of, rates=rates)
+        self._rates = rates
         self.plans: list[dict[str, Any]] = []
 
     def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done:
@@ -33,21 +39,44 @@ class FakeLoad:
         on_event(_hello(plan))
         on_event({"type": "phase", "phase": "measure", "at_s": 0.0})
         done = self._answer(plan)
-        on_event(_interval(done))
+        for line in _slices(plan, done, self._rates) if "arms" in plan else [_interval(done)]:
+            on_event(line)
         on_event(done)
         return done
 
 
-def done_of(plan: dict[str, Any], *, qps: float | None = None, **changes: Any) -> Done:
-    """A plausible `done` of `plan`; `changes` replace single fields."""
+def done_of(
+    plan: dict[str, Any], *, qps: float | None = None, rates: Rates | None = None, **changes: Any
+) -> Done:
+    """A plausible `done` of `plan`, and of each of its arms; `changes` replace single fields, of
+    the arms too."""
+    if "arms" not in plan:
+        return _done(plan, qps, plan["load"]["measure_s"], changes)
+    slices = plan["load"]["slices"]
+    measured_s = slices["rounds"] * slices["slice_s"]
+    arms = []
+    for arm in plan["arms"]:
+        rounds = [rates(arm["name"], n) for n in range(slices["rounds"])] if rates else []
+        rate = sum(rounds) / len(rounds) if rounds else qps
+        done = _done({**plan, **arm}, rate, measured_s, changes)
+        arms.append({"arm": arm["name"], "slices": slices["rounds"], "done": done})
+    rate = sum(arm["done"]["qps"] for arm in arms) / len(arms)
+    setup = {"setup_connect_us": percentiles(plan["load"]["connections"] * len(arms))}
+    whole = _done(plan, rate, measured_s * len(arms), {**changes, **setup})
+    return cast(Done, {**whole, "arms": arms})
+
+
+def _done(
+    plan: dict[str, Any], qps: float | None, measured_s: float, changes: Mapping[str, Any]
+) -> Done:
     rate = qps if qps is not None else 1000.0 * plan["load"]["connections"]
-    measured_s = plan["load"]["measure_s"]
     queries = int(rate * measured_s)
     server = process_delta(queries * 30.0) if "watch" in plan else None
     done: Done = {
         "type": "done",
         "ended": "time",
         "measured_s": measured_s,
+        "begun": queries,
         "queries": queries,
         "rows": queries,
         "bytes_sent": queries * 60,
@@ -113,3 +142,46 @@ def _interval(done: Done) -> Interval:
         "qps": done["qps"],
         "latency_us": done["latency_us"],
     }
+
+
+def _slices(plan: dict[str, Any], done: Done, rates: Rates | None) -> Iterator[Slice]:
+    """The lines of all slices, the arms in their order in each round."""
+    slices = plan["load"]["slices"]
+    for place, arm in enumerate(done["arms"]):
+        assert arm["arm"] == plan["arms"][place]["name"]
+    for index in range(slices["rounds"] * len(done["arms"])):
+        round_, place = divmod(index, len(done["arms"]))
+        arm = done["arms"][place]
+        rate = rates(arm["arm"], round_) if rates else arm["done"]["qps"]
+        queries = int(rate * slices["slice_s"])
+        yield {
+            "type": "slice",
+            "index": index,
+            "arm": arm["arm"],
+            "arm_index": place,
+            "round": round_,
+            "position": place,
+            "start_s": index * (slices["slice_s"] + slices["settle_s"]),
+            "duration_s": slices["slice_s"],
+            "begun": queries,
+            "events": queries,
+            "drained": 0,
+            "failed": 0,
+            "queries": queries,
+            "answered": queries,
+            "rows": queries,
+            "bytes_sent": queries * 60,
+            "bytes_received": queries * 200,
+            "errors": [],
+            "qps": rate,
+            "latency_us": percentiles(queries),
+            "latency_hdr_ns": _histogram(queries),
+            "client_cpu_us": queries * 10.0,
+            "watched_cpu_us": [],
+            "visit": {
+                "duration_s": slices["slice_s"] + slices["settle_s"],
+                "events": queries,
+                "client": process_delta(queries * 10.0),
+                "watched": [],
+            },
+        }

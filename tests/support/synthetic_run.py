@@ -7,6 +7,7 @@ the key cache costs a little alone and gains much among many connections.
 from __future__ import annotations
 
 import atexit
+import itertools
 import math
 import random
 import shutil
@@ -69,7 +70,7 @@ def study(variant: str = "default", sets: Iterable[str] = ()) -> Experiment:
 
 
 def study_run(path: Path) -> Path:
-    """The complete study with all its 504 runs, made once a session and copied."""
+    """The complete study in slices with all its 504 runs, made once a session and copied."""
     return Path(shutil.copytree(_study_made_once(), path))
 
 
@@ -77,7 +78,7 @@ def study_run(path: Path) -> Path:
 def _study_made_once() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="contend-study-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return write_run(folder / "run")
+    return write_slices(folder / "run")
 
 
 def write_run(
@@ -89,7 +90,8 @@ def write_run(
     seed: int = 7,
     facts: dict[str, Any] | None = None,
 ) -> Path:
-    """Make a run folder and store its first `runs` planned runs; `change` may alter or drop one."""
+    """Make a run folder of single runs and store its first `runs` planned ones; `change` may alter
+    or drop one."""
     experiment = experiment or study()
     planned = planned_runs(experiment)
     chance = random.Random(seed)
@@ -98,7 +100,8 @@ def write_run(
         drift: dict[int, float] = {}
         for one in planned[:runs]:
             drift.setdefault(one.block, chance.gauss(0, 0.008))
-            record = record_of(experiment, one, chance, drift[one.block], clock)
+            noise = math.exp(drift[one.block] + chance.gauss(0, 0.006))
+            record = record_of(experiment, one, chance, noise, clock)
             clock += timedelta(seconds=2.1)
             kept = change(record) if change else record
             if kept is not None:
@@ -106,11 +109,93 @@ def write_run(
     return path
 
 
+IN_SLICES = {**FACTS, "way": {"by": "slices", "why": ""}}
+ROUNDS, SLICE_S = 16, 0.1
+
+Gain = Callable[[int, int, int], float]
+"""Of segments, points and connections: a level's q/s over that of none."""
+
+
+def the_studys(segments: int, points: int, connections: int) -> float:
+    """The gains of GAIN_PERCENT."""
+    return _qps(points, connections, segments) / QPS_OFF[points][connections]
+
+
+def write_slices(
+    path: Path,
+    experiment: Experiment | None = None,
+    *,
+    gain: Gain = the_studys,
+    blocks: int | None = None,
+    change: Callable[[RunRecord], RunRecord | None] | None = None,
+    speed: Callable[[int], float] = lambda _: 1.0,
+    server_sd: float = 0.005,
+    slice_sd: float = 0.02,
+    finished: str | None = "every planned run was made",
+    seed: int = 7,
+) -> Path:
+    """Make a run folder of comparisons in slices and store its first `blocks` blocks.
+
+    `speed` of a round, over the usual, is that of all levels. Servers differ for a whole repeat by
+    `server_sd`, slices by `slice_sd`, as logarithms.
+    """
+    experiment = experiment or study()
+    planned = planned_runs(experiment, in_slices=True)
+    last = len(planned) if blocks is None else blocks
+    chance = random.Random(seed)
+    with RunFolder.create(path, to_dict(experiment), planned, IN_SLICES) as folder:
+        clock = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
+        servers: dict[tuple[int, Any], float] = {}
+        for block, of_block in itertools.groupby(planned, lambda one: one.block):
+            if block > last:
+                break
+            shared = [chance.gauss(0, 0.03) for _ in range(ROUNDS)]
+            for one in of_block:
+                level = int(one.cell.get(SEGMENTS, 0))
+                points, at = int(one.cell.get(POINTS, 10)), int(one.cell.get(CONNECTIONS, 8))
+                server = servers.setdefault((one.repeat, level), chance.gauss(0, server_sd))
+                usual = QPS_OFF[points][at] * (gain(level, points, at) if level else 1.0)
+                speeds = [
+                    usual * speed(i) * math.exp(server + shared[i] + chance.gauss(0, slice_sd))
+                    for i in range(ROUNDS)
+                ]
+                record = in_slices(record_of(experiment, one, chance, 1.0, clock), speeds, chance)
+                kept = change(record) if change else record
+                if kept is not None:
+                    folder.append(kept)
+            clock += timedelta(seconds=3.8)
+        if blocks is None and finished is not None:
+            folder.finish(finished)
+    return path
+
+
+def in_slices(record: RunRecord, speeds: list[float], chance: random.Random) -> RunRecord:
+    """The same run with slices of these speeds."""
+    cell = record.cell
+    points, connections = int(cell.get(POINTS, 10)), int(cell.get(CONNECTIONS, 8))
+    qps, measured_s = sum(speeds) / len(speeds), SLICE_S * len(speeds)
+    queries = round(qps * measured_s)
+    segments = int(cell.get(SEGMENTS, 0))
+    slices = {"slice_s": SLICE_S, "settle_s": 0.02, "rounds": len(speeds)}
+    intervals = [
+        {"index": i, "start_s": 0.24 * i, "duration_s": SLICE_S, "qps": one, "errors": 0}
+        for i, one in enumerate(speeds)
+    ]
+    probes = {**_probes(segments, queries, points, chance), "layout": {"padding_bytes": None}}
+    return replace(
+        record,
+        plan={**record.plan, "load": {"connections": connections, "slices": slices}},
+        done=_done(qps, queries, measured_s, connections, segments, chance),
+        intervals=intervals,
+        probes=probes,
+    )
+
+
 def record_of(
     experiment: Experiment,
     planned: Planned,
     chance: random.Random,
-    drift: float,
+    noise: float,
     clock: datetime,
 ) -> RunRecord:
     cell = planned.cell
@@ -119,7 +204,7 @@ def record_of(
     segments = int(cell.get(SEGMENTS, 0))
     # A script gains the same and costs the client more.
     share = 0.96 if cell.get("workload.kind") == "lua" else 1.0
-    qps = share * _qps(points, connections, segments) * math.exp(drift + chance.gauss(0, 0.006))
+    qps = share * _qps(points, connections, segments) * noise
     measured_s = experiment.base["load.measure"]
     queries = round(qps * measured_s)
     return RunRecord(

@@ -37,9 +37,9 @@ def unit_of(nodeid: str) -> str:
 
 def rank(item: pytest.Item) -> int:
     """The lower, the sooner: tests that run the whole lab are the longest, then those that share
-    the servers of their file, then others with a server."""
+    the servers of their file, then others with a server, then those with a browser."""
     if item.path.parent.name != "server":
-        return 3
+        return 3 if item.path.parent.name == "golden" else 4
     if SHARED_SERVERS.search(item.path.name):
         return 1
     return 2 if RUNS_OF_THE_LAB.isdisjoint(getattr(item, "fixturenames", ())) else 0

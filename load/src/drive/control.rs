@@ -7,7 +7,7 @@ use super::job::{Setup, Watched};
 use super::measured::{Ended, Inside, Measured, Progress, Queue};
 use super::messages::{Command, Counts, Mailbox, Report, Timeline};
 use crate::arrival::DueCount;
-use crate::outcome::{Failure, ProcessDelta};
+use crate::outcome::Failure;
 use crate::record::{Latency, Tally};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -191,12 +191,6 @@ impl<'a> Controller<'a> {
         tally.merge(&drained);
         Measured {
             ended: self.ended,
-            measured_ns: 0,
-            tally,
-            drained,
-            client: ProcessDelta::default(),
-            server: None,
-            node_servers: Vec::new(),
             busiest_worker_cpu_ns: inside.busiest_worker_cpu_ns,
             queries_by_seat: by_seat.into_iter().map(|(_, queries)| queries).collect(),
             unfinished: left.unfinished,
@@ -211,7 +205,7 @@ impl<'a> Controller<'a> {
             },
             ended_after_ns: left.stopped_ns.saturating_sub(self.timeline.open_ns),
             counts: left.counts,
-            arms: Vec::new(),
+            ..Measured::nothing(tally, drained)
         }
     }
 

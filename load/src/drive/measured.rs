@@ -74,8 +74,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A window in which nothing happened.
-    fn nothing(tally: Tally, drained: Tally) -> Self {
+    /// These events, and nothing else.
+    pub(super) fn nothing(tally: Tally, drained: Tally) -> Self {
         Self {
             ended: Ended::Time,
             measured_ns: 0,

@@ -153,7 +153,8 @@ fn each_arm_has_one_slice_a_round_and_nothing_is_asked_while_an_arm_is_entered()
         // Each arm has the figures of a run of its own, and together they are those of the run.
         let of_arms = |key: &str| {
             let arms = done["arms"].as_array().unwrap().iter();
-            arms.map(|arm| arm["done"][key].as_u64().unwrap()).sum::<u64>()
+            arms.map(|arm| arm["done"][key].as_u64().unwrap())
+                .sum::<u64>()
         };
         for key in ["events", "queries", "answered", "begun", "rows"] {
             assert_eq!(done[key], of_arms(key), "{key}");

@@ -56,6 +56,11 @@ class Clock:
         self._planned_s = began.load_s / max(1, began.total)
         self._at_most = began.at_most
         self._ends_s: list[float] = []
+        self._told: tuple[float, float] | None = None
+
+    def run_began(self, event: events.RunBegan) -> None:
+        if event.left_s is not None:
+            self._told = event.left_s, time.monotonic()
 
     def run_ended(self, record: RunRecord) -> None:
         self._left -= 1
@@ -69,6 +74,9 @@ class Clock:
 
     @property
     def left_s(self) -> float:
+        if self._told is not None:
+            left_s, at_s = self._told
+            return max(0.0, left_s - (time.monotonic() - at_s))
         if not self._ends_s:
             return self._planned_s * self._left
         first_s, last_s = self._ends_s[0], self._ends_s[-1]
@@ -119,6 +127,10 @@ class PlainDisplay:
                 self._total = event.total
                 self._clock = Clock(event)
                 self._say(f"{event.total - event.ended} runs to make in {event.folder}")
+            case events.RunBegan():
+                self._total = event.runs
+                if self._clock is not None:
+                    self._clock.run_began(event)
             case events.RunEnded(record):
                 self._run_ended(record, _outcome(event))
 
@@ -184,6 +196,9 @@ class LiveDisplay:
                 )
             case events.RunBegan():
                 self._where = f"block {event.block}/{event.blocks}  {label(event.cell)}"
+                if self._clock is not None and self._runs is not None:
+                    self._clock.run_began(event)
+                    self._progress.update(self._runs, total=event.runs)
                 self._show_runs("")
             case events.Pace(_, qps):
                 self._show_runs(f"{format_count(qps)} q/s")

@@ -27,11 +27,10 @@ from contend.servers import KINDS, ServerBinary
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
 from contend.servers.existing import ExistingServer
+from contend.settings.server import is_dsn
 from contend.spec import Experiment, load_experiment
 from contend.store import RunFolder, find_run
 from contend.store.folder import RUNS_ROOT
-
-DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +55,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="the experiment's small variant")
     size.add_argument("--full", action="store_true", help="the experiment's large variant")
+    parser.add_argument(
+        "--for",
+        dest="time",
+        metavar="TIME",
+        help="measure for so long, such as 90s or 10m; the same as --set compare.at_most=TIME",
+    )
     parser.add_argument(
         "--out",
         metavar="DIR",
@@ -100,7 +105,8 @@ def _begin(args: argparse.Namespace, program: Path, display: Display) -> Path:
         raise RequestError(
             "no experiment was named.", hint="`contend recipes` lists the built-in ones."
         )
-    experiment = load_experiment(args.experiment, sets=args.set, variant=_variant(args))
+    sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
+    experiment = load_experiment(args.experiment, sets=sets, variant=_variant(args))
     path: Path = args.out if args.out is not None else _new_path(experiment.name)
     means = _means(args, experiment, path, program, display, wanted=args.server)
     session.begin(experiment, path, means, display)
@@ -108,7 +114,13 @@ def _begin(args: argparse.Namespace, program: Path, display: Display) -> Path:
 
 
 def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
-    given = {"--set": args.set, "--quick": args.quick, "--full": args.full, "--out": args.out}
+    given = {
+        "--set": args.set,
+        "--for": args.time,
+        "--quick": args.quick,
+        "--full": args.full,
+        "--out": args.out,
+    }
     for option, value in given.items():
         if value:
             raise RequestError(
@@ -143,21 +155,13 @@ def _means(
     """What to work with: the server that is wanted, or those of `before`, by the experiment's
     names of them."""
     before = before or {}
-    running = next((one for one in before.values() if one.lower().startswith(DSN_BEGINNINGS)), None)
-    wanted = wanted if wanted is not None else running
-    if wanted is not None and wanted.lower().startswith(DSN_BEGINNINGS):
-        ask = _password_prompt(display) if sys.stdin.isatty() else None
-        means = borrowed_means(
-            ExistingServer(Dsn.parse(wanted), ask=ask),
-            cache=default_cache(),
-            program=program,
-            run_folder=path,
-            listen=display,
-            confirm=lambda question: _asked(question, args.yes, display),
-        )
-        for one in means.servers.values():
-            display(Notice(f"server: {one['source']}, {one['kind']} {one['version']}"))
-        return means
+    names = servers_named(experiment)
+    running = next((one for one in before.values() if is_dsn(one)), None)
+    wanted = wanted if wanted is not None or len(names) > 1 else running
+    dsns = {names[0]: wanted} if wanted is not None and is_dsn(wanted) else {}
+    dsns = dsns or {name: name for name in names if is_dsn(name)}
+    if dsns:
+        return _running(args, dsns, names, path, program, display)
     if wanted is not None and experiment.gives("server.use"):
         raise RequestError(
             "--server names one server, and the experiment its own (server.use)",
@@ -176,6 +180,35 @@ def _means(
         binaries[name] = binary
         display(Notice(_choice(binary, named=named is not None)))
     return private_means(binaries, cache=default_cache(), program=program, listen=display)
+
+
+def _running(
+    args: argparse.Namespace,
+    dsns: Mapping[str, str],
+    names: Sequence[str],
+    path: Path,
+    program: Path,
+    display: Display,
+) -> Means:
+    """Servers that run already."""
+    other = next((name for name in names if name not in dsns), None)
+    if other is not None:
+        raise RequestError(
+            f"{other} is not a server that runs already, and {next(iter(dsns))} is",
+            hint="Compare private servers with one another, or DSNs with one another.",
+        )
+    ask = _password_prompt(display) if sys.stdin.isatty() else None
+    means = borrowed_means(
+        {name: ExistingServer(Dsn.parse(dsn), ask=ask) for name, dsn in dsns.items()},
+        cache=default_cache(),
+        program=program,
+        run_folder=path,
+        listen=display,
+        confirm=lambda question: _asked(question, args.yes, display),
+    )
+    for one in means.servers.values():
+        display(Notice(f"server: {one['source']}, {one['kind']} {one['version']}"))
+    return means
 
 
 def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:

@@ -158,18 +158,21 @@ def _our_tables(connection: Connection[Any], database: str) -> list[str]:
         return sorted(str(row[0]) for row in cursor.fetchall())
 
 
-def entrance(dsn: Dsn, database: str) -> tuple[Address, dict[str, str]]:
-    """How contend-load logs in: the address, and the environment with the password."""
+def entrance(
+    dsn: Dsn, database: str, *, variable: str = PASSWORD_VARIABLE
+) -> tuple[Address, dict[str, str]]:
+    """How contend-load logs in: the address, and the environment with the password, in this
+    variable."""
     secret = dsn.password.reveal()
     address = Address(
         socket=str(dsn.socket) if dsn.socket is not None else None,
         host=dsn.host,
         port=dsn.port or DEFAULT_PORT,
         user=dsn.user or "root",
-        password_env=PASSWORD_VARIABLE if secret else None,
+        password_env=variable if secret else None,
         database=database,
     )
-    return address, {PASSWORD_VARIABLE: secret} if secret else {}
+    return address, {variable: secret} if secret else {}
 
 
 def _fill(

@@ -14,9 +14,11 @@ from contend.lab.effort import Effort
 from contend.lab.events import Listener
 from contend.lab.measure import measure_in_slices
 from contend.lab.stage import Ready, StageOf
+from contend.lab.switching import entering
 from contend.load import Load
 from contend.probed import Probes
 from contend.settings.model import Launch
+from contend.settings.workload import may_write
 from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, turn_of
 from contend.store import RunRecord
 
@@ -54,11 +56,12 @@ def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> Layout:
 
 
 class InSlices:
-    """Plays all runs of a block at once, each level on a server of its own.
+    """Plays all runs of a block at once, each level on a server of its own, or all on one that is
+    switched from level to level.
 
     Args:
         experiment: what is planned.
-        stages: one for each compared level. Which level has which changes, see `turn_of`.
+        stages: one for each compared level (which level has which changes, see `turn_of`), or one.
         load: drives load.
         effort: says how many slices.
         listen: is told what happens.
@@ -93,22 +96,40 @@ class InSlices:
                 stage.start_anew(self._layout.apply)
             self._repeat = repeat
         about: Probes = {"layout": {"padding_bytes": self._layout.padding_bytes}}
-        readies = (self._stage_of(one).set(cell_spec(self._experiment, one.cell)) for one in runs)
-        return [replace(ready, probes={**ready.probes, **about}) for ready in readies]
+        readies = [self._stage_of(one).set(cell_spec(self._experiment, one.cell)) for one in runs]
+        pids = {ready.sight.pid for ready in readies if ready.sight.pid is not None}
+        return [
+            replace(
+                ready,
+                sight=replace(ready.sight, others=tuple(pids - {ready.sight.pid})),
+                probes={**ready.probes, **about},
+            )
+            for ready in readies
+        ]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, one.cell) for one in runs]
+        enter = entering(cells) if self._is_switched else [()] * len(cells)
         records = measure_in_slices(
             runs,
             cells,
             readies,
+            enter,
             self._load,
             self._listen,
             self._effort.slices(runs[0].cell, cells[0]),
             self._calibration,
         )
+        if self._is_switched:
+            # The stage believes that it is at the level it was brought to last.
+            for statement in enter[-1]:
+                self._stages[0].execute(statement)
         self._look_at_drift(cells[0], records)
         return records
+
+    @property
+    def _is_switched(self) -> bool:
+        return len(self._stages) == 1
 
     def death(self) -> ContendError | None:
         """How a server ended, if one did although nobody asked it to."""
@@ -117,7 +138,10 @@ class InSlices:
 
     def _look_at_drift(self, cell: CellSpec, records: Sequence[RunRecord]) -> None:
         """Go on with tables that were written to, until too much of them has changed; then all
-        levels get new ones alike."""
+        levels get new ones alike. What only reads leaves them as they are."""
+        workload = cell["workload"]
+        if not may_write(workload["kind"], workload):
+            return
         rows = max(1, cell.data.rows_in_all)
         events = max(record.done["begun"] for record in records if record.done)
         self._written += events / rows

@@ -24,6 +24,7 @@ from contend.lab.events import Listener, Notice
 from contend.lab.stage import Ready
 from contend.probed import RunWarning
 from contend.probes import Sight
+from contend.servers.dsn import PASSWORD_VARIABLE
 from contend.servers.errors import OptionRejected
 from contend.servers.options import as_number, as_text, normal_name
 from contend.settings.model import Launch
@@ -62,6 +63,7 @@ class BorrowedPlace:
         spoil: marks them before the first run that may write.
         run_folder: where the original options are written.
         listen: is told what is put back.
+        number: counts the servers of an experiment, if there are several.
     """
 
     def __init__(
@@ -71,13 +73,15 @@ class BorrowedPlace:
         spoil: Spoil,
         run_folder: Path,
         listen: Listener,
+        number: int = 0,
     ) -> None:
         self._server = server
         self._provide = provide
         self._spoil = spoil
-        self._originals_path = run_folder / ORIGINALS_NAME
-        self._undos_path = run_folder / UNDOS_NAME
+        self._originals_path = run_folder / _numbered(ORIGINALS_NAME, number)
+        self._undos_path = run_folder / _numbered(UNDOS_NAME, number)
         self._listen = listen
+        self._password_variable = f"{PASSWORD_VARIABLE}_{number}" if number else PASSWORD_VARIABLE
         self._identity = server.identity()
         self._now = server.variables()
         self._pid = server.pid()
@@ -99,7 +103,7 @@ class BorrowedPlace:
 
     def renew(self, cell: CellSpec, launch: Launch) -> None:
         del launch
-        if cell["server.kind"] != self._identity.kind:
+        if cell["server.use"] is None and cell["server.kind"] != self._identity.kind:
             raise OtherServer(
                 f"the experiment is for {cell['server.kind']}, and {self._server.dsn} is "
                 f"{self._identity.kind} {self._identity.version}",
@@ -252,7 +256,8 @@ class BorrowedPlace:
 
     def ready(self, cell: CellSpec) -> Ready:
         dsn = self._server.dsn
-        address, env = entrance(dsn, self._database(cell.data))
+        database = self._database(cell.data)
+        address, env = entrance(dsn, database, variable=self._password_variable)
         if self._differing is None:
             self._differing = differing_variables(self._server)
         changed, self._may_be_changed = (
@@ -287,6 +292,10 @@ class BorrowedPlace:
 
     def _database(self, data: DataSpec) -> str:
         return self._server.dsn.database or data.database
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{number}-{name}" if number else name
 
 
 def _is_same(value: Level, there: str) -> bool:

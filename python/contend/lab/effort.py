@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from contend.errors import RequestError
+from contend.lab.learned import Learned
 from contend.lab.ways import Way
-from contend.metrics import metric_of
 from contend.settings.load import WARMUP_IN_SLICES_S, Slices
 from contend.spec import (
     PILOT_BLOCKS,
@@ -25,27 +23,21 @@ from contend.spec import (
     CellKey,
     CellSpec,
     Experiment,
-    Level,
-    cell_key,
     cell_spec,
     cell_specs,
     contexts,
     is_open,
-    same_level,
 )
 from contend.stats import (
-    Components,
     Costs,
     Progress,
     StoppingRule,
     TooShort,
-    estimate_components,
     layout_spread,
     plan_for_time,
     plan_for_width,
     progress,
 )
-from contend.stats.planning import LEAST, MOST
 from contend.store import RunRecord
 from contend.units import format_duration
 
@@ -55,16 +47,19 @@ ROUNDS = 10
 SLICE_S = 0.1
 SETTLE_S = 0.02
 
+MOST_SHARE = 2
+"""Times as many slices as the average that a context may have, and as few."""
+
 RESPONSES = 5
 """A slice holds so many answers, one after the other, of each connection."""
 
 PILOT_REPEATS = 2
 """Repeats that have `PILOT_BLOCKS` of each context."""
 
-BLOCK_S = 0.3
+BLOCK_S = 0.12
 """What a level adds to a block beside its slices, before one was made: connecting, counters."""
 
-START_S = 1.5
+START_S = 0.7
 """What a freshly started server takes, before one was started."""
 
 
@@ -98,17 +93,6 @@ def _usual(cell: CellSpec, response_s: float = 0.0) -> Slices:
     )
 
 
-@dataclass
-class _Rows:
-    """Log ratios of rounds, each with what it lies in."""
-
-    ratios: list[float] = field(default_factory=list)
-    units: list[int] = field(default_factory=list)
-    blocks: list[int] = field(default_factory=list)
-    contexts: list[CellKey] = field(default_factory=list)
-    levels: list[Level] = field(default_factory=list)
-
-
 class Effort:
     """Learns from what was measured, and says how much of it there should be.
 
@@ -131,9 +115,7 @@ class Effort:
         self._before_s = spent_s
         self._begun_s: float | None = None
         self._contexts = contexts(experiment)
-        self._values: dict[int, dict[CellKey, list[float]]] = defaultdict(lambda: defaultdict(list))
-        self._rows = _Rows()
-        self._response_s: dict[CellKey, float] = {}
+        self.learned = Learned(experiment)
         self._repeats = 0
         self._repeat_s: list[float] = []
         self._repeat_begun_s: float | None = None
@@ -141,15 +123,32 @@ class Effort:
         self._block_begun_s = 0.0
         self._in_blocks_s = 0.0
         self._matched = False
+        self._more_s = math.inf
+        compare = experiment.compare
+        self._rule = StoppingRule(
+            until=compare.until,
+            at_most_s=math.inf if compare.at_most_s is None else compare.at_most_s,
+            units_min=compare.repeats,
+            confidence=compare.confidence,
+        )
         self.rounds = ROUNDS
         self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1
-        # Before the first repeat is begun it is asked whether it fits into the time.
         self._plan()
 
     def slices(self, run: Cell, cell: CellSpec) -> Slices:
         """How the next block is cut; `run` is any of its runs."""
-        usual = _usual(cell, self._response_s.get(self._context(run), 0.0))
-        return replace(usual, rounds=self.rounds)
+        context = self.learned.context(run)
+        usual = _usual(cell, self.learned.response_s.get(context, 0.0))
+        return replace(usual, rounds=self._rounds_of(context))
+
+    def _rounds_of(self, context: CellKey) -> int:
+        """More of a repeat's slices go where they scatter more: the answer for a level as a whole
+        is narrowest if their numbers are as their standard deviations (Neyman 1934)."""
+        if not is_open(self._experiment) or self.learned.repeats < PILOT_REPEATS:
+            return self.rounds
+        # An estimate from few slices is no reason to leave a cell without any.
+        share = min(MOST_SHARE, max(1 / MOST_SHARE, self.learned.spread_of(context)))
+        return max(1, round(self.rounds * share))
 
     def begin_repeat(self) -> None:
         """The next block is the first of a repeat."""
@@ -158,7 +157,6 @@ class Effort:
             self._repeat_s.append(now_s - self._repeat_begun_s - self._in_blocks_s)
         self._repeats += 1
         self._repeat_begun_s, self._in_blocks_s = now_s, 0.0
-        self._plan()
 
     def ready(self) -> None:
         """The servers of the next block are there."""
@@ -169,7 +167,7 @@ class Effort:
 
     def ended(self, records: Sequence[RunRecord]) -> None:
         """These runs were made: one, or those of a block."""
-        self.learn(records)
+        self.learned.learn(records)
         took_s = self._clock() - self._block_begun_s
         self._in_blocks_s += took_s
         slices = next((one.plan["load"].get("slices") for one in records if one.done), None)
@@ -178,8 +176,9 @@ class Effort:
             self._block_s.append(took_s - len(records) * slices["rounds"] * slice_s)
         elif self._way.in_slices and all(one.status == "failed" for one in records):
             # It may be that no answer fits into so short a slice.
-            context = self._context(records[0].cell)
-            self._response_s[context] = 2 * max(SLICE_S, self._response_s.get(context, 0.0))
+            response_s = self.learned.response_s
+            context = self.learned.context(records[0].cell)
+            response_s[context] = 2 * max(SLICE_S, response_s.get(context, 0.0))
 
     @property
     def matched(self) -> bool:
@@ -189,7 +188,7 @@ class Effort:
             return asked == "matched"
         # What was found to pay is kept, although it then no longer shows.
         if not self._matched and self._repeats > PILOT_REPEATS:
-            components = self.components()
+            components = self.learned.components()
             self._matched = components is not None and layout_spread(components).advice == "matched"
         return self._matched
 
@@ -204,67 +203,70 @@ class Effort:
         limit_s = self._experiment.compare.at_most_s
         return math.inf if limit_s is None else limit_s - self.spent_s
 
+    @property
+    def more_s(self) -> float | None:
+        """Seconds until the time is up, or until the answer is narrow enough, if that is known."""
+        limits = [self.left_s, self._more_s]
+        known = [max(0.0, limit) for limit in limits if not math.isinf(limit)]
+        return min(known, default=None)
+
+    def blocks_s(self, blocks: int) -> float:
+        """What so many blocks take, with the starts of servers that fall among them."""
+        return self._unit_s() * blocks / (len(self._contexts) * self.blocks)
+
     def progress(self, repeats: Sequence[int]) -> Progress:
         """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
-        compare = self._experiment.compare
-        rule = StoppingRule(
-            until=compare.until,
-            at_most_s=math.inf if compare.at_most_s is None else compare.at_most_s,
-            units_min=compare.repeats,
-            confidence=compare.confidence,
-        )
-        units = np.array([self._whole(self._values[repeat]) for repeat in repeats], dtype=float)
-        units = units.reshape(len(repeats), len(self._others))
-        return progress(units, rule, spent_s=self.spent_s, unit_s=self._unit_s())
+        # What one more repeat takes is that of one planned for the time that is left.
+        self._plan()
+        units = self.learned.wholes(repeats)
+        seen = progress(units, self._rule, spent_s=self.spent_s, unit_s=self._unit_s())
+        self._more_s = seen.seconds_more
+        return seen
 
     # --- the plan ---
 
     def _plan(self) -> None:
-        """Decide on slices a block and blocks a repeat."""
+        """Decide on slices a block and blocks a repeat, for the next repeat."""
         compare = self._experiment.compare
         if not (self._way.in_slices and is_open(self._experiment)):
             return
-        left = max(1, compare.repeats + 1 - max(1, self._repeats))
-        pilot = self._repeats <= PILOT_REPEATS
-        components, costs = (None if pilot else self.components()), self._costs()
-        fixed = {"block": PILOT_BLOCKS} if pilot else {}
-        least, most = {**LEAST, **fixed}, {**MOST, **fixed}
-        if compare.until is not None and components is not None:
-            plan = plan_for_width(components, costs, compare.until, units_min=left)
+        done = self.learned.repeats
+        pilot = done < PILOT_REPEATS
+        asked: dict[str, Any] = {
+            "done": done,
+            "units_min": compare.repeats,
+            "confidence": self._rule.interval_confidence,
+        }
+        if compare.until is not None and not pilot:
+            plan = plan_for_width(self.learned.components(), self._costs(), compare.until, **asked)
         elif math.isinf(self.left_s):
             return
+        elif pilot:
+            in_time = plan_for_time(None, self._costs(PILOT_BLOCKS), self.left_s, **asked)
+            self.blocks = PILOT_BLOCKS
+            self.rounds = 1 if isinstance(in_time, TooShort) else in_time.repeats["round"]
+            if self.rounds == 1:
+                self.blocks = 1
+            return
         else:
-            in_time = plan_for_time(
-                components, costs, max(self.left_s, 0.0), units_min=left, least=least, most=most
-            )
+            in_time = plan_for_time(self.learned.components(), self._costs(), self.left_s, **asked)
             if isinstance(in_time, TooShort):
-                self.rounds = 1
+                self.rounds, self.blocks = 1, 1
                 return
             plan = in_time
         self.rounds, self.blocks = plan.repeats["round"], plan.repeats["block"]
 
-    def components(self) -> Components | None:
-        """Where the noise lies, by what was measured so far; None if nothing was in slices."""
-        rows = self._rows
-        if not rows.ratios:
-            return None
-        return estimate_components(
-            rows.ratios,
-            {"unit": rows.units, "block": rows.blocks},
-            contexts=rows.contexts,
-            levels=rows.levels,
-        )
-
-    def _costs(self) -> Costs:
-        levels = len(self._others) + 1
+    def _costs(self, blocks: int = 1) -> Costs:
+        """What each part takes, if each context had so many blocks for one."""
+        levels = len(self.learned.others) + 1
         start_s = statistics.median(self._repeat_s) if self._repeat_s else START_S * levels
         block_s = statistics.median(self._block_s) if self._block_s else BLOCK_S * levels
         round_s = statistics.mean(
-            levels * self.slices(context, self._spec_at_baseline(context)).round_s
+            levels * self.slices(context, self._at_baseline(context)).round_s
             for context in self._contexts
         )
         seconds = {"unit": start_s, "block": block_s, "round": round_s}
-        return Costs(seconds, contexts=len(self._contexts))
+        return Costs(seconds, contexts=blocks * len(self._contexts))
 
     def _unit_s(self) -> float:
         """What one more repeat takes."""
@@ -274,73 +276,5 @@ class Effort:
         block_s = costs["block"] + self.rounds * costs["round"]
         return costs["unit"] + len(self._contexts) * self.blocks * block_s
 
-    # --- what was measured ---
-
-    def learn(self, records: Sequence[RunRecord]) -> None:
-        """Take in runs that are stored."""
-        value_of = metric_of(self._experiment.compare.metric[0]).value
-        by_block: dict[int, list[RunRecord]] = defaultdict(list)
-        for record in records:
-            by_block[record.block].append(record)
-            value = value_of(record) if record.status == "ok" else None
-            if value is not None and value > 0:
-                self._values[record.repeat][cell_key(record.cell)].append(math.log(value))
-        if self._way.in_slices:
-            for block in by_block.values():
-                self._learn_rounds([one for one in block if one.status == "ok"])
-
-    def _learn_rounds(self, block: Sequence[RunRecord]) -> None:
-        compared = self._experiment.compared
-        assert compared is not None
-        baseline = next((r for r in block if self._is_baseline(r.cell[compared.path])), None)
-        if baseline is None:
-            return
-        usual = {one["index"]: one["qps"] for one in baseline.intervals}
-        context = self._context(baseline.cell)
-        self._response_s[context] = max(r.done["latency_us"]["p50"] for r in block if r.done) / 1e6
-        rows = self._rows
-        for record in block:
-            if record is baseline:
-                continue
-            for one in record.intervals:
-                if one["qps"] > 0 and usual.get(one["index"], 0) > 0:
-                    rows.ratios.append(math.log(one["qps"] / usual[one["index"]]))
-                    rows.units.append(record.repeat)
-                    rows.blocks.append(record.block)
-                    rows.contexts.append(context)
-                    rows.levels.append(record.cell[compared.path])
-
-    def _context(self, cell: Cell) -> CellKey:
-        """Where a run is made, whatever its level."""
-        compared = self._experiment.compare.baseline
-        return cell_key({path: level for path, level in cell.items() if path not in compared})
-
-    def _spec_at_baseline(self, context: Cell) -> CellSpec:
+    def _at_baseline(self, context: Cell) -> CellSpec:
         return cell_spec(self._experiment, {**context, **self._experiment.compare.baseline})
-
-    @property
-    def _others(self) -> list[Level]:
-        compared = self._experiment.compared
-        levels = compared.levels if compared is not None else ()
-        return [level for level in levels if not self._is_baseline(level)]
-
-    def _is_baseline(self, level: object) -> bool:
-        (baseline,) = self._experiment.compare.baseline.values()
-        return same_level(level, baseline)
-
-    def _whole(self, values: Mapping[CellKey, Sequence[float]]) -> list[float]:
-        """Log ratio of each level as a whole in one repeat."""
-        compared = self._experiment.compared
-        if compared is None:
-            return []
-        (baseline,) = self._experiment.compare.baseline.values()
-        whole = []
-        for level in self._others:
-            ratios = [
-                statistics.mean(values[one]) - statistics.mean(values[other])
-                for context in self._contexts
-                if (one := cell_key({**context, compared.path: level})) in values
-                and (other := cell_key({**context, compared.path: baseline})) in values
-            ]
-            whole.append(statistics.mean(ratios) if ratios else math.nan)
-        return whole

@@ -47,12 +47,15 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class RunBegan:
-    """Run number `run` of the plan is being prepared."""
+    """Run number `run` of `runs` that are planned by now is being prepared. `left_s` is how long
+    all that is to come takes, if the lab knows better than who counts runs."""
 
     run: int
     block: int
     blocks: int
     cell: Cell
+    runs: int
+    left_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def private_means(
 
 
 def borrowed_means(
-    server: ExistingServer,
+    servers: Mapping[str, ExistingServer],
     *,
     cache: Path,
     program: Path,
@@ -134,38 +134,46 @@ def borrowed_means(
     listen: Listener,
     confirm: Confirm,
 ) -> Means:
-    """A server that contend neither starts nor stops."""
+    """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
+    one for each level that is compared, in their order."""
     tell = _Telling(listen)
-    found = server.identity()
 
-    @contextlib.contextmanager
-    def open_stages(_logs: Path, _count: int) -> Iterator[list[StageOf]]:
+    def place_of(server: ExistingServer, number: int) -> BorrowedPlace:
         def fill_server(data: DataSpec) -> Mapping[str, Any]:
             return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
 
         def spoil(data: DataSpec) -> None:
             mark_changed(server, data)
 
-        place = BorrowedPlace(server, fill_server, spoil, run_folder, listen)
-        with contextlib.closing(StageOf(place, listen)) as stage:
-            yield [stage]
+        return BorrowedPlace(server, fill_server, spoil, run_folder, listen, number)
 
-    identity = {"kind": found.kind, "version": found.version, "source": str(server.dsn)}
+    @contextlib.contextmanager
+    def open_stages(_logs: Path, _count: int) -> Iterator[list[StageOf]]:
+        with contextlib.ExitStack() as stack:
+            yield [
+                stack.enter_context(contextlib.closing(StageOf(place_of(server, number), listen)))
+                for number, server in enumerate(servers.values())
+            ]
+
+    sockets = all(server.dsn.socket is not None for server in servers.values())
     return Means(
-        servers={found.kind: identity},
+        servers={name: _identity_of(server) for name, server in servers.items()},
         open_stages=open_stages,
         load=LoadProcess(program),
         data_folder=run_folder.parent,
         calibrate=calibrating(
-            program,
-            cache=cache,
-            transport="socket" if server.dsn.socket is not None else "tcp",
-            listen=listen,
+            program, cache=cache, transport="socket" if sockets else "tcp", listen=listen
         ),
         check=lambda experiment: check_workloads(experiment, program),
         choose_engine=choosing_engine(program),
+        confirm=confirm,
         own=False,
     )
+
+
+def _identity_of(server: ExistingServer) -> dict[str, Any]:
+    found = server.identity()
+    return {"kind": found.kind, "version": found.version, "source": str(server.dsn)}
 
 
 def identity(binary: ServerBinary) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def measure_in_slices(
     block: Sequence[Planned],
     cells: Sequence[CellSpec],
     readies: Sequence[Ready],
+    enter: Sequence[tuple[str, ...]],
     load: Load,
     listen: Listener,
     slices: Slices,
@@ -65,13 +66,16 @@ def measure_in_slices(
 ) -> list[RunRecord]:
     """Ask all levels of a block in turn, a slice at a time, and return a record of each.
 
+    `enter` has for each level the statements that switch its server to it. If there are some, all
+    levels have one server, whose counters then tell nothing of a level.
+
     Raises:
         LoadFailed: contend-load gave no result, or one of the levels answered not one query.
     """
     names = [f"{place} {_level_of(block, one)}" for place, one in enumerate(block)]
     arms = [
-        Arm(name, ready.address, ready.watch_pid)
-        for name, ready in zip(names, readies, strict=True)
+        Arm(name, ready.address, ready.watch_pid, statements)
+        for name, ready, statements in zip(names, readies, enter, strict=True)
     ]
     plan = plan_in_slices(cells[0], arms, slices, seed=seed_of(block[0], cells[0]))
     figures: list[list[Interval]] = [[] for _ in block]
@@ -101,7 +105,7 @@ def measure_in_slices(
             {**done, "setup_connect_us": whole["setup_connect_us"]},
             started_at,
             figures[place],
-            probes.changes(before[place], after[place]) | noted,
+            _of_level(probes.changes(before[place], after[place]), enter[place]) | noted,
             calibration,
         )
         for place, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
@@ -118,6 +122,14 @@ def _level_of(block: Sequence[Planned], one: Planned) -> str:
     first = block[0].cell
     differs = [path for path in first if any(other.cell[path] != first[path] for other in block)]
     return " ".join(str(one.cell[path]) for path in differs)
+
+
+def _of_level(seen: Probes, enter: Sequence[str]) -> Probes:
+    """What is known of one level by itself."""
+    if enter:
+        seen.pop("status", None)
+        seen.pop("key_caches", None)
+    return seen
 
 
 def _generator(event: Hello) -> Generator:

@@ -40,14 +40,30 @@ class Schedule:
         before = folder.ended()
         self._ended = {one.run for one in before}
         self.effort = Effort(experiment, way, clock, spent_s=_spent_s(before))
-        if before:
-            self.effort.learn(folder.records())
+        # What fixed numbers of runs have come to decides nothing.
+        if before and (way.in_slices or is_open(experiment)):
+            self.effort.learned.learn(folder.records())
         self._repeat = 0
 
     @property
     def blocks(self) -> int:
         """How many are planned by now."""
         return self._planned[-1].block
+
+    @property
+    def runs(self) -> int:
+        """How many are planned by now."""
+        return len(self._planned)
+
+    @property
+    def left_s(self) -> float | None:
+        """How long the rest takes; None if nobody knows, or if runs of their own are counted."""
+        if is_open(self._experiment):
+            return self.effort.more_s
+        if not self._way.in_slices:
+            return None
+        left = {one.block for one in self._planned if one.run not in self._ended}
+        return self.effort.blocks_s(len(left))
 
     def is_first(self, one: Planned) -> bool:
         """Whether the run is of the first block."""
@@ -56,21 +72,19 @@ class Schedule:
     def next(self) -> list[Planned]:
         """The runs that are made next: those of a block in slices, else one. None at the end,
         which is stored with its reason."""
-        while True:
-            one = next((each for each in self._planned if each.run not in self._ended), None)
-            if one is not None and one.repeat == self._repeat:
-                break
+        one = next((each for each in self._planned if each.run not in self._ended), None)
+        if one is None or one.repeat != self._repeat:
             if (why := self._why_over(one)) is not None:
                 self._folder.finish(why)
                 return []
-            if one is not None:
-                self._repeat = one.repeat
-                self.effort.begin_repeat()
-                break
+            self.effort.begin_repeat()
+        if one is None:
             in_slices, blocks = self._way.in_slices, self.effort.blocks
             more = next_repeat(self._experiment, self._planned, in_slices=in_slices, blocks=blocks)
             self._folder.add_planned(more)
             self._planned += more
+            one = more[0]
+        self._repeat = one.repeat
         if not self._way.in_slices:
             return [one]
         return [each for each in self._planned if each.block == one.block]
@@ -84,10 +98,13 @@ class Schedule:
         """Why no further repeat is begun; `one` is its first run, if it is planned already."""
         if not is_open(self._experiment):
             return "every planned run was made" if one is None else None
+        if not self._ended:
+            # That the time suffices for one look was seen to before.
+            return None
         left = {each.repeat for each in self._planned if each.run not in self._ended}
         made = sorted({each.repeat for each in self._planned} - left)
         seen = self.effort.progress(made)
-        return seen.words() if seen.stop else None
+        return f"{seen.reason}: {seen.words()}" if seen.stop else None
 
 
 def _spent_s(ended: Sequence[Ended]) -> float:

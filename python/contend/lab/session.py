@@ -62,6 +62,7 @@ class Means:
         calibrate: gives the ceilings of the client; None where it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
         choose_engine: says which engine of the load generator all cells get.
+        confirm: asks the user.
         own: the servers are contend's to start and stop.
     """
 
@@ -72,6 +73,7 @@ class Means:
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
     choose_engine: ChooseEngine = lambda _experiment: {}
+    confirm: Callable[[str], bool] = lambda _question: True
     own: bool = True
 
 
@@ -79,6 +81,8 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
     """Make the run folder `path` and every run of the experiment."""
     refuse_settings(experiment, own=means.own)
     way = choose_way(experiment, own=means.own, disk=means.data_folder)
+    if way.is_switching and not means.own and not means.confirm(_question(experiment)):
+        way = Way("runs", "nobody agreed (--yes) to switch the server several times a second")
     require_time(experiment, way)
     if way.why:
         listen(Notice(f"levels are compared by runs, not in slices: {way.why}"))
@@ -95,6 +99,12 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
             if not _is_past_first_block(folder):
                 shutil.rmtree(path, ignore_errors=True)
             raise
+
+
+def _question(experiment: Experiment) -> str:
+    compared = experiment.compared
+    assert compared is not None
+    return f"Switch {compared.path} on that server back and forth, several times a second?"
 
 
 def refuse_settings(experiment: Experiment, *, own: bool) -> None:
@@ -184,9 +194,7 @@ def _conduct(
         calibration = _calibration(experiment, folder, means)
         at_most = any(map(_ends_with_its_work, cell_specs(experiment)))
         listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
-        compared = experiment.compared
-        count = len(compared.levels) if way.in_slices and compared is not None else 1
-        with means.open_stages(folder.path / "logs", count) as stages:
+        with means.open_stages(folder.path / "logs", way.servers) as stages:
             schedule = Schedule(experiment, folder, way)
             player: Player = (
                 InSlices(experiment, stages, means.load, schedule.effort, listen, calibration)

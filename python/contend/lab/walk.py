@@ -104,7 +104,16 @@ def walk(
     first_runs: list[RunRecord] = []
     while runs := schedule.next():
         for one in runs:
-            listen(RunBegan(one.run, one.block, schedule.blocks, one.cell))
+            listen(
+                RunBegan(
+                    one.run,
+                    one.block,
+                    schedule.blocks,
+                    one.cell,
+                    schedule.runs,
+                    schedule.left_s,
+                )
+            )
         first_block = schedule.is_first(runs[0])
         patience = _Patience(refusals=not first_block, failures=measured)
         records = _attempt(runs, player, schedule, patience)

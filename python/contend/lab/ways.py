@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,6 +11,8 @@ from typing import Literal
 from contend import host
 from contend.datasets import estimated_bytes
 from contend.errors import RequestError
+from contend.lab.switching import why_not_switched
+from contend.servers.options import as_text, normal_name, size_in_bytes
 from contend.settings.warm import COLD
 from contend.spec import SCRIPT, SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
 from contend.units import format_size
@@ -21,16 +23,37 @@ FACT = "way"
 SERVER_BYTES = 200 << 20
 """What a server takes beside the caches of its tables."""
 
+_CACHES = {
+    "key_buffer_size": 128 << 20,
+    "aria_pagecache_buffer_size": 128 << 20,
+    "innodb_buffer_pool_size": 128 << 20,
+}
+"""Options that size a server's caches, with what a server takes if nobody says."""
+
 _OF_THE_LOAD = ("load.", "workload")
+
+USE = "server.use"
+
+NOT_OURS = "contend starts no server for each level beside one that is not its own"
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """`why` says why levels are not compared in slices; empty if they are, or if nothing is
-    compared."""
+    """
+    Args:
+        by: slices or runs.
+        why: levels are not compared in slices; empty if they are, or if nothing is compared.
+        servers: that are asked in turn: one for each level, or one that is switched.
+    """
 
     by: Literal["slices", "runs"]
     why: str = ""
+    servers: int = 1
+
+    @property
+    def is_switching(self) -> bool:
+        """One server takes on all levels in turn."""
+        return self.in_slices and self.servers == 1
 
     @property
     def in_slices(self) -> bool:
@@ -47,13 +70,28 @@ def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
     Raises:
         RequestError: the experiment insists on slices, and they cannot be had.
     """
-    wanted = experiment.compare.by
-    if experiment.compared is None or wanted == "runs":
+    compare, compared = experiment.compare, experiment.compared
+    if compare.layout is not None and not own:
+        raise RequestError(
+            f'compare.layout = "{compare.layout}" is of servers that contend starts, a process for '
+            "each level",
+            hint="Leave --server out to use private servers.",
+        )
+    if compared is None or compare.by == "runs":
         return Way("runs")
-    why = next(_obstacles(experiment, own=own, disk=disk), None)
+    cells = list(cell_specs(experiment))
+    why = _of_load(compared.path) or next(filter(None, map(_of_cell, cells)), None)
+    servers = len(compared.levels)
+    if why is None and (own or compared.path != USE):
+        # One server for each level, or one for all of them.
+        why = _no_room(servers, cells, disk) if own else NOT_OURS
+        if why is not None and (switched := why_not_switched(experiment)) is not None:
+            why = f"{why}, and {switched}"
+        elif why is not None:
+            return Way("slices")
     if why is None:
-        return Way("slices")
-    if wanted == "slices":
+        return Way("slices", servers=servers)
+    if compare.by == "slices":
         raise RequestError(
             f'compare.by = "slices" cannot be had: {why}',
             hint='Leave compare.by out, or write "runs": one level after the other.',
@@ -61,49 +99,50 @@ def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
     return Way("runs", why)
 
 
-def _obstacles(experiment: Experiment, *, own: bool, disk: Path) -> Iterator[str]:
-    """What keeps the levels from being asked in slices, cheap questions first."""
-    compared = experiment.compared
-    assert compared is not None
-    if compared.path.startswith(_OF_THE_LOAD):
-        yield f"{compared.path} is a matter of the load, which all levels share in slices"
-    if not own:
-        yield "the server is not contend's own, and slices take one for each level"
-    cells = list(cell_specs(experiment))
-    for cell in cells:
-        yield from _of_cell(cell)
-    servers = len(compared.levels)
+def _of_load(path: str) -> str | None:
+    if not path.startswith(_OF_THE_LOAD):
+        return None
+    return f"{path} is a matter of the load, which all levels share in slices"
+
+
+def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
+    """Why so many servers with their data cannot run side by side; None if they can."""
     needed = servers * (max(map(_memory_bytes, cells)) + SERVER_BYTES)
     available = host.memory_available_bytes()
     if needed > available:
-        yield (
+        return (
             f"{servers} servers with their data take about {format_size(needed)} of memory, and "
             f"{format_size(available)} are available"
         )
     needed = servers * max(estimated_bytes(cell.data) for cell in cells)
     free = shutil.disk_usage(_existing(disk)).free
     if needed > free:
-        yield (
+        return (
             f"{servers} copies of the data take about {format_size(needed)}, and "
             f"{format_size(free)} are free on the disk"
         )
+    return None
 
 
-def _of_cell(cell: CellSpec) -> Iterator[str]:
+def _of_cell(cell: CellSpec) -> str | None:
     if cell.workload.kind == SCRIPT or cell.data.schema == SCRIPT_SCHEMA:
-        yield "a script asks one server at a time"
+        return "a script asks one server at a time"
     if cell["server.warm"] == COLD:
-        yield f'server.warm = "{COLD}" takes a restart before each measurement'
+        return f'server.warm = "{COLD}" takes a restart before each measurement'
     if cell["load.events"] is not None or cell["load.events_each"] is not None:
-        yield "a run of a fixed number of events cannot be cut into slices (load.events)"
+        return "a run of a fixed number of events cannot be cut into slices (load.events)"
     stages = cell["load.arrival"].get("stages") or ()
     if len(stages) > 1 or any(one.get("end_rate") is not None for one in stages):
-        yield "a rate that changes cannot be cut into slices (load.arrival.stages)"
+        return "a rate that changes cannot be cut into slices (load.arrival.stages)"
+    return None
 
 
 def _memory_bytes(cell: CellSpec) -> int:
-    """The tables in the page cache, and once more in the server's own."""
-    return 2 * estimated_bytes(cell.data)
+    """The tables in the page cache, and what the caches of the server hold of them."""
+    tables = estimated_bytes(cell.data)
+    options = {normal_name(name): as_text(value) for name, value in cell["server.options"].items()}
+    sizes = (size_in_bytes(options.get(name, "")) or usual for name, usual in _CACHES.items())
+    return tables + sum(min(size, tables) for size in sizes)
 
 
 def _existing(path: Path) -> Path:

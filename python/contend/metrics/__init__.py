@@ -19,10 +19,12 @@ from contend.metrics.names import (
     metric_of,
     names_in,
 )
+from contend.metrics.read import DISTURBANCES
 
 __all__ = [
     "ALWAYS_SHOWN",
     "COSTS",
+    "DISTURBANCES",
     "FIXED",
     "KEY_REQUESTS",
     "PERCENTILES",

@@ -255,7 +255,7 @@ def _counter(name: str) -> Metric | None:
     counter = name.removeprefix("status.").removesuffix("_per_query")
     if name != f"status.{counter}_per_query" or not counter.isidentifier():
         return None
-    return _per_query(name, f"{counter} per query", "", read.counter(counter))
+    return Metric(name, f"{counter} per query", "", read.over(read.counter(counter), read.asked))
 
 
 class UnknownMetric(Exception):

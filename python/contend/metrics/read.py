@@ -131,7 +131,43 @@ def whole_work_s(run: Run) -> float | None:
 _key_requests = counter("Key_read_requests")
 _requests_per_lookup = over(lambda run: _key_requests(run) or None, counter("Handler_read_key"))
 _questions = counter("Questions")
-_key_misses = over(counter("Key_reads"), lambda run: _questions(run) or queries(run))
+
+
+def asked(run: Run) -> float | None:
+    """Queries that the server counted over the time in which its counters rose, which the warm-up
+    and the settling of slices belong to; if it did not say, those of the measured window."""
+    return _questions(run) or queries(run)
+
+
+_key_misses = over(counter("Key_reads"), asked)
+
+
+def _steal_share(run: Run) -> float | None:
+    host = run.probes.get("host")
+    return number(host["steal_share"]) if host is not None else None
+
+
+def _neighbours_share(run: Run) -> float | None:
+    """CPU time of processes that are not the experiment's, over all CPUs' time."""
+    host = run.probes.get("host")
+    if host is None or host["own_cpu_s"] is None:
+        return None
+    own = host["own_cpu_s"] / (host["elapsed_s"] * host["cpus"])
+    return max(0.0, host["busy_share"] - own)
+
+
+def _io_stall_share(run: Run) -> float | None:
+    """Time in which all tasks of the host waited for storage."""
+    host = run.probes.get("host")
+    return number(host["stall_share"].get("io.full")) if host is not None else None
+
+
+DISTURBANCES: dict[str, Read] = {
+    "steal": _steal_share,
+    "neighbours": _neighbours_share,
+    "io": _io_stall_share,
+}
+"""What disturbed a run, from 0 to 1, by the names that `compare.adjust` takes."""
 
 
 def key_requests_per_point(run: Run) -> float | None:
@@ -157,8 +193,8 @@ def error_share(run: Run) -> float | None:
     if run.done is None:
         return None
     failed = sum(float(error.get("count") or 0) for error in run.done.get("errors") or [])
-    asked = (queries(run) or 0.0) + failed
-    return failed / asked if asked > 0 else None
+    ended = (queries(run) or 0.0) + failed
+    return failed / ended if ended > 0 else None
 
 
 _cpu_us_per_s = over(total(server_cpu_us, client_cpu_us), measured_s)

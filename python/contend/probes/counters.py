@@ -23,11 +23,13 @@ class Sight:
         connection: a control connection.
         kind: of the server: `mariadb` or `mysql`.
         pid: the server's process; None if it does not run on this host.
+        others: other servers of the experiment that are loaded at the same time.
     """
 
     connection: Connection[Any]
     kind: str
     pid: int | None = None
+    others: tuple[int, ...] = ()
 
 
 class Probe(Protocol):
@@ -166,7 +168,7 @@ class HostProbe:
     name = "host"
 
     def look(self, sight: Sight) -> HostLook:
-        return HostLook(host.pressure(), _own_cpu_s(sight.pid))
+        return HostLook(host.pressure(), _own_cpu_s(sight))
 
     def change(self, before: HostLook, after: HostLook) -> probed.Host:
         change = host.change(before.pressure, after.pressure)
@@ -184,12 +186,15 @@ class HostProbe:
         return cast(probed.Host, found)
 
 
-def _own_cpu_s(server: int | None) -> float | None:
-    counters = host.process_counters(server) if server is not None else None
-    if counters is None:
+def _own_cpu_s(sight: Sight) -> float | None:
+    if sight.pid is None:
+        return None
+    found = [host.process_counters(pid) for pid in (sight.pid, *sight.others)]
+    servers = [counters.cpu_s for counters in found if counters is not None]
+    if len(servers) < len(found):
         return None
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return counters.cpu_s + sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(servers) + sum(one.ru_utime + one.ru_stime for one in used)
 
 
 PROBES: tuple[Probe, ...] = (StatusProbe(), KeyCachesProbe(), HostProbe())

@@ -1,164 +1,234 @@
-"""The answer: one sentence a reader can repeat, and what it rests on.
+"""The answer: one sentence a reader can repeat, and what it leaves to say.
 
-The words follow the verdicts and nothing else: that something is faster, or lower, is only said of
-comparisons whose verdict says so after Holm's adjustment.
+The words follow the verdicts and nothing else, and a verdict is read off the interval that is
+printed. As long as the experiment is not finished there are intervals and no verdicts.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from contend.metrics import THROUGHPUT
+from contend.metrics import THROUGHPUT, Metric
+from contend.report.basis import basis_of, repeats_text, would_take
 from contend.report.causes import Explanation
-from contend.report.figures import headline, strongest
-from contend.report.model import (
-    Answer,
-    CellComparison,
-    CellFigures,
-    Compared,
-    Layout,
-    Panel,
-    Progress,
-)
-from contend.report.provenance import cpu_count
+from contend.report.changes import Analysis, leading_cell, level_over
+from contend.report.claims import Claims, claims_of, place_text, where
+from contend.report.model import Answer, CellFigures, Compared, Finding, Progress
 from contend.report.study import Roles, Study
 from contend.report.words import (
-    cell_phrase,
+    change_of,
     estimate_text,
     factor_label,
     gain_text,
     level_label,
-    level_phrase,
     size_text,
 )
 from contend.spec import Level, without_metric
-from contend.stats import Estimate
 
 
 def answer_of(
     study: Study,
     explanation: Explanation,
-    compared: Sequence[Compared],
+    analyses: Sequence[Analysis | None],
     cells: Sequence[CellFigures],
     progress: Progress,
 ) -> Answer:
     """What the experiment says, or that it says nothing yet."""
     if not cells:
-        return Answer("Nothing is measured yet.", f"0 of {progress.planned} planned runs.")
-    comparisons = compared[0].comparisons
-    if not comparisons:
+        return Answer("Nothing is measured yet.", (f"0 of {progress.planned} planned runs.",))
+    first, *beside = analyses
+    if first is None:
         return _without_comparison(study, cells, progress)
-    largest = headline(comparisons)
-    level = comparisons[0].level if largest is None else largest.level
-    sentence = _sentence(study, explanation, comparisons, level)
-    if progress.state != "complete":
-        sentence = f"So far ({progress.measured} of {progress.planned} runs): {sentence}"
-    beside = ([one for one in other.comparisons if one.level == level] for other in compared[1:])
-    others = (
-        *(_sentence(study, explanation, own, level) for own in beside if own),
-        *(
-            _range_of(study, explanation, comparisons, other)
-            for other in dict.fromkeys(one.level for one in comparisons)
-            if other != level
-        ),
-    )
-    pattern = _pattern(study.roles, comparisons, level)
-    return Answer(sentence, _basis(study, compared), others, pattern)
-
-
-def _sentence(
-    study: Study,
-    explanation: Explanation,
-    comparisons: Sequence[CellComparison],
-    level: Level,
-) -> str:
-    own = [one for one in comparisons if one.level == level]
-    metric = own[0].metric
-    change = explanation.change(study.roles, level)
-    claims = []
-    for tone, verdict in (("better", metric.better), ("worse", metric.worse)):
-        extreme = strongest(own, tone)
-        if extreme is not None:
-            several = sum(one.tone == tone for one in own) > 1
-            size = ("up to " if several else "") + size_text(extreme.comparison)
-            claims.append(f"{size} {metric.changed(verdict)}{_where(study.roles, extreme.cell)}")
-    if claims:
-        return f"{change} makes {metric.subject} {', and '.join(claims)}."
-    margin = f"±{study.experiment.compare.margin * 100:g} %"
-    if all(one.tone == "equivalent" for one in own):
-        return f"{change} makes no difference to {metric.subject} that exceeds {margin}."
-    widest = max(own, key=lambda one: one.comparison.high - one.comparison.low)
-    return (
-        f"{change} made no difference to {metric.subject} that this experiment could tell from "
-        f"noise; its widest interval is {gain_text(widest.comparison)} %"
-        f"{_where(study.roles, widest.cell)}."
-    )
-
-
-def _range_of(
-    study: Study,
-    explanation: Explanation,
-    comparisons: Sequence[CellComparison],
-    level: Level,
-) -> str:
-    own = [one for one in comparisons if one.level == level]
-    least = min(own, key=lambda one: one.comparison.ratio)
-    most = max(own, key=lambda one: one.comparison.ratio)
-    change = explanation.change(study.roles, level)
-    text = f"{change}: {gain_text(most.comparison)} %{_where(study.roles, most.cell)}"
-    if least is not most:
-        text = (
-            f"{change}: from {gain_text(least.comparison)} %{_where(study.roles, least.cell)} "
-            f"to {gain_text(most.comparison)} %{_where(study.roles, most.cell)}"
+    level = leading_level(first.compared)
+    sentence = _sentence(study, explanation, first.compared, level)
+    if not study.finished:
+        sentence = (
+            f"Nothing is decided before the run is finished. So far ({progress.measured} of "
+            f"{progress.planned} runs): {sentence}"
         )
-    return f"{text}."
+    others = [
+        *_more_of(study, first, level),
+        *(_sentence(study, explanation, one.compared, level) for one in beside if one is not None),
+        *_levels_apart(study, explanation, first, level),
+    ]
+    return Answer(sentence, basis_of(study, first), tuple(others))
 
 
-def _basis(study: Study, compared: Sequence[Compared]) -> str:
-    settings = study.experiment.compare
-    metric, comparisons = compared[0].metric, compared[0].comparisons
-    sizes = sorted({one.comparison.n for one in comparisons})
-    pairs = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    measured = f"n = {pairs} pairs of neighbouring runs each, {settings.confidence * 100:g} % "
-    margin = f"(equivalent: within ±{settings.margin * 100:g} %)"
-    decides = f" {metric.name} decides." if len(compared) > 1 else ""
-    if len(comparisons) == 1:
-        return f"{measured}interval; verdict: {comparisons[0].word} {margin}.{decides}"
-    verdicts = Counter(one.word for one in comparisons)
-    words = map(metric.verdict, (metric.better, metric.worse, "equivalent", "inconclusive"))
-    counts = ", ".join(f"{verdicts[word]} {word}" for word in words)
+def leading_level(compared: Compared) -> Level:
+    """The level that the sentence is about: of those of which something is certain, the one with
+    the best change over all cells; of those that its interval does not tell apart, the first in
+    the file."""
+    wholes = list(compared.wholes)
+    told = [one for one in wholes if claims_of(compared, one.level)] or wholes
+    better = [one for one in told if one.tone == "better"] or told
+    pick = min if compared.metric.less_is_better else max
+    best = pick(better, key=lambda one: one.change.ratio).change
+    return next(one.level for one in better if one.change.low <= best.ratio <= one.change.high)
+
+
+def _sentence(study: Study, explanation: Explanation, compared: Compared, level: Level) -> str:
+    roles, metric = study.roles, compared.metric
+    change = explanation.change(roles, level)
+    whole = next((one for one in compared.wholes if one.level == level), None)
+    if whole is None:
+        return f"{change} was not measured beside the baseline yet."
+    if whole.tone == "open":
+        return (
+            f"{change} changes {change_of(metric)} by {gain_text(whole.change)} %"
+            f"{where(roles, whole)}."
+        )
+    claims = claims_of(compared, level)
+    if claims.more:
+        return f"{change} {_counted(compared, claims, level)}."
+    if claims:
+        return f"{change} {_claimed(study, metric, claims)}."
     return (
-        f"{measured}intervals; of {len(comparisons)} comparisons, adjusted for their number "
-        f"(Holm): {counts} {margin}.{decides}"
+        f"{change} makes no difference to {metric.subject} that this experiment could tell from "
+        f"noise: it saw {gain_text(whole.change)} %{where(roles, whole)}."
     )
 
 
-def _pattern(roles: Roles, comparisons: Sequence[CellComparison], level: Level) -> str:
-    """Along the columns: `slower at 1, faster at 4 to 128 connections`."""
-    if roles.columns is None:
-        return ""
-    path = roles.columns.path
-    stretches: list[tuple[str, list[Level]]] = []
-    for column in roles.columns.levels:
-        verdicts = {
-            one.word for one in comparisons if one.level == level and one.cell[path] == column
-        }
-        if not verdicts:
+def _claimed(study: Study, metric: Metric, claims: Claims) -> str:
+    """`makes this server 37 % (±3) faster from 8 connections on, and 7 % (±6) slower at 1
+    connection`."""
+    roles = study.roles
+    changed = [
+        f"{size_text(one.change)} {metric.changed(_verdict(one))}{where(roles, one)}"
+        for one in claims.findings
+        if one.tone != "equivalent"
+    ]
+    same = [where(roles, one) for one in claims.findings if one.tone == "equivalent"]
+    parts = [f"makes {metric.subject} {', and '.join(changed)}"] if changed else []
+    if same:
+        to = "" if changed else f" to {metric.subject}"
+        margin = f"{study.experiment.compare.margin * 100:g}"
+        parts.append(f"makes no difference{to} beyond ±{margin} %{' and'.join(same)}")
+    return ", and ".join(parts)
+
+
+def _verdict(one: Finding) -> str:
+    assert one.change.verdict is not None
+    return one.change.verdict
+
+
+def _counted(compared: Compared, claims: Claims, level: Level) -> str:
+    """`makes this server faster in 3 of 21 cells, and slower in 2`."""
+    metric = compared.metric
+    own = sum(one.level == level for one in compared.comparisons)
+    counts = [
+        f"{metric.changed(verdict)} in {count} of {own} cells"
+        for tone, verdict in (("better", metric.better), ("worse", metric.worse))
+        if (count := sum(one.tone == tone for one in claims.more))
+    ]
+    if not counts:
+        count = len(claims.more)
+        return f"makes no difference to {metric.subject} that matters in {count} of {own} cells"
+    return f"makes {metric.subject} {', and '.join(counts)}; over more of them nothing is certain"
+
+
+def _more_of(study: Study, analysis: Analysis, level: Level) -> list[str]:
+    """What the sentence leaves to say of its level."""
+    compared, metric = analysis.compared, analysis.compared.metric
+    whole = next((one for one in compared.wholes if one.level == level), None)
+    if whole is None or whole.tone == "open":
+        return []
+    claims = claims_of(compared, level)
+    found = [] if claims.depth == "columns" else _pattern(study.roles, compared, level)
+    most = leading_cell(study, analysis, level)
+    if most is not None and most.tone == "better":
+        place = place_text(_without_level(study.roles, most)).strip()
+        changed = metric.changed(metric.better)
+        found.append(
+            f"Most {place}: {size_text(most.change)} {changed}, certainly more than the mean of "
+            "the other cells."
+        )
+    found += _contrary(study.roles, compared, claims, level)
+    if not claims:
+        found.append(would_take(study, whole))
+    return found
+
+
+def _without_level(roles: Roles, one: Finding) -> Mapping[str, Level]:
+    compared = roles.compared.path if roles.compared else None
+    return {path: level for path, level in one.cell.items() if path != compared}
+
+
+def _contrary(roles: Roles, compared: Compared, claims: Claims, level: Level) -> list[str]:
+    """What is certain of the contrary of all that the sentence says: tables, or else how many
+    cells."""
+    if not claims.findings:
+        return []
+    metric, said = compared.metric, {one.tone for one in claims.findings}
+    found = []
+    for tone, verdict in (("better", metric.better), ("worse", metric.worse)):
+        if tone in said:
             continue
-        word = verdicts.pop() if len(verdicts) == 1 else "mixed"
-        if stretches and stretches[-1][0] == word:
+        word = metric.changed(verdict)
+        rows = [one for one in compared.rows if (one.level, one.tone) == (level, tone)]
+        own = [one for one in compared.comparisons if one.level == level]
+        count = sum(one.tone == tone for one in own)
+        if rows:
+            parts = [f"{size_text(one.change)} {word}{where(roles, one)}" for one in rows]
+            it = "Over all columns it" if len(roles.column_levels) > 1 else "It"
+            found.append(f"{it} is {' and '.join(parts)}.")
+        elif count:
+            found.append(f"In {count} of {len(own)} cells it is certainly {word}.")
+    return found
+
+
+def _pattern(roles: Roles, compared: Compared, level: Level) -> list[str]:
+    """Along the columns: `Slower at 1, faster at 4 to 128 connections.`"""
+    if roles.columns is None:
+        return []
+    stretches: list[tuple[str, list[Level]]] = []
+    singles = [
+        one
+        for one in compared.columns
+        if one.level == level and one.change.place.first_column == one.change.place.last_column
+    ]
+    for one in sorted(singles, key=lambda one: one.change.place.first_column):
+        column = roles.columns.levels[one.change.place.first_column]
+        if stretches and stretches[-1][0] == one.word:
             stretches[-1][1].append(column)
         else:
-            stretches.append((word, [column]))
-    if not stretches:
-        return ""
+            stretches.append((one.word, [column]))
+    if len(stretches) < 2:
+        return []
     parts = [
         f"{word} at {level_label(at[0])}" + (f" to {level_label(at[-1])}" if len(at) > 1 else "")
         for word, at in stretches
     ]
-    text = f"{', '.join(parts)} {factor_label(path)}."
-    return text[0].upper() + text[1:]
+    text = f"{', '.join(parts)} {factor_label(roles.columns.path)}."
+    return [text[0].upper() + text[1:]]
+
+
+def _levels_apart(
+    study: Study, explanation: Explanation, analysis: Analysis, lead: Level
+) -> list[str]:
+    """How the other levels differ from the one that the sentence is about."""
+    found = []
+    metric = analysis.compared.metric
+    path = factor_label(study.roles.compared.path) if study.roles.compared else ""
+    for level in analysis.table.levels:
+        if level == lead:
+            continue
+        apart = level_over(study, analysis.table, level, lead)
+        if apart is None:
+            continue
+        one, other = f"{path} = {explanation.level(level)}", explanation.level(lead)
+        size = gain_text(apart.change)
+        if apart.tone == "open":
+            found.append(f"{one} over {other}: {size} %{where(study.roles, apart)}.")
+        elif apart.tone == "equivalent":
+            margin = f"±{study.experiment.compare.margin * 100:g} %"
+            found.append(f"{one} differs from {other} by no more than {margin} ({size} %).")
+        elif apart.tone == "inconclusive":
+            found.append(f"Whether {one} differs from {other} is not certain ({size} %).")
+        else:
+            word = metric.changed(_verdict(apart))
+            over = where(study.roles, apart)
+            found.append(f"{one} is {size_text(apart.change)} {word} than {other}{over}.")
+    return found
 
 
 def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Progress) -> Answer:
@@ -166,92 +236,27 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     measured = [cell for cell in cells if metric.name in cell.figures]
     if not measured:
         error = without_metric(metric.name, study.measured[0])
-        return Answer(f"Nothing to compare: {error.message}.", f"{error.hint}")
+        return Answer(f"Nothing to compare: {error.message}.", (f"{error.hint}",))
     pick = min if metric.less_is_better else max
     best = pick(measured, key=lambda cell: cell.figures[metric.name].mean)
-    figure, where = estimate_text(best.figures[metric.name]), _where(study.roles, best.cell)
+    figure, at = estimate_text(best.figures[metric.name]), place_text(best.cell)
     if metric.name == THROUGHPUT:
         most = ", the most of all cells" if len(measured) > 1 else ""
-        sentence = f"This server answered {figure} queries a second{where}{most}."
+        sentence = f"This server answered {figure} queries a second{at}{most}."
     else:
         extreme = "lowest" if metric.less_is_better else "highest"
         most = f", the {extreme} of all cells" if len(measured) > 1 else ""
         unit = f" {metric.unit}" if metric.unit else ""
-        sentence = f"{metric.title}: {figure}{unit}{where}{most}."
-    if progress.state != "complete":
+        sentence = f"{metric.title}: {figure}{unit}{at}{most}."
+    if not study.finished:
         sentence = f"So far ({progress.measured} of {progress.planned} runs): {sentence}"
-    confidence = study.experiment.compare.confidence * 100
     why = (
         "the experiment names no baseline"
         if study.experiment.compared is None
-        else "no pair of neighbouring runs is complete yet"
+        else "no repeat has both sides of a comparison, above 0"
+        if study.finished
+        else "no repeat has both sides of a comparison yet"
     )
-    basis = f"n = {best.runs} runs, {confidence:g} % intervals. Nothing is compared: {why}."
-    return Answer(sentence, basis)
-
-
-def _where(roles: Roles, cell: Mapping[str, Level]) -> str:
-    """` at 64 connections with 10 points`; nothing if the experiment has one place only."""
-    compared = roles.compared.path if roles.baseline is not None and roles.compared else None
-    paths = [path for path in cell if path != compared]
-    loads = [level_phrase(path, cell[path]) for path in paths if path.startswith("load.")]
-    rest = [level_phrase(path, cell[path]) for path in paths if not path.startswith("load.")]
-    text = f" at {', '.join(loads)}" if loads else ""
-    return text + (f" with {' and '.join(rest)}" if rest else "")
-
-
-_FULL = 0.95
-"""Share of the CPUs in use from which a machine counts as full."""
-
-
-def bounds_of(
-    study: Study,
-    layout: Layout,
-    panels: tuple[Panel, ...],
-    comparisons: tuple[CellComparison, ...],
-) -> tuple[str, ...]:
-    """What the machine's CPUs did at the largest gain; nothing if that was not measured."""
-    cpus = cpu_count(study.meta.facts)
-    best = headline(comparisons)
-    if best is None or best.tone != "better" or best.metric.name != THROUGHPUT or cpus is None:
-        return ()
-    found = _busy_at(panels, best)
-    if found is None:
-        return ()
-    before, after = found
-    texts = [
-        f"At the largest gain ({gain_text(best.comparison)} % at {cell_phrase(best.cell)}) server "
-        f"and client, which share this machine, kept {estimate_text(after)} of its {cpus:g} CPUs "
-        f"busy (n = {after.n} runs); at the baseline ({layout.baseline}) it was "
-        f"{estimate_text(before)}."
-    ]
-    if after.mean >= _FULL * cpus:
-        texts.append(
-            "That is all the CPU time there is: at that place this machine, and not only the "
-            "thing compared, bounds the gain. More CPUs may show more."
-        )
-    else:
-        texts.append(
-            f"{_idle(cpus, after)} of the CPU time was left idle there, so CPU time alone did not "
-            "bound the gain."
-        )
-    return tuple(texts)
-
-
-def _busy_at(panels: tuple[Panel, ...], best: CellComparison) -> tuple[Estimate, Estimate] | None:
-    """CPUs busy at the baseline and at the level, at the place of a comparison."""
-    for panel in panels:
-        table = panel.metric("cpus_busy")
-        for row in panel.gains:
-            if table is None or best not in row.gains:
-                continue
-            column = row.gains.index(best)
-            before = table.rows[0].estimates[column]
-            own = next(each for each in table.rows if each.label == row.label)
-            after = own.estimates[column]
-            return None if before is None or after is None else (before, after)
-    return None
-
-
-def _idle(cpus: float, busy: Estimate) -> str:
-    return f"{(1 - busy.mean / cpus) * 100:.0f} %"
+    confidence = study.experiment.compare.confidence * 100
+    basis = f"n = {repeats_text(best.repeats)}, {confidence:g} % intervals. "
+    return Answer(sentence, (f"{basis}Nothing is compared: {why}.",))

@@ -7,14 +7,17 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from contend.report.answer import answer_of, bounds_of
+from contend.report.answer import answer_of
+from contend.report.beside import beside_of
+from contend.report.bounds import bounds_of
 from contend.report.causes import Explanation
+from contend.report.changes import analysis_of, confidence_of
 from contend.report.charts import panel_charts
-from contend.report.figures import cell_figures, compared_of
+from contend.report.figures import cell_figures
 from contend.report.key_cache import SegmentedKeyCache
-from contend.report.model import CellFigures, Report
+from contend.report.model import CellFigures, Compared, Report
 from contend.report.notices import failures_of, progress_of, warnings_of
-from contend.report.panels import beside_of, layout_of, panels_of
+from contend.report.panels import layout_of, overall_of, panels_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
 from contend.report.study import Study, study_of
 from contend.spec import CellSpec, without_metric
@@ -61,7 +64,11 @@ def _report(folder: RunFolder, study: Study) -> Report:
     # A name from a newer contend is no reason to fail.
     explanation = EXPLANATIONS.get(experiment.explain or "", Explanation())
     layout = layout_of(study, explanation)
-    compared = compared_of(study)
+    analyses = [analysis_of(study, metric) for metric in study.metrics]
+    compared = tuple(
+        Compared(metric) if one is None else one.compared
+        for metric, one in zip(study.metrics, analyses, strict=True)
+    )
     cells = _cells(study)
     panels = panels_of(study, layout, compared, cells)
     progress = progress_of(study, folder.writer_pid())
@@ -79,16 +86,17 @@ def _report(folder: RunFolder, study: Study) -> Report:
         margin=experiment.compare.margin,
         arrival=arrival,
         progress=progress,
-        answer=answer_of(study, explanation, compared, cells, progress),
+        answer=answer_of(study, explanation, analyses, cells, progress),
         layout=layout,
         panels=panels,
         compared=compared,
+        overall=tuple(overall_of(study, layout, panels, one) for one in compared),
         cells=cells,
-        beside=beside_of(study, layout.levels, compared[0]),
-        cause=explanation.cause(study, layout, panels),
+        beside=beside_of(study, layout.levels, analyses[0]),
+        cause=explanation.cause(study, layout, panels, compared[0]),
         bounds=bounds_of(study, layout, panels, compared[0].comparisons),
         charts=panel_charts(study.metrics, panels, layout, arrival),
-        warnings=warnings_of(study, compared),
+        warnings=warnings_of(study, compared, cells),
         failures=failures_of(study),
         method=_method(study, arrival),
         summary=summary_of(study),
@@ -129,26 +137,31 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
     """How the figures came about, one statement a line."""
     experiment = study.experiment
     settings, base = experiment.compare, experiment.base
-    lines = [
-        f"One run measures one cell {_length(base)} after {base['load.warmup']:g} s of warm-up"
-        + (" (unless a factor says otherwise)" if _length_varies(study) else "")
-        + f"; the seed of every random stream is {base['load.seed']}.",
-        f"Each cell has {settings.repeats} planned runs, in random order.",
-    ]
+    seed = f"the seed of every random stream is made of {base['load.seed']}"
+    lines = [_unit(study, seed)]
     if study.roles.baseline is not None:
         lines += [
-            "Compared levels run as neighbours: a block holds every level once, in random order, "
-            "so that slow changes of the machine fall on all of them alike.",
-            f"A change is the geometric mean of the pairs' ratios; ± is half of its "
-            f"{settings.confidence * 100:g} % Student t interval on log-ratios, each interval for "
-            "its own comparison.",
-            "A verdict holds for all comparisons of one metric together (Holm): faster and slower "
-            "(of a cost: lower and higher) exclude no change; equivalent lies within "
-            f"±{settings.margin * 100:g} %; inconclusive is neither, and is an answer.",
+            "A repeat gives one log-ratio of each level in each cell, all its blocks together. "
+            "One model of the whole table makes each change of them: a geometric mean over the "
+            "repeats, and over the cells of its place; what is independent is the repeat, and n "
+            "counts repeats.",
+            f"Intervals hold together: in {settings.confidence * 100:g} of 100 experiments all of "
+            "a metric's do. Their chance of error is divided beforehand over levels, columns, rows "
+            "and cells (2 : 1 : 1 : 1), and within each by the largest t among them.",
+            "A verdict is read off its printed interval and nothing else: within "
+            f"±{settings.margin * 100:g} % equivalent; otherwise, if it excludes no change, faster "
+            "or slower (of a cost: higher or lower); otherwise inconclusive, which is an answer.",
         ]
+    if settings.until is not None:
+        lines.append(
+            "An experiment that stops when its intervals are narrow enough prefers moments at "
+            f"which they look so; to hold {settings.confidence * 100:g} % they are computed at "
+            f"{confidence_of(study) * 100:g} %."
+        )
     lines += [
-        "Figures of a cell are means over its runs with t intervals. Percentiles are read from "
-        "the merged histograms of all its runs; their intervals from the spread between runs.",
+        "Figures of a cell are means over its repeats with t intervals, each for itself. "
+        "Percentiles are read from the merged histograms of all its runs; their intervals from the "
+        "spread between repeats.",
         f"Load is {arrival}: "
         + (
             "each connection waits for its answer before it asks again, so latency excludes the "
@@ -166,6 +179,28 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "intervals: direction and shape can be compared, numbers cannot."
         )
     return tuple(lines)
+
+
+def _unit(study: Study, seed: str) -> str:
+    """What is repeated, and for how long."""
+    base = study.experiment.base
+    if study.in_slices:
+        return (
+            "A repeat starts a server for each level anew and takes them through all cells in "
+            "random order. In a block contend-load asks all of them in turn, a slice at a time, "
+            f"with the same queries; {seed}, another draw in each block."
+        )
+    varies = " (unless a factor says otherwise)" if _length_varies(study) else ""
+    neighbours = (
+        " Compared levels run as neighbours: a block holds every level once, in random order, so "
+        "that slow changes of the machine fall on all of them alike."
+        if study.roles.baseline is not None
+        else ""
+    )
+    return (
+        f"One run measures one cell {_length(base)} after {base['load.warmup']:g} s of "
+        f"warm-up{varies}; {seed}.{neighbours}"
+    )
 
 
 def _length(base: CellSpec) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contend.report.model import Cause, Layout, Panel
+from contend.report.model import Cause, Compared, Layout, Panel
 from contend.report.study import Roles, Study
 from contend.report.words import factor_label, level_label
 from contend.spec import Level
@@ -22,7 +22,9 @@ class Explanation:
         name = factor_label(roles.compared.path)
         return f"Setting {name} to {self.level(level)} instead of {self.level(roles.baseline)}"
 
-    def cause(self, study: Study, layout: Layout, panels: tuple[Panel, ...]) -> Cause | None:
+    def cause(
+        self, study: Study, layout: Layout, panels: tuple[Panel, ...], compared: Compared
+    ) -> Cause | None:
         """Why the curve has its shape; None if this analysis has nothing to go by."""
-        del study, layout, panels
+        del study, layout, panels, compared
         return None

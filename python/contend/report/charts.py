@@ -21,7 +21,7 @@ from contend.report.chart_style import (
     tooltip,
     x_axis,
 )
-from contend.report.model import CellComparison, Chart, Layout, Panel
+from contend.report.model import Chart, Finding, Layout, Panel
 from contend.report.words import change_noun, slug
 from contend.stats import finite
 
@@ -70,7 +70,7 @@ def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
         _measured(layout, column, row.label, gain)
         for row in changes.rows
         for column, gain in enumerate(row.gains)
-        if gain is not None and math.isfinite(gain.comparison.ratio)
+        if gain is not None and math.isfinite(gain.change.ratio)
     ]
     if not measured:
         return None
@@ -113,7 +113,7 @@ def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
         id=f"change-{slug(metric.name)}-{panel.slug}",
         kind=kind,
         label=panel.title,
-        caption=f"In percent; bands are the intervals.{less}{others}",
+        caption=f"In percent; bands are the intervals that hold together.{less}{others}",
         alt=f"{title}, percent, against {layout.columns_label or 'levels'}. "
         "The figures are in the table of the same name.",
         spec=frame(title, measured + published, layers),
@@ -147,8 +147,8 @@ def _dashed(x: Spec, y: Spec, hue: Spec, sources: list[str], layout: Layout) -> 
     }
 
 
-def _measured(layout: Layout, column: int, label: str, gain: CellComparison) -> Spec:
-    c = gain.comparison
+def _measured(layout: Layout, column: int, label: str, gain: Finding) -> Spec:
+    c = gain.change
     return {
         "x": column_value(layout, column),
         "level": label,

@@ -17,7 +17,7 @@ from typing import Any, Literal, TextIO, get_args
 from contend.errors import RequestError
 from contend.metrics import ALWAYS_SHOWN, COSTS, PERCENTILES, THROUGHPUT, Metric
 from contend.report.build import build
-from contend.report.model import CellComparison, CellFigures, Report
+from contend.report.model import CellFigures, Compared, Finding, Report
 from contend.stats import Estimate, finite
 from contend.store import RunFolder, RunRecord
 
@@ -36,6 +36,8 @@ def as_json(report: Report) -> dict[str, Any]:
             "state": progress.state,
         },
         "answer": report.answer.sentence,
+        "others": list(report.answer.others),
+        "basis": list(report.answer.basis),
         "metrics": [
             {
                 "name": one.metric.name,
@@ -45,12 +47,21 @@ def as_json(report: Report) -> dict[str, Any]:
             }
             for one in report.compared
         ],
-        "comparisons": [
-            _comparison(one) for compared in report.compared for one in compared.comparisons
-        ],
+        **{
+            name: [_change(report, one) for compared in report.compared for one in of(compared)]
+            for name, of in _DEPTHS.items()
+        },
         **({"beside": _beside(report)} if report.beside else {}),
         "cells": [_cell(report, one) for one in report.cells],
     }
+
+
+_DEPTHS: dict[str, Callable[[Compared], Sequence[Finding]]] = {
+    "levels": lambda compared: compared.wholes,
+    "columns": lambda compared: compared.columns,
+    "rows": lambda compared: compared.rows,
+    "comparisons": lambda compared: compared.comparisons,
+}
 
 
 def _beside(report: Report) -> list[dict[str, Any]]:
@@ -61,29 +72,35 @@ def _beside(report: Report) -> list[dict[str, Any]]:
             "place": panel.title,
             "row": row.label,
             "column": column,
-            "percent": finite(one.mean),
-            "low": finite(one.low),
-            "high": finite(one.high),
+            "percent": finite((one.change.ratio - 1) * 100),
+            "low": finite((one.change.low - 1) * 100),
+            "high": finite((one.change.high - 1) * 100),
+            "verdict": one.word or None,
         }
         for panel in (report.beside.panels if report.beside else ())
         for row in panel.rows
-        for column, one in zip(columns, row.differences, strict=False)
+        if row.is_difference
+        for column, one in zip(columns, row.gains, strict=True)
         if one is not None
     ]
 
 
-def _comparison(one: CellComparison) -> dict[str, Any]:
-    c = one.comparison
+def _change(report: Report, one: Finding) -> dict[str, Any]:
+    """A change as plain numbers. `columns` are the first and the last of a range."""
+    c, columns = one.change, report.layout.column_values
+    ends = [columns[c.place.first_column], columns[c.place.last_column]]
     return {
         "metric": one.metric.name,
         "cell": dict(one.cell),
+        **({"columns": ends} if c.place.depth == "columns" else {}),
         "level": one.level,
         "baseline": one.baseline,
         "ratio": finite(c.ratio),
         "low": finite(c.low),
         "high": finite(c.high),
         "n": c.n,
-        "verdict": one.word,
+        "verdict": one.word or None,
+        "detectable": finite(c.detectable),
     }
 
 
@@ -93,7 +110,7 @@ def _cell(report: Report, cell: CellFigures) -> dict[str, Any]:
     response = {p: _mean(figures.get(f"response_us_{p}")) for p in PERCENTILES}
     return {
         "factors": dict(cell.cell),
-        "n": cell.runs,
+        "n": cell.repeats,
         **{one.metric.name: _mean(figures.get(one.metric.name)) for one in report.compared},
         THROUGHPUT: _mean(figures.get(THROUGHPUT)),
         "response_us": response,
@@ -203,30 +220,43 @@ def _cells(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
     figures = [f"{m.name}{end}" for m in _metrics(report) for end in ("", "_low", "_high")]
     rows = []
     for cell in report.cells:
-        row: Row = {**cell.cell, "n": cell.runs, "warnings": " ".join(cell.warnings)}
+        row: Row = {**cell.cell, "n": cell.repeats, "warnings": " ".join(cell.warnings)}
         for key, estimate in cell.figures.items():
             row |= {key: estimate.mean, f"{key}_low": estimate.low, f"{key}_high": estimate.high}
         rows.append(row)
     return Rows((*factors, "n", *figures, "warnings"), rows)
 
 
+_CHANGE = ("ratio", "low", "high", "n", "df", "sd_log", "detectable", "p_sign_flip")
+
+
 def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
+    """Every change, the level as a whole first; a factor is empty if a change is over all of its
+    levels, or over the columns from `first_column` to `last_column`."""
     del folder
-    figures = ("ratio", "low", "high", "n", "verdict", "p_value", "p_adjusted", "detectable")
+    columns = report.layout.column_values
     rows = [
         {
             **one.cell,
             "metric": one.metric.name,
+            "of": one.change.place.depth,
             "level": one.level,
             "baseline": one.baseline,
-            **{key: getattr(one.comparison, key) for key in figures},
+            "first_column": columns[one.change.place.first_column],
+            "last_column": columns[one.change.place.last_column],
+            **{key: getattr(one.change, key) for key in _CHANGE},
+            "robust": one.change.robust.mean,
+            "robust_low": one.change.robust.low,
+            "robust_high": one.change.robust.high,
             "verdict": one.word,
-            "pairs_lost": one.pairs_lost,
+            "lost": one.lost,
         }
         for compared in report.compared
-        for one in compared.comparisons
+        for one in compared.findings
     ]
-    return Rows((*factors, "metric", "level", "baseline", *figures, "pairs_lost"), rows)
+    place = ("metric", "of", "level", "baseline", "first_column", "last_column")
+    robust = ("robust", "robust_low", "robust_high")
+    return Rows((*factors, *place, *_CHANGE, *robust, "verdict", "lost"), rows)
 
 
 def _intervals(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:

@@ -19,9 +19,9 @@ from markupsafe import Markup, escape
 from contend.metrics import THROUGHPUT
 from contend.report import images
 from contend.report.model import (
-    CellComparison,
     Chart,
     FactGroup,
+    Finding,
     MetricTable,
     Panel,
     PublishedBlock,
@@ -30,14 +30,13 @@ from contend.report.model import (
 from contend.report.words import (
     cell_phrase,
     change_title,
-    difference_text,
+    detectable_text,
     estimate_text,
     gain_text,
     notices_text,
-    pairs_text,
     plain_gain,
     progress_text,
-    significant,
+    repeats_each_text,
 )
 from contend.stats import Estimate
 
@@ -55,11 +54,11 @@ def minus(text: object) -> Markup:
     return Markup(joined.replace(" ±", "\N{NO-BREAK SPACE}±").replace(" %", "\N{NO-BREAK SPACE}%"))
 
 
-def gain_cell(gain: CellComparison, usual_n: int) -> Markup:
+def gain_cell(gain: Finding, usual_n: int) -> Markup:
     """A gain; its n is told if it is not the usual one."""
-    value, _, error = gain_text(gain.comparison).partition(" ")
+    value, _, error = gain_text(gain.change).partition(" ")
     mark = f' <span class="verdict">{_MARKS[gain.tone]}</span>' if gain.tone in _MARKS else ""
-    n = gain.comparison.n
+    n = gain.change.n
     alone = "" if n == usual_n else f" <small>n={n}</small>"
     return Markup(
         f'<span class="{gain.tone}"><b>{minus(value)}</b> '
@@ -74,11 +73,6 @@ def published_gain(gain: float) -> Markup:
 
 def estimate_cell(estimate: Estimate) -> Markup:
     value, _, error = estimate_text(estimate).partition(" ")
-    return Markup(f"{minus(value)} <small>{error}</small>")
-
-
-def difference_cell(difference: Estimate) -> Markup:
-    value, _, error = difference_text(difference).partition(" ")
     return Markup(f"{minus(value)} <small>{error}</small>")
 
 
@@ -97,17 +91,19 @@ def p_value(value: float) -> str:
     return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def detectable(change: float) -> str:
-    return "not known" if not math.isfinite(change) else f"{significant(change * 100, 2)} %"
+def usual_n(comparisons: Sequence[Finding]) -> int:
+    """Repeats of the comparisons that lost none."""
+    return max((one.change.n for one in comparisons), default=0)
 
 
-def usual_n(comparisons: Sequence[CellComparison]) -> int:
-    """Pairs of the comparisons that lost none."""
-    return max((one.comparison.n for one in comparisons), default=0)
-
-
-def comparison_name(one: CellComparison) -> str:
-    return cell_phrase(one.cell)
+def place_name(one: Finding, columns: Sequence[str], label: str) -> str:
+    """`key_cache_segments = 32, 8 connections`; of a range `…, connections 8 to 64`."""
+    place = one.change.place
+    text = cell_phrase(one.cell)
+    first, last = place.first_column, place.last_column
+    if place.depth != "whole" and 0 < last - first < len(columns) - 1:
+        return f"{text}, {label} {columns[first]} to {columns[last]}"
+    return f"{text}, all cells" if place.depth == "whole" and len(columns) > 1 else text
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -115,12 +111,11 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "gain_cell": gain_cell,
     "published_gain": published_gain,
     "estimate_cell": estimate_cell,
-    "difference_cell": difference_cell,
     "breakable": breakable,
     "ratio": ratio,
     "p_value": p_value,
-    "detectable": detectable,
-    "comparison_name": comparison_name,
+    "detectable": detectable_text,
+    "place_name": place_name,
     "usual_n": usual_n,
 }
 
@@ -182,7 +177,7 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             progress_text=progress_text(report.progress),
             notices_text=notices_text(report),
             change_title=change_title,
-            pairs_text=pairs_text,
+            repeats_each_text=repeats_each_text,
             throughput=THROUGHPUT,
         )
     )

@@ -13,17 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from contend.metrics import THROUGHPUT
+from contend.report.bounds import surest
 from contend.report.causes import Explanation
 from contend.report.charts import shares_chart
-from contend.report.key_depth import (
-    POINTS_BELOW,
-    WALKS,
-    Depth,
-    depth_of,
-    expected_of,
-    requests_per_point,
-)
-from contend.report.model import Cause, CellComparison, Chart, Layout, Panel, TextTable
+from contend.report.key_requests import requests_paragraph, requests_tables
+from contend.report.model import Cause, Chart, Compared, Finding, Layout, Panel, TextTable
 from contend.report.study import Roles, Study
 from contend.report.words import (
     UNKNOWN,
@@ -36,97 +30,6 @@ from contend.report.words import (
 from contend.spec import Level
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
-from contend.units import format_count
-
-AGREES_WITHIN = 0.05
-"""A level more or less changes the requests by a fifth at least; the entries that are the last of
-their page, and the server's own requests, by about a hundredth."""
-
-_NOT_KNOWN = "not known"
-
-
-def requests_paragraph(study: Study) -> str:
-    """What was counted over all runs, and whether it is what was expected; empty if the runs
-    did not ask for points."""
-    counted: dict[Depth | None, list[float]] = defaultdict(list)
-    for run in study.measured:
-        requests = requests_per_point(run)
-        if requests is not None:
-            counted[depth_of(study, run)].append(requests)
-    confidence = study.experiment.compare.confidence
-    return " ".join(
-        _sentence(depth, estimate(values, confidence)) for depth, values in counted.items()
-    )
-
-
-def requests_tables(study: Study, layout: Layout, panels: Sequence[Panel]) -> tuple[TextTable, ...]:
-    """What was counted at each level beside what was expected: a row a panel; no table if the
-    runs did not ask for points."""
-    if not any(requests_per_point(run) is not None for run in study.measured):
-        return ()
-    rows = []
-    for panel in panels:
-        by_level = [_runs_of(study, panel, level) for level in study.roles.levels]
-        expected = expected_of(study, [run for runs in by_level for run in runs])
-        rows.append(
-            (
-                panel.title or "all",
-                *(_counted_text(study, runs) for runs in by_level),
-                _NOT_KNOWN if expected is None else f"{expected:.0f}",
-            )
-        )
-    return (
-        TextTable(
-            caption="Requests to the key cache for each point, beside what the depth of the "
-            "table's key lets expect (intervals after ±)",
-            columns=("table", *layout.levels, "expected"),
-            rows=tuple(rows),
-        ),
-    )
-
-
-def _runs_of(study: Study, panel: Panel, level: Level | None) -> list[RunRecord]:
-    roles = study.roles
-    return [
-        run
-        for column in roles.column_levels
-        for run in study.runs_of(roles.cell(panel.context, column, level))
-    ]
-
-
-def _counted_text(study: Study, runs: Sequence[RunRecord]) -> str:
-    values = [one for one in map(requests_per_point, runs) if one is not None]
-    if not values:
-        return _NOT_KNOWN
-    return estimate_text(estimate(values, study.experiment.compare.confidence))
-
-
-def _sentence(depth: Depth | None, counted: Estimate) -> str:
-    made = (
-        f"A point makes {estimate_text(counted)} requests to the key cache (n = {counted.n} runs)"
-    )
-    if depth is None:
-        return (
-            f"{made}. How many to expect is only known of the study's own table, asked for fewer "
-            f"than {POINTS_BELOW} points a query."
-        )
-    levels = f"{depth.levels} level{'' if depth.levels == 1 else 's'}"
-    why = (
-        f"the key of {format_count(depth.rows)} rows has {levels}, and the server walks down it "
-        f"{WALKS} times for each point, twice to estimate how many rows it has and once to read "
-        "them"
-    )
-    if abs(counted.mean / depth.requests - 1) <= AGREES_WITHIN:
-        return (
-            f"{made}, and {depth.requests} are expected of the study's table, or a few hundredths "
-            f"more for entries that end a page: {why}."
-        )
-    return (
-        f"{made}, but {depth.requests} are expected of the study's table: {why}. So this is "
-        "another table, or another plan of the server, and what follows from the depth of the "
-        "study's does not hold here."
-    )
-
 
 WARM_BELOW = 0.001
 """Key cache misses per query below which the cache counts as warm."""
@@ -136,13 +39,15 @@ _LISTED = 6
 
 @dataclass(frozen=True, slots=True)
 class _Visits:
-    """Visits of the segments in one panel at one level, over all its runs."""
+    """Visits of the segments in one panel at one level, over all its runs, and the gain over all
+    its columns."""
 
     panel: Panel
     label: str
     level: Level
     shares: tuple[tuple[str, float], ...]
     hottest: Estimate
+    gain: Finding | None
 
     @property
     def ceiling_percent(self) -> float:
@@ -167,8 +72,10 @@ class SegmentedKeyCache(Explanation):
         instead = "" if roles.baseline in (0, 1) else f" instead of {roles.baseline}"
         return f"Splitting the key cache into {level} segments{instead}"
 
-    def cause(self, study: Study, layout: Layout, panels: tuple[Panel, ...]) -> Cause | None:
-        visits = _visits(study, layout, panels)
+    def cause(
+        self, study: Study, layout: Layout, panels: tuple[Panel, ...], compared: Compared
+    ) -> Cause | None:
+        visits = _visits(study, layout, panels, compared)
         if not visits or study.metrics[0].name != THROUGHPUT:
             return None
         texts = (
@@ -207,35 +114,31 @@ _REFUTATION = (
 
 def _lead(first: _Visits) -> str:
     where = f" ({first.panel.title})" if first.panel.title else ""
-    best = _best(first)
-    measured = f"{gain_text(best.comparison)} % at {_place(best)}" if best else "not known yet"
+    columns = len(first.panel.gains[0].gains) if first.panel.gains else 1
+    over = f" over {columns} columns" if columns > 1 else ""
+    measured = f"{gain_text(first.gain.change)} %{over}" if first.gain else "not known yet"
     return (
         f"Of {len(first.shares)} segments, the most visited one takes {share_text(first.hottest)} "
         f"of all visits to the key cache{where}, n = {first.hottest.n} runs; an even share would "
         f"be {100 / len(first.shares):.1f} %. However many segments there are, the gain that they "
-        f"alone can bring ends at 1/share - 1 = {first.ceiling_text()} %; the largest measured "
-        f"there is {measured}."
+        f"alone can bring ends at 1/share - 1 = {first.ceiling_text()} %; what was measured there "
+        f"is {measured}."
     )
 
 
 def _ceiling_paragraph(visits: Sequence[_Visits]) -> str:
     first = visits[0]
     listed = ", ".join(f"{share * 100:.0f}" for _, share in first.shares[:_LISTED])
-    beyond = [
-        (one, best)
-        for one in visits
-        if (best := _best(one)) is not None
-        and (best.comparison.low - 1) * 100 > one.ceiling_percent
-    ]
     text = f"The most visited segments have {listed} % of the visits."
-    if beyond:
-        one, best = beyond[0]
-        return (
-            f"{text} In the table {one.panel.title} the measured gain of "
-            f"{gain_text(best.comparison)} % lies above the ceiling: here the root page alone does "
-            "not explain the curve."
-        )
-    return f"{text} No measured gain lies above its ceiling."
+    surest_of = [(one, best) for one in visits if (best := surest(_gains(one))) is not None]
+    for one, best in surest_of:
+        if (best.change.low - 1) * 100 > one.ceiling_percent:
+            return (
+                f"{text} In the table {one.panel.title} the gain of {gain_text(best.change)} % at "
+                f"{_place(best)} lies above the ceiling: here the root page alone does not explain "
+                "the curve."
+            )
+    return f"{text} No gain lies certainly above its ceiling."
 
 
 def _warmth(panels: Sequence[Panel]) -> str:
@@ -264,7 +167,7 @@ def _warmth(panels: Sequence[Panel]) -> str:
 def _table(visits: Sequence[_Visits]) -> TextTable:
     rows = []
     for one in visits:
-        best = _best(one)
+        best = surest(_gains(one))
         column = _column_of(one, best)
         rows.append(
             (
@@ -272,22 +175,24 @@ def _table(visits: Sequence[_Visits]) -> TextTable:
                 one.label,
                 share_text(one.hottest),
                 one.ceiling_text(),
-                gain_text(best.comparison) if best else "not measured",
+                gain_text(one.gain.change) if one.gain else "not measured",
                 _place(best) if best else "",
+                gain_text(best.change) if best else "not measured",
                 _before_after(one, "switches_per_query", column),
                 _before_after(one, "cpus_busy", column),
             )
         )
     return TextTable(
-        caption="The ceiling that the most visited segment sets, beside the largest measured gain "
-        "and what changed at that place (intervals after ±)",
+        caption="The ceiling that the most visited segment sets, beside the gain over all columns, "
+        "and what changed where it is certainly largest (intervals after ±)",
         columns=(
             "table",
             "segments",
             "most visited",
             "ceiling, %",
-            "largest gain, %",
+            "gain, %",
             "at",
+            "gain there, %",
             "switches per query, off → split",
             "CPUs busy, off → split",
         ),
@@ -295,14 +200,11 @@ def _table(visits: Sequence[_Visits]) -> TextTable:
     )
 
 
-def _best(one: _Visits) -> CellComparison | None:
-    gains = [
-        gain for row in one.panel.gains if row.level == one.level for gain in row.gains if gain
-    ]
-    return max(gains, key=lambda gain: gain.comparison.ratio, default=None)
+def _gains(one: _Visits) -> list[Finding]:
+    return [gain for row in one.panel.gains if row.level == one.level for gain in row.gains if gain]
 
 
-def _column_of(one: _Visits, best: CellComparison | None) -> int | None:
+def _column_of(one: _Visits, best: Finding | None) -> int | None:
     for row in one.panel.gains:
         for column, gain in enumerate(row.gains):
             if best is not None and gain is best:
@@ -310,7 +212,7 @@ def _column_of(one: _Visits, best: CellComparison | None) -> int | None:
     return None
 
 
-def _place(best: CellComparison) -> str:
+def _place(best: Finding) -> str:
     path = "load.connections"
     return level_phrase(path, best.cell[path]) if path in best.cell else ""
 
@@ -337,10 +239,12 @@ def _chart(one: _Visits) -> Chart:
     )
 
 
-def _visits(study: Study, layout: Layout, panels: Sequence[Panel]) -> list[_Visits]:
+def _visits(
+    study: Study, layout: Layout, panels: Sequence[Panel], compared: Compared
+) -> list[_Visits]:
     roles = study.roles
     found = []
-    for panel in panels:
+    for row, panel in enumerate(panels):
         for label, level in zip(layout.levels, roles.levels, strict=True):
             runs = [
                 run
@@ -350,12 +254,25 @@ def _visits(study: Study, layout: Layout, panels: Sequence[Panel]) -> list[_Visi
             shares = [s for s in map(_shares_of_run, runs) if s]
             if level is None or not shares:
                 continue
-            found.append(_gathered(study, panel, label, level, shares))
+            gain = next(
+                (
+                    one
+                    for one in compared.rows
+                    if one.level == level and one.change.place.first_row == row
+                ),
+                None,
+            )
+            found.append(_gathered(study, panel, label, level, shares, gain))
     return found
 
 
 def _gathered(
-    study: Study, panel: Panel, label: str, level: Level, runs: Sequence[dict[str, float]]
+    study: Study,
+    panel: Panel,
+    label: str,
+    level: Level,
+    runs: Sequence[dict[str, float]],
+    gain: Finding | None,
 ) -> _Visits:
     totals: dict[str, float] = defaultdict(float)
     for run in runs:
@@ -364,7 +281,7 @@ def _gathered(
     ordered = sorted(totals.items(), key=lambda item: -item[1])
     name = ordered[0][0]
     hottest = estimate([run.get(name, 0.0) for run in runs], study.experiment.compare.confidence)
-    return _Visits(panel, label, level, tuple(ordered), hottest)
+    return _Visits(panel, label, level, tuple(ordered), hottest, gain)
 
 
 def _shares_of_run(record: RunRecord) -> dict[str, float]:

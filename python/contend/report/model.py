@@ -1,6 +1,6 @@
 """What a report says, as plain data. How it looks is for terminal, html and charts to know.
 
-A number never stands alone: it is an Estimate or a Comparison, and has its interval and its n.
+A number never stands alone: it is an Estimate or a Change, and has its interval and its n.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from contend.metrics import Metric
 from contend.spec import Level
-from contend.stats import Comparison, Estimate
+from contend.stats import Change, Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,52 +28,90 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The sentence that answers the question, what it rests on, and the pattern over columns."""
+    """The sentence that answers the question, what it leaves to say, and what it rests on.
+
+    `others` are further sentences: the pattern over the columns, the other metrics and levels.
+    `basis` says what was compared, how often, by what, and what would change the answer.
+    """
 
     sentence: str
-    basis: str
+    basis: tuple[str, ...]
     others: tuple[str, ...] = ()
-    pattern: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class CellComparison:
-    """One level against the baseline at one place, by one metric; `cell` has the level in it."""
+class Finding:
+    """One level against the baseline at one place of the table of all cells, by one metric.
+
+    `cell` has the levels that the place is of, the compared one among them: all factors of a
+    single cell, some of them of a row or a column, of a range of columns none of theirs.
+    `lost` are repeats that a failed run or a missing figure cost.
+    """
 
     metric: Metric
     cell: Mapping[str, Level]
     level: Level
     baseline: Level
-    comparison: Comparison
-    pairs_lost: int
+    change: Change
+    margin: float
+    lost: int = 0
 
     @property
     def word(self) -> str:
-        """The verdict as it is shown: `faster`, `lower`, `equivalent`."""
-        return self.metric.verdict(self.comparison.verdict)
+        """The verdict as it is shown: `faster`, `lower`, `equivalent`; empty if nothing is decided
+        yet."""
+        return self.metric.verdict(self.change.verdict) if self.change.verdict else ""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is certain that the change matters: its interval lies beyond the margin."""
+        certain = self.tone in ("better", "worse")
+        return certain and not 1 / (1 + self.margin) <= self.nearest <= 1 + self.margin
+
+    @property
+    def nearest(self) -> float:
+        """The end of the interval that is next to no change."""
+        return self.change.low if self.change.ratio > 1 else self.change.high
 
     @property
     def tone(self) -> str:
-        """What the verdict means to a reader: better, worse, equivalent or inconclusive."""
+        """What the verdict means to a reader: better, worse, equivalent, inconclusive, or open."""
+        if self.change.verdict is None:
+            return "open"
         meanings = {self.metric.better: "better", self.metric.worse: "worse"}
-        return meanings.get(self.comparison.verdict, self.comparison.verdict)
+        return meanings.get(self.change.verdict, self.change.verdict)
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """All comparisons by one metric, with verdicts that hold for all of them together."""
+    """All changes by one metric, with intervals that hold for all of them together.
+
+    `comparisons` are the cells, `wholes` each level over all of them, `columns` each column and
+    each range of columns that begins at the first or ends at the last, `rows` each table.
+    """
 
     metric: Metric
-    comparisons: tuple[CellComparison, ...]
+    comparisons: tuple[Finding, ...] = ()
+    wholes: tuple[Finding, ...] = ()
+    columns: tuple[Finding, ...] = ()
+    rows: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All of them, each once, the highest first."""
+        found: dict[object, Finding] = {}
+        for one in (*self.wholes, *self.columns, *self.rows, *self.comparisons):
+            found.setdefault(one.change.place.span, one)
+        return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)
 class CellFigures:
-    """What was measured in one cell. Keys of `figures` are names of metrics; `expected` has what
-    some of them should be, if that is known."""
+    """What was measured in one cell, in so many repeats. Keys of `figures` are names of metrics;
+    `expected` has what some of them should be, if that is known."""
 
     cell: Mapping[str, Level]
-    runs: int
+    repeats: int
     figures: Mapping[str, Estimate]
     expected: Mapping[str, float]
     warnings: tuple[str, ...]
@@ -81,11 +119,20 @@ class CellFigures:
 
 @dataclass(frozen=True, slots=True)
 class GainRow:
-    """Changes from the baseline to one level, column by column; None if nothing was measured."""
+    """Changes from the baseline to one level, head by head; None if nothing was measured."""
 
     label: str
     level: Level
-    gains: tuple[CellComparison | None, ...]
+    gains: tuple[Finding | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """Each level over many cells: all of them, along the columns, or along the tables."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[GainRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +239,11 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class BesideRow:
-    """Gains of one kind of workload, column by column, or the difference of two kinds' gains in
-    percent. One of the two is empty."""
+    """Gains of one kind of workload, column by column, or what one kind gains over another."""
 
     label: str
-    gains: tuple[CellComparison | None, ...] = ()
-    differences: tuple[Estimate | None, ...] = ()
+    gains: tuple[Finding | None, ...]
+    is_difference: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +282,7 @@ class FactGroup:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything a reader is shown."""
+    """Everything a reader is shown. `overall` has the tables of each metric that is compared."""
 
     name: str
     question: str
@@ -254,6 +300,7 @@ class Report:
     layout: Layout
     panels: tuple[Panel, ...]
     compared: tuple[Compared, ...]
+    overall: tuple[tuple[Overall, ...], ...]
     cells: tuple[CellFigures, ...]
     beside: Beside | None
     cause: Cause | None
@@ -274,6 +321,6 @@ class Report:
         return self.compared[0].metric
 
     @property
-    def comparisons(self) -> tuple[CellComparison, ...]:
+    def comparisons(self) -> tuple[Finding, ...]:
         """Those by the metric that decides."""
         return self.compared[0].comparisons

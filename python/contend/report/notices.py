@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from contend.metrics import Metric
-from contend.report.model import Compared, Notice, Progress
+from contend.report.model import CellFigures, Compared, Notice, Progress
 from contend.report.provenance import sessions_differ
+from contend.report.steadiness import unsteady
 from contend.report.study import Study
 from contend.report.words import cell_phrase
 from contend.spec import without_metric
@@ -17,7 +18,9 @@ _COUNTED_HERE = "queries-failed"
 """Runs warn of their own failed queries; here they are counted over all runs, by their error."""
 
 
-def warnings_of(study: Study, compared: Sequence[Compared]) -> tuple[Notice, ...]:
+def warnings_of(
+    study: Study, compared: Sequence[Compared], cells: Sequence[CellFigures]
+) -> tuple[Notice, ...]:
     """Warnings of the measured runs by code, then what the report itself has to warn of."""
     gathered: dict[str, list[tuple[RunRecord, str]]] = defaultdict(list)
     for record in study.measured:
@@ -41,7 +44,8 @@ def warnings_of(study: Study, compared: Sequence[Compared]) -> tuple[Notice, ...
         *found,
         *_query_errors(study),
         *_not_recorded(study),
-        *_lost_pairs(compared, runs),
+        *_lost_repeats(compared, runs),
+        *unsteady(study, cells),
         *_hosts(study, runs),
     )
 
@@ -70,7 +74,7 @@ def progress_of(study: Study, writer_pid: int | None) -> Progress:
     failed = {r.run for r in study.records if r.status == "failed"} - measured
     lost = {r.run for r in study.records if r.status == "lost"} - measured - failed
     planned = len(study.meta.planned)
-    if len(measured) + len(failed) + len(lost) >= planned:
+    if study.finished:
         state = "complete"
     else:
         state = "under way" if writer_pid is not None else "unfinished"
@@ -120,17 +124,19 @@ def _without(study: Study, metric: Metric, records: Sequence[RunRecord]) -> Noti
     )
 
 
-def _lost_pairs(compared: Sequence[Compared], runs: int) -> list[Notice]:
+def _lost_repeats(compared: Sequence[Compared], runs: int) -> list[Notice]:
     """Said once, by the metric that lost most: all of them read the same runs."""
-    losing = [[one for one in each.comparisons if one.pairs_lost] for each in compared]
-    most = max(losing, key=lambda ones: sum(one.pairs_lost for one in ones), default=[])
+    losing = [[one for one in each.comparisons if one.lost] for each in compared]
+    most = max(losing, key=lambda ones: sum(one.lost for one in ones), default=[])
     if not most:
         return []
-    lost = sum(one.pairs_lost for one in most)
+    lost = sum(one.lost for one in most)
+    times = "once" if lost == 1 else f"{lost} times"
     return [
         Notice(
-            code="pairs-lost",
-            message=f"{lost} pairs lack one of their figures and are left out of the comparisons",
+            code="repeats-lost",
+            message=f"{times} a comparison lacks one of its figures in a repeat, and does without "
+            "that repeat",
             cells=tuple(dict.fromkeys(cell_phrase(one.cell) for one in most)),
             runs=lost,
             planned_runs=runs,
@@ -145,7 +151,7 @@ def _hosts(study: Study, runs: int) -> list[Notice]:
     message = (
         "the runs were made on hosts that differ ("
         + ", ".join(differing)
-        + "): pairs stay sound, absolute figures of different sessions do not compare"
+        + "): comparisons stay sound, absolute figures of different sessions do not compare"
     )
     return [Notice("host-changed", message, (), runs, runs)]
 

@@ -1,34 +1,27 @@
-"""The study's own layout: one panel a table, rows of levels, columns of the load.
-
-If the kind of workload is a factor, the changes of the same place stand under one another once
-more, with what the last kinds gain over the first: the ratio of the two gains, with Welch's
-interval on the log-ratios of their pairs.
-"""
+"""The study's own layout: one panel a table, rows of levels, columns of the load."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from contend.report.causes import Explanation
+from contend.report.claims import range_text
 from contend.report.model import (
-    Beside,
-    BesidePanel,
-    BesideRow,
-    CellComparison,
     CellFigures,
     ChangeTable,
     Compared,
+    Finding,
     GainRow,
     Layout,
     MetricRow,
     MetricTable,
+    Overall,
     Panel,
     PublishedBlock,
 )
 from contend.report.study import Roles, Study
 from contend.report.words import factor_label, level_label, level_phrase, slug
-from contend.spec import SCRIPT, CellKey, Factor, Level, Published, cell_key, same_level
-from contend.stats import Estimate, ratio_of_ratios
+from contend.spec import CellKey, Level, Published, cell_key, same_level
 
 
 def layout_of(study: Study, explanation: Explanation) -> Layout:
@@ -78,7 +71,7 @@ def _change_table(
 ) -> ChangeTable:
     if roles.baseline is None:
         return ChangeTable(compared.metric, ())
-    gains: dict[CellKey, CellComparison] = {cell_key(one.cell): one for one in compared.comparisons}
+    gains: dict[CellKey, Finding] = {cell_key(one.cell): one for one in compared.comparisons}
     rows = []
     for label, level in list(zip(layout.levels, roles.levels, strict=True))[1:]:
         assert level is not None
@@ -88,6 +81,98 @@ def _change_table(
         )
         rows.append(GainRow(label, level, row))
     return ChangeTable(compared.metric, tuple(rows))
+
+
+def overall_of(
+    study: Study, layout: Layout, panels: Sequence[Panel], compared: Compared
+) -> tuple[Overall, ...]:
+    """Each level over all cells and along the columns, then along the tables; none if there is
+    one cell, which says it all."""
+    roles = study.roles
+    columns, rows = len(roles.column_levels), len(panels)
+    if not compared.wholes or columns * rows < 2:
+        return ()
+    spans = _spans(compared, columns) if columns > 1 else []
+    along = Overall(
+        title=f"Over all cells{', and by ' + layout.columns_label if spans else ''}",
+        heads=("all", *(_head(roles, layout, *span) for span in spans)),
+        rows=_overall_rows(layout, roles, compared, [(0, columns - 1), *spans]),
+    )
+    if rows < 2:
+        return (along,)
+    by_level = {
+        level: [one for one in compared.rows if one.level == level] for level in _levels(roles)
+    }
+    return (
+        along,
+        Overall(
+            title="Over all columns" if columns > 1 else "By table",
+            heads=tuple(panel.title for panel in panels),
+            rows=tuple(
+                GainRow(label, level, _in_rows(by_level[level], rows))
+                for label, level in zip(layout.levels[1:], _levels(roles), strict=True)
+            ),
+        ),
+    )
+
+
+def _levels(roles: Roles) -> list[Level]:
+    """Those that are compared with the baseline."""
+    return [one for one in roles.levels[1:] if one is not None]
+
+
+def _in_rows(findings: Sequence[Finding], rows: int) -> tuple[Finding | None, ...]:
+    by_row = {one.change.place.first_row: one for one in findings}
+    return tuple(by_row.get(row) for row in range(rows))
+
+
+def _overall_rows(
+    layout: Layout,
+    roles: Roles,
+    compared: Compared,
+    spans: Sequence[tuple[int, int]],
+) -> tuple[GainRow, ...]:
+    known = {
+        (one.level, one.change.place.first_column, one.change.place.last_column): one
+        for one in (*compared.columns, *compared.wholes)
+    }
+    return tuple(
+        GainRow(label, level, tuple(known.get((level, *span)) for span in spans))
+        for label, level in zip(layout.levels[1:], _levels(roles), strict=True)
+    )
+
+
+def _spans(compared: Compared, columns: int) -> list[tuple[int, int]]:
+    """The columns, first and last of each: those at the ends that are certain of the same in one,
+    if their range is as certain."""
+    tones: dict[tuple[int, int], list[str]] = {}
+    for one in compared.columns:
+        place = one.change.place
+        tones.setdefault((place.first_column, place.last_column), []).append(one.tone)
+    if any("open" in of_all for of_all in tones.values()):
+        return [(column, column) for column in range(columns)]
+
+    def alike(first: int, last: int) -> bool:
+        said = tones.get((first, last))
+        parts = (tones.get((column, column)) for column in range(first, last + 1))
+        certain = said is not None and "inconclusive" not in said
+        return certain and all(part == said for part in parts)
+
+    tail = next((first for first in range(1, columns) if alike(first, columns - 1)), columns)
+    head = next((last for last in range(tail - 1, -1, -1) if alike(0, last)), -1)
+    spans = [(0, head)] if head >= 0 else []
+    spans += [(column, column) for column in range(head + 1, tail)]
+    return spans + ([(tail, columns - 1)] if tail < columns else [])
+
+
+def _head(roles: Roles, layout: Layout, first: int, last: int) -> str:
+    """`8`, `from 8 on`, `up to 4`."""
+    if first == last:
+        return layout.columns[first]
+    assert roles.columns is not None
+    if last == len(layout.columns) - 1 and range_text(roles, first, last).endswith(" on"):
+        return f"from {layout.columns[first]} on"
+    return f"{layout.columns[first]} to {layout.columns[last]}"
 
 
 def _metric_tables(
@@ -159,111 +244,3 @@ def _gain_at(
         if same_level(at, column):
             return gain
     return None
-
-
-KIND = "workload.kind"
-
-
-def beside_of(study: Study, labels: Sequence[str], compared: Compared) -> Beside | None:
-    """The kinds of workload beside one another; None if there is one, or nothing is compared.
-
-    `labels` are those of the layout's levels, the baseline's first.
-    """
-    roles = study.roles
-    kinds = next((factor for factor in roles.tables if factor.path == KIND), None)
-    if kinds is None or roles.baseline is None or len(kinds.levels) < 2:
-        return None
-    gains = {cell_key(one.cell): one for one in compared.comparisons}
-    panels = tuple(
-        BesidePanel(
-            title=", ".join(level_phrase(path, level) for path, level in context.items()),
-            rows=_rows(study, kinds, labels, context, gains),
-        )
-        for context in _contexts(roles)
-    )
-    names = tuple(_name(study, kind) for kind in kinds.levels)
-    return Beside(
-        title=f"{', '.join(names[:-1])} and {names[-1]}, side by side",
-        lead=_lead(panels, names),
-        panels=panels,
-    )
-
-
-def _contexts(roles: Roles) -> list[Mapping[str, Level]]:
-    """The tables of the layout without the kind of workload, each once."""
-    found: dict[CellKey, Mapping[str, Level]] = {}
-    for context in roles.table_contexts():
-        rest = {path: level for path, level in context.items() if path != KIND}
-        found.setdefault(cell_key(rest), rest)
-    return list(found.values())
-
-
-def _rows(
-    study: Study,
-    kinds: Factor,
-    labels: Sequence[str],
-    context: Mapping[str, Level],
-    gains: Mapping[CellKey, CellComparison],
-) -> tuple[BesideRow, ...]:
-    roles = study.roles
-    rows: list[BesideRow] = []
-    for label, level in zip(labels, roles.levels, strict=True):
-        if level is None or same_level(level, roles.baseline):
-            continue
-        by_kind = [
-            tuple(
-                gains.get(cell_key(roles.cell({**context, KIND: kind}, column, level)))
-                for column in roles.column_levels
-            )
-            for kind in kinds.levels
-        ]
-        for kind, row in zip(kinds.levels, by_kind, strict=True):
-            rows.append(BesideRow(f"({label}/{labels[0]}) {_name(study, kind)}", gains=row))
-        for kind, row in list(zip(kinds.levels, by_kind, strict=True))[1:]:
-            differences = tuple(
-                _difference(one, other, study.experiment.compare.confidence)
-                for one, other in zip(by_kind[0], row, strict=True)
-            )
-            rows.append(
-                BesideRow(
-                    f"{_name(study, kind)} over {_name(study, kinds.levels[0])}",
-                    differences=differences,
-                )
-            )
-    return tuple(rows)
-
-
-def _difference(
-    one: CellComparison | None, other: CellComparison | None, confidence: float
-) -> Estimate | None:
-    """Percent by which the second gain is larger than the first."""
-    if one is None or other is None:
-        return None
-    ratio = ratio_of_ratios(one.comparison, other.comparison, confidence)
-    return Estimate(
-        (ratio.mean - 1) * 100, (ratio.low - 1) * 100, (ratio.high - 1) * 100, ratio.n, confidence
-    )
-
-
-def _name(study: Study, kind: Level) -> str:
-    """`random_points`, or a script by its name."""
-    if kind != SCRIPT:
-        return str(kind)
-    script = study.experiment.base.workload.parameters.get("script")
-    return str(script).rpartition("/")[2] if script else SCRIPT
-
-
-def _lead(panels: Sequence[BesidePanel], names: Sequence[str]) -> str:
-    differences = [
-        one for panel in panels for row in panel.rows for one in row.differences if one is not None
-    ]
-    known = [one for one in differences if one.n > 0]
-    apart = [one for one in known if one.low > 0 or one.high < 0]
-    if not known:
-        return "No place has pairs of both kinds yet."
-    return (
-        f"The same change on the same server and tables, asked for by {' and by '.join(names)} in "
-        f"one run. At {len(known) - len(apart)} of {len(known)} places the gains differ by no more "
-        "than the error; a difference is the ratio of the two gains, in percent, with its interval "
-        "for itself alone."
-    )

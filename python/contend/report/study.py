@@ -1,7 +1,7 @@
 """A run folder as the report reads it.
 
-Its records are sorted into cells and pairs, and each factor has a part: one is compared, one makes
-the columns, and each combination of the rest makes a table.
+Its records are sorted into cells and repeats, and each factor has a part: one is compared, one
+makes the columns, and each combination of the rest makes a table.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from contend.spec import (
     cell_key,
     cell_spec,
     from_dict,
+    is_open,
     same_level,
 )
 from contend.store import Meta, RunFolder, RunRecord
@@ -104,7 +105,8 @@ class Study:
     `metrics` is what is compared: the first decides, the others stand beside it. `shown` is what
     has a table: first those, then what every report shows.
     `measured` has the runs that count, one a planned run at most; `records` has everything.
-    `voided` has the places, block and cell, of runs that ended without a measurement.
+    `by_cell` has the measured runs of a cell by their repeat, `planned_of` the planned ones.
+    `ended` has the numbers of all runs that ended, however they did.
     """
 
     experiment: Experiment
@@ -114,35 +116,64 @@ class Study:
     shown: tuple[Metric, ...]
     records: Sequence[RunRecord]
     measured: Sequence[RunRecord]
-    by_cell: Mapping[CellKey, Sequence[RunRecord]]
-    by_block: Mapping[int, Mapping[CellKey, RunRecord]]
-    voided: Set[tuple[int, CellKey]]
-    blocks_of_cell: Mapping[CellKey, Sequence[int]]
+    by_cell: Mapping[CellKey, Mapping[int, Sequence[RunRecord]]]
+    planned_of: Mapping[CellKey, Mapping[int, Sequence[int]]]
+    ended: Set[int]
+
+    @property
+    def in_slices(self) -> bool:
+        """Whether all runs of a block were made at once, in slices."""
+        return _is_in_slices(self.meta)
+
+    @property
+    def why_not_slices(self) -> str:
+        """Empty if they were, or if nobody asked for them."""
+        return str(self.meta.facts.get("way", {}).get("why", ""))
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more is to be measured."""
+        if self.meta.finished is not None:
+            return True
+        every = all(planned.run in self.ended for planned in self.meta.planned)
+        return every and not is_open(self.experiment)
+
+    @property
+    def repeats(self) -> list[int]:
+        """Those in which something was measured."""
+        return sorted({record.repeat for record in self.measured})
 
     def spec_of(self, cell: Mapping[str, Level]) -> CellSpec:
         """All that a cell is."""
         return cell_spec(self.experiment, cell)
 
-    def runs_of(self, cell: Mapping[str, Level]) -> Sequence[RunRecord]:
+    def runs_of(self, cell: Mapping[str, Level]) -> list[RunRecord]:
         """Measured runs of a cell."""
-        return self.by_cell.get(cell_key(cell), ())
+        return [run for runs in self.repeats_of(cell).values() for run in runs]
 
-    def pairs(
-        self, baseline: Mapping[str, Level], level: Mapping[str, Level]
-    ) -> tuple[list[tuple[RunRecord, RunRecord]], int]:
-        """Neighbours of the same block, in order of time, and how many pairs a failed or lost run
-        cost. A run that nobody has come to yet costs none: its pair is still to come.
-        """
-        one, other = cell_key(baseline), cell_key(level)
-        pairs: list[tuple[RunRecord, RunRecord]] = []
-        lost = 0
-        for block in self.blocks_of_cell.get(other, ()):
-            runs = self.by_block.get(block, {})
-            if one in runs and other in runs:
-                pairs.append((runs[one], runs[other]))
-            elif (block, one) in self.voided or (block, other) in self.voided:
-                lost += 1
-        return pairs, lost
+    def repeats_of(self, cell: Mapping[str, Level]) -> Mapping[int, Sequence[RunRecord]]:
+        """Measured runs of a cell by their repeat."""
+        return self.by_cell.get(cell_key(cell), {})
+
+    def blocks_in_common(
+        self, baseline: Mapping[str, Level], level: Mapping[str, Level], repeat: int
+    ) -> list[tuple[RunRecord, RunRecord]]:
+        """The runs of both cells in one repeat, those of one block side by side."""
+        others = {run.block: run for run in self.repeats_of(level).get(repeat, ())}
+        return [
+            (run, others[run.block])
+            for run in self.repeats_of(baseline).get(repeat, ())
+            if run.block in others
+        ]
+
+    def is_over(self, cell: Mapping[str, Level], repeat: int) -> bool:
+        """Whether every run that was planned of a cell in a repeat has ended."""
+        planned = self.planned_of.get(cell_key(cell), {}).get(repeat, ())
+        return bool(planned) and all(run in self.ended for run in planned)
+
+
+def _is_in_slices(meta: Meta) -> bool:
+    return bool(meta.facts.get("way", {}).get("by") == "slices")
 
 
 def study_of(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Study:
@@ -154,17 +185,15 @@ def study_of(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: boo
     experiment = from_dict(meta.experiment)
     compared = tuple(map(metric_of, metrics or experiment.compare.metric))
     also = (one for one in ALWAYS_SHOWN if percentiles or one.histogram is None)
-    records = folder.records(intervals=False)
+    # Of runs of their own, nobody looks at the seconds.
+    records = folder.records(intervals=_is_in_slices(meta))
     measured = [record for record in records if record.status == "ok" and record.done]
-    by_cell: dict[CellKey, list[RunRecord]] = defaultdict(list)
-    by_block: dict[int, dict[CellKey, RunRecord]] = defaultdict(dict)
+    by_cell: dict[CellKey, dict[int, list[RunRecord]]] = defaultdict(lambda: defaultdict(list))
     for record in measured:
-        key = cell_key(record.cell)
-        by_cell[key].append(record)
-        by_block[record.block][key] = record
-    blocks_of_cell: dict[CellKey, list[int]] = defaultdict(list)
+        by_cell[cell_key(record.cell)][record.repeat].append(record)
+    planned_of: dict[CellKey, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for planned in meta.planned:
-        blocks_of_cell[cell_key(planned.cell)].append(planned.block)
+        planned_of[cell_key(planned.cell)][planned.repeat].append(planned.run)
     return Study(
         experiment=experiment,
         meta=meta,
@@ -174,7 +203,6 @@ def study_of(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: boo
         records=records,
         measured=measured,
         by_cell=by_cell,
-        by_block=by_block,
-        voided={(record.block, cell_key(record.cell)) for record in records if not record.done},
-        blocks_of_cell=blocks_of_cell,
+        planned_of=planned_of,
+        ended={record.run for record in records},
     )

@@ -13,27 +13,32 @@ from rich.text import Text
 
 from contend.metrics import THROUGHPUT
 from contend.report.model import (
-    CellComparison,
     ChangeTable,
+    Finding,
     Layout,
     Notice,
+    Overall,
     Panel,
     Report,
     TextTable,
 )
 from contend.report.words import (
     change_title,
-    difference_text,
     estimate_text,
     gain_text,
     notices_text,
-    pairs_text,
     plain_gain,
     progress_text,
+    repeats_each_text,
 )
-from contend.stats import Estimate
 
-_STYLES = {"better": "bold cyan", "worse": "bold yellow", "equivalent": "", "inconclusive": ""}
+_STYLES = {
+    "better": "bold cyan",
+    "worse": "bold yellow",
+    "equivalent": "",
+    "inconclusive": "",
+    "open": "",
+}
 _MARKS = {"equivalent": " ≈", "inconclusive": " ?"}
 _NOT_MEASURED = "–"
 _TEXT_WIDTH = 88
@@ -66,8 +71,8 @@ class _Out:
     def line(self, text: str = "", style: str = "") -> None:
         self._wrapped(text, style, indent="")
 
-    def item(self, text: str) -> None:
-        self._wrapped(text, "", indent="  ")
+    def item(self, text: str, style: str = "") -> None:
+        self._wrapped(text, style, indent="  ")
 
     def verbatim(self, text: str) -> None:
         self._print(Text(text))
@@ -84,12 +89,16 @@ class _Out:
         self.line(text, "bold")
 
     def figures(self, layout: Layout, title: str, rows: Rows) -> None:
+        """A table of the layout's levels and columns."""
+        by = f"{layout.rows_label} by {layout.columns_label}" if layout.columns_label else ""
+        text = ", ".join(part for part in (title, by) if part)
+        self.table(text, [head or "all" for head in layout.columns], rows, dim=not title)
+
+    def table(self, title: str, heads: Sequence[str], rows: Rows, *, dim: bool = False) -> None:
         """A table of figures, cut into several if its columns are too many for the width."""
         self.line()
-        by = f"{layout.rows_label} by {layout.columns_label}" if layout.columns_label else ""
-        if title or by:
-            self.line(", ".join(part for part in (title, by) if part), "bold" if title else "dim")
-        heads = [head or "all" for head in layout.columns]
+        if title:
+            self.line(title, "dim" if dim else "bold")
         label_width = max(label.cell_len for label, cells in rows if cells)
         widths = [
             max(len(head), *(cells[column].cell_len for _, cells in rows if cells))
@@ -145,10 +154,11 @@ def _answer(report: Report, out: _Out) -> None:
     answer = report.answer
     out.line()
     out.line(answer.sentence, "bold")
-    for text in (answer.pattern, *answer.others):
-        if text:
-            out.line(text)
-    out.line(answer.basis, "dim")
+    for text in answer.others:
+        out.line(text)
+    out.line()
+    for text in answer.basis:
+        out.item(text, "dim")
     if report.progress.state == "unfinished":
         out.line(
             f"The run stopped before its end. Resume with `contend run --resume {report.path}`."
@@ -159,20 +169,34 @@ def _answer(report: Report, out: _Out) -> None:
 
 
 def _gains(report: Report, out: _Out) -> None:
-    for at, compared in enumerate(report.compared):
+    for at, (compared, overall) in enumerate(zip(report.compared, report.overall, strict=True)):
         if not compared.comparisons:
             continue
         out.head(change_title(compared.metric, report.layout.baseline))
+        marks = (
+            "≈ equivalent, ? inconclusive"
+            if report.progress.state == "complete"
+            else "no verdicts before the run is finished"
+        )
         out.line(
-            f"±: half of the {report.confidence * 100:g} % interval; "
-            f"{pairs_text(compared.comparisons)}; ≈ equivalent, ? inconclusive",
+            f"±: half of the interval; all of them hold together with "
+            f"{report.confidence * 100:g} %; {repeats_each_text(compared.comparisons)}; {marks}",
             "dim",
         )
+        for table in overall:
+            out.table(table.title, table.heads, _overall_rows(report.layout, table))
         for panel in report.panels:
             rows = _change_rows(report.layout, panel, panel.changes[at])
             out.figures(report.layout, panel.title, rows)
         if compared.metric.name == THROUGHPUT:
             _published(report, out)
+
+
+def _overall_rows(layout: Layout, overall: Overall) -> Rows:
+    return [
+        (Text(f"({row.label}/{layout.baseline})"), [_gain(gain) for gain in row.gains])
+        for row in overall.rows
+    ]
 
 
 def _published(report: Report, out: _Out) -> None:
@@ -190,16 +214,13 @@ def _beside(report: Report, out: _Out) -> None:
     out.line(report.beside.lead, "dim")
     for panel in report.beside.panels:
         rows: Rows = [
-            (Text(row.label), [_gain(gain) for gain in row.gains])
-            if row.gains
-            else (Text(row.label, style="dim"), [_difference(one) for one in row.differences])
+            (
+                Text(row.label, style="dim" if row.is_difference else ""),
+                [_gain(gain) for gain in row.gains],
+            )
             for row in panel.rows
         ]
         out.figures(report.layout, panel.title, rows)
-
-
-def _difference(difference: Estimate | None) -> Text:
-    return Text(_NOT_MEASURED if difference is None else difference_text(difference))
 
 
 def _change_rows(layout: Layout, panel: Panel, changes: ChangeTable) -> Rows:
@@ -216,10 +237,10 @@ def _change_rows(layout: Layout, panel: Panel, changes: ChangeTable) -> Rows:
     return rows
 
 
-def _gain(gain: CellComparison | None) -> Text:
+def _gain(gain: Finding | None) -> Text:
     if gain is None:
         return Text(_NOT_MEASURED, style="dim")
-    text = gain_text(gain.comparison) + _MARKS.get(gain.tone, "")
+    text = gain_text(gain.change) + _MARKS.get(gain.tone, "")
     return Text(text, style=_STYLES[gain.tone])
 
 

@@ -9,10 +9,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from contend.metrics import Metric
-from contend.report.model import CellComparison, Progress, Report
+from contend.metrics import THROUGHPUT, Metric
+from contend.report.model import Finding, Progress, Report
 from contend.spec import Level
-from contend.stats import Comparison, Estimate
+from contend.stats import Change, Estimate
 
 _COUNTED = ("load.connections", "load.threads", "workload.points", "data.rows")
 
@@ -55,6 +55,11 @@ def change_noun(metric: Metric, baseline: str | None) -> str:
     return f"change from {baseline}" if metric.less_is_better else f"gain over {baseline}"
 
 
+def change_of(metric: Metric) -> str:
+    """What changes, if it is not said for the better or the worse."""
+    return "the throughput" if metric.name == THROUGHPUT else metric.subject
+
+
 def change_title(metric: Metric, baseline: str | None) -> str:
     """Over a table of changes: `Throughput: gain over off, percent`."""
     less = "; less is better" if metric.less_is_better else ""
@@ -70,37 +75,46 @@ UNKNOWN = "±?"
 """Stands if one run gives no interval."""
 
 
-def gain_text(comparison: Comparison) -> str:
+def gain_text(change: Change) -> str:
     """A ratio as a gain in percent with half its interval: `+82 ±6`."""
-    gain = percent(comparison)
+    gain = percent(change)
     if math.isnan(gain):
         return "n/a"
-    half = gain_half(comparison)
-    error = f"±{_gain_error(gain, half)}" if math.isfinite(half) else UNKNOWN
-    if _is_uneven(comparison):
-        low, high = ((bound - 1) * 100 for bound in (comparison.low, comparison.high))
-        bounds = (_signed(bound, _gain_places(bound)) for bound in (low, high))
-        error = f"({' to '.join(bounds)})"
-    return f"{_signed(gain, _gain_places(gain))} {error}"
+    places, error = _rounded(change)
+    if error is None:
+        error = f"({' to '.join(_signed(bound, _gain_places(bound)) for bound in _bounds(change))})"
+    return f"{_signed(gain, places)} {error}"
 
 
-def difference_text(percent: Estimate) -> str:
-    """A difference in percent with half its interval: `+0.4 ±1.2`."""
-    if math.isnan(percent.mean):
-        return "n/a"
-    half = half_of(percent)
-    error = f"±{_gain_error(percent.mean, half)}" if math.isfinite(half) else UNKNOWN
-    return f"{_signed(percent.mean, _gain_places(percent.mean))} {error}"
-
-
-def size_text(comparison: Comparison) -> str:
+def size_text(change: Change) -> str:
     """The size of a change without its direction, for a sentence: `82 % (±6)`."""
-    gain, half = percent(comparison), gain_half(comparison)
-    error = f" (±{_gain_error(gain, half)})" if math.isfinite(half) else ""
-    if _is_uneven(comparison):
-        bounds = sorted(abs(bound - 1) * 100 for bound in (comparison.low, comparison.high))
-        error = f" ({' to '.join(f'{bound:.{_gain_places(bound)}f}' for bound in bounds)})"
-    return f"{abs(gain):.{_gain_places(gain)}f} %{error}"
+    places, error = _rounded(change)
+    if error is None:
+        bounds = sorted(map(abs, _bounds(change)))
+        error = " to ".join(f"{bound:.{_gain_places(bound)}f}" for bound in bounds)
+    known = "" if error == UNKNOWN else f" ({error})"
+    return f"{abs(percent(change)):.{places}f} %{known}"
+
+
+def _bounds(change: Change) -> tuple[float, float]:
+    return (change.low - 1) * 100, (change.high - 1) * 100
+
+
+def _rounded(change: Change) -> tuple[int, str | None]:
+    """Decimals of a gain, and its error as ±; None if ± would say of 0 something else than the
+    interval does. Intervals are even on the scale of logarithms, so a wide one reaches much
+    farther up than down; and of one that ends just before 0, rounding may hide it."""
+    gain, half = percent(change), gain_half(change)
+    places = _gain_places(gain, half)
+    if not math.isfinite(half):
+        return places, UNKNOWN
+    if change.low > 0 and change.high / change.ratio <= _MUCH_WIDER:
+        covers = change.low <= 1 <= change.high
+        for more in range(3):
+            error = _gain_error(gain, half) if not more else f"{half:.{places + more}f}"
+            if (abs(float(f"{gain:.{places + more}f}")) <= float(error)) == covers:
+                return places + more, f"±{error}"
+    return places, None
 
 
 def plain_gain(gain_percent: float) -> str:
@@ -108,22 +122,22 @@ def plain_gain(gain_percent: float) -> str:
     return _signed(gain_percent, 0 if abs(gain_percent) >= 1 or gain_percent == 0 else 1)
 
 
-def _is_uneven(comparison: Comparison) -> bool:
-    """Whether ± would say of 0 something else than the interval does. Intervals are even on the
-    scale of logarithms, so a wide one reaches much farther up than down."""
-    half = gain_half(comparison)
-    if not math.isfinite(half):
-        return False
-    return (abs(percent(comparison)) > half) == (comparison.low <= 1 <= comparison.high)
+_MUCH_WIDER = 1.5
+"""How much farther an interval may reach up than down and still be told as ±."""
 
 
-def percent(comparison: Comparison) -> float:
-    return (comparison.ratio - 1) * 100
+def percent(change: Change) -> float:
+    return (change.ratio - 1) * 100
 
 
-def gain_half(comparison: Comparison) -> float:
+def gain_half(change: Change) -> float:
     """Half the width of the interval, in percent of the baseline."""
-    return (comparison.high - comparison.low) / 2 * 100
+    return (change.high - change.low) / 2 * 100
+
+
+def detectable_text(change: float) -> str:
+    """The smallest change that shows: `1.4 %`."""
+    return "not known" if not math.isfinite(change) else f"{significant(change * 100, 2)} %"
 
 
 def estimate_text(estimate: Estimate) -> str:
@@ -171,9 +185,9 @@ def _places_for(half: float) -> int:
     return max(0, -exponent + (1 if leading < 1.95 else 0))
 
 
-def _gain_places(gain: float) -> int:
-    """Whole percents, as the studies print them; tenths if the gain is small."""
-    return 1 if abs(gain) < 9.95 else 0
+def _gain_places(gain: float, half: float = 0.0) -> int:
+    """Whole percents, as the studies print them; tenths if the gain and its error are small."""
+    return 1 if abs(gain) < 9.95 and (half < 9.95 or not math.isfinite(half)) else 0
 
 
 def _gain_error(gain: float, half: float) -> str:
@@ -211,8 +225,8 @@ def notices_text(report: Report) -> str:
     return " ".join(sentences)
 
 
-def pairs_text(comparisons: Sequence[CellComparison]) -> str:
-    """`n = 8 pairs each`, or the range if it varies."""
-    sizes = [one.comparison.n for one in comparisons]
+def repeats_each_text(comparisons: Sequence[Finding]) -> str:
+    """`n = 8 repeats each`, or the range if it varies."""
+    sizes = [one.change.n for one in comparisons]
     fewest, most = min(sizes, default=0), max(sizes, default=0)
-    return f"n = {most} pairs each" if fewest == most else f"n = {fewest} to {most} pairs"
+    return f"n = {most} repeats each" if fewest == most else f"n = {fewest} to {most} repeats"

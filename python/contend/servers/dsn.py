@@ -106,6 +106,7 @@ def _unescape(text: str) -> str:
 
 
 PASSWORD_VARIABLE = "CONTEND_PASSWORD"
+
 DEFAULT_PORT = 3306
 _SCHEMES = ("mysql", "mariadb")
 _KEYS = ("socket", "option_file")

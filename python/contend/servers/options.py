@@ -6,7 +6,7 @@ A name may be written with dashes or underscores; inside contend it has undersco
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected
@@ -113,6 +113,24 @@ def truncation(name: str, asked: Value, got: str | None) -> Truncated | None:
     if wanted is None or there is None or wanted == there:
         return None
     return Truncated(name, as_text(asked), got)
+
+
+def truncations(
+    options: Mapping[str, Value], variables: Mapping[str, str], adjusted: Iterable[Truncated]
+) -> list[Truncated]:
+    """The options that a server did not start with as requested.
+
+    Args:
+        options: what was requested.
+        variables: what the server has.
+        adjusted: what its log says that it changed.
+    """
+    found = {one.name: one for one in adjusted}
+    for name, value in options.items():
+        seen = truncation(name, value, variables.get(name.removeprefix("loose_")))
+        if seen is not None:
+            found[name] = seen
+    return list(found.values())
 
 
 def as_number(text: str) -> float | None:

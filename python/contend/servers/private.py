@@ -32,7 +32,7 @@ from contend.servers.folder import (
     new_socket_folder,
     remove_socket_folder,
 )
-from contend.servers.options import Value, as_arguments, normal_name, truncation
+from contend.servers.options import Value, as_arguments, normal_name, truncations
 from contend.servers.process import kill_group, server_pid, spawn, stop_process
 from contend.servers.variables import Differing, program_defaults
 
@@ -181,7 +181,8 @@ class PrivateServer:
             except PortTaken:
                 if attempt == _PORT_ATTEMPTS - 1:
                     raise
-        return self._start_truncations()
+        adjusted = error_log.adjusted_options(self.log())
+        return truncations(self.options, self.variables(), adjusted)
 
     def stop(self, *, timeout_s: float = 300) -> None:
         """Stop it cleanly: its table files are whole afterwards. Does nothing if none runs."""
@@ -383,15 +384,6 @@ class PrivateServer:
                 f"the server did not {what} within {timeout_s:.0f} s.",
                 detail=error_log.tail(self.log()),
             )
-
-    def _start_truncations(self) -> list[Truncated]:
-        there = self.variables()
-        found = {t.name: t for t in error_log.adjusted_options(self.log())}
-        for name, value in self.options.items():
-            seen = truncation(name, value, there.get(name.removeprefix("loose_")))
-            if seen is not None:
-                found[name] = seen
-        return list(found.values())
 
     def _open_log(self) -> None:
         self.log_path.parent.mkdir(parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ class Arrival(Setting):
 
 KEYS = _keys()
 LOAD_SETTINGS = tuple((Arrival if key.name == "arrival" else Setting)("load", key) for key in KEYS)
-WARMUP_IN_SLICES_S = 0.2
+WARMUP_IN_SLICES_S = 0.05
 """Load on each arm before its first slice: what was just connected asks for the first time."""
 
 SLICES = tuple(

@@ -13,6 +13,14 @@ from contend.settings.model import Launch, Need, Setting, Values
 from contend.settings.tables import Named
 from contend.settings.values import AnyLevel, Choice, Command, Key, Text
 
+_DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
+
+
+def is_dsn(name: str) -> bool:
+    """Whether this names a server that runs already, and not a program or a kind of server."""
+    return name.lstrip().lower().startswith(_DSN_BEGINNINGS)
+
+
 KIND = Setting(
     "server",
     Key(
@@ -31,7 +39,7 @@ class Use(Setting):
     """A server by name, so that versions can be compared."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
-        if cell[self.path] is not None and not own:
+        if cell[self.path] is not None and not own and not is_dsn(cell[self.path]):
             raise RequestError(
                 f"server.use names {cell[self.path]}, and --server a server that runs already",
                 hint="Leave --server out, or server.use.",
@@ -44,8 +52,9 @@ USE = Use(
         "use",
         Text(r"[^\x00-\x1f]+", "a server's name or the path of its program, in quotes"),
         None,
-        'which private server by name: "mariadb@bookworm" as `contend server get` takes it, a name '
-        "as `contend server list` shows it, or the path of a program (default: one of server.kind)",
+        'which server: a private one by name, "mariadb@bookworm" as `contend server get` takes it, '
+        "a name as `contend server list` shows it, or the path of a program; or the DSN of one "
+        "that runs already (default: a private one of server.kind)",
     ),
     need=Need.DATA,
     tried=True,

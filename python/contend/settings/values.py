@@ -110,6 +110,27 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Choices:
+    """Several of a few names, each once; read as a tuple."""
+
+    names: tuple[str, ...]
+
+    def read(self, value: object) -> tuple[str, ...]:
+        if not isinstance(value, list):
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        chosen = tuple(Choice(self.names).read(one) for one in value)
+        if len(set(chosen)) < len(chosen):
+            raise Refused("names one of them twice")
+        return chosen
+
+    def words(self) -> str:
+        return f"a list of {Choice(self.names).words()}"
+
+    def schema(self) -> dict[str, object]:
+        return {"type": "array", "items": Choice(self.names).schema(), "uniqueItems": True}
+
+
+@dataclass(frozen=True, slots=True)
 class Whole:
     """A whole number between `least` and `most`, both included."""
 

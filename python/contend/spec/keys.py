@@ -6,10 +6,10 @@ the keys here and from those of the settings, so that a key is added in one plac
 
 from __future__ import annotations
 
-from contend.metrics import THROUGHPUT
+from contend.metrics import DISTURBANCES, THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.model import Setting
-from contend.settings.values import Choice, Duration, Key, Real, Text, Whole, Width
+from contend.settings.values import Choice, Choices, Duration, Key, Real, Text, Whole, Width
 from contend.spec.metric_names import MetricNames
 
 NAME = Text(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, '.', '_' and '-', for folder names")
@@ -66,6 +66,14 @@ COMPARE = (
         "memory layout of private servers that are compared in slices: matched (alike in all of "
         "them, drawn anew with each start) or system; by default matched if servers that are alike "
         "turn out to differ",
+    ),
+    Key(
+        "adjust",
+        Choices(tuple(DISTURBANCES)),
+        (),
+        "disturbances that are allowed for if levels are compared by runs: steal (CPU time that "
+        "the hypervisor took), neighbours (that other processes took), io (waiting for storage); "
+        "the report says what it bought",
     ),
     Key(
         "margin",

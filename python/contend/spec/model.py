@@ -110,6 +110,7 @@ class CompareSpec:
     `by` is `slices` or `runs`, and None if the lab is to choose.
     `repeats` is how often each comparison is made, at least. With `until` (half the width of an
     interval, as a ratio) or `at_most_s` it may be more.
+    `adjust` has the disturbances that are allowed for.
     `layout` of the servers' memory is `matched` or `system`, and None if the lab is to choose.
     `margin` is a ratio: 0.02 means that within ±2 % two levels count as equivalent.
     """
@@ -121,6 +122,7 @@ class CompareSpec:
     until: float | None = None
     at_most_s: float | None = None
     layout: str | None = None
+    adjust: tuple[str, ...] = ()
     margin: float = 0.02
     confidence: float = 0.95
 
@@ -272,8 +274,9 @@ def _experiment(stored: Mapping[str, Any], number: int) -> Experiment:
         raise ValueError(f"it has a setting {min(unknown)}, which this contend does not know")
     parts["factors"] = tuple(Factor(f["path"], tuple(f["levels"])) for f in parts["factors"])
     compare = dict(parts["compare"])
-    if "metric" in compare:
-        compare["metric"] = tuple(compare["metric"])
+    for several in ("metric", "adjust"):
+        if several in compare:
+            compare[several] = tuple(compare[several])
     parts["compare"] = CompareSpec(**compare)
     parts["published"] = tuple(_published(p) for p in parts["published"])
     parts["overrides"] = tuple(parts["overrides"])

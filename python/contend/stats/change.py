@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from contend.stats.compare import Verdict
 from contend.stats.contrasts import Place
 from contend.stats.detectable import detectable_changes
 from contend.stats.estimate import Estimate
 from contend.stats.family import Family
 from contend.stats.robust import hodges_lehmann, sign_flip_p
 from contend.stats.student import t_quantile
+
+Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
+"""What the figure is at the level. Whether higher is better, only its metric knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +106,12 @@ def _change(
     p_sign_flip = 1.0
     if df > 0:
         half = float(family.critical[i] * family.se[i])
-        low, high = math.exp(estimate - half), math.exp(estimate + half)
+        low, high = _ratio(estimate - half), _ratio(estimate + half)
         se_alone = math.sqrt(errors.variance[i])
         sd = se_alone * math.sqrt(n)
         half = t_quantile(round(float(errors.df[i]), 6), 0.5 + confidence / 2) * se_alone
         alone = Estimate(
-            math.exp(estimate), math.exp(estimate - half), math.exp(estimate + half), n, confidence
+            math.exp(estimate), _ratio(estimate - half), _ratio(estimate + half), n, confidence
         )
         of_units = np.exp(estimate + n * errors.parts[i][errors.has[i]])
         p_sign_flip = sign_flip_p(np.ones(n), of_units)
@@ -129,3 +132,7 @@ def _change(
         p_sign_flip=p_sign_flip,
         robust=robust,
     )
+
+
+def _ratio(logarithm: float) -> float:
+    return math.exp(logarithm) if logarithm < 700 else math.inf

@@ -15,6 +15,7 @@ of chi²/df. The chance of no variance among these draws is the F test's p.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
@@ -31,7 +32,7 @@ PLACES = {
     "block": "sets of connections",
     "round": "slices",
 }
-_DRAWS = 20_000
+_DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,22 +250,22 @@ class _Fold:
         solve = np.linalg.inv(self.expected[np.ix_(known, known)])
         unbiased = np.full(len(known), np.nan)
         unbiased[known] = solve @ self.mean_squares[known]
-        chance = np.random.default_rng(2013)
-        freedom = self.freedom[known][:, None]
-        draws = chance.chisquare(freedom, (len(freedom), _DRAWS)) / freedom
-        drawn = np.full((len(known), _DRAWS), np.nan)
-        drawn[known] = solve @ (self.mean_squares[known][:, None] / draws)
+        drawn = solve @ (self.mean_squares[known][:, None] / _draws(tuple(self.freedom[known])))
         tail = (1 - confidence) / 2
+        bounds = np.tile([[0.0], [math.inf]], len(known))
+        bounds[:, known] = np.maximum(np.quantile(drawn, [tail, 1 - tail], axis=1), 0.0)
+        p_none = np.ones(len(known))
+        p_none[known] = np.mean(drawn <= 0, axis=1)
         return Components(
             tiers=tuple(
                 Component(
                     tier=name,
                     variance=max(float(unbiased[i]), 0.0) if known[i] else math.nan,
                     unbiased=float(unbiased[i]),
-                    low=max(float(np.quantile(drawn[i], tail)), 0.0) if known[i] else 0.0,
-                    high=max(float(np.quantile(drawn[i], 1 - tail)), 0.0) if known[i] else math.inf,
+                    low=float(bounds[0, i]),
+                    high=float(bounds[1, i]),
                     freedom=float(self.freedom[i]),
-                    p_none=float(np.mean(drawn[i] <= 0)) if known[i] else 1.0,
+                    p_none=float(p_none[i]),
                     in_mean=float(self.in_mean[i]),
                 )
                 for i, name in enumerate(self.names)
@@ -303,6 +304,14 @@ class _Fold:
         copies = unbiased.get("copy", math.nan)
         covariance = total / degrees - (copies if copies > 0 else 0.0)
         return min(max(float(covariance) / own, 0.0), 1.0)
+
+
+@functools.lru_cache(maxsize=16)
+def _draws(freedom: tuple[float, ...]) -> np.ndarray:
+    """(tiers, draws) of chi² over its degrees of freedom; always the same."""
+    of_tier = np.array(freedom)[:, None]
+    chance = np.random.default_rng(2013)
+    return np.asarray(chance.chisquare(of_tier, (len(freedom), _DRAWS)) / of_tier)
 
 
 def _whole_percents(shares: dict[str, float]) -> list[tuple[str, int]]:

@@ -56,24 +56,28 @@ def moderate(
         correlation: of what the variances were computed from, by a model. (m x m)
         parts: what they were computed from: each unit's deviation. (m x units)
     """
-    m = len(variance)
+    m, variance = len(variance), np.maximum(variance, _LEAST)
     if m < 2:
         return Moderated(variance, df, 0.0)
-    variance = np.maximum(variance, _LEAST)
     halves = df / 2
     alike = _alike(correlation, parts, df)
+    in_common = (1 + (m - 1) * alike) / m
+    logs = np.log(variance)
+    # A logarithm is too low by chance; the mean of many is, and that of copies of one is not.
+    low = np.array([digamma(half) - math.log(half) for half in halves])
+    common, lent_df, w = (
+        math.exp(float(np.mean(logs - (1 - in_common) * low))),
+        math.inf,
+        np.ones(m),
+    )
     chance = float(np.mean([trigamma(half) for half in halves]))
-    logs = np.log(variance) - np.array([digamma(half) - math.log(half) for half in halves])
-    seen = float(np.sum((logs - np.mean(logs)) ** 2))
-    scatter = (seen + _WARY * 2 * chance) / (m - 1 + _WARY)
-    in_truth = scatter - (1 - alike) * chance
-    common, lent_df, w = math.exp(float(np.mean(logs))), math.inf, np.ones(m)
+    seen = float(np.sum((logs - low - np.mean(logs - low)) ** 2))
+    in_truth = (seen + _WARY * 2 * chance) / (m - 1 + _WARY) - (1 - alike) * chance
     if in_truth > 1e-6:
         half = inverse_trigamma(in_truth)
         common *= math.exp(digamma(half) - math.log(half))
         lent_df = 2 * half
         w = lent_df / (lent_df + df)
-    in_common = (1 + (m - 1) * alike) / m
     sampling = (w * w + 2 * w * (1 - w)) * in_common + (1 - w) ** 2
     return Moderated(
         w * common + (1 - w) * variance, 1 / (w * w / lent_df + sampling / df), lent_df

@@ -38,15 +38,29 @@ def t_quantile(freedom: float, p: float) -> float:
         raise ValueError("a quantile lies between 0 and 1")
     if p < 0.5:
         return -t_quantile(freedom, 1 - p)
-    low, high = 0.0, 1.0
-    while t_cdf(freedom, -high) > 1 - p:
-        low, high = high, high * 2
-    while high - low > 1e-15 * high:
-        middle = (low + high) / 2
-        if middle in (low, high):
+    if p == 0.5:
+        return 0.0
+    low, high, t = 0.0, math.inf, 1.0
+    # Newton's method on the logarithm of the tail, which is nearly straight; never out of what
+    # the tails seen so far allow.
+    for _ in range(100):
+        tail = t_cdf(freedom, -t)
+        if tail > 1 - p:
+            low = t
+        else:
+            high = t
+        step = tail * math.log(tail / (1 - p)) / _density(freedom, t)
+        t = t + step if low <= t + step <= high else (low + min(high, 4 * t)) / 2
+        # The error after a step is about the square of the step.
+        if abs(step) <= 1e-8 * t:
             break
-        low, high = (middle, high) if t_cdf(freedom, -middle) > 1 - p else (low, middle)
-    return (low + high) / 2
+    return t
+
+
+def _density(freedom: float, t: float) -> float:
+    constant = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
+    power = (freedom + 1) / 2 * math.log1p(t * t / freedom)
+    return math.exp(constant - power) / math.sqrt(freedom * math.pi)
 
 
 def noncentral_t_cdf(freedom: float, noncentrality: float, t: float) -> float:

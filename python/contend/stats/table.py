@@ -15,6 +15,7 @@ nothing else: the two cannot contradict each other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,7 +52,7 @@ class TableAnswer:
     """Every change of the table by one metric.
 
     process_share: share of a cell's variance over units that all cells of the unit have in common
-        (the process, its memory layout), 0 to 1.
+        (the process, its memory layout), 0 to 1; NaN in a table of one cell.
     """
 
     shape: TableShape
@@ -132,7 +133,7 @@ def answer_table(
         levels=d.shape[2],
         changes=tuple(changes),
         depths=tuple(depths),
-        process_share=units.process_share,
+        process_share=units.process_share if shape.contexts > 1 else math.nan,
         adjustment=units.data.adjustment,
         margin=margin,
         confidence=confidence,

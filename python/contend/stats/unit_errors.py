@@ -113,22 +113,21 @@ def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> Errors:
 
 
 def _shares(deviations: np.ndarray, present: np.ndarray) -> tuple[float, float]:
-    """Moments: mean covariances of two cells of a unit over the mean variance of one."""
-    counts = present.sum(axis=0)
-    contexts, levels = counts.shape
-    free = np.maximum(counts - 1, 0)
-    variance = np.sum(deviations**2) / max(float(free.sum()), 1)
+    """Process's and baseline's, by moments: mean covariance of two contexts of a level, and of two
+    levels of a context, over the mean variance; 0 if no unit has two.
+    """
+    free = np.maximum(present.sum(axis=0) - 1, 0)
+    squares = float(np.sum(deviations**2))
+    variance = squares / max(float(free.sum()), 1)
     if variance <= 0:
         return 0.0, 0.0
-    process, baseline = 0.0, _BASELINE_SHARE
-    if contexts > 1:
-        products = np.sum(deviations.sum(axis=1) ** 2) - np.sum(deviations**2)
-        both = np.minimum(free[:, None, :], free[None, :, :]).sum() - free.sum()
-        process = float(products / max(float(both), 1) / variance)
-    if levels > 1:
-        products = np.sum(deviations.sum(axis=2) ** 2) - np.sum(deviations**2)
-        both = np.minimum(free[:, :, None], free[:, None, :]).sum() - free.sum()
-        baseline = float(products / max(float(both), 1) / variance)
+    found = []
+    for several in ("ucl,udl->lcd", "ucl,ucm->clm"):
+        both = np.einsum(several, present.astype(float), present.astype(float))
+        free_pairs = float(np.maximum(both - 1, 0).sum() - free.sum())
+        products = float(np.einsum(several, deviations, deviations).sum()) - squares
+        found.append(products / max(free_pairs, 1) / variance)
+    process, baseline = found
     return min(max(process, 0.0), _SHARE_MAX), min(max(baseline, 0.0), _BASELINE_SHARE)
 
 

@@ -23,6 +23,7 @@ from contend.store.model import (
     StoreFailed,
 )
 from contend.store.schema import STORE_VERSION, redacted
+from contend.store.slices import SliceRatios
 
 __all__ = [
     "STORE_VERSION",
@@ -38,6 +39,7 @@ __all__ = [
     "RunFolder",
     "RunRecord",
     "Session",
+    "SliceRatios",
     "StoreFailed",
     "find_run",
     "redacted",

@@ -83,6 +83,11 @@ class Warmer(Protocol):
         """Fill the server's cache with all of the tables."""
         ...
 
+    def refill(self, names: Sequence[str]) -> tuple[str, ...] | None:
+        """Statements that fill the cache with these tables again within moments, from files that
+        are in the page cache; None if there are none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedIndex:
@@ -125,6 +130,11 @@ class LoadedIndex:
             why_not=f"{format_size(needed)} do not fit in {self.size} = {format_size(room)}",
         )
 
+    def refill(self, names: Sequence[str]) -> tuple[str, ...] | None:
+        if self.holds_rows:
+            return None
+        return tuple(f"LOAD INDEX INTO CACHE `{name}`" for name in names)
+
 
 def _missing_bytes(path: Path) -> int:
     """Bytes of the file that are not in the page cache although it was read."""
@@ -157,6 +167,9 @@ class Scanned:
         for table in tables:
             scan_rows_and_indexes(connection, table.database, table.name)
         return Warmed(cache=True)
+
+    def refill(self, names: Sequence[str]) -> tuple[str, ...] | None:  # noqa: ARG002
+        return None
 
 
 WARMERS: Mapping[str, Warmer] = {

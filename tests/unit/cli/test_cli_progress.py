@@ -115,7 +115,7 @@ def test_the_live_display_shows_cell_block_pace_and_time_left() -> None:
         display(events.Progress("loading 1M rows", 500_000, 1_000_000, "rows"))
         display(events.Progress("loading 1M rows", 1_000_000, 1_000_000, "rows"))
         display(BEGAN)
-        display(events.RunBegan(2, 1, 2, CELL))
+        display(events.RunBegan(2, 1, 2, CELL, 4))
         display(events.Pace(2, 41_234.0))
         with display.paused():
             pass
@@ -127,3 +127,30 @@ def test_the_live_display_shows_cell_block_pace_and_time_left() -> None:
     assert "key_cache_segments=32" in shown
     assert "failed: table is full" in shown
     assert " left" in shown
+
+
+def test_what_the_lab_knows_of_the_time_left_goes_before_counted_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    clock = Clock(BEGAN)
+    clock.run_began(events.RunBegan(2, 1, 2, CELL, 4, left_s=90.0))
+    assert clock.left_s == pytest.approx(90.0)
+    now[0] += 30.0
+    clock.run_ended(record())
+    assert clock.left_s == pytest.approx(60.0)
+    assert str(clock) == "60 s left"
+    clock.run_began(events.RunBegan(3, 2, 2, CELL, 8, left_s=10.0))
+    now[0] += 20.0
+    assert clock.left_s == 0.0, "and never less"
+
+
+def test_runs_that_are_planned_meanwhile_are_counted() -> None:
+    lines = plain(
+        BEGAN,
+        events.RunBegan(2, 1, 4, CELL, 8, left_s=60.0),
+        events.RunEnded(record()),
+    )
+    assert lines[1].startswith("run 2/8  ")
+    assert lines[1].endswith("(60 s left)")

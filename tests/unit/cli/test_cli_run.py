@@ -13,6 +13,7 @@ from contend.cli.main import main
 from contend.lab.session import Means
 from contend.servers import ServerBinary
 from contend.servers.errors import NoServer
+from contend.spec import Experiment
 
 SMALL = """
 [experiment]
@@ -35,6 +36,7 @@ class Machine:
         self.at_hand: list[ServerBinary] = []
         self.got: list[tuple[str, str | None]] = []
         self.begun: list[Means] = []
+        self.experiments: list[Experiment] = []
 
     def find(self, kind: str, *, wanted: str | None = None) -> ServerBinary:
         for binary in self.at_hand:
@@ -55,8 +57,9 @@ class Machine:
             on_progress("downloading", percent)
         return replace(UNRUN, kind=kind, suite=suite or "bookworm")
 
-    def begin(self, _experiment: object, _path: Path, means: Means, _listen: object) -> None:
+    def begin(self, experiment: Experiment, _path: Path, means: Means, _listen: object) -> None:
         self.begun.append(means)
+        self.experiments.append(experiment)
         raise NoServer("that is as far as this test goes")
 
     def run(self, *more: str, kind: str = "mariadb") -> int:
@@ -152,3 +155,34 @@ def test_a_server_of_the_experiment_and_one_of_the_command_line(
 ) -> None:
     assert machine.run("--set", "server.use=mysql@sid", "--server", "mariadb-x") == 2
     assert "the experiment its own (server.use)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("time", "at_most_s"), [("90s", 90.0), ("10m", 600.0), ("1500ms", 1.5)])
+def test_a_time_is_the_limit_of_the_experiment(
+    machine: Machine, time: str, at_most_s: float
+) -> None:
+    machine.at_hand = [UNRUN]
+    machine.run("--for", time)
+    assert [one.compare.at_most_s for one in machine.experiments] == [at_most_s]
+
+
+def test_the_time_of_the_command_line_goes_before_all_others(machine: Machine) -> None:
+    machine.at_hand = [UNRUN]
+    machine.run("--set", "compare.at_most=5s", "--for", "90s")
+    assert machine.experiments[0].compare.at_most_s == 90.0
+    assert machine.experiments[0].overrides[-1] == "compare.at_most=90s"
+
+
+def test_what_is_no_time_is_refused(machine: Machine, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.at_hand = [UNRUN]
+    assert machine.run("--for", "a while") == 2
+    said = capsys.readouterr().err
+    assert "compare.at_most" in said and "a while" in said
+    assert machine.begun == []
+
+
+def test_a_run_keeps_the_time_that_it_began_with(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--resume", str(machine.folder), "--for", "90s"]) == 2
+    assert "--for does not go with --resume" in capsys.readouterr().err

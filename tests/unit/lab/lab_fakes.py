@@ -109,7 +109,8 @@ class FakeConnection:
 
 
 class FakeServer:
-    """Writes down what is done to it; `life` is the list of it."""
+    """Writes down what is done to it: `life` is the list of it, `launches` has the wrapper and the
+    environment of each start, `options` what is in force."""
 
     def __init__(self, folder: Path) -> None:
         self.data_folder = folder / "data"
@@ -119,6 +120,8 @@ class FakeServer:
         self.wrap: tuple[str, ...] = ()
         self.environment: dict[str, str] = {}
         self.life: list[str] = []
+        self.launches: list[tuple[tuple[str, ...], dict[str, str]]] = []
+        self.options: dict[str, Level] = {}
         self.connection = FakeConnection()
         self.truncates: dict[str, str] = {}
         self.dead = False
@@ -129,13 +132,13 @@ class FakeServer:
     def start(self, options: Mapping[str, Level]) -> list[Truncated]:
         assert not self.running
         self.running, self.dead = True, False
+        self.launches.append((self.wrap, dict(self.environment)))
+        self.options = dict(options)
         self.life.append("start " + " ".join(f"{k}={v}" for k, v in options.items()))
         return self._truncated(options)
 
     def stop(self) -> None:
         self.running = False
-        self.wrap: tuple[str, ...] = ()
-        self.environment: dict[str, str] = {}
         self.life.append("stop")
 
     def kill(self) -> None:
@@ -154,6 +157,7 @@ class FakeServer:
         return self.connection
 
     def set_global(self, changes: Mapping[str, Level]) -> list[Truncated]:
+        self.options |= changes
         self.life.append("set " + " ".join(f"{k}={v}" for k, v in changes.items()))
         return self._truncated(changes)
 

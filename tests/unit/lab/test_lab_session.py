@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,10 @@ from typing import Any
 import pytest
 from fake_load import FakeLoad, done_of
 from lab_fakes import EXPERIMENT, FakeStage, experiment
+from lab_in_slices import IN_SLICES, made_up
+from lab_in_slices import Bench as InSlices
 
+from contend import host
 from contend.datasets import CONTENT_VERSION, DiskFull, LoadingDeclined
 from contend.errors import ContendError, RequestError
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
@@ -231,3 +235,105 @@ def test_what_was_measured_is_kept_whatever_ends_it(bench: Bench, error: Contend
     )
     bench.resume()
     assert bench.runs() == list(range(1, 9))
+
+
+# --- in slices ---
+
+
+@pytest.fixture
+def in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InSlices:
+    return made_up(monkeypatch, InSlices(tmp_path))
+
+
+def begin_in_slices(bench: InSlices, *, count: int = 99) -> FakeLoad:
+    """Begin its experiment and stop at the block of that number."""
+    load = stop_at(count, KeyboardInterrupt())
+    with pytest.raises(Interrupted) if count < 99 else contextlib.nullcontext():
+        begin(bench.tiny, bench.path, means_of(bench, load), bench.heard.append)
+    return load
+
+
+def means_of(bench: InSlices, load: FakeLoad) -> Means:
+    @contextlib.contextmanager
+    def open_stages(_logs: Path, count: int) -> Iterator[list[Any]]:
+        assert count == len(bench.servers), "a server for each level"
+        yield [bench.stage(place) for place in range(count)]
+
+    return Means(SERVERS, open_stages, load, bench.path.parent)
+
+
+def notices(heard: list[Event]) -> list[str]:
+    return [event.text for event in heard if isinstance(event, Notice)]
+
+
+def test_an_experiment_in_slices_is_stored_as_one(in_slices: InSlices) -> None:
+    load = begin_in_slices(in_slices)
+    assert len(load.plans) == 4 and all("arms" in plan for plan in load.plans)
+    with RunFolder.open(in_slices.path) as folder:
+        assert folder.meta().facts["way"]["by"] == "slices"
+        assert folder.meta().finished == "every planned run was made"
+    assert notices(in_slices.heard) == []
+
+
+def test_it_goes_on_as_it_began_whatever_there_is_room_for_now(
+    in_slices: InSlices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs would be other figures than slices."""
+    begin_in_slices(in_slices, count=3)
+    monkeypatch.setattr(host, "memory_available_bytes", lambda: 0)
+    load = FakeLoad()
+    resume(in_slices.path, means_of(in_slices, load), in_slices.heard.append)
+    assert len(load.plans) == 2 and all("arms" in plan for plan in load.plans)
+    assert [record.run for record in in_slices.records()] == list(range(1, 9))
+
+
+def test_what_goes_on_by_runs_went_by_runs(bench: Bench) -> None:
+    """Folders of a time before there were slices say nothing of it."""
+    with pytest.raises(Interrupted):
+        bench.begin(stop_at(4, KeyboardInterrupt()))
+    with sqlite3.connect(bench.path / "results.sqlite") as results:
+        results.execute("UPDATE sessions SET facts = json_remove(facts, '$.way')")
+    results.close()
+    assert all("arms" not in plan for plan in bench.resume().plans)
+    assert bench.runs() == list(range(1, 9))
+
+
+def test_why_levels_are_not_in_slices_is_said(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrap = EXPERIMENT.replace('by = "runs"\n', "").replace(
+        '"server.options.key_cache_segments" = [0, 32]', '"server.wrap" = ["", "env"]'
+    )
+    text = wrap.replace(
+        'baseline = { "server.options.key_cache_segments" = 0 }',
+        'baseline = { "server.wrap" = "" }',
+    )
+    bench.tiny = experiment(tmp_path, text)
+    monkeypatch.setattr(host, "memory_available_bytes", lambda: 1 << 20)
+    bench.begin()
+    (said,) = notices(bench.heard)
+    assert said.startswith("levels are compared by runs, not in slices: 2 servers with their data")
+    with RunFolder.open(bench.path) as folder:
+        way = folder.meta().facts["way"]
+    assert way["by"] == "runs" and way["why"] in said
+
+
+def test_a_time_too_short_for_one_look_makes_nothing(in_slices: InSlices, tmp_path: Path) -> None:
+    text = IN_SLICES.replace("repeats = 2", 'repeats = 2\nat_most = "300ms"')
+    in_slices.tiny = experiment(tmp_path, text)
+    with pytest.raises(RequestError, match="is too short: one look at every cell"):
+        begin(in_slices.tiny, in_slices.path, means_of(in_slices, FakeLoad()), lambda _: None)
+    assert not in_slices.path.exists()
+
+
+def test_what_is_finished_is_not_gone_on_with(bench: Bench, tmp_path: Path) -> None:
+    """Its time was up; that runs are planned which were not made is no reason to make them."""
+    text = EXPERIMENT.replace("repeats = 2", 'repeats = 2\nat_most = "10s"')
+    bench.tiny = experiment(tmp_path, text)
+    with pytest.raises(Interrupted):
+        bench.begin(stop_at(3, KeyboardInterrupt()))
+    with RunFolder.open(bench.path, write=True) as folder:
+        folder.finish("time is up: no interval after 0 units")
+    assert bench.resume().plans == []
+    assert notices(bench.heard)[-1] == f"{bench.path} is complete already: nothing is left to run"
+    assert bench.runs() == [1, 2]

@@ -14,7 +14,8 @@ import jsonschema
 import pytest
 from fake_load import FakeLoad
 
-from contend.load import Address, plan_of
+from contend.load import Address, Arm, plan_in_slices, plan_of
+from contend.settings.load import Slices
 from contend.spec import (
     CellSpec,
     cell_spec,
@@ -101,3 +102,24 @@ def test_the_fake_says_what_the_program_could() -> None:
     assert [outcome["type"] for outcome in said] == ["hello", "phase", "interval", "done"]
     for outcome in said:
         check("outcome", outcome)
+
+
+def test_the_fake_says_of_arms_what_the_program_could() -> None:
+    said: list[dict[str, Any]] = []
+    arms = [Arm("a", SOCKET, watch_pid=7), Arm("b", SOCKET)]
+    plan = plan_in_slices(BASE, arms, Slices(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
+    check("plan", plan)
+    rates = {"a": 1000.0, "b": 3000.0}
+    load = FakeLoad(rates=lambda arm, round_: rates[arm] * (1 + round_))
+    done = load.run(plan, env={}, on_event=said.append)
+    for outcome in said:
+        check("outcome", outcome)
+    slices = [outcome for outcome in said if outcome["type"] == "slice"]
+    assert [(one["arm"], one["round"], one["qps"]) for one in slices] == [
+        ("a", 0, 1000.0),
+        ("b", 0, 3000.0),
+        ("a", 1, 2000.0),
+        ("b", 1, 6000.0),
+    ]
+    assert [arm["done"]["qps"] for arm in done["arms"]] == [1500.0, 4500.0]
+    assert [arm["done"]["server"] is None for arm in done["arms"]] == [False, True]

@@ -38,15 +38,15 @@ def test_gains_of_one_place_stand_under_one_another(both: Report) -> None:
         "select_random_points over random_points",
     ]
     for column, (one, other, over) in enumerate(
-        zip(native.gains, script.gains, difference.differences, strict=True)
+        zip(native.gains, script.gains, difference.gains, strict=True)
     ):
         assert one is not None and other is not None and over is not None
         assert one.cell["workload.kind"] == "random_points"
         assert other.cell["workload.kind"] == "lua"
         assert one.cell[CONNECTIONS] == other.cell[CONNECTIONS] == (1, 8, 64)[column]
-        ratio = other.comparison.ratio / one.comparison.ratio
-        assert over.mean == pytest.approx((ratio - 1) * 100)
-        assert over.low < over.mean < over.high
+        assert over.change.ratio == pytest.approx(other.change.ratio / one.change.ratio)
+        assert over.change.low < over.change.ratio < over.change.high
+    assert [row.is_difference for row in panel.rows] == [False, False, True]
     assert "places the gains differ by no more" in both.beside.lead
 
 
@@ -72,7 +72,7 @@ def test_a_place_that_lacks_one_kind_has_no_difference(tmp_path: Path) -> None:
     path = write_run(tmp_path / "run", load_experiment(RECIPE, variant="quick"), change=lost)
     report = report_of(path)
     assert report.beside is not None
-    differences = report.beside.panels[0].rows[2].differences
+    differences = report.beside.panels[0].rows[2].gains
     assert [one is None for one in differences] == [False, True, False]
 
 
@@ -80,7 +80,7 @@ def test_before_any_pair_it_says_so(tmp_path: Path) -> None:
     path = write_run(tmp_path / "run", load_experiment(RECIPE, variant="quick"), runs=0)
     report = report_of(path)
     assert report.beside is not None
-    assert report.beside.lead == "No place has pairs of both kinds yet."
+    assert report.beside.lead == "No place has repeats of both kinds yet."
 
 
 def test_the_recipe_asks_what_the_study_asks() -> None:

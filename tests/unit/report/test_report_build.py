@@ -58,8 +58,8 @@ def test_gains_are_those_that_were_put_in(study_report: Report) -> None:
         if one.level != 32:
             continue
         expected = 1 + GAIN_PERCENT[int(one.cell[POINTS])][int(one.cell[CONNECTIONS])] / 100
-        assert one.comparison.low * 0.985 < expected < one.comparison.high * 1.015
-        assert one.comparison.n == 8
+        assert one.change.low * 0.985 < expected < one.change.high * 1.015
+        assert one.change.n == 8
         assert one.word == ("slower" if expected < 1 else "faster")
 
 
@@ -82,7 +82,7 @@ def test_the_layout_is_that_of_the_study(study_report: Report) -> None:
 def test_every_cell_has_figures_with_interval_and_n(study_report: Report) -> None:
     assert len(study_report.cells) == 63
     for cell in study_report.cells:
-        assert cell.runs == 8
+        assert cell.repeats == 8
         assert list(cell.cell) == [SEGMENTS, POINTS, CONNECTIONS]
         for key in ("qps", "response_us_p50", "response_us_p99", "switches_per_query"):
             estimate = cell.figures[key]
@@ -113,17 +113,19 @@ def test_a_run_half_done_reports_what_is_there(tmp_path: Path) -> None:
     report = small(tmp_path, runs=10)
     assert report.progress.state == "unfinished"
     assert (report.progress.measured, report.progress.planned) == (10, 32)
-    assert report.answer.sentence.startswith("So far (10 of 32 runs): ")
-    assert all(one.comparison.n >= 1 for one in report.comparisons)
-    assert not any(notice.code == "pairs-lost" for notice in report.warnings)
+    assert report.answer.sentence.startswith(
+        "Nothing is decided before the run is finished. So far (10 of 32 runs): "
+    )
+    assert all(one.change.n >= 1 for one in report.comparisons)
+    assert not any(notice.code == "repeats-lost" for notice in report.warnings)
 
 
 def test_a_single_pair_decides_nothing(tmp_path: Path) -> None:
     report = small(tmp_path, runs=2)
     (one,) = report.comparisons
-    assert one.comparison.verdict == "inconclusive"
-    assert one.comparison.n == 1 and math.isinf(one.comparison.high)
-    assert "noise" in report.answer.sentence
+    assert one.change.verdict is None
+    assert one.change.n == 1 and math.isinf(one.change.high)
+    assert "±?" in report.answer.sentence
 
 
 def test_nothing_measured_is_said(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_a_writer_makes_it_under_way(tmp_path: Path) -> None:
         assert build(folder).progress.state == "under way"
 
 
-def test_failed_and_lost_runs_are_shown_and_leave_the_pairs(tmp_path: Path) -> None:
+def test_failed_and_lost_runs_are_shown_and_leave_their_repeats(tmp_path: Path) -> None:
     def break_some(record: RunRecord) -> RunRecord:
         if record.run == 3:
             return as_failed(record, "server has gone away")
@@ -154,10 +156,10 @@ def test_failed_and_lost_runs_are_shown_and_leave_the_pairs(tmp_path: Path) -> N
         "server has gone away",
         "the host was suspended",
     }
-    (lost,) = [notice for notice in report.warnings if notice.code == "pairs-lost"]
+    (lost,) = [notice for notice in report.warnings if notice.code == "repeats-lost"]
     # Both runs of one block are gone, or one run of each of two.
-    assert lost.runs == sum(one.pairs_lost for one in report.comparisons) >= 1
-    assert sum(one.comparison.n for one in report.comparisons) == 16 - lost.runs
+    assert lost.runs == sum(one.lost for one in report.comparisons) >= 1
+    assert sum(one.change.n for one in report.comparisons) == 16 - lost.runs
 
 
 def test_a_run_that_failed_and_was_repeated_counts_once(tmp_path: Path) -> None:
@@ -234,7 +236,7 @@ kind = "random_points"
     report = report_of(write_run(tmp_path / "run", load_experiment(str(tmp_path / "sweep.toml"))))
     assert report.comparisons == ()
     assert report.answer.sentence.startswith("This server answered ")
-    assert "names no baseline" in report.answer.basis
+    assert "names no baseline" in report.answer.basis[0]
     assert report.layout.levels == ("10", "100")
     assert report.layout.columns == ("1", "8")
     assert {chart.kind for chart in report.charts} == {"Throughput", "Response time"}
@@ -272,8 +274,8 @@ def test_a_compared_factor_alone_has_one_column(tmp_path: Path) -> None:
     (one,) = report.comparisons
     assert one.word == "faster"
     assert report.answer.sentence.startswith("Setting key_cache_segments to 32 instead of 0 makes")
-    assert "up to" not in report.answer.sentence
-    assert report.answer.pattern == ""
+    assert "as a mean" not in report.answer.sentence
+    assert report.answer.others == () and report.overall == ((),)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,10 @@ HEADS = {
     "runs": f"run,block,repeat,status,started_at,ended_at,{FACTORS},qps,response_us_p50,"
     "response_us_p95,response_us_p99,server_cpu_us_per_query,client_cpu_us_per_query,"
     "client_ceiling_share,switches_per_query,read_bytes_per_query,key_requests_per_point,"
-    "key_misses_per_query,cpus_busy,error_share,measured_s,queries,rows,bytes_sent,bytes_received,arrival,warnings,error",
-    "comparisons": f"{FACTORS},metric,level,baseline,ratio,low,high,n,verdict,p_value,p_adjusted,"
-    "detectable,pairs_lost",
+    "key_misses_per_query,cpus_busy,error_share,measured_s,queries,rows,bytes_sent,"
+    "bytes_received,arrival,warnings,error",
+    "comparisons": f"{FACTORS},metric,of,level,baseline,first_column,last_column,ratio,low,high,n,"
+    "df,sd_log,detectable,p_sign_flip,robust,robust_low,robust_high,verdict,lost",
     "intervals": f"run,{FACTORS},index,start_s,duration_s,queries,errors,qps,response_us_p50,"
     "response_us_p95,response_us_p99",
 }

@@ -22,7 +22,10 @@ LEVELS = {
 COMPARISON = {
     "type": "object",
     "additionalProperties": False,
-    "required": ["metric", "cell", "level", "baseline", "ratio", "low", "high", "n", "verdict"],
+    "required": [
+        *("metric", "cell", "level", "baseline", "ratio", "low", "high", "n", "verdict"),
+        "detectable",
+    ],
     "properties": {
         "metric": {"type": "string"},
         "cell": LEVELS,
@@ -32,7 +35,11 @@ COMPARISON = {
         "low": NUMBER,
         "high": NUMBER,
         "n": {"type": "integer", "minimum": 1},
-        "verdict": {"enum": ["faster", "slower", "lower", "higher", "equivalent", "inconclusive"]},
+        "verdict": {
+            "enum": ["faster", "slower", "lower", "higher", "equivalent", "inconclusive", None]
+        },
+        "detectable": NUMBER,
+        "columns": {"type": "array", "minItems": 2, "maxItems": 2},
     },
 }
 CELL = {
@@ -77,11 +84,16 @@ CELL = {
 }
 SCHEMA = {
     "type": "object",
-    "required": ["experiment", "run", "comparisons", "cells"],
+    "required": ["experiment", "run", "levels", "columns", "rows", "comparisons", "cells"],
     "properties": {
         "experiment": {"type": "string"},
         "run": {"type": "string"},
-        "comparisons": {"type": "array", "items": COMPARISON},
+        **{
+            name: {"type": "array", "items": COMPARISON}
+            for name in ("levels", "columns", "rows", "comparisons")
+        },
+        "others": {"type": "array", "items": {"type": "string"}},
+        "basis": {"type": "array", "items": {"type": "string"}},
         "cells": {"type": "array", "items": CELL},
     },
 }
@@ -97,7 +109,10 @@ def test_a_complete_run_fits_the_schema(study_report: Report) -> None:
     document = as_json(study_report)
     check(document)
     assert document["experiment"] == "segmented-key-cache"
-    assert len(document["comparisons"]) == 42 and len(document["cells"]) == 63
+    assert len(document["comparisons"]) == 42 and len(document["levels"]) == 2
+    assert len(document["rows"]) == 6 and len(document["columns"]) == 34
+    assert [8, 128] in [one["columns"] for one in document["columns"]]
+    assert len(document["cells"]) == 63
     for cell in document["cells"]:
         assert cell["key_requests_per_point"] == pytest.approx(9.045, abs=0.005)
         assert cell["expected"] == {"key_requests_per_point": 9}

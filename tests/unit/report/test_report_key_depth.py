@@ -67,7 +67,7 @@ def test_the_depth_is_that_of_real_tables(rows: int, levels: int) -> None:
 
 def test_what_is_expected_stands_beside_what_was_counted(study_report: Report) -> None:
     said = sentence_of(study_report)
-    assert said.startswith("A point makes 9.045")
+    assert said.startswith("A point makes 9.0449")
     assert "(n = 504 runs), and 9 are expected" in said
     assert "1M rows has 3 levels" in said
     assert study_report.cause is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,13 @@ from contend.report.words import (
     significant,
     size_text,
 )
-from contend.stats import Estimate, compare
+from contend.stats import Change, Estimate, TableShape, answer_table
+
+
+def change_of(*ratios: float) -> Change:
+    """Of one cell, from a ratio a repeat."""
+    d = np.log(np.array(ratios, dtype=float)).reshape(-1, 1, 1)
+    return answer_table(d, TableShape(1, 1)).whole(0)
 
 
 def estimate(mean: float, half: float, n: int = 8) -> Estimate:
@@ -55,11 +62,13 @@ def test_rounding_stays_within_the_interval(mean: float, half: float) -> None:
         (0.997, 0.014, "-0.3 ±1.4"),
         (1.0, 0.001, "+0.0 ±0.1"),
         (2.56, 0.114, "+156 ±11"),
+        (0.93, 0.43, "-7 ±43"),
+        # One more digit where rounding would hide that the interval ends before 0.
+        (1.0099, 0.0097, "+0.99 ±0.97"),
     ],
 )
 def test_a_gain_is_written_as_the_studies_do(ratio: float, half: float, text: str) -> None:
-    base = compare([1.0, 1.0], [1.0, 1.0])
-    one = replace(base, ratio=ratio, low=ratio - half, high=ratio + half, n=8)
+    one = replace(change_of(1.0, 1.01), ratio=ratio, low=ratio - half, high=ratio + half, n=8)
     assert gain_text(one) == text
     assert size_text(one).lstrip("0123456789.").startswith(" % (±")
 
@@ -69,21 +78,22 @@ def test_a_gain_is_written_as_the_studies_do(ratio: float, half: float, text: st
     [
         (1.02, 4.95, 24.0, "+395 (+2.0 to +2300)", "395 % (2.0 to 2300)"),
         (0.08, 0.30, 1.15, "-70 (-92 to +15)", None),
+        (0.19, 0.83, 3.6, "-17 (-81 to +260)", None),
     ],
 )
 def test_an_uneven_interval_is_written_out(
     low: float, ratio: float, high: float, text: str, size: str | None
 ) -> None:
     """±half would cover 0 where the interval does not, or the other way round."""
-    one = replace(compare([1.0, 1.0], [1.0, 1.0]), ratio=ratio, low=low, high=high, n=4)
+    one = replace(change_of(1.0, 1.01), ratio=ratio, low=low, high=high, n=4)
     assert gain_text(one) == text
     assert size is None or size_text(one) == size
 
 
 def test_a_gain_without_an_interval_says_so() -> None:
-    assert gain_text(compare([10.0], [15.0])) == "+50 ±?"
-    assert gain_text(compare([], [])) == "n/a"
-    assert size_text(compare([10.0], [15.0])) == "50 %"
+    assert gain_text(change_of(1.5)) == "+50 ±?"
+    assert gain_text(change_of()) == "n/a"
+    assert size_text(change_of(1.5)) == "50 %"
 
 
 def test_published_gains_keep_their_tenths() -> None:

@@ -153,6 +153,8 @@ LEVELS: dict[str, tuple[object, object]] = {
     "load.threads": (2, 2),
     "load.warmup": ("1m", 60.0),
     "load.measure": ("1m", 60.0),
+    "load.slice": ("200ms", 0.2),
+    "load.settle": (0, 0.0),
     "load.interval": (0, 0.0),
     "load.protocol": ("text", "text"),
     "load.engine": ("epoll", "epoll"),

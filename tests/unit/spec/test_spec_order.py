@@ -22,9 +22,12 @@ from contend.spec import (
     cells,
     contexts,
     need_of,
+    next_repeat,
     planned_load_s,
     planned_runs,
+    turn_of,
 )
+from contend.spec.order import PILOT_BLOCKS
 
 POOL: dict[str, tuple[Level, ...]] = {
     "server.options.key_cache_segments": (0, 32, 64),
@@ -248,3 +251,179 @@ def test_the_load_takes_warm_up_and_measurement_of_every_run() -> None:
     assert planned_load_s(experiment) == pytest.approx(10 * 2.0)
     varied = make({"load.measure": ("1s", "3s")}, None, repeats=2)
     assert planned_load_s(varied) == pytest.approx(2 * (1.5 + 3.5))
+
+
+# --- in slices ---
+
+
+def in_slices(experiment: Experiment) -> tuple[Planned, ...]:
+    return planned_runs(experiment, in_slices=True)
+
+
+@given(experiments())
+def test_in_slices_too_every_cell_is_asked_once_a_repeat(experiment: Experiment) -> None:
+    counted = Counter((key(run.cell), run.repeat) for run in in_slices(experiment))
+    repeats = range(1, experiment.compare.repeats + 1)
+    assert set(counted) == {(key(c), r) for c in cells(experiment) for r in repeats}
+    assert set(counted.values()) == {1}
+
+
+@given(experiments())
+def test_in_slices_a_block_is_whole(experiment: Experiment) -> None:
+    """One context, one repeat, every level once, in numbers without gaps."""
+    compared = experiment.compared
+    path = compared.path if compared is not None else None
+    runs = in_slices(experiment)
+    assert [run.run for run in runs] == list(range(1, len(runs) + 1))
+    assert [block[0].block for block in blocks(runs)] == list(range(1, len(blocks(runs)) + 1))
+    for block in blocks(runs):
+        assert len({(key(run.cell, without=path), run.repeat) for run in block}) == 1
+        levels = compared.levels if compared is not None else (None,)
+        assert len(block) == len(levels)
+        if path is not None:
+            assert {repr(run.cell[path]) for run in block} == set(map(repr, levels))
+
+
+@given(experiments())
+def test_in_slices_a_repeat_is_over_before_the_next(experiment: Experiment) -> None:
+    repeats = [run.repeat for run in in_slices(experiment)]
+    assert repeats == sorted(repeats)
+
+
+@given(experiments())
+def test_a_repeat_of_an_open_number_is_as_one_of_a_fixed_number(experiment: Experiment) -> None:
+    """Repeat by repeat the same runs come, in the same order, and numbers go on."""
+    one_by_one: tuple[Planned, ...] = ()
+    for _ in range(experiment.compare.repeats):
+        one_by_one += next_repeat(experiment, one_by_one, in_slices=True)
+    assert one_by_one == in_slices(experiment)
+
+
+@given(experiments(), st.integers(1, 3))
+def test_a_repeat_more_goes_on_with_the_numbers(experiment: Experiment, several: int) -> None:
+    before = in_slices(experiment)
+    more = next_repeat(experiment, before, in_slices=True, blocks=several)
+    assert [one.run for one in more] == list(
+        range(before[-1].run + 1, before[-1].run + 1 + several * len(cells(experiment)))
+    )
+    assert {one.repeat for one in more} == {experiment.compare.repeats + 1}
+    numbers = [block[0].block for block in blocks(more)]
+    assert numbers == list(
+        range(before[-1].block + 1, before[-1].block + 1 + several * len(contexts(experiment)))
+    )
+    assert set(Counter(key(one.cell) for one in more).values()) == {several}
+
+
+@pytest.mark.parametrize("limit", [{"until": 0.02}, {"at_most_s": 60.0}])
+def test_of_an_open_number_the_first_repeat_is_planned(limit: dict[str, float]) -> None:
+    experiment = make({"server.options.x": (0, 1), "load.connections": (1, 8)}, "server.options.x")
+    limited = replace(experiment, compare=replace(experiment.compare, **limit))
+    runs = in_slices(limited)
+    assert {run.repeat for run in runs} == {1}
+    # Each context has several, which show what a new set of connections changes.
+    assert set(Counter(key(run.cell) for run in runs).values()) == {PILOT_BLOCKS}
+    assert len(planned_runs(limited)) == len(cells(experiment)), "runs have no connections to tell"
+
+
+def test_in_slices_contexts_come_in_another_order_each_repeat() -> None:
+    levels: dict[str, tuple[Level, ...]] = {
+        "server.options.x": (0, 1),
+        "load.connections": tuple(range(1, 13)),
+    }
+    for change in ("in_place", "restart"):
+        experiment = make(levels, "server.options.x", repeats=4, change=change)
+        orders = [
+            tuple(block[0].cell["load.connections"] for block in blocks(in_slices(experiment)))[
+                12 * repeat : 12 * (repeat + 1)
+            ]
+            for repeat in range(4)
+        ]
+        assert len(set(orders)) == 4
+        assert all(sorted(order) == list(range(1, 13)) for order in orders)
+
+
+def turns(experiment: Experiment, repeat: int) -> list[int]:
+    return [turn_of(experiment, context, repeat) for context in contexts(experiment)]
+
+
+@given(experiments(), st.integers(1, 50))
+def test_a_turn_is_one_of_as_many_as_there_are_levels(experiment: Experiment, repeat: int) -> None:
+    compared = experiment.compared
+    many = len(compared.levels) if compared is not None else 1
+    assert set(turns(experiment, repeat)) <= set(range(many))
+
+
+@pytest.mark.parametrize("contexts_", [1, 5, 6, 7, 12])
+@pytest.mark.parametrize("levels", [2, 3])
+def test_each_server_serves_each_level_equally_often(levels: int, contexts_: int) -> None:
+    """Over the contexts of each repeat as nearly as their number allows, and in as many repeats as
+    there are levels each context has each turn."""
+    experiment = make(
+        {
+            "server.options.x": tuple(range(levels)),
+            "load.connections": tuple(range(1, contexts_ + 1)),
+        },
+        "server.options.x",
+        change="in_place",
+    )
+    for repeat in range(1, 10):
+        counted = Counter(turns(experiment, repeat))
+        least, most = min(counted[turn] for turn in range(levels)), max(counted.values())
+        assert most - least <= 1
+    for first in range(1, 5):
+        by_repeat = [turns(experiment, first + more) for more in range(levels)]
+        for of_context in zip(*by_repeat, strict=True):
+            assert sorted(of_context) == list(range(levels))
+
+
+def test_which_contexts_share_a_turn_is_drawn() -> None:
+    """The halves of the columns would be confounded with the servers otherwise."""
+    levels: dict[str, tuple[Level, ...]] = {
+        "server.options.x": (0, 1),
+        "load.connections": tuple(range(1, 13)),
+    }
+    patterns = {
+        tuple(turns(make(levels, "server.options.x", change="in_place", seed=seed), 1))
+        for seed in range(6)
+    }
+    assert len(patterns) == 6
+    plain = {tuple(n % 2 for n in range(12)), tuple((n + 1) % 2 for n in range(12))}
+    assert not patterns & plain
+
+
+def test_levels_that_take_a_restart_change_servers_by_repeat() -> None:
+    experiment = make(
+        {"server.options.x": (0, 1, 2), "load.connections": (1, 8, 64)},
+        "server.options.x",
+        change="restart",
+    )
+    by_repeat = [turns(experiment, repeat) for repeat in range(1, 7)]
+    assert all(len(set(of_repeat)) == 1 for of_repeat in by_repeat), "and not from block to block"
+    assert sorted(of_repeat[0] for of_repeat in by_repeat) == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("path", ["data.engine", "server.kind"])
+def test_levels_that_need_data_of_their_own_stay(path: str) -> None:
+    experiment = make({path: POOL[path], "load.connections": (1, 8)}, path)
+    assert {turn for repeat in range(1, 7) for turn in turns(experiment, repeat)} == {0}
+
+
+def test_nothing_compared_takes_no_turns() -> None:
+    experiment = make({"load.connections": (1, 8)}, None)
+    assert set(turns(experiment, 1) + turns(experiment, 2)) == {0}
+
+
+def test_contexts_of_one_turn_come_together() -> None:
+    """To change the servers of the levels takes a moment, so it is done once a repeat and turn."""
+    experiment = make(
+        {"server.options.x": (0, 1, 2), "load.connections": tuple(range(1, 13))},
+        "server.options.x",
+        change="in_place",
+    )
+    for repeat in range(1, 4):
+        of_repeat = [
+            turn_of(experiment, {"load.connections": block[0].cell["load.connections"]}, repeat)
+            for block in blocks(in_slices(experiment))
+            if block[0].repeat == repeat
+        ]
+        assert len([turn for turn, _ in itertools.groupby(of_repeat)]) == 3

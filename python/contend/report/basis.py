@@ -1,0 +1,219 @@
+"""What the answer rests on: what was compared and how often, by what, where its noise lies, why it
+is finished, and what would change it."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from contend.report.changes import Analysis
+from contend.report.claims import named
+from contend.report.model import Finding
+from contend.report.noise import noise_of
+from contend.report.study import Study
+from contend.report.words import detectable_text
+from contend.stats import layout_spread, units_for_width
+from contend.stats.student import t_quantile
+from contend.store import RunRecord
+from contend.units import format_duration
+
+_NAMED = 3
+
+
+def basis_of(study: Study, analysis: Analysis) -> tuple[str, ...]:
+    """One statement a line."""
+    return (
+        _how_often(study, analysis),
+        _by_what(study),
+        *_intervals(study, analysis),
+        *_noise(study, analysis),
+        *_adjusted(study, analysis),
+        *_twins(study, analysis),
+        *_why_finished(study),
+        *_what_would_change_it(study, analysis),
+    )
+
+
+def repeats_text(count: int) -> str:
+    return f"{count} repeat{'' if count == 1 else 's'}"
+
+
+def _how_often(study: Study, analysis: Analysis) -> str:
+    sizes = [one.change.n for one in analysis.compared.comparisons]
+    times = _range(min(sizes), max(sizes))
+    cells = len(analysis.table.rows) * len(analysis.table.columns)
+    where = f"in each of {cells} cells" if cells > 1 else "in one cell"
+    often = "once" if times == "1" else f"{times} times"
+    if not study.in_slices:
+        return (
+            f"Compared {often}: each time one run of every level {where}, one after the other in "
+            "random order."
+        )
+    cuts = [run.plan["load"].get("slices") for run in study.measured]
+    known = [cut for cut in cuts if cut is not None]
+    rounds = _range(*_ends([cut["rounds"] for cut in known]))
+    lengths = sorted({cut["slice_s"] for cut in known})
+    length = f"{lengths[0]:.2g}" + (f" to {lengths[-1]:.2g}" if len(lengths) > 1 else "")
+    connections = _range(*_ends([len(runs) for runs in _blocks(study)]))
+    sets = "" if connections == "1" else f", over {connections} sets of connections"
+    slices = "1 slice" if rounds == "1" else f"{rounds} slices"
+    return (
+        f"Compared {often} with freshly started servers: each time {slices} of {length} s of "
+        f"every level {where}{sets}."
+    )
+
+
+def _blocks(study: Study) -> Iterator[Sequence[RunRecord]]:
+    for repeats in study.by_cell.values():
+        yield from repeats.values()
+
+
+def _ends(values: Sequence[int]) -> tuple[int, int]:
+    return min(values, default=0), max(values, default=0)
+
+
+def _range(least: int, most: int) -> str:
+    return f"{most}" if least == most else f"{least} to {most}"
+
+
+def _by_what(study: Study) -> str:
+    if study.in_slices:
+        laid_out = {run.probes.get("layout", {}).get("padding_bytes") for run in study.measured}
+        matched = (
+            ""
+            if laid_out == {None}
+            else " Their memory was laid out alike, anew for each repeat."
+            if None not in laid_out
+            else " Their memory was laid out alike from when that was seen to pay."
+        )
+        return (
+            "In slices: all levels were asked in turn, each on a server of its own, with the same "
+            f"queries.{matched}"
+        )
+    why = study.why_not_slices
+    return "In runs of their own, and not in slices: " + (
+        f"{why}." if why else "the experiment says so, or was made before there were slices."
+    )
+
+
+def _intervals(study: Study, analysis: Analysis) -> list[str]:
+    compare, count = study.experiment.compare, len(analysis.compared.findings)
+    confidence = f"{compare.confidence * 100:g} %"
+    together = (
+        f"All {count} intervals of this metric (levels, columns, rows and cells) hold together "
+        f"with {confidence}"
+        if count > 1
+        else f"± is the {confidence} interval"
+    )
+    if not study.finished:
+        return [f"{together}; there are no verdicts before the run is finished."]
+    decides = f" {analysis.compared.metric.name} decides." if len(study.metrics) > 1 else ""
+    return [
+        f"{together}, and every verdict is read off its own (equivalent: within "
+        f"±{compare.margin * 100:g} %).{decides}"
+    ]
+
+
+def _noise(study: Study, analysis: Analysis) -> list[str]:
+    components = noise_of(study)
+    if components is None:
+        return []
+    words = components.words(analysis.table.shape.contexts)
+    texts = [words]
+    if components.known:
+        texts.append(layout_spread(components).words())
+    return [f"{text[0].upper()}{text[1:]}." for text in texts]
+
+
+def _adjusted(study: Study, analysis: Analysis) -> list[str]:
+    """What it bought to allow for disturbances."""
+    bought = analysis.answer.adjustment
+    if bought is None:
+        return []
+    names = ", ".join(study.experiment.compare.adjust)
+    before, after = (
+        f"{(math.exp(sd) - 1) * 100:.1f} %" for sd in (bought.sd_before, bought.sd_after)
+    )
+    return [f"Allowed for {names}: a cell scatters by {after} from repeat to repeat, not {before}."]
+
+
+def _twins(study: Study, analysis: Analysis) -> list[str]:
+    doubted = [one for one in analysis.compared.findings if one.change.twins_disagree]
+    if not doubted:
+        return []
+    shown = [named(study.roles, one) for one in doubted[:_NAMED]]
+    more = len(doubted) - len(shown)
+    listed = "; ".join(shown) + (f"; and {more} more" if more > 0 else "")
+    return [
+        "Tests that assume less (sign-flip, Hodges-Lehmann) see it otherwise than the t interval "
+        f"at {len(doubted)} of {len(analysis.compared.findings)} places, most often because of one "
+        f"wild repeat: {listed}."
+    ]
+
+
+def _why_finished(study: Study) -> list[str]:
+    why = study.meta.finished
+    if not study.finished:
+        return []
+    return [f"Finished: {why or 'every planned run was made'}."]
+
+
+def _what_would_change_it(study: Study, analysis: Analysis) -> list[str]:
+    if not study.finished:
+        return []
+    cells = sorted(_shown(analysis.compared.comparisons))
+    wholes = sorted(_shown(analysis.compared.wholes))
+    if not cells or not wholes:
+        return []
+    single = detectable_text(cells[len(cells) // 2])
+    shown = (
+        f"of {detectable_text(wholes[-1])} over all cells, and of {single} in a single one"
+        if len(analysis.compared.comparisons) > 1
+        else f"of {single}"
+    )
+    return [
+        f"It would have shown a change {shown}, in 4 of 5 such experiments; four times the repeats "
+        "halve that. Another machine, another version of the server or other data may change the "
+        "answer itself."
+    ]
+
+
+def _shown(findings: Sequence[Finding]) -> list[float]:
+    """The changes that would have shown, as far as they are known."""
+    found = [one.change.detectable for one in findings]
+    return [one for one in found if math.isfinite(one)]
+
+
+def would_take(study: Study, whole: Finding) -> str:
+    """How much more would narrow a level as a whole to the margin."""
+    change, compare = whole.change, study.experiment.compare
+    width = compare.until or compare.margin
+    if change.n < 2 or not change.sd_log > 0:
+        return "How much more it would take is not known: that takes at least two repeats."
+    alone = t_quantile(change.n - 1, 0.5 + compare.confidence / 2) * change.sd_log
+    adjust = math.log(change.high / change.low) / 2 / (alone / math.sqrt(change.n))
+    needed = units_for_width(change.sd_log, width, confidence=compare.confidence, adjust=adjust)
+    if needed is None:
+        return f"No time that anybody waits for would narrow that to ±{width * 100:g} %."
+    more = max(needed - change.n, 1)
+    time = format_duration(_repeat_s(study) * more)
+    repeats = f"{more} more repeat{'' if more == 1 else 's'}"
+    return f"To narrow that to ±{width * 100:g} % would take about {repeats} ({time})."
+
+
+def _repeat_s(study: Study) -> float:
+    """What a repeat took, without what lies between its blocks."""
+    spans: dict[int, list[RunRecord]] = defaultdict(list)
+    for record in study.measured:
+        spans[record.block].append(record)
+    seconds = [
+        _time(max(one.ended_at for one in runs)) - _time(min(one.started_at for one in runs))
+        for runs in spans.values()
+    ]
+    return sum(seconds) / max(1, len(study.repeats))
+
+
+def _time(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

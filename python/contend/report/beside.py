@@ -1,0 +1,139 @@
+"""The kinds of workload beside one another, if that is a factor: the gains of each at the same
+place, and what the later kinds gain over the first.
+
+A difference is the ratio of two gains, repeat by repeat, in a table of its own: its intervals hold
+together as those of the gains do.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from contend.report.changes import Analysis, Table, finding, model_of
+from contend.report.model import Beside, BesidePanel, BesideRow, Finding
+from contend.report.study import Roles, Study
+from contend.report.words import level_phrase
+from contend.spec import SCRIPT, CellKey, Factor, Level, cell_key
+
+KIND = "workload.kind"
+
+
+def beside_of(study: Study, labels: Sequence[str], analysis: Analysis | None) -> Beside | None:
+    """None if there is one kind, or nothing is compared.
+
+    `labels` are those of the layout's levels, the baseline's first.
+    """
+    roles = study.roles
+    kinds = next((factor for factor in roles.tables if factor.path == KIND), None)
+    if kinds is None or roles.baseline is None or len(kinds.levels) < 2:
+        return None
+    places = _places(roles)
+    differences = _differences(study, kinds, places, analysis) if analysis else {}
+    panels = tuple(
+        BesidePanel(
+            title=", ".join(level_phrase(path, level) for path, level in place.items()),
+            rows=_rows(study, kinds, labels, place, analysis, differences),
+        )
+        for place in places
+    )
+    names = tuple(_name(study, kind) for kind in kinds.levels)
+    return Beside(
+        title=f"{', '.join(names[:-1])} and {names[-1]}, side by side",
+        lead=_lead(list(differences.values()), names),
+        panels=panels,
+    )
+
+
+def _places(roles: Roles) -> list[Mapping[str, Level]]:
+    """The tables of the layout without the kind of workload, each once."""
+    found: dict[CellKey, Mapping[str, Level]] = {}
+    for context in roles.table_contexts():
+        rest = {path: level for path, level in context.items() if path != KIND}
+        found.setdefault(cell_key(rest), rest)
+    return list(found.values())
+
+
+def _differences(
+    study: Study, kinds: Factor, places: Sequence[Mapping[str, Level]], analysis: Analysis
+) -> dict[CellKey, Finding]:
+    """What each later kind gains over the first, by the cell of the later one."""
+    table = analysis.table
+    at = {cell_key(row): number for number, row in enumerate(table.rows)}
+    d = table.d.reshape(len(table.d), len(table.rows), len(table.columns), -1)
+    found: dict[CellKey, Finding] = {}
+    for kind in kinds.levels[1:]:
+        own, first = (
+            d[:, [at[cell_key({**place, KIND: one})] for place in places]]
+            for one in (kind, kinds.levels[0])
+        )
+        apart = (own - first).reshape(len(d), len(places) * len(table.columns), -1)
+        if not np.any(np.isfinite(apart)):
+            continue
+        rows = [{**place, KIND: kind} for place in places]
+        lost = np.zeros(apart.shape[1:], dtype=int)
+        between = Table(table.metric, rows, table.columns, table.levels, apart, lost)
+        answer, shape = model_of(study, between), between.shape
+        for level, row, column in itertools.product(
+            range(len(table.levels)), range(shape.rows), range(shape.columns)
+        ):
+            change = answer.cell(level, row, column)
+            if change.cells:
+                one = finding(study, between, change)
+                found[cell_key(one.cell)] = one
+    return found
+
+
+def _rows(
+    study: Study,
+    kinds: Factor,
+    labels: Sequence[str],
+    place: Mapping[str, Level],
+    analysis: Analysis | None,
+    differences: Mapping[CellKey, Finding],
+) -> tuple[BesideRow, ...]:
+    roles = study.roles
+    comparisons = analysis.compared.comparisons if analysis else ()
+    gains = {cell_key(one.cell): one for one in comparisons}
+    rows: list[BesideRow] = []
+    for label, level in list(zip(labels, roles.levels, strict=True))[1:]:
+
+        def along(
+            known: Mapping[CellKey, Finding], kind: Level, level: Level | None = level
+        ) -> tuple[Finding | None, ...]:
+            context = {**place, KIND: kind}
+            return tuple(
+                known.get(cell_key(roles.cell(context, column, level)))
+                for column in roles.column_levels
+            )
+
+        for kind in kinds.levels:
+            name = f"({label}/{labels[0]}) {_name(study, kind)}"
+            rows.append(BesideRow(name, along(gains, kind)))
+        for kind in kinds.levels[1:]:
+            name = f"{_name(study, kind)} over {_name(study, kinds.levels[0])}"
+            rows.append(BesideRow(name, along(differences, kind), is_difference=True))
+    return tuple(rows)
+
+
+def _name(study: Study, kind: Level) -> str:
+    """`random_points`, or a script by its name."""
+    if kind != SCRIPT:
+        return str(kind)
+    script = study.experiment.base.workload.parameters.get("script")
+    return str(script).rpartition("/")[2] if script else SCRIPT
+
+
+def _lead(differences: Sequence[Finding], names: Sequence[str]) -> str:
+    known = [one.change for one in differences if one.change.df > 0]
+    if not known:
+        return "No place has repeats of both kinds yet."
+    covered = sum(one.low <= 1 <= one.high for one in known)
+    return (
+        f"The same change on the same server and tables, asked for by {' and by '.join(names)} in "
+        f"one run. At {covered} of {len(known)} places the gains differ by no more than the error; "
+        "a difference is the ratio of the two gains, in percent, and all intervals of the "
+        "differences hold together."
+    )

@@ -1,0 +1,75 @@
+"""What the CPUs did where the gain is certainly largest: does the machine bound it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from contend.metrics import THROUGHPUT
+from contend.report.model import Finding, Layout, Panel
+from contend.report.provenance import cpu_count
+from contend.report.study import Study
+from contend.report.words import cell_phrase, estimate_text, gain_text
+from contend.stats import Estimate
+
+_FULL = 0.95
+"""Share of the CPUs in use from which a machine counts as full."""
+
+
+def bounds_of(
+    study: Study, layout: Layout, panels: Sequence[Panel], comparisons: Sequence[Finding]
+) -> tuple[str, ...]:
+    """Nothing if no gain in throughput is certain, or if the CPUs were not measured."""
+    cpus = cpu_count(study.meta.facts)
+    best = surest(comparisons)
+    if best is None or best.tone != "better" or best.metric.name != THROUGHPUT or cpus is None:
+        return ()
+    found = _busy_at(panels, best)
+    if found is None:
+        return ()
+    before, after = found
+    gain = (
+        f"the gain is certain to be large ({gain_text(best.change)} %)"
+        if len(comparisons) > 1
+        else f"the gain is {gain_text(best.change)} %"
+    )
+    texts = [
+        f"At {cell_phrase(best.cell)}, where {gain}, server and client, which share this machine, "
+        f"kept {estimate_text(after)} of its {cpus:g} CPUs busy (n = {after.n} repeats); at the "
+        f"baseline ({layout.baseline}) it was {estimate_text(before)}."
+    ]
+    if after.mean >= _FULL * cpus:
+        texts.append(
+            "That is all the CPU time there is: at that place this machine, and not only the "
+            "thing compared, bounds the gain. More CPUs may show more."
+        )
+    else:
+        idle = f"{(1 - after.mean / cpus) * 100:.0f} %"
+        texts.append(
+            f"{idle} of the CPU time was left idle there, so CPU time alone did not bound the gain."
+        )
+    return tuple(texts)
+
+
+def surest(gains: Sequence[Finding]) -> Finding | None:
+    """The one that is certain to gain most, by the near end of its interval: the largest gain
+    itself is the largest partly by chance."""
+    if not gains:
+        return None
+    if gains[0].metric.less_is_better:
+        return min(gains, key=lambda one: one.change.high)
+    return max(gains, key=lambda one: one.change.low)
+
+
+def _busy_at(panels: Sequence[Panel], best: Finding) -> tuple[Estimate, Estimate] | None:
+    """CPUs busy at the baseline and at the level, at the place of a comparison."""
+    for panel in panels:
+        table = panel.metric("cpus_busy")
+        for row in panel.gains:
+            if table is None or best not in row.gains:
+                continue
+            column = row.gains.index(best)
+            before = table.rows[0].estimates[column]
+            own = next(each for each in table.rows if each.label == row.label)
+            after = own.estimates[column]
+            return None if before is None or after is None else (before, after)
+    return None

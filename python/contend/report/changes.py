@@ -1,0 +1,231 @@
+"""Every change of the experiment: log-ratios by repeat, and the model of the whole table over them.
+
+The table has a row for each table of the layout and the layout's columns. What is independent is
+the repeat: in slices a set of freshly started servers that is taken through all cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contend.metrics import DISTURBANCES, Metric
+from contend.metrics.model import Read
+from contend.report.model import Compared, Finding
+from contend.report.study import Study
+from contend.spec import Level, same_level
+from contend.stats import (
+    Change,
+    StoppingRule,
+    TableAnswer,
+    TableShape,
+    advantages,
+    answer_table,
+    merge_percentiles,
+)
+from contend.store import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The table of all cells, and the log-ratios of one metric in it.
+
+    rows: what is the same in each row; columns, levels: of the factors that make them; the levels
+        without the baseline.
+    d: ln(level / baseline), repeats x contexts (row by row) x levels; NaN if it is not known.
+    lost: repeats that a failed run or a missing figure cost, contexts x levels.
+    """
+
+    metric: Metric
+    rows: Sequence[Mapping[str, Level]]
+    columns: Sequence[Level | None]
+    levels: Sequence[Level]
+    d: np.ndarray
+    lost: np.ndarray
+
+    @property
+    def shape(self) -> TableShape:
+        return TableShape(len(self.rows), len(self.columns))
+
+
+def table_of(study: Study, metric: Metric) -> Table | None:
+    """The log-ratios of a metric; None if nothing is compared."""
+    roles = study.roles
+    if roles.compared is None or roles.baseline is None:
+        return None
+    levels = [
+        one for one in roles.levels if one is not None and not same_level(one, roles.baseline)
+    ]
+    rows, columns, repeats = roles.table_contexts(), roles.column_levels, study.repeats
+    d = np.full((len(repeats), len(rows) * len(columns), len(levels)), np.nan)
+    lost = np.zeros(d.shape[1:], dtype=int)
+    places = [(row, column) for row in rows for column in columns]
+    for context, (row, column) in enumerate(places):
+        baseline = roles.cell(row, column, roles.baseline)
+        for at, level in enumerate(levels):
+            cell = roles.cell(row, column, level)
+            for unit, repeat in enumerate(repeats):
+                pairs = study.blocks_in_common(baseline, cell, repeat)
+                d[unit, context, at] = _log_ratio(metric, pairs)
+                if np.isnan(d[unit, context, at]):
+                    over = study.is_over(baseline, repeat) and study.is_over(cell, repeat)
+                    lost[context, at] += over
+    return Table(metric, rows, columns, levels, d, lost)
+
+
+def _log_ratio(metric: Metric, pairs: Sequence[tuple[RunRecord, RunRecord]]) -> float:
+    """Of the level over the baseline, from all blocks of one repeat together."""
+    if not pairs:
+        return math.nan
+    if metric.histogram is not None and len(pairs) > 1:
+        baseline, level = (_percentile(metric, side) for side in zip(*pairs, strict=True))
+        return _log(level) - _log(baseline)
+    ratios = [_log(metric.value(other)) - _log(metric.value(one)) for one, other in pairs]
+    return math.fsum(ratios) / len(ratios)
+
+
+def _percentile(metric: Metric, runs: Sequence[RunRecord]) -> float | None:
+    """Of all queries of the runs; there is no average of percentiles."""
+    assert metric.histogram is not None and metric.quantile is not None
+    if any(metric.value(run) is None for run in runs):
+        return None
+    logs = [metric.histogram.read(run) for run in runs]
+    return merge_percentiles(logs, [metric.quantile])[metric.quantile] if all(logs) else None
+
+
+def _log(value: float | None) -> float:
+    return math.log(value) if value is not None and math.isfinite(value) and value > 0 else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """One metric: its log-ratios, the model's answer to them, and that answer as it is shown."""
+
+    table: Table
+    answer: TableAnswer
+    compared: Compared
+
+
+def analysis_of(study: Study, metric: Metric) -> Analysis | None:
+    """All changes by one metric; None if there is nothing to compare.
+
+    Verdicts hold for all changes by one metric together: the first metric decides, and what it
+    says does not depend on how many others are looked at beside it. There are none as long as the
+    experiment is not finished.
+    """
+    table = table_of(study, metric)
+    if table is None or not np.any(np.isfinite(table.d)):
+        return None
+    answer = model_of(study, table)
+    shape, levels = table.shape, range(len(table.levels))
+
+    def found(changes: Sequence[Change]) -> tuple[Finding, ...]:
+        return tuple(finding(study, table, one) for one in changes if one.cells)
+
+    compared = Compared(
+        metric=metric,
+        comparisons=found(
+            [
+                answer.cell(level, row, column)
+                for row in range(shape.rows)
+                for level in levels
+                for column in range(shape.columns)
+            ]
+        ),
+        wholes=found([answer.whole(level) for level in levels]),
+        columns=found([one for one in answer.changes if one.place.depth == "columns"]),
+        rows=found([answer.row(level, row) for level in levels for row in range(shape.rows)]),
+    )
+    return Analysis(table, answer, compared)
+
+
+def model_of(study: Study, table: Table) -> TableAnswer:
+    """The model's answer to a table."""
+    return answer_table(
+        table.d,
+        table.shape,
+        margin=study.experiment.compare.margin,
+        confidence=confidence_of(study),
+        covariates=[
+            _disturbance(study, table, DISTURBANCES[name])
+            for name in study.experiment.compare.adjust
+        ],
+        interim=not study.finished,
+    )
+
+
+def _disturbance(study: Study, table: Table, read: Read) -> np.ndarray:
+    """By how much more each level was disturbed than the baseline, shaped as the table; 0 if it is
+    not known."""
+    x = np.zeros(table.d.shape)
+    places = [(row, column) for row in table.rows for column in table.columns]
+    for context, (row, column) in enumerate(places):
+        baseline = study.roles.cell(row, column, study.roles.baseline)
+        for at, level in enumerate(table.levels):
+            cell = study.roles.cell(row, column, level)
+            for unit, repeat in enumerate(study.repeats):
+                pairs = study.blocks_in_common(baseline, cell, repeat)
+                more = [(read(other) or 0.0) - (read(one) or 0.0) for one, other in pairs]
+                x[unit, context, at] = math.fsum(more) / len(more) if more else 0.0
+    return x
+
+
+def confidence_of(study: Study) -> float:
+    """At which intervals are computed, so that they hold what they promise: an experiment that
+    stops when they are narrow enough needs a little more."""
+    compare = study.experiment.compare
+    return StoppingRule(compare.until, confidence=compare.confidence).interval_confidence
+
+
+def finding(study: Study, table: Table, change: Change) -> Finding:
+    """A change, with the levels that its place is of."""
+    place, roles = change.place, study.roles
+    assert roles.compared is not None and roles.baseline is not None
+    level = table.levels[place.level]
+    is_one_row = place.first_row == place.last_row
+    is_one_column = place.first_column == place.last_column
+    cell = roles.cell(
+        table.rows[place.first_row] if is_one_row else {},
+        table.columns[place.first_column] if is_one_column else None,
+        level,
+    )
+    lost = int(table.lost[place.cells(table.shape), place.level].sum())
+    margin = study.experiment.compare.margin
+    return Finding(table.metric, cell, level, roles.baseline, change, margin, lost)
+
+
+def leading_cell(study: Study, analysis: Analysis, level: Level) -> Finding | None:
+    """The cell with the largest change for the better, if it is certainly larger than the mean of
+    the others."""
+    table = analysis.table
+    if table.shape.contexts < 3 or not study.finished:
+        return None
+    at = table.levels.index(level)
+    leads = advantages(
+        table.d,
+        table.shape,
+        margin=study.experiment.compare.margin,
+        confidence=confidence_of(study),
+    )
+    own = [one for one in leads if one.place.level == at and one.n > 1]
+    pick = min if table.metric.less_is_better else max
+    first = pick(own, key=lambda one: one.ratio, default=None)
+    if first is None or first.verdict != table.metric.better:
+        return None
+    place = first.place
+    cell = analysis.answer.cell(at, place.first_row, place.first_column)
+    return finding(study, table, cell)
+
+
+def level_over(study: Study, table: Table, one: Level, other: Level) -> Finding | None:
+    """One level over another, neither of them the baseline, over all cells; None if no repeat has
+    both."""
+    above, below = table.levels.index(one), table.levels.index(other)
+    d = table.d[:, :, [above]] - table.d[:, :, [below]]
+    if not np.any(np.isfinite(d)):
+        return None
+    between = Table(table.metric, table.rows, table.columns, [one], d, table.lost[:, [above]])
+    return finding(study, between, model_of(study, between).whole(0))

@@ -1,0 +1,151 @@
+"""What is certain of a level: the highest thing first, whole before columns, rows and cells.
+
+A claim is a change whose interval has spoken (better, worse, or equivalent). An effect that
+crosses, faster here and slower there, is told by its parts although its mean may be certain too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from contend.report.model import Compared, Finding
+from contend.report.study import Roles
+from contend.report.words import level_label, level_phrase
+from contend.spec import Level
+
+CERTAIN = ("better", "worse", "equivalent")
+_NAMED_CELLS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What is said of a level, the better first. `depth` is whole, columns, row or cell; empty if
+    nothing is certain. `more` counts certain cells that are too many to name."""
+
+    findings: tuple[Finding, ...] = ()
+    depth: str = ""
+    more: tuple[Finding, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.findings or self.more)
+
+
+def claims_of(compared: Compared, level: Level) -> Claims:
+    """The highest things that are certain of a level."""
+    whole = next((one for one in compared.wholes if one.level == level), None)
+    columns = _certain(compared.columns, level)
+    rows = _certain(compared.rows, level)
+    if whole is not None and whole.tone in CERTAIN and not _against(whole, (*columns, *rows)):
+        return Claims((whole,), "whole")
+    by_column, by_row = _longest(columns), _longest(rows)
+    if by_column and (_crosses(by_column) or not _crosses(by_row)):
+        return Claims(by_column, "columns")
+    if by_row:
+        return Claims(by_row, "row")
+    cells = _certain(compared.comparisons, level)
+    if len(cells) <= _NAMED_CELLS:
+        return Claims(tuple(cells), "cell" if cells else "")
+    return Claims((), "cell", tuple(cells))
+
+
+def _certain(findings: Iterable[Finding], level: Level) -> list[Finding]:
+    return [one for one in findings if one.level == level and one.tone in CERTAIN]
+
+
+def _against(one: Finding, others: Sequence[Finding]) -> bool:
+    """Whether any part of its place is certain of something else: of the other direction, or, if
+    this says that nothing changes, of a change beyond the margin."""
+    parts = [other for other in others if _within(other, one)]
+    if one.tone == "equivalent":
+        return _crosses(parts) or any(other.is_large for other in parts)
+    contrary = {"better": "worse", "worse": "better"}[one.tone]
+    return any(other.tone == contrary for other in parts)
+
+
+def _within(part: Finding, whole: Finding) -> bool:
+    one, other = part.change.place, whole.change.place
+    return (
+        other.first_row <= one.first_row
+        and one.last_row <= other.last_row
+        and other.first_column <= one.first_column
+        and one.last_column <= other.last_column
+    )
+
+
+def _overlap(one: Finding, other: Finding) -> bool:
+    a, b = one.change.place, other.change.place
+    return (
+        a.first_row <= b.last_row
+        and b.first_row <= a.last_row
+        and a.first_column <= b.last_column
+        and b.first_column <= a.last_column
+    )
+
+
+def _longest(certain: Sequence[Finding]) -> tuple[Finding, ...]:
+    """As few as tell most, none over another; better, worse, and what makes no difference."""
+    chosen: list[Finding] = []
+    by_length = sorted(certain, key=lambda one: (one.tone == "equivalent", -_length(one)))
+    for one in by_length:
+        if not _against(one, certain) and not any(_overlap(one, other) for other in chosen):
+            chosen.append(one)
+    return tuple(sorted(chosen, key=lambda one: (CERTAIN.index(one.tone), -_length(one))))
+
+
+def _length(one: Finding) -> int:
+    place = one.change.place
+    return place.last_column - place.first_column + 1
+
+
+def named(roles: Roles, one: Finding) -> str:
+    """The place and the level: `from 8 connections on, key_cache_segments = 32`."""
+    assert roles.compared is not None
+    level = level_phrase(roles.compared.path, one.level)
+    at = where(roles, one).strip()
+    return f"{at}, {level}" if at else level
+
+
+def _crosses(findings: Sequence[Finding]) -> bool:
+    return {"better", "worse"} <= {one.tone for one in findings}
+
+
+def where(roles: Roles, one: Finding) -> str:
+    """` from 8 connections on`, ` with 10 points`, ` as a mean over all 21 cells`; nothing if the
+    experiment has one place only."""
+    place = one.change.place
+    rows, columns = roles.table_contexts(), roles.column_levels
+    is_all_columns = place.last_column - place.first_column + 1 == len(columns)
+    is_all_rows = place.last_row - place.first_row + 1 == len(rows)
+    if is_all_columns and is_all_rows and len(rows) * len(columns) > 1:
+        return f" as a mean over all {len(rows) * len(columns)} cells"
+    at = rows[place.first_row] if not is_all_rows or len(rows) == 1 else {}
+    if roles.columns is not None and (not is_all_columns or len(columns) == 1):
+        if place.first_column == place.last_column:
+            column = columns[place.first_column]
+            return place_text({**at, roles.columns.path: column} if column is not None else at)
+        return f" {range_text(roles, place.first_column, place.last_column)}{place_text(at)}"
+    return place_text(at)
+
+
+def range_text(roles: Roles, first: int, last: int) -> str:
+    """`from 8 connections on`, `up to 4 connections`; levels that are no numbers are listed."""
+    assert roles.columns is not None
+    path, levels = roles.columns.path, roles.columns.levels
+    if first == last:
+        return place_text({path: levels[first]}).strip()
+    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in levels):
+        names = [level_label(one) for one in levels[first : last + 1]]
+        listed = f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"with {path.rpartition('.')[2]} = {listed}"
+    if last == len(levels) - 1:
+        return f"from {level_phrase(path, levels[first])} on"
+    return f"up to {level_phrase(path, levels[last])}"
+
+
+def place_text(cell: Mapping[str, Level]) -> str:
+    """` at 64 connections with 10 points`."""
+    loads = [level_phrase(path, one) for path, one in cell.items() if path.startswith("load.")]
+    rest = [level_phrase(path, one) for path, one in cell.items() if not path.startswith("load.")]
+    text = f" at {', '.join(loads)}" if loads else ""
+    return text + (f" with {' and '.join(rest)}" if rest else "")

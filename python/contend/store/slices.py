@@ -1,0 +1,95 @@
+"""Comparisons slice by slice: the log ratios of neighbours, and where their noise lies."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from contend.spec import CellKey, Level, cell_key, same_level
+from contend.stats import Components, estimate_components
+from contend.store.model import RunRecord
+
+
+@dataclass
+class _Scatter:
+    """Scatter of log ratios within blocks."""
+
+    squares: float = 0.0
+    freedom: int = 0
+
+    def add(self, ratios: list[float]) -> None:
+        middle = statistics.fmean(ratios)
+        self.squares += sum((one - middle) ** 2 for one in ratios)
+        self.freedom += len(ratios) - 1
+
+
+@dataclass
+class SliceRatios:
+    """ln(level / baseline) of throughput, a value each round of slices, with what it lies in.
+
+    Args:
+        path: of the compared factor.
+        baseline: its level that the others are compared with.
+    """
+
+    path: str
+    baseline: Level
+    ratios: list[float] = field(default_factory=list)
+    units: list[int] = field(default_factory=list)
+    blocks: list[int] = field(default_factory=list)
+    contexts: list[CellKey] = field(default_factory=list)
+    levels: list[Level] = field(default_factory=list)
+    _scatter: dict[CellKey, _Scatter] = field(default_factory=lambda: defaultdict(_Scatter))
+
+    def add(self, runs: Iterable[RunRecord]) -> None:
+        """Take in measured runs of whole blocks; those that were not in slices have no part."""
+        blocks: dict[int, list[RunRecord]] = defaultdict(list)
+        for run in runs:
+            if "slices" in run.plan["load"]:
+                blocks[run.block].append(run)
+        for block in blocks.values():
+            self._add_block(block)
+
+    def _add_block(self, block: list[RunRecord]) -> None:
+        baseline = next((r for r in block if same_level(r.cell[self.path], self.baseline)), None)
+        if baseline is None:
+            return
+        usual = {one["index"]: one["qps"] for one in baseline.intervals if one["qps"] > 0}
+        context = self.context_of(baseline)
+        for run in block:
+            own = [
+                math.log(one["qps"] / usual[one["index"]])
+                for one in run.intervals
+                if run is not baseline and one["qps"] > 0 and one["index"] in usual
+            ]
+            if not own:
+                continue
+            self.ratios += own
+            self.units += [run.repeat] * len(own)
+            self.blocks += [run.block] * len(own)
+            self.contexts += [context] * len(own)
+            self.levels += [run.cell[self.path]] * len(own)
+            self._scatter[context].add(own)
+
+    def context_of(self, run: RunRecord) -> CellKey:
+        """Where a run was made, whatever its level."""
+        return cell_key({path: level for path, level in run.cell.items() if path != self.path})
+
+    def components(self) -> Components | None:
+        """By slices, sets of connections and repeats; None if nothing was in slices."""
+        if not self.ratios:
+            return None
+        return estimate_components(
+            self.ratios,
+            {"unit": self.units, "block": self.blocks},
+            contexts=self.contexts,
+            levels=self.levels,
+        )
+
+    def spreads(self) -> dict[CellKey, float]:
+        """Standard deviation of the rounds of a block, by context, as far as it is known."""
+        known = {context: each for context, each in self._scatter.items() if each.freedom}
+        return {context: math.sqrt(one.squares / one.freedom) for context, one in known.items()}

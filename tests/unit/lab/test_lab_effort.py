@@ -1,0 +1,147 @@
+"""How much is measured: what was learned decides on layouts, lengths and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_load import percentiles
+from lab_in_slices import IN_SLICES, Bench, Noise, made_up
+
+from contend.lab.arms import PADDING_VARIABLE
+from contend.lab.effort import ROUNDS, Effort
+from contend.lab.schedule import Schedule
+from contend.lab.ways import Way
+from contend.spec import cell_spec
+
+MakeBench = Callable[..., Bench]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeBench:
+    def made(said: str = "") -> Bench:
+        text = IN_SLICES.replace("repeats = 2", f"repeats = 6\n{said}")
+        return made_up(monkeypatch, Bench(tmp_path, text))
+
+    return made
+
+
+def effort_of(bench: Bench) -> Effort:
+    return Effort(bench.tiny, Way("slices"), bench.clock)
+
+
+def rounds(bench: Bench) -> list[int]:
+    """Of each block."""
+    return [each[0].plan["load"]["slices"]["rounds"] for each in bench.blocks().values()]
+
+
+def padded(bench: Bench) -> list[bool]:
+    """Start by start, whether it was in a layout that is alike in all servers."""
+    of_one, of_other = (
+        [environment.get(PADDING_VARIABLE) for _, environment in server.launches]
+        for server in bench.servers
+    )
+    assert of_one == of_other
+    return [padding is not None for padding in of_one]
+
+
+def test_without_a_limit_every_block_has_the_usual_slices(make: MakeBench) -> None:
+    bench = make()
+    bench.play(Noise(bench, slices=0.1))
+    assert set(rounds(bench)) == {ROUNDS}
+
+
+def test_time_without_a_limit_is_endless_and_rest_unknown(make: MakeBench) -> None:
+    effort = effort_of(make('until = "±2 %"'))
+    assert effort.left_s == float("inf")
+    assert effort.more_s is None
+
+
+def test_what_is_left_counts_from_the_first_server_that_was_ready(make: MakeBench) -> None:
+    bench = make("at_most = 60")
+    effort = effort_of(bench)
+    bench.clock.now_s += 1000.0
+    assert effort.left_s == effort.more_s == 60.0
+    effort.ready()
+    bench.clock.now_s += 10.0
+    effort.ready()
+    assert effort.spent_s == 10.0
+    assert effort.left_s == effort.more_s == 50.0
+    bench.clock.now_s += 100.0
+    assert effort.more_s == 0.0
+
+
+def test_noise_between_slices_is_met_with_slices(make: MakeBench) -> None:
+    """Once the pilot has said so; noise between servers, with servers."""
+    quiet = make('at_most = "5m"')
+    quiet.play(Noise(quiet, slices=0.1))
+    many = quiet.records()[-1].repeat
+    last = rounds(quiet)[-1]
+    other = make('at_most = "5m"')
+    other.path = other.path.with_name("other")
+    other.play(Noise(other, slices=0.001, servers=0.1))
+    assert rounds(other)[-1] < last
+    assert other.records()[-1].repeat > many
+
+
+class TestLayout:
+    def test_servers_that_do_not_differ_are_left_to_the_system(self, make: MakeBench) -> None:
+        bench = make('at_most = "2m"')
+        bench.play(Noise(bench, slices=0.05))
+        assert not any(padded(bench))
+
+    def test_servers_that_differ_are_matched_from_the_pilot_on(self, make: MakeBench) -> None:
+        bench = make('at_most = "2m"')
+        bench.play(Noise(bench, servers=0.1, slices=0.01))
+        matched = padded(bench)
+        assert not any(matched[:2]), "the pilot looks at what the system does"
+        assert all(matched[2:]) and len(matched) > 3
+
+    def test_what_was_found_to_pay_is_kept(self, make: MakeBench) -> None:
+        """Servers that are matched differ no longer, which is no reason to let them."""
+        bench = make('at_most = "2m"')
+        wild, tame = Noise(bench, servers=0.1, slices=0.01), Noise(bench, slices=0.01)
+
+        def rates(arm: str, round_: int) -> float:
+            return (wild if bench.starts()[0] <= 2 else tame)(arm, round_)
+
+        bench.play(rates)
+        matched = padded(bench)
+        assert not any(matched[:2]) and all(matched[2:])
+
+    @pytest.mark.parametrize(("asked", "all_"), [("matched", True), ("system", False)])
+    def test_what_is_asked_for_is_done(self, make: MakeBench, asked: str, all_: bool) -> None:
+        bench = make(f'layout = "{asked}"')
+        bench.play(Noise(bench, servers=0.1, slices=0.01))
+        assert padded(bench) == [all_] * 6
+
+
+def test_slices_of_a_context_follow_its_own_response_time(make: MakeBench) -> None:
+    bench = make()
+
+    def slow(plan: dict[str, object]) -> None:
+        load = plan["load"]
+        assert isinstance(load, dict)
+        p50 = 100_000.0 if load["connections"] == 8 else 300.0
+        bench.changes = {"latency_us": {**percentiles(100), "p50": p50}}
+
+    bench.each_plan = slow
+    bench.play()
+    lengths = {
+        (record.cell["load.connections"], record.repeat > 1): record.plan["load"]["slices"][
+            "slice_s"
+        ]
+        for record in bench.records()
+    }
+    assert lengths == {(1, False): 0.1, (8, False): 0.1, (1, True): 0.1, (8, True): 0.5}
+
+
+def test_a_resumed_session_knows_the_response_times(make: MakeBench) -> None:
+    bench = make()
+    bench.changes = {"latency_us": {**percentiles(100), "p50": 100_000.0}}
+    bench.play()
+    with bench.folder() as folder:
+        effort = Schedule(bench.tiny, folder, Way("slices"), bench.clock).effort
+    run = bench.records()[0].cell
+    assert effort.slices(run, cell_spec(bench.tiny, run)).slice_s == pytest.approx(0.5)

@@ -1,0 +1,269 @@
+"""Whether levels are compared in slices, and why not; and what time is too short for one look."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+from lab_fakes import EXPERIMENT, experiment
+
+from contend import host
+from contend.errors import RequestError
+from contend.lab.effort import require_time
+from contend.lab.ways import Way, choose_way
+from contend.spec import Experiment
+
+IN_SLICES = EXPERIMENT.replace('by = "runs"\n', "")
+SEGMENTS = '"server.options.key_cache_segments"'
+COMPARED = f"baseline = {{ {SEGMENTS} = 0 }}"
+NO_WARMUP = ('warmup = "100ms"', 'warmup = "0s"')
+OPTION = "key_cache_segments = 0 }"
+
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture(autouse=True)
+def room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host with room for everything, whatever this one has."""
+    has(monkeypatch, memory=64 << 30, disk=1 << 40)
+
+
+def has(monkeypatch: pytest.MonkeyPatch, *, memory: int = 64 << 30, disk: int = 1 << 40) -> None:
+    monkeypatch.setattr(host, "memory_available_bytes", lambda: memory)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(disk, 0, disk))
+
+
+def compared(tmp_path: Path, path: str, levels: str, baseline: str) -> Experiment:
+    """The tiny experiment with another factor compared."""
+    factors = f'{SEGMENTS} = [0, 32]\n"load.connections" = [1, 8]'
+    assert factors in IN_SLICES
+    text = IN_SLICES.replace(factors, f"{path} = {levels}")
+    return experiment(tmp_path, text.replace(COMPARED, f"baseline = {{ {path} = {baseline} }}"))
+
+
+def way_of(tiny: Experiment, tmp_path: Path, *, own: bool = True) -> Way:
+    return choose_way(tiny, own=own, disk=tmp_path)
+
+
+def insists(tiny: Experiment, tmp_path: Path) -> Experiment:
+    """The same experiment, which wants slices."""
+    source = tiny.source.replace("[compare]\n", '[compare]\nby = "slices"\n')
+    return experiment(tmp_path, source)
+
+
+def refused(tiny: Experiment, tmp_path: Path, *, own: bool = True) -> str:
+    with pytest.raises(RequestError) as caught:
+        way_of(insists(tiny, tmp_path), tmp_path, own=own)
+    assert caught.value.exit_code == 2
+    assert "runs" in str(caught.value.hint)
+    return caught.value.message
+
+
+def test_levels_are_compared_in_slices_if_that_can_be_had(tmp_path: Path) -> None:
+    way = way_of(experiment(tmp_path, IN_SLICES), tmp_path)
+    assert way.in_slices and way.why == ""
+    assert way_of(insists(experiment(tmp_path, IN_SLICES), tmp_path), tmp_path).in_slices
+
+
+def test_who_wants_runs_gets_them_without_a_word(tmp_path: Path) -> None:
+    assert way_of(experiment(tmp_path), tmp_path) == Way("runs")
+
+
+def test_nothing_compared_is_no_reason_for_a_word(tmp_path: Path) -> None:
+    text = IN_SLICES.replace(COMPARED, "").replace(f"{SEGMENTS} = [0, 32]\n", "")
+    tiny = experiment(tmp_path, text.replace('"load.connections" = [1, 8]', ""))
+    assert tiny.compared is None
+    assert way_of(tiny, tmp_path) == Way("runs")
+
+
+@pytest.mark.parametrize(
+    ("path", "levels", "baseline", "words"),
+    [
+        ('"load.connections"', "[1, 8]", "1", "load.connections is a matter of the load"),
+        ('"load.protocol"', '["text", "prepared"]', '"text"', "load.protocol is a matter"),
+        (
+            '"workload.kind"',
+            '["point_select", "random_points"]',
+            '"point_select"',
+            "workload.kind is a matter of the load, which all levels share",
+        ),
+    ],
+)
+def test_levels_of_the_load_cannot_be(
+    tmp_path: Path, path: str, levels: str, baseline: str, words: str
+) -> None:
+    tiny = compared(tmp_path, path, levels, baseline)
+    way = way_of(tiny, tmp_path)
+    assert not way.in_slices and words in way.why
+    assert words in refused(tiny, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        pytest.param(
+            'change = "in_place"',
+            'warm = "cold"',
+            'server.warm = "cold" takes a restart',
+            id="cold",
+        ),
+        pytest.param("[load]", "[load]\nevents = 100", "(load.events)", id="events"),
+        pytest.param("[load]", "[load]\nevents_each = 100", "(load.events)", id="events-each"),
+        pytest.param(
+            "[load]",
+            '[load]\narrival = { kind = "open", stages = [{ rate = 10, duration = "1s" }, '
+            "{ rate = 20 }] }",
+            "(load.arrival.stages)",
+            id="stages",
+        ),
+        pytest.param(
+            "[load]",
+            '[load]\narrival = { kind = "open", stages = [{ rate = 10, end_rate = 20 }] }',
+            "a rate that changes cannot be cut",
+            id="ramp",
+        ),
+    ],
+)
+def test_a_load_that_cannot_be_cut(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert old in IN_SLICES
+    tiny = experiment(tmp_path, IN_SLICES.replace(old, new).replace(*NO_WARMUP))
+    way = way_of(tiny, tmp_path)
+    assert not way.in_slices and words in way.why
+    assert words in refused(tiny, tmp_path)
+
+
+def test_an_open_loop_of_one_rate_can_be_cut(tmp_path: Path) -> None:
+    loop = '[load]\narrival = { kind = "open", rate = 10 }'
+    assert way_of(experiment(tmp_path, IN_SLICES.replace("[load]", loop)), tmp_path).in_slices
+
+
+def test_one_cell_that_cannot_be_cut_is_enough(tmp_path: Path) -> None:
+    warm = '"load.connections" = [1, 8]\n"server.warm" = ["index", "cold"]'
+    text = IN_SLICES.replace('"load.connections" = [1, 8]', warm).replace(*NO_WARMUP)
+    tiny = experiment(tmp_path, text)
+    assert "server.warm" in way_of(tiny, tmp_path).why
+
+
+def test_a_script_asks_one_server(tmp_path: Path) -> None:
+    script = 'kind = "lua"\nscript = "select_random_points"'
+    text = IN_SLICES.replace('kind = "point_select"', script)
+    tiny = experiment(tmp_path, text)
+    assert "a script asks one server at a time" in way_of(tiny, tmp_path).why
+    assert "a script" in refused(tiny, tmp_path)
+
+
+def test_a_server_that_is_not_ours_is_alone(tmp_path: Path) -> None:
+    """Nobody starts another storage engine's server beside it."""
+    tiny = compared(tmp_path, '"data.engine"', '["MyISAM", "InnoDB"]', '"MyISAM"')
+    way = way_of(tiny, tmp_path, own=False)
+    assert not way.in_slices and "not" in way.why and "own" in way.why
+    assert "own" in refused(tiny, tmp_path, own=False)
+
+
+class TestRoom:
+    """Engines as levels, so that no server could take on the levels of the others."""
+
+    @pytest.fixture
+    def tiny(self, tmp_path: Path) -> Experiment:
+        return compared(tmp_path, '"data.engine"', '["MyISAM", "InnoDB"]', '"MyISAM"')
+
+    def test_servers_that_do_not_fit_in_memory(
+        self, tmp_path: Path, tiny: Experiment, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        has(monkeypatch, memory=300 << 20)
+        way = way_of(tiny, tmp_path)
+        assert not way.in_slices
+        assert "2 servers with their data take about" in way.why
+        assert "of memory, and 300 MiB are available" in way.why
+        assert "of memory" in refused(tiny, tmp_path)
+
+    def test_copies_that_do_not_fit_on_the_disk(
+        self, tmp_path: Path, tiny: Experiment, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        has(monkeypatch, disk=10 << 20)
+        way = way_of(tiny, tmp_path)
+        assert not way.in_slices
+        assert "2 copies of the data take about" in way.why
+        assert "10 MiB are free on the disk" in way.why
+        assert "copies of the data" in refused(tiny, tmp_path)
+
+    def test_each_level_takes_its_own(
+        self, tmp_path: Path, tiny: Experiment, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What two servers fit in is too little for three."""
+        more = compared(tmp_path, '"data.engine"', '["MyISAM", "InnoDB", "Aria"]', '"MyISAM"')
+        least = next(
+            size
+            for size in range(0, 64 << 30, 8 << 20)
+            if self._fits(tiny, tmp_path, size, monkeypatch)
+        )
+        assert self._fits(tiny, tmp_path, least, monkeypatch)
+        assert not self._fits(more, tmp_path, least, monkeypatch)
+        assert self._fits(more, tmp_path, 3 * least // 2 + (8 << 20), monkeypatch)
+
+    def test_a_larger_cache_takes_more_as_far_as_the_tables_fill_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def bounded(pool: str, rows: str) -> bool:
+            options = f'options = {{ innodb_buffer_pool_size = "{pool}", {OPTION}'
+            text = IN_SLICES.replace(
+                f'options = {{ key_buffer_size = "64M", {OPTION}', options
+            ).replace("rows = 1000", f"rows = {rows}")
+            text = text.replace('engine = "MyISAM"', 'engine = "InnoDB"')
+            text = text.replace(f"{SEGMENTS} = [0, 32]", '"server.wrap" = ["", "env"]')
+            text = text.replace(COMPARED, 'baseline = { "server.wrap" = "" }')
+            return self._fits(experiment(tmp_path, text), tmp_path, 5 << 30, monkeypatch)
+
+        assert bounded("8G", "1000")
+        assert bounded("64M", "4000000")
+        assert not bounded("8G", "8000000")
+
+    def test_a_folder_that_is_not_there_yet_is_on_the_disk_of_one_that_is(
+        self, tmp_path: Path, tiny: Experiment, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[Path] = []
+
+        def usage(path: Path) -> Usage:
+            asked.append(path)
+            return Usage(1 << 40, 0, 1 << 40)
+
+        monkeypatch.setattr(shutil, "disk_usage", usage)
+        assert choose_way(tiny, own=True, disk=tmp_path / "not" / "yet").in_slices
+        assert asked == [tmp_path]
+
+    def _fits(
+        self, tiny: Experiment, tmp_path: Path, memory: int, monkeypatch: pytest.MonkeyPatch
+    ) -> bool:
+        has(monkeypatch, memory=memory)
+        return way_of(tiny, tmp_path).in_slices
+
+
+class TestTime:
+    def given(self, tmp_path: Path, time: str, **changes: str) -> Experiment:
+        text = IN_SLICES.replace("repeats = 2", f'repeats = 2\nat_most = "{time}"')
+        return experiment(tmp_path, text, **changes)
+
+    def test_one_that_is_too_short_for_one_look_is_refused(self, tmp_path: Path) -> None:
+        """Four cells of a slice, with its settling and the load before the first."""
+        with pytest.raises(RequestError, match="is too short: one look at every cell takes") as e:
+            require_time(self.given(tmp_path, "400ms"), Way("slices"))
+        assert e.value.exit_code == 2
+        assert e.value.hint == "Give it more time, or fewer cells."
+        require_time(self.given(tmp_path, "2s"), Way("slices"))
+
+    def test_a_look_is_as_long_as_the_experiment_says(self, tmp_path: Path) -> None:
+        longer = {'warmup = "100ms"': 'slice = "1s"\nsettle = "500ms"'}
+        with pytest.raises(RequestError, match=r"^6 s is too short"):
+            require_time(self.given(tmp_path, "6s", **longer), Way("slices"))
+        require_time(self.given(tmp_path, "7s", **longer), Way("slices"))
+
+    def test_a_look_of_runs_is_a_run_of_each_cell(self, tmp_path: Path) -> None:
+        longer = {'measure = "200ms"': 'measure = "2s"'}
+        with pytest.raises(RequestError, match=r"8\.4 s"):
+            require_time(self.given(tmp_path, "8s", **longer), Way("runs"))
+        require_time(self.given(tmp_path, "9s", **longer), Way("runs"))
+
+    def test_without_a_time_none_is_too_short(self, tmp_path: Path) -> None:
+        require_time(experiment(tmp_path, IN_SLICES), Way("slices"))

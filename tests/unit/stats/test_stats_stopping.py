@@ -1,0 +1,160 @@
+"""Stopping by width: what the rule says, and whether intervals hold where it stopped."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats as reference
+
+from contend.stats import Progress, StoppingRule, progress
+
+EXPERIMENTS, MOST = 40_000, 120
+
+
+def first_narrow(values: np.ndarray, half_width_log: float, confidence: float) -> tuple:  # type: ignore[type-arg]
+    """Units at which (experiments, units, levels) stop, with means and half-widths there."""
+    n = np.arange(1, values.shape[1] + 1)[None, :, None]
+    mean = np.cumsum(values, axis=1) / n
+    squares = np.cumsum(values**2, axis=1) - n * mean**2
+    freedom = np.maximum(n - 1, 1)
+    half = reference.t.ppf(0.5 + confidence / 2, freedom) * np.sqrt(squares / freedom / n)
+    narrow = (half.max(axis=2) <= half_width_log) & (n[:, :, 0] >= 8)
+    assert narrow.any(axis=1).all()
+    at = np.argmax(narrow, axis=1)
+    rows = np.arange(len(values))
+    return at + 1, mean[rows, at], half[rows, at]
+
+
+def width_of(units: int, sd: float = 1.0) -> float:
+    """The half-width that so many units have if the scatter is known to the t quantile."""
+    return float(reference.t.ppf(0.975, units - 1)) * sd / math.sqrt(units)
+
+
+@pytest.mark.parametrize(("suffice", "taken"), [(8, 9.7), (20, 21.7), (30, 33.0)])
+def test_intervals_hold_where_an_experiment_stopped(suffice: int, taken: float) -> None:
+    values = np.random.default_rng(suffice).normal(size=(EXPERIMENTS, MOST, 1))
+    confidence = StoppingRule(until=0.02).interval_confidence
+    n, mean, half = first_narrow(values, width_of(suffice), confidence)
+    assert np.mean(np.abs(mean) <= half) >= 0.947
+    assert n.mean() == pytest.approx(taken, abs=0.2)
+    # The answer itself is not moved.
+    assert abs(mean.mean()) < 4 * mean.std() / math.sqrt(EXPERIMENTS)
+
+
+def test_why_the_quantile_is_tightened() -> None:
+    values = np.random.default_rng(20).normal(size=(EXPERIMENTS, MOST, 1))
+    _, mean, half = first_narrow(values, width_of(20), 0.95)
+    assert 0.928 <= np.mean(np.abs(mean) <= half) <= 0.937
+
+
+def test_intervals_of_three_levels_hold_together() -> None:
+    """Three levels with a shared baseline, each at a third of what may be missed; the experiment
+    goes on until the widest is narrow.
+    """
+    chance = np.random.default_rng(3)
+    values = chance.normal(size=(EXPERIMENTS // 4, MOST, 4))
+    values = (values[:, :, :3] - values[:, :, 3:]) / math.sqrt(2)
+    confidence = 1 - (1 - StoppingRule(until=0.02).interval_confidence) / 3
+    _, mean, half = first_narrow(values, width_of(20), confidence)
+    assert np.mean(np.all(np.abs(mean) <= half, axis=1)) >= 0.947
+
+
+def test_the_rule_stops_where_the_simulation_does() -> None:
+    values = 0.05 * np.random.default_rng(12).normal(size=(40, MOST, 2))
+    rule = StoppingRule(until=math.expm1(width_of(12, 0.05)))
+    n, _, half = first_narrow(values, width_of(12, 0.05), rule.interval_confidence)
+    for i, stops in enumerate(n):
+        told = [progress(values[i, :k], rule, spent_s=0, unit_s=1) for k in range(1, stops + 1)]
+        assert [one.stop for one in told] == [False] * (stops - 1) + [True]
+        assert told[-1].reason == "width reached"
+        assert (told[-1].units_more, told[-1].seconds_more) == (0, 0.0)
+        assert told[-1].half_width == pytest.approx(math.expm1(half[i].max()))
+
+
+def test_what_is_still_needed_is_about_what_it_takes() -> None:
+    """Told after eight units; the median of what then was needed is within a fifth."""
+    sd, rule = 0.05, StoppingRule(until=0.02)
+    values = sd * np.random.default_rng(5).normal(size=(200, MOST, 1))
+    n, _, _ = first_narrow(values, math.log1p(0.02), rule.interval_confidence)
+    told = [progress(one[:8], rule, spent_s=0, unit_s=10) for one in values]
+    more = [one.units_more or 0 for one in told]
+    assert np.median(more) + 8 == pytest.approx(np.median(n), rel=0.2)
+    assert all(one.seconds_more == 10 * (one.units_more or 0) for one in told)
+
+
+@given(st.lists(st.floats(-1, 1), max_size=20), st.floats(0.001, 0.5), st.floats(0, 100))
+def test_a_width_counts_from_the_least_units_on(
+    values: list[float], until: float, spent: float
+) -> None:
+    told = progress(
+        np.array(values), StoppingRule(until=until, at_most_s=50), spent_s=spent, unit_s=5
+    )
+    assert told.n == len(values)
+    assert told.stop == (told.reason in ("width reached", "time is up"))
+    if told.reason == "width reached":
+        assert told.n >= 8 and told.half_width <= until
+    elif told.reason == "time is up":
+        assert spent + 5 > 50
+    else:
+        assert spent + 5 <= 50
+        assert (told.reason == "too few units") == (told.n < 8)
+    if told.n >= 2 and told.units_more is not None and told.reason != "width reached":
+        assert told.units_more >= max(8 - told.n, 1)
+
+
+def test_the_answer_itself_does_not_matter() -> None:
+    values = np.random.default_rng(1).normal(0, 0.05, 10)
+    rule = StoppingRule(until=0.03)
+    one, other = (progress(values + by, rule, spent_s=1, unit_s=1) for by in (0.0, 0.7))
+    assert one.half_width == pytest.approx(other.half_width)
+    assert (one.stop, one.reason, one.units_more) == (other.stop, other.reason, other.units_more)
+
+
+def test_time_alone_ends_it_if_no_width_is_asked_for() -> None:
+    values = np.full(20, 0.1)
+    timed = StoppingRule(until=None, at_most_s=60)
+    assert timed.interval_confidence == 0.95
+    assert not progress(values, timed, spent_s=50, unit_s=10).stop
+    assert progress(values, timed, spent_s=51, unit_s=10).reason == "time is up"
+    counted = StoppingRule(until=None)
+    assert not progress(values[:7], counted, spent_s=0, unit_s=1).stop
+    assert progress(values[:8], counted, spent_s=0, unit_s=1).reason == "units measured"
+
+
+def test_lost_units_are_left_out_of_their_level() -> None:
+    values = np.random.default_rng(1).normal(0, 0.001, (8, 2))
+    values[3, 1] = math.nan
+    told = progress(values, StoppingRule(until=0.1), spent_s=0, unit_s=2)
+    assert (told.n, told.reason, told.units_more) == (7, "too few units", 1)
+    assert told.half_width < 0.01
+
+
+def test_with_fewer_than_two_units_nothing_can_be_told() -> None:
+    for values in (np.empty(0), np.empty((0, 3)), np.array([0.1])):
+        told = progress(values, StoppingRule(until=0.02), spent_s=0, unit_s=1)
+        assert (told.stop, told.reason, told.units_more) == (False, "too few units", None)
+        assert math.isinf(told.half_width) and math.isinf(told.seconds_more)
+        assert told.words() in ("no interval after 0 units", "no interval after 1 unit")
+    with pytest.raises(ValueError, match="levels"):
+        progress(np.zeros((2, 2, 2)), StoppingRule(until=0.02), spent_s=0, unit_s=1)
+
+
+def test_the_line_says_what_it_would_take() -> None:
+    told = Progress(False, "too wide", 0.0263, 9, 21, 840.0, 0.02)
+    assert told.words() == "±2.63 % after 9 units; ±2 % would take about 14 min more"
+    reached = Progress(True, "width reached", 0.0198, 12, 0, 0.0, 0.02)
+    assert reached.words() == "±1.98 % after 12 units"
+    never = Progress(True, "time is up", 2.5, 2, None, math.inf, 0.02)
+    assert never.words() == "±250 % after 2 units; ±2 % is out of reach"
+
+
+def test_a_familys_critical_value_widens() -> None:
+    values = np.random.default_rng(1).normal(0, 0.05, 10)
+    plain = progress(values, StoppingRule(until=0.03), spent_s=0, unit_s=1)
+    family = progress(values, StoppingRule(until=0.03, adjust=1.3), spent_s=0, unit_s=1)
+    assert math.log1p(family.half_width) == pytest.approx(1.3 * math.log1p(plain.half_width))
+    assert (family.units_more or 0) > (plain.units_more or 0)
