@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(80)
+from contend.stats.student import legendre
 
 
 def detectable_changes(
@@ -37,13 +37,14 @@ def detectable_changes(
 
 
 def _spread_of_errors(df: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Estimated over true standard error, sqrt(chi² / df): 80 values, and the weight of each."""
+    """Estimated over true standard error, sqrt(chi² / df): values of it, the weight of each."""
+    nodes, weights = legendre()
     at = np.minimum(df, 1e6)
     width = 9 / np.sqrt(2 * at)
     lowest, highest = np.maximum(0.0, 1 - width), 1 + width
-    s = (highest + lowest) / 2 + _NODES[:, None] * (highest - lowest) / 2
+    s = (highest + lowest) / 2 + nodes[:, None] * (highest - lowest) / 2
     log_density = (at - 1) * np.log(np.maximum(s, 1e-300)) - at * (s * s - 1) / 2
-    weight = _WEIGHTS[:, None] * np.exp(log_density - np.max(log_density, axis=0))
+    weight = weights[:, None] * np.exp(log_density - np.max(log_density, axis=0))
     return s, weight / np.sum(weight, axis=0)
 
 

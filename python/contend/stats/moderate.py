@@ -8,9 +8,12 @@ drawn towards the common one accordingly (Smyth 2004, Stat. Appl. Genet. Mol. Bi
 Smyth's members are independent. Ours share processes: if those make most of the noise, all
 members have the same seven degrees of freedom and none to lend, though their variances agree
 perfectly. So what chance explains, and the degrees of freedom that result, are reckoned with the
-members' correlations. In simulated tables of equal cells with a noise that grows with load and
-processes that differ, Smyth's rule made false claims in 7.5 of 100, this one in 3.4 (8 units,
-5 promised); where neither is the case both give cells intervals of 6/10 of the width.
+members' correlations.
+
+In simulated tables of equal cells (8 units, 42 cells, 5 false claims in 100 promised) whose noise
+grows with load and whose processes differ, Smyth's rule made false claims in 8.7 of 100, this one
+in 4.4, and variances that lend nothing in 3.6. If nothing differs but by chance, it gives cells
+intervals of 0.6 times the width that they would have without.
 """
 
 from __future__ import annotations

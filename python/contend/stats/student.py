@@ -82,7 +82,7 @@ def noncentral_t_cdf(freedom: float, noncentrality: float, t: float) -> float:
     for low, high in itertools.pairwise(edges):
         if high <= low:
             continue
-        nodes, weights = _legendre()
+        nodes, weights = legendre()
         s = (high + low) / 2 + nodes * (high - low) / 2
         density = np.exp(constant + (freedom - 1) * np.log(s) - freedom * s * s / 2)
         below = np.array([math.erfc((noncentrality - t * one) / math.sqrt(2)) / 2 for one in s])
@@ -91,7 +91,8 @@ def noncentral_t_cdf(freedom: float, noncentrality: float, t: float) -> float:
 
 
 @functools.cache
-def _legendre() -> tuple[np.ndarray, np.ndarray]:
+def legendre() -> tuple[np.ndarray, np.ndarray]:
+    """Where to look at a smooth function from -1 to 1, and the weights of its integral."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     return nodes, weights
 

@@ -7,8 +7,8 @@ unit's mean over the cells, and Student's formula.
 
 If units miss cells, the parts are unequal. A working model (the cells of a unit have a share of
 their variance in common, the process) then gives the factor that makes the variance unbiased, and
-its degrees of freedom (Bell and McCaffrey 2002, Survey Methodology 28:169, "bias reduced
-linearization"). With complete data these are n / (n - 1) and n - 1 whatever the share.
+its degrees of freedom (Bell and McCaffrey 2002, Survey Methodology 28:169). With
+complete data these are n / (n - 1) and n - 1 whatever the share.
 """
 
 from __future__ import annotations
@@ -158,8 +158,8 @@ def _small_sample(
     (twice the squared mean over the variance).
 
     The part of unit u is the sum over contexts of b[u, c] (d[u, c] - mean of d over the units
-    that have c). A unit of the process's share moves all cells alike, so there the matrix is that
-    of the sums over contexts.
+    that have c). `own` is its covariance if cells are independent, `shared` is what the process of
+    each unit adds to it if all cells move alike.
     """
     of_means = np.divide(1.0, counts, out=np.zeros_like(counts), where=counts > 0)
     units = b.shape[1]

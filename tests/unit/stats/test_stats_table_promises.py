@@ -199,3 +199,17 @@ def test_effects_that_cross_are_found_although_their_mean_is_nil() -> None:
             and answer.columns(0, 0, 2).verdict == "lower"
         )
     assert found >= 0.9 * count
+
+
+def test_intervals_hold_with_a_covariate_whose_slope_is_only_estimated() -> None:
+    """A neighbour that differs from unit to unit, alike in all its cells: eight units have eight
+    values of it, and it is told from the change only as far as its mean is near nothing.
+    """
+    chance = np.random.default_rng(10_001)
+    missed, count = 0, 300
+    for d in tables(10_001, count, process_sd=0.02):
+        stolen = chance.normal(0.02, 0.05, (UNITS, 1, LEVELS)) + chance.normal(0, 0.01, d.shape)
+        units = units_of(adjust(d - 0.8 * stolen, [stolen]))
+        family = family_of(units, ASKED["whole"], WEIGHTS["whole"], CHANCES["whole"])
+        missed += bool(np.any(np.abs(family.errors.estimate) > family.critical * family.se))
+    assert missed <= 0.04 * count
