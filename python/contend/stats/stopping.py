@@ -87,8 +87,8 @@ class Progress:
     until: float | None
 
     def words(self) -> str:
-        """One line: "±2.6 % after 9 units; ±2 % would take about 14 min more"."""
-        counted = f"{self.n} unit{'' if self.n == 1 else 's'}"
+        """One line: "±2.6 % after 9 repeats; ±2 % would take about 14 min more"."""
+        counted = f"{self.n} repeat{'' if self.n == 1 else 's'}"
         if math.isinf(self.half_width):
             return f"no interval after {counted}"
         here = f"±{_percent(self.half_width)} after {counted}"

@@ -334,7 +334,7 @@ def test_what_is_finished_is_not_gone_on_with(bench: Bench, tmp_path: Path) -> N
     with pytest.raises(Interrupted):
         bench.begin(stop_at(3, KeyboardInterrupt()))
     with RunFolder.open(bench.path, write=True) as folder:
-        folder.finish("time is up: no interval after 0 units")
+        folder.finish("time is up: no interval after 0 repeats")
     assert bench.resume().plans == []
     assert notices(bench.heard)[-1] == f"{bench.path} is complete already: nothing is left to run"
     assert bench.runs() == [1, 2]

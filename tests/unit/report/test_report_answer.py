@@ -146,7 +146,7 @@ def test_an_open_number_of_repeats_is_finished_only_when_it_says_so(tmp_path: Pa
     sets = ('compare.until="±2 %"',)
     open_end = with_gains(tmp_path / "open", by_load(1.5, 1.5, 1.5), *sets, finished=None)
     assert open_end.progress.state == "unfinished"
-    why = "±1.9 % after 8 units"
+    why = "±1.9 % after 8 repeats"
     ended = with_gains(tmp_path / "ended", by_load(1.5, 1.5, 1.5), *sets, finished=why)
     assert ended.progress.state == "complete"
     assert f"Finished: {why}." in ended.answer.basis

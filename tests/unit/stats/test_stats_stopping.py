@@ -138,18 +138,18 @@ def test_with_fewer_than_two_units_nothing_can_be_told() -> None:
         told = progress(values, StoppingRule(until=0.02), spent_s=0, unit_s=1)
         assert (told.stop, told.reason, told.units_more) == (False, "too few units", None)
         assert math.isinf(told.half_width) and math.isinf(told.seconds_more)
-        assert told.words() in ("no interval after 0 units", "no interval after 1 unit")
+        assert told.words() in ("no interval after 0 repeats", "no interval after 1 repeat")
     with pytest.raises(ValueError, match="levels"):
         progress(np.zeros((2, 2, 2)), StoppingRule(until=0.02), spent_s=0, unit_s=1)
 
 
 def test_the_line_says_what_it_would_take() -> None:
     told = Progress(False, "too wide", 0.0263, 9, 21, 840.0, 0.02)
-    assert told.words() == "±2.63 % after 9 units; ±2 % would take about 14 min more"
+    assert told.words() == "±2.63 % after 9 repeats; ±2 % would take about 14 min more"
     reached = Progress(True, "width reached", 0.0198, 12, 0, 0.0, 0.02)
-    assert reached.words() == "±1.98 % after 12 units"
+    assert reached.words() == "±1.98 % after 12 repeats"
     never = Progress(True, "time is up", 2.5, 2, None, math.inf, 0.02)
-    assert never.words() == "±250 % after 2 units; ±2 % is out of reach"
+    assert never.words() == "±250 % after 2 repeats; ±2 % is out of reach"
 
 
 def test_a_familys_critical_value_widens() -> None:
