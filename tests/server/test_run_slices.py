@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -33,14 +35,22 @@ settle = "10ms"
 [compare]
 by = "slices"
 repeats = 2
+baseline = {{ {baseline} }}
 """
 """Two blocks of a second."""
 
 OPTIONS = 'options = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }'
 
 
+def small(factors: str, *, workload: str = "random_points", head: str = "") -> str:
+    """An experiment on one factor, whose first level is the baseline."""
+    ((path, levels),) = tomllib.loads(factors).items()
+    baseline = f"{json.dumps(path)} = {json.dumps(levels[0])}"
+    return SMALL.format(factors=factors, workload=workload, head=head, baseline=baseline)
+
+
 def run(lab: Lab, factors: str, *, workload: str = "random_points", head: str = "") -> None:
-    lab.file.write_text(SMALL.format(factors=factors, workload=workload, head=head))
+    lab.file.write_text(small(factors, workload=workload, head=head))
     server = [] if "server.use" in factors else ["--server", lab.server]
     done = lab.contend("run", lab.file, "--out", lab.out, *server)
     assert done.returncode == 0, done.stderr
@@ -136,7 +146,8 @@ setup = [{ name = "extra", do = "CREATE TABLE extra (id INT)", undo = "DROP TABL
     for block in blocks(lab):
         for record in block:
             require_slices(record)
-            done = record.probes["settings"].get("setup", [])
+            steps = record.probes["settings"].get("setup", [])
+            done = [step for step in steps if step.get("on", True)]
             assert len(done) == int(bool(record.cell["setup.extra"]))
 
 
@@ -200,7 +211,7 @@ def test_slices_on_a_server_that_is_not_ours_take_more_than_it(
     assert callable(private_server)
     theirs: PrivateServer = private_server(mariadb_binary)
     factors = '"data.engine" = ["MyISAM", "InnoDB"]'
-    text = SMALL.format(factors=factors, workload="random_points", head="")
+    text = small(factors)
     lab.file.write_text(text.replace(OPTIONS, ""))
     done = lab.run("--server", f"mysql://root@/mine?socket={theirs.socket}", "--yes")
     assert done.returncode == 2, done.stderr
