@@ -90,7 +90,7 @@ class TestTime:
         bench.play(Noise(bench, slices=0.05))
         assert {record.repeat for record in bench.records()} == {1}
         assert {record.status for record in bench.records()} == {"ok"}
-        assert str(finished(bench)).startswith("time is up: no interval after 1 unit")
+        assert str(finished(bench)).startswith("time is up: no interval after 1 ")
 
     def test_making_the_data_takes_none_of_it(self, make: MakeBench) -> None:
         bench = make('at_most = "2m"')
