@@ -4,8 +4,8 @@
 
 A unit is three freshly started servers over copies of one table, as the lab starts them for a
 baseline and two levels. Each cell (1, 8 and 64 connections, 10 and 100 points) is asked once in
-slices of 0.1 s, the three in turn, and once in separate runs of 0.5 s, one of each. 20 units are
-recorded while the host is quiet, and 20 beside a neighbour that computes half of the time.
+slices of 0.1 s, the three in turn, and once in separate runs of 0.5 s, one of each. 14 units are
+recorded while the host is quiet, and 14 beside a neighbour that computes half of the time.
 
 What is recorded is kept after each unit, in `bench/results/trust/`, a line of JSON for each server
 process; begun anew, the command goes on with what is missing. With `--minutes` it stops in time.
@@ -35,7 +35,7 @@ HOSTS = ("quiet", "busy")
 CONNECTIONS = (1, 8, 64)
 POINTS = (10, 100)
 PROCESSES = 3
-UNITS = 20
+UNITS = 14
 ROUNDS = 8
 RUN_S = 0.5
 ROWS = 100_000

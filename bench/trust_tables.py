@@ -152,7 +152,7 @@ def tally(answers: Sequence[TableAnswer], units: int, effect: float = 0.0) -> Ta
     Multiplying a level's speeds moves the estimate and both ends of each interval by the same
     factor and changes nothing else; a test holds that.
     """
-    moved = 1 + effect
+    moved, margin = 1 + effect, answers[0].margin
     by_depth = [
         [change for change in answer.changes if change.place.depth == depth]
         for depth in ("whole", "cell")
@@ -170,12 +170,13 @@ def tally(answers: Sequence[TableAnswer], units: int, effect: float = 0.0) -> Ta
         false_tables=_share(
             answers, lambda one: any(not c.low <= 1 <= c.high for c in one.changes)
         ),
-        found=_share(wholes, lambda one: _verdict(one, moved) == "higher"),
+        found=_share(wholes, lambda one: _verdict(one, moved, margin) == "higher"),
         equivalent=_share(
-            answers, lambda one: any(_verdict(c, moved) == "equivalent" for c in one.changes)
+            answers,
+            lambda one: any(_verdict(c, moved, margin) == "equivalent" for c in one.changes),
         ),
-        kept=_share(wholes, _shows_its_promise),
-        kept_cells=_share(cells, _shows_its_promise),
+        kept=_share(wholes, lambda one: _shows_its_promise(one, margin)),
+        kept_cells=_share(cells, lambda one: _shows_its_promise(one, margin)),
         detectable=float(np.median([one.detectable for one in wholes])),
         half_width=float(np.median(np.expm1(halves))),
         bias=float(np.mean([math.log(one.ratio) for one in wholes]) / np.median(halves)),
@@ -186,12 +187,12 @@ def _share(of: Sequence[Any], is_so: Callable[[Any], bool]) -> float:
     return sum(map(is_so, of)) / len(of) if of else math.nan
 
 
-def _verdict(change: Change, moved: float) -> str:
-    return read_verdict(change.low * moved, change.high * moved, MARGIN)
+def _verdict(change: Change, moved: float, margin: float) -> str:
+    return read_verdict(change.low * moved, change.high * moved, margin)
 
 
-def _shows_its_promise(change: Change) -> bool:
-    return _verdict(change, 1 + change.detectable) == "higher"
+def _shows_its_promise(change: Change, margin: float) -> bool:
+    return _verdict(change, 1 + change.detectable, margin) == "higher"
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,7 @@ class Asked:
     tables: int
     seed: str
     metric: Literal["qps", "p99_us"] = "qps"
+    margin: float = MARGIN
 
 
 PART = 25
@@ -225,5 +227,5 @@ def _answers_of_part(part: tuple[Asked, int, int]) -> list[TableAnswer]:
     for number in range(first, last):
         draw = np.random.default_rng([*asked.seed.encode(), number])
         d = relabelled(asked.record, draw, way=asked.way, units=asked.units, metric=asked.metric)
-        answers.append(answer_table(d, asked.record.shape, margin=MARGIN))
+        answers.append(answer_table(d, asked.record.shape, margin=asked.margin))
     return answers

@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 from bench_module import bench_module
 
+from contend.spec import load_experiment
 from contend.stats.table import answer_table
+from contend.store import RunRecord
 
 record_of_servers = bench_module("trust_record")
 tables = bench_module("trust_tables")
+trust = bench_module("trust")
+units = bench_module("units")
 
 TABLES = 100
 
@@ -122,3 +126,54 @@ def test_more_units_find_what_they_promise(recorded: object) -> None:
     seen = tables.tally(answers, 32)
     assert seen.kept >= 0.65
     assert tables.tally(answers, 32, seen.detectable * 1.5).found >= 0.9
+
+
+def test_log_ratios_are_of_all_blocks_of_a_unit() -> None:
+    experiment = load_experiment(str(units.EXPERIMENTS / "widths.toml"))
+    segments, connections = "server.options.key_cache_segments", "load.connections"
+
+    def run(repeat: int, block: int, at: int, level: int, qps: float) -> RunRecord:
+        cell = {segments: level, connections: at}
+        return RunRecord(0, block, repeat, cell, "ok", "", "", done={"qps": qps})  # type: ignore
+
+    records = [
+        *(run(1, 1, 8, 0, 100.0), run(1, 1, 8, 32, 110.0)),
+        *(run(1, 2, 8, 0, 100.0), run(1, 2, 8, 32, 121.0)),
+        *(run(1, 3, 64, 0, 100.0), run(1, 3, 64, 32, 90.0)),
+        *(run(2, 4, 8, 32, 50.0), run(2, 4, 8, 0, 100.0)),
+    ]
+    d = units.log_ratios(experiment, records)
+    assert d.shape == (2, 2, 1)
+    assert d[0, :, 0] == pytest.approx([1.5 * math.log(1.1), math.log(0.9)])
+    assert d[1, 0, 0] == pytest.approx(math.log(0.5))
+    assert np.isnan(d[1, 1, 0])
+
+
+def test_live_experiments_are_held_against_the_truth() -> None:
+    near, far = [0.01, -0.01, 0.02, -0.02], [0.11, 0.09, 0.10, 0.12]
+    lines = [{"kind": "alike", "logs": logs} for logs in [near] * 9 + [far]]
+    (promise,) = trust.of_live(lines)
+    assert promise.cells[0] == "9 of 10"
+    assert promise.cells[1].startswith("1 faster, 0 slower")
+    assert promise.kept[0]
+    (promise,) = trust.of_live([{"kind": "alike", "logs": far}] * 10)
+    assert not promise.kept[0]
+    (promise,) = trust.of_live([{"kind": "slower", "logs": [x - math.log(1.05) for x in near]}] * 9)
+    assert promise.cells[:1] == ["9 of 9"] and promise.kept[0]
+
+
+def test_tables_are_put_between_their_marks(tmp_path, monkeypatch) -> None:
+    page = tmp_path / "trust.md"
+    names = ["equal", "power"]
+    page.write_text(
+        "".join(
+            f"# {name}\n<!-- {name}: made by `make trust` -->\nold\n<!-- end of {name} -->\n"
+            for name in [*names, "facts"]
+        )
+    )
+    monkeypatch.setattr(trust, "PAGE", page)
+    for _ in range(2):
+        trust.write({"equal": "| a\\1 |", "power": "| b |"}, "said")
+    text = page.read_text()
+    assert "old" not in text
+    assert text.count("| a\\1 |") == text.count("| b |") == text.count("said") == 1
