@@ -94,8 +94,8 @@ def commit() -> str:
 
 
 def fuzzing() -> Found:
-    # No address sanitizer: what the targets reach is safe Rust, and with it the build takes several
-    # times as long. Without it any Rust will do.
+    # No address sanitizer: what the targets reach of ours is safe Rust. Without it the build is
+    # cheaper, and any Rust will do.
     cargo_fuzz = ["cargo", "fuzz"]
     options = ["--fuzz-dir", FUZZ, "--sanitizer", "none"]
     if subprocess.run([*cargo_fuzz, "--version"], capture_output=True).returncode:
