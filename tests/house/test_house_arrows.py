@@ -35,7 +35,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "stats": set(),
     "host": set(),
     "recipes": set(),
-    "store": {"settings", "spec"},
+    "store": {"settings", "spec", "stats"},
     "servers": {"settings", "spec", "host"},
     "get": {"settings", "servers"},
     "load": {"settings", "spec", "host"},

@@ -24,7 +24,7 @@ def test_rates_are_paired_by_round_whatever_the_order() -> None:
 
 def test_intervals_are_counted_by_whether_they_hold_the_known_ratio() -> None:
     def repeat(ratio: float, half: float) -> object:
-        found = SimpleNamespace(ratio=ratio, low=ratio - half, high=ratio + half)
+        found = SimpleNamespace(mean=ratio, low=ratio - half, high=ratio + half)
         return slices.Repeat(found, 0.001)
 
     made = [repeat(0.95, 0.01), repeat(0.96, 0.01), repeat(0.97, 0.01), repeat(0.94, 0.01)]
