@@ -31,6 +31,7 @@ settle = "10ms"
 [factors]
 {factors}
 [compare]
+baseline = {{ {baseline} }}
 by = "slices"
 repeats = 2
 """
@@ -39,8 +40,15 @@ repeats = 2
 OPTIONS = 'options = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }'
 
 
+def small(factors: str, *, workload: str = "random_points", head: str = "") -> str:
+    """The experiment of one factor, whose first level is the baseline."""
+    path, levels = factors.split(" = ")
+    baseline = f"{path} = {levels.strip('[]').split(',')[0]}"
+    return SMALL.format(factors=factors, baseline=baseline, workload=workload, head=head)
+
+
 def run(lab: Lab, factors: str, *, workload: str = "random_points", head: str = "") -> None:
-    lab.file.write_text(SMALL.format(factors=factors, workload=workload, head=head))
+    lab.file.write_text(small(factors, workload=workload, head=head))
     server = [] if "server.use" in factors else ["--server", lab.server]
     done = lab.contend("run", lab.file, "--out", lab.out, *server)
     assert done.returncode == 0, done.stderr
@@ -199,8 +207,8 @@ def test_slices_on_a_server_that_is_not_ours_take_more_than_it(
     """It has one engine at a time for the table, and contend starts no other beside it."""
     assert callable(private_server)
     theirs: PrivateServer = private_server(mariadb_binary)
-    factors = '"data.engine" = ["MyISAM", "InnoDB"]'
-    text = SMALL.format(factors=factors, workload="random_points", head="")
+    text = small('"data.engine" = ["MyISAM", "InnoDB"]')
+    assert OPTIONS in text
     lab.file.write_text(text.replace(OPTIONS, ""))
     done = lab.run("--server", f"mysql://root@/mine?socket={theirs.socket}", "--yes")
     assert done.returncode == 2, done.stderr
