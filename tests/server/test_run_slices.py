@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import signal
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -31,9 +33,9 @@ settle = "10ms"
 [factors]
 {factors}
 [compare]
-baseline = {{ {baseline} }}
 by = "slices"
 repeats = 2
+baseline = {{ {baseline} }}
 """
 """Two blocks of a second."""
 
@@ -41,10 +43,10 @@ OPTIONS = 'options = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_
 
 
 def small(factors: str, *, workload: str = "random_points", head: str = "") -> str:
-    """The experiment of one factor, whose first level is the baseline."""
-    path, levels = factors.split(" = ")
-    baseline = f"{path} = {levels.strip('[]').split(',')[0]}"
-    return SMALL.format(factors=factors, baseline=baseline, workload=workload, head=head)
+    """An experiment on one factor, whose first level is the baseline."""
+    ((path, levels),) = tomllib.loads(factors).items()
+    baseline = f"{json.dumps(path)} = {json.dumps(levels[0])}"
+    return SMALL.format(factors=factors, workload=workload, head=head, baseline=baseline)
 
 
 def run(lab: Lab, factors: str, *, workload: str = "random_points", head: str = "") -> None:
@@ -144,7 +146,8 @@ setup = [{ name = "extra", do = "CREATE TABLE extra (id INT)", undo = "DROP TABL
     for block in blocks(lab):
         for record in block:
             require_slices(record)
-            done = record.probes["settings"].get("setup", [])
+            steps = record.probes["settings"].get("setup", [])
+            done = [step for step in steps if step.get("on", True)]
             assert len(done) == int(bool(record.cell["setup.extra"]))
 
 
@@ -207,8 +210,8 @@ def test_slices_on_a_server_that_is_not_ours_take_more_than_it(
     """It has one engine at a time for the table, and contend starts no other beside it."""
     assert callable(private_server)
     theirs: PrivateServer = private_server(mariadb_binary)
-    text = small('"data.engine" = ["MyISAM", "InnoDB"]')
-    assert OPTIONS in text
+    factors = '"data.engine" = ["MyISAM", "InnoDB"]'
+    text = small(factors)
     lab.file.write_text(text.replace(OPTIONS, ""))
     done = lab.run("--server", f"mysql://root@/mine?socket={theirs.socket}", "--yes")
     assert done.returncode == 2, done.stderr
