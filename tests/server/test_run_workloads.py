@@ -65,7 +65,7 @@ COMMIT;
 
 [load]
 warmup = "20ms"
-measure = "100ms"
+measure = "300ms"
 
 [factors]
 "load.connections" = [1, 2]

@@ -8,6 +8,7 @@ had; or one run after another fails.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,6 +31,9 @@ from contend.store import Planned, RunFolder, RunRecord
 
 NO_DATA = (DiskFull, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
+
+DEATH_S = 2.0
+"""How long a server that dies may still be there after its connections broke: they go first."""
 
 FAILURES_MAX = 5
 """Blocks in a row without a result after which the walk ends; a run of its own counts as one."""
@@ -183,12 +187,25 @@ def _attempt(
             raise
         return without(error, _death(player, error))
     except pymysql.err.MySQLError as error:
-        return without(_in_words(error), player.death())
+        return without(_in_words(error), _death(player, error))
 
 
-def _death(player: Player, error: ContendError) -> ContendError | None:
+def _death(player: Player, error: ContendError | pymysql.err.MySQLError) -> ContendError | None:
     """How the server ended, if it did. Whoever met its death first may have told already."""
-    return error if isinstance(error, ServerDied) else player.death()
+    if isinstance(error, ServerDied):
+        return error
+    death, limit_s = player.death(), time.monotonic() + DEATH_S
+    while death is None and _is_broken(error) and time.monotonic() < limit_s:
+        time.sleep(0.02)
+        death = player.death()
+    return death
+
+
+def _is_broken(error: ContendError | pymysql.err.MySQLError) -> bool:
+    """Whether the server did not refuse something, but was not there (errors of clients)."""
+    first = error.args[0] if isinstance(error, pymysql.err.MySQLError) and error.args else None
+    code = getattr(error, "code", first)
+    return isinstance(code, int) and 2000 <= code < 3000
 
 
 def _in_words(error: pymysql.err.MySQLError) -> ContendError:

@@ -23,6 +23,10 @@ _MESSAGES = {
     "cyclic": "its speed comes and goes in a cycle",
     "none": "its speed changes, and neither settles nor repeats",
 }
+DRIFT_MATTERS = 0.05
+"""A change of speed below this share is not worth a mark: what levels have in common cancels in
+their ratio."""
+
 _EVIDENCE = {
     "key_misses_per_query": "key cache misses per query",
     "read_bytes_per_query": "B read from storage per query",
@@ -33,7 +37,7 @@ def unsteady(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
     """The cells that were not steady, by what they were instead."""
     if not study.in_slices:
         return []
-    half_width = study.experiment.compare.until or study.experiment.compare.margin
+    half_width = max(study.experiment.compare.until or 0.0, DRIFT_MATTERS)
     gathered: dict[str, list[tuple[CellFigures, Steadiness]]] = defaultdict(list)
     for cell in cells:
         speeds = speeds_of(study.runs_of(cell.cell))

@@ -156,6 +156,34 @@ def test_a_run_whose_server_died_is_lost_with_the_end_of_the_log(
     assert records[1].error["detail"] == "got signal 11"
 
 
+def test_a_server_whose_connections_break_before_it_ends_is_waited_for(
+    tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel closes its sockets first, and takes its memory apart after that."""
+    stage = FakeStage()
+    times = numbers()
+
+    def later() -> ServerDied | None:
+        return ServerDied("the server was killed") if next(times) == 3 else None
+
+    monkeypatch.setattr(stage, "death", later)
+    go(tiny, folder, stage=stage, load=FakeLoad(Nth({2: LoadFailed("lost", code=2013)})))
+    assert [r.status for r in folder.records()] == ["ok", "lost", *["ok"] * 6]
+
+
+def test_one_that_stays_is_not_waited_for_long(
+    tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contend.lab.walk.DEATH_S", 0.05)
+    errors: dict[int, BaseException] = {
+        2: LoadFailed("lost", code=2013),
+        4: LoadFailed("refused", code=1146),
+    }
+    go(tiny, folder, load=FakeLoad(Nth(errors)))
+    statuses = [r.status for r in folder.records()]
+    assert statuses == ["ok", "failed", "ok", "failed", *["ok"] * 4]
+
+
 def test_data_that_cannot_be_made_anew_are_told_as_such(
     tiny: Experiment, folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,8 +234,9 @@ def test_a_death_that_the_stage_meets_is_told_in_its_own_words(
 
 
 def test_a_control_connection_that_breaks_fails_the_run(
-    tiny: Experiment, folder: RunFolder
+    tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("contend.lab.walk.DEATH_S", 0.05)
     calls: list[CellSpec] = []
 
     def breaks(cell: CellSpec) -> None:
