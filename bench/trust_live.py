@@ -6,8 +6,8 @@
 no query of the load looks at): `contend run` in slices, each of 24 s. 20 experiments measure two
 null servers of which one takes 5 % longer for each query, the way the lab measures two servers in
 slices, 8 times with freshly started ones. Kept in `bench/results/trust/live.jsonl.gz` one by one;
-begun anew, the command goes on. Two are made at the same time, and other work on the machine does no
-harm: intervals get wide, and have to stay true.
+begun anew, the command goes on. Two are made at the same time, and other work on the machine does
+no harm: intervals get wide, and have to stay true.
 """
 
 from __future__ import annotations
