@@ -118,7 +118,7 @@ def of_equal_levels(columns: Sequence[tuple[Tally, Tally]]) -> list[Promise]:
         ),
         percent(
             (one.equivalent for one in other),
-            f"tables that call any change of 3 % equivalent at a margin of {MARGIN:.0%}",
+            f"tables that call any change of 3 % equivalent at a margin of {100 * MARGIN:g} %",
             "at most 5 %",
             [one.equivalent <= 0.05 for one in other],
         ),
