@@ -204,7 +204,9 @@ def of_live(lines: Sequence[Line]) -> list[Promise]:
         what = "an option that changes nothing" if kind == ALIKE else "a server of -4.76 %"
         promises.append(
             Promise(
-                f"{what}, {n} experiments",
+                f"{what}, {n} of {COUNTS[kind]} experiments so far"
+                if n < COUNTS[kind]
+                else f"{what}, {n} experiments",
                 f"{least} of {n} intervals hold the truth",
                 [
                     f"{holds} of {n}",
