@@ -59,7 +59,7 @@ text = '''
 SELECT c FROM sbtest WHERE id = {id:uniform(1, 2000)};
 @move
 BEGIN;
-UPDATE sbtest SET k = k - 1 WHERE id = {from:uniform(1, 2000)};
+UPDATE sbtest SET k = k + 1 WHERE id = {from:uniform(1, 2000)};
 COMMIT;
 '''
 
@@ -128,6 +128,7 @@ def test_on_a_server_of_theirs_the_runs_after_a_write_are_marked(
     lab.file.write_text(text)
     done = lab.run("--server", dsn, "--yes")
     assert done.returncode == 0, done.stderr
+    assert [r.error for r in lab.records()] == [None] * 4
     marks = [{w["code"] for w in r.warnings} & {"data-changed"} for r in lab.records()]
     assert marks == [set(), *[{"data-changed"}] * 3]
     assert "data-changed" in done.stdout

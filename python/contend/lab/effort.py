@@ -30,6 +30,7 @@ from contend.spec import (
 )
 from contend.stats import (
     Costs,
+    Plan,
     Progress,
     StoppingRule,
     TooShort,
@@ -158,6 +159,13 @@ class Effort:
         self._repeats += 1
         self._repeat_begun_s, self._in_blocks_s = now_s, 0.0
 
+    def keep_blocks(self, blocks: int) -> None:
+        """The repeat that begins was planned before, with so many blocks in all: it has as many
+        slices as if it were planned now."""
+        each = max(1, blocks // len(self._contexts))
+        self.rounds = max(1, round(self.rounds * self.blocks / each))
+        self.blocks = each
+
     def ready(self) -> None:
         """The servers of the next block are there."""
         now_s = self._clock()
@@ -237,8 +245,13 @@ class Effort:
             "units_min": compare.repeats,
             "confidence": self._rule.interval_confidence,
         }
+        for_width: Plan | None = None
         if compare.until is not None and not pilot:
-            plan = plan_for_width(self.learned.components(), self._costs(), compare.until, **asked)
+            components, costs = self.learned.components(), self._costs()
+            for_width = plan_for_width(components, costs, compare.until, **asked)
+        plan: Plan | TooShort
+        if for_width is not None and for_width.seconds <= self.left_s:
+            plan = for_width
         elif math.isinf(self.left_s):
             return
         elif pilot:
@@ -249,12 +262,12 @@ class Effort:
                 self.blocks = 1
             return
         else:
-            in_time = plan_for_time(self.learned.components(), self._costs(), self.left_s, **asked)
-            if isinstance(in_time, TooShort):
-                self.rounds, self.blocks = 1, 1
-                return
-            plan = in_time
-        self.rounds, self.blocks = plan.repeats["round"], plan.repeats["block"]
+            # A width that is out of reach is no reason for repeats that no time is left for.
+            plan = plan_for_time(self.learned.components(), self._costs(), self.left_s, **asked)
+        if isinstance(plan, TooShort):
+            self.rounds, self.blocks = 1, 1
+        else:
+            self.rounds, self.blocks = plan.repeats["round"], plan.repeats["block"]
 
     def _costs(self, blocks: int = 1) -> Costs:
         """What each part takes, if each context had so many blocks for one."""

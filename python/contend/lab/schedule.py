@@ -78,6 +78,9 @@ class Schedule:
                 self._folder.finish(why)
                 return []
             self.effort.begin_repeat()
+            if one is not None:
+                of_repeat = {each.block for each in self._planned if each.repeat == one.repeat}
+                self.effort.keep_blocks(len(of_repeat))
         if one is None:
             in_slices, blocks = self._way.in_slices, self.effort.blocks
             more = next_repeat(self._experiment, self._planned, in_slices=in_slices, blocks=blocks)

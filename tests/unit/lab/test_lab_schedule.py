@@ -155,6 +155,16 @@ class TestWidth:
         assert said.startswith("time is up: ±")
         assert "; ±1 % would take about" in said and said.endswith(" more")
 
+    def test_one_that_is_out_of_reach_plans_no_repeat_that_would_not_fit(
+        self, make: MakeBench
+    ) -> None:
+        """As few repeats as reach it would each take longer than there is."""
+        bench = make('until = "±0.1 %"\nat_most = "2m"')
+        bench.play(Noise(bench, slices=0.15))
+        assert str(finished(bench)).startswith("time is up: ±")
+        assert 60 < measured_s(bench) <= 120
+        assert len(repeats(bench)) >= 3
+
 
 def test_the_pilot_has_two_blocks_of_each_context_and_then_as_many_as_pay(
     make: MakeBench,
@@ -211,6 +221,18 @@ class TestResumed:
         # repeat takes is an estimate.
         left_s = 120 - sum(spans.values())
         assert left_s / 2 < bench.clock.now_s - before - 2 * START_S <= 1.02 * left_s
+        assert whole(bench)
+
+    def test_a_repeat_that_was_planned_before_has_no_more_slices_than_one_of_now(
+        self, make: MakeBench
+    ) -> None:
+        """With many blocks a context it was planned; few blocks of many slices are the plan now."""
+        bench = make('at_most = "2m"')
+        self.interrupted(bench, 11)
+        assert max(repeats(bench).values()) <= 8
+        before = bench.clock.now_s
+        bench.play(Noise(bench, slices=0.05))
+        assert bench.clock.now_s - before <= 120 + 2 * START_S
         assert whole(bench)
 
     def test_what_earlier_sessions_measured_counts(self, make: MakeBench) -> None:
