@@ -7,7 +7,7 @@ the repeat: in slices a set of freshly started servers that is taken through all
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,18 +62,26 @@ def table_of(study: Study, metric: Metric) -> Table | None:
     rows, columns, repeats = roles.table_contexts(), roles.column_levels, study.repeats
     d = np.full((len(repeats), len(rows) * len(columns), len(levels)), np.nan)
     lost = np.zeros(d.shape[1:], dtype=int)
-    places = [(row, column) for row in rows for column in columns]
+    table = Table(metric, rows, columns, levels, d, lost)
+    for place, repeat, baseline, cell in _places(study, table):
+        d[place] = _log_ratio(metric, study.blocks_in_common(baseline, cell, repeat))
+        if np.isnan(d[place]):
+            lost[place[1:]] += study.is_over(baseline, repeat) and study.is_over(cell, repeat)
+    return table
+
+
+def _places(
+    study: Study, table: Table
+) -> Iterator[tuple[tuple[int, int, int], int, dict[str, Level], dict[str, Level]]]:
+    """Every place of the array: its indices, the repeat, the baseline's cell and the level's."""
+    roles = study.roles
+    places = [(row, column) for row in table.rows for column in table.columns]
     for context, (row, column) in enumerate(places):
         baseline = roles.cell(row, column, roles.baseline)
-        for at, level in enumerate(levels):
+        for at, level in enumerate(table.levels):
             cell = roles.cell(row, column, level)
-            for unit, repeat in enumerate(repeats):
-                pairs = study.blocks_in_common(baseline, cell, repeat)
-                d[unit, context, at] = _log_ratio(metric, pairs)
-                if np.isnan(d[unit, context, at]):
-                    over = study.is_over(baseline, repeat) and study.is_over(cell, repeat)
-                    lost[context, at] += over
-    return Table(metric, rows, columns, levels, d, lost)
+            for unit, repeat in enumerate(study.repeats):
+                yield (unit, context, at), repeat, baseline, cell
 
 
 def _log_ratio(metric: Metric, pairs: Sequence[tuple[RunRecord, RunRecord]]) -> float:
@@ -161,15 +169,10 @@ def _disturbance(study: Study, table: Table, read: Read) -> np.ndarray:
     """By how much more each level was disturbed than the baseline, shaped as the table; 0 if it is
     not known."""
     x = np.zeros(table.d.shape)
-    places = [(row, column) for row in table.rows for column in table.columns]
-    for context, (row, column) in enumerate(places):
-        baseline = study.roles.cell(row, column, study.roles.baseline)
-        for at, level in enumerate(table.levels):
-            cell = study.roles.cell(row, column, level)
-            for unit, repeat in enumerate(study.repeats):
-                pairs = study.blocks_in_common(baseline, cell, repeat)
-                more = [(read(other) or 0.0) - (read(one) or 0.0) for one, other in pairs]
-                x[unit, context, at] = math.fsum(more) / len(more) if more else 0.0
+    for place, repeat, baseline, cell in _places(study, table):
+        pairs = study.blocks_in_common(baseline, cell, repeat)
+        more = [(read(other) or 0.0) - (read(one) or 0.0) for one, other in pairs]
+        x[place] = math.fsum(more) / len(more) if more else 0.0
     return x
 
 
