@@ -195,7 +195,7 @@ class Effort:
         if asked is not None:
             return asked == "matched"
         # What was found to pay is kept, although it then no longer shows.
-        if not self._matched and self._repeats > PILOT_REPEATS:
+        if not self._matched and self.learned.repeats >= PILOT_REPEATS:
             components = self.learned.components()
             self._matched = components is not None and layout_spread(components).advice == "matched"
         return self._matched
