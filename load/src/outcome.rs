@@ -4,8 +4,18 @@
 //! one `done` or one `error`.
 //! Of a replay: one `validated` or one `error`.
 
+mod fill;
+
+pub use fill::{FillDone, FillOutcome, FillProgress, FilledTable, TableProgress};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+mod scanned;
+mod validated;
+
+pub use scanned::{Scanned, ScannedPart};
+pub use validated::{Validated, WrongAnswer};
 
 /// The version of these lines.
 pub const OUTCOME_VERSION: u32 = 1;
@@ -82,6 +92,9 @@ pub struct Interval {
     /// Under an open loop: events that were due at the end and had not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<u64>,
+    /// How far a `scan` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scanned: Option<Scanned>,
 }
 
 /// Figures of one slice of a run with arms. Events belong to it if they were to begin inside it.
@@ -221,6 +234,10 @@ pub struct Done {
     /// Absent under a closed loop.
     #[serde(default)]
     pub open: Option<OpenLoop>,
+    /// Under a closed loop whose users think before their events: from the end of an event's think
+    /// time to its true begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_us: Option<Percentiles>,
     /// Events of the window that had not ended when the run was over.
     #[serde(default)]
     pub unfinished: u32,
@@ -246,6 +263,9 @@ pub struct Done {
     pub least_served: u64,
     #[serde(default)]
     pub most_served: u64,
+    /// What a `scan` came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scanned: Option<Scanned>,
     /// Of a run with arms; all other figures are then of all arms together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<ArmFigures>,
@@ -317,7 +337,7 @@ pub struct KindFigures {
     /// As if the tries that failed had taken no time; absent if none was begun again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_without_retries_us: Option<Percentiles>,
-    /// The two parts of the latency under an open loop.
+    /// The two parts of the latency under an open loop, and where users think.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_us: Option<Percentiles>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -407,30 +427,6 @@ pub struct ErrorCount {
     pub hint: Option<String>,
 }
 
-/// What a replay of a seed found: every answer was compared with what it had to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Validated {
-    pub events: u64,
-    pub statements: u64,
-    /// Of all answers.
-    pub rows: u64,
-    /// Statements that nobody but the server knows the answer to.
-    pub unchecked: u64,
-    /// Answers, and tables at the end, that were not as they had to be.
-    pub wrong: u64,
-    /// The first of them.
-    pub examples: Vec<WrongAnswer>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WrongAnswer {
-    /// The number of the event.
-    pub cycle: u64,
-    pub statement: String,
-    pub expected: String,
-    pub found: String,
-}
-
 /// Last line of a run that failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
@@ -440,55 +436,4 @@ pub struct Failure {
     pub code: Option<u16>,
     pub sqlstate: Option<String>,
     pub statement: Option<String>,
-}
-
-/// A line of `contend-load fill`: any number of `fill_progress`, then one `fill_done` or one
-/// `error`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum FillOutcome {
-    FillProgress(FillProgress),
-    FillDone(FillDone),
-    Error(Failure),
-}
-
-/// How far a fill is, all its tables together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FillProgress {
-    /// `load` while rows go to the server, `keys` while it makes keys and statistics, `done`.
-    pub phase: String,
-    pub rows: u64,
-    pub rows_total: u64,
-    pub bytes: u64,
-    pub elapsed_s: f64,
-}
-
-/// What was filled.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FillDone {
-    pub rows: u64,
-    /// Of the rows as text, on their way to the server.
-    pub bytes: u64,
-    pub seconds: f64,
-    /// Of the content: the same for the same seed, rows and schema, on every server and engine.
-    pub checksum: String,
-    pub server_version: String,
-    pub tables: Vec<FilledTable>,
-    /// What was slower or other than it should be, in words.
-    pub warnings: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FilledTable {
-    pub table: String,
-    pub rows: u64,
-    pub bytes: u64,
-    pub checksum: String,
-    pub load_s: f64,
-    /// After the last row: keys and statistics.
-    pub keys_s: f64,
-    /// `local`: over the connection; `pipe`: through a named pipe.
-    pub transport: String,
-    /// The keys were made by sorting; none if the engine has no other way, or was not asked.
-    pub keys_by_sort: Option<bool>,
 }

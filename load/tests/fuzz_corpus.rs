@@ -17,6 +17,8 @@ mod channel;
 mod login;
 #[path = "../fuzz/targets/plan.rs"]
 mod plan;
+#[path = "../fuzz/targets/slap.rs"]
+mod slap;
 #[path = "../fuzz/targets/sql.rs"]
 mod sql;
 
@@ -97,6 +99,11 @@ fn channels() {
 #[test]
 fn scripts() {
     run("sql", 1000, sql::run);
+}
+
+#[test]
+fn mysqlslap_words() {
+    run("slap", 1000, slap::run);
 }
 
 #[test]

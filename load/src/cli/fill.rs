@@ -1,26 +1,35 @@
-//! `contend-load fill`: makes tables and fills them with rows of a seed.
+//! `contend-load fill`: makes the tables of a schema and fills them with rows of a seed.
+
+mod board;
 
 use super::output;
 use crate::drive::blocking::Target;
 use crate::drive::clock::seconds_ns;
-use crate::drive::fill::{FillPhase, Filled, Order, Progress, Trouble, fill_tables, make_database};
+use crate::drive::fill::{Filled, Trouble, fill_dataset, make_database};
 use crate::drive::of_plan::{address_of, password_of};
 use crate::drive::signals::Signals;
 use crate::drive::socket::Address;
-use crate::fill::table::seed_of_table;
-use crate::fill::{Engine, KeyColumn, Rows, Sbtest10, Schema, Table};
-use crate::outcome::{Failure, FillDone, FillOutcome, FillProgress, FilledTable};
+use crate::fill::registry::{self, Entry, SCHEMAS};
+use crate::fill::schema::{Dataset, Wish};
+use crate::fill::{Engine, KeyColumn};
+use crate::outcome::{Failure, FillDone, FillOutcome, FilledTable};
 use crate::plan::{Distribution, Server};
 use crate::wire::{Credentials, Options};
+use board::Board;
 use clap::ValueEnum;
-use std::io::{self, IsTerminal, Write};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use serde_json::{Map, Value};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
-/// Make tables and fill them with rows of a seed. A table that exists is never touched.
+/// Make the tables of a schema and fill them with rows of a seed. A table that exists is never
+/// touched; of a schema of several tables, the same command goes on with a load that was broken
+/// off.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The server's Unix socket; then host and port are not used.
@@ -35,30 +44,33 @@ pub struct Arguments {
     /// The environment variable that holds the password.
     #[arg(long, value_name = "NAME")]
     password_env: Option<String>,
-    #[arg(long, default_value = "sbtest")]
-    database: String,
-    /// Make the database where it is not there.
+    /// Default: named after the schema.
+    #[arg(long)]
+    database: Option<String>,
+    /// Make the database if it is not there.
     #[arg(long)]
     create_database: bool,
-    /// The table's name; with --tables its beginning, to which a number is added.
-    #[arg(long, default_value = "sbtest")]
-    table: String,
-    /// Fill so many tables, named with a number from 1.
+    /// The name of sbtest's table; with --tables its beginning, to which a number is added.
+    #[arg(long)]
+    table: Option<String>,
+    /// Fill so many tables of sbtest, named with a number from 1.
     #[arg(long, value_name = "N")]
     tables: Option<u32>,
-    /// Tables that are filled at the same time.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    sessions: u32,
-    /// sbtest: the study's table, as sysbench 0.5 made it (no column NULL, latin1, for MyISAM
-    /// MAX_ROWS=50000000); sbtest-1.0: as sysbench 1.0 makes it.
-    #[arg(long, value_enum, default_value_t = SchemaName::Sbtest)]
-    schema: SchemaName,
+    /// Tables that are filled at the same time. Default: one for each CPU.
+    #[arg(long, value_name = "N")]
+    sessions: Option<u32>,
+    /// Which tables.
+    #[arg(long, default_value = "sbtest", value_parser = schema_names())]
+    schema: String,
+    /// A key of the schema's own, as often as there are keys.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = own_key)]
+    with: Vec<(String, Value)>,
     /// MyISAM, Aria, InnoDB, RocksDB, or another that the server has.
     #[arg(long, default_value = "InnoDB")]
     engine: String,
-    /// Rows of each table.
+    /// Rows of each table of sbtest; employees (300,024 if nothing is said).
     #[arg(long, value_name = "N")]
-    rows: u64,
+    rows: Option<u64>,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// What k holds: the row's own number, or a random one.
@@ -81,11 +93,18 @@ pub struct Arguments {
     connect_timeout_s: f64,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SchemaName {
-    Sbtest,
-    #[value(name = "sbtest-1.0")]
-    Sbtest10,
+fn schema_names() -> PossibleValuesParser {
+    SCHEMAS
+        .iter()
+        .map(|entry| PossibleValue::new(entry.name).help(entry.about))
+        .into()
+}
+
+/// `KEY=VALUE`; what is no value of JSON is text.
+fn own_key(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text.split_once('=').ok_or("it is KEY=VALUE")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((key.to_owned(), value))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -108,8 +127,8 @@ enum OutcomeWriter {
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
-    match target_of(arguments).and_then(|target| Ok((target, orders_of(arguments)?))) {
-        Ok((target, orders)) => work(arguments, &target, &orders),
+    match target_of(arguments).and_then(|target| Ok((target, dataset_of(arguments)?))) {
+        Ok((target, dataset)) => work(arguments, &target, &dataset),
         Err(message) => {
             eprintln!("contend-load: {message}");
             ExitCode::from(2)
@@ -136,7 +155,7 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
             password: password_of(&server)?,
         },
         options: Options {
-            database: Some(arguments.database.clone()),
+            database: Some(database_of(arguments)?),
             unix_socket: matches!(address, Address::Unix(_)),
             local_infile: true,
             // One order, one statement, whatever stands in the table options.
@@ -148,58 +167,69 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
     })
 }
 
-fn orders_of(arguments: &Arguments) -> Result<Vec<Order>, String> {
-    let IfExists::Refuse = arguments.if_exists;
-    let names = match arguments.tables {
-        None => vec![arguments.table.clone()],
-        Some(0) => return Err("--tables: 0 tables are none to fill".to_owned()),
-        Some(count) => (1..=count)
-            .map(|number| format!("{}{number}", arguments.table))
-            .collect(),
-    };
-    let key = match arguments.k {
-        Key::RowNumber => KeyColumn::RowNumber,
-        Key::Random => KeyColumn::Random(Distribution::Uniform {}),
-    };
-    let schema = match arguments.schema {
-        SchemaName::Sbtest => Schema::Sbtest,
-        SchemaName::Sbtest10 => Schema::Sbtest10(Sbtest10::default()),
-    };
-    let engine = Engine::named(&arguments.engine).map_err(|error| format!("--engine: {error}"))?;
-    (1..)
-        .zip(names)
-        .map(|(number, name)| {
-            let table = Table::new(&name, schema, engine.clone(), &arguments.table_options)
-                .map_err(|error| format!("--table: {error}"))?;
-            table
-                .check_rows(arguments.rows)
-                .map_err(|error| format!("--rows: {error}"))?;
-            let seed = seed_of_table(arguments.seed, number);
-            Ok(Order {
-                table,
-                rows: Rows::new(seed, arguments.rows, &key),
-                pipe_folder: arguments.pipe_dir.clone(),
-            })
-        })
-        .collect()
+fn entry_of(arguments: &Arguments) -> Result<&'static Entry, String> {
+    let entry = registry::named(&arguments.schema);
+    entry.ok_or_else(|| format!("--schema: there is no schema {:?}", arguments.schema))
 }
 
-fn work(arguments: &Arguments, target: &Target, orders: &[Order]) -> ExitCode {
+fn database_of(arguments: &Arguments) -> Result<String, String> {
+    let usual = entry_of(arguments)?.database;
+    Ok(arguments.database.clone().unwrap_or(usual.to_owned()))
+}
+
+fn dataset_of(arguments: &Arguments) -> Result<Dataset, String> {
+    let IfExists::Refuse = arguments.if_exists;
+    let mut keys = Map::new();
+    for (key, value) in &arguments.with {
+        if keys.insert(key.clone(), value.clone()).is_some() {
+            return Err(format!("--with: {key} is given twice"));
+        }
+    }
+    let wish = Wish {
+        engine: Engine::named(&arguments.engine).map_err(|error| format!("--engine: {error}"))?,
+        seed: arguments.seed,
+        rows: arguments.rows,
+        table_options: &arguments.table_options,
+        table: arguments.table.as_deref(),
+        tables: arguments.tables,
+        key: match arguments.k {
+            Key::RowNumber => KeyColumn::RowNumber,
+            Key::Random => KeyColumn::Random(Distribution::Uniform {}),
+        },
+        keys,
+    };
+    (entry_of(arguments)?.dataset)(&wish).map_err(|error| error.to_string())
+}
+
+fn sessions_of(arguments: &Arguments) -> usize {
+    match arguments.sessions {
+        Some(sessions) => usize::try_from(sessions).unwrap_or(usize::MAX).max(1),
+        None => available_parallelism().map_or(1, usize::from),
+    }
+}
+
+fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> ExitCode {
     let stop = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&stop);
     let signals = Signals::listen(move || {
         raised.store(true, Ordering::Relaxed);
         true
     });
-    let board = Board::new(arguments, orders);
-    let sessions = usize::try_from(arguments.sessions).unwrap_or(usize::MAX);
+    let show = match arguments.progress {
+        OutcomeWriter::Json => board::Show::Json,
+        OutcomeWriter::Auto if io::stderr().is_terminal() => board::Show::Terminal,
+        OutcomeWriter::Auto | OutcomeWriter::None => board::Show::Nothing,
+    };
+    let board = Board::new(dataset, show);
     let tell = |place, progress| board.tell(place, progress);
+    let pipe_folder = arguments.pipe_dir.clone();
+    let sessions = sessions_of(arguments);
     let filled = if arguments.create_database {
         make_database(target).map_err(Trouble::Failed)
     } else {
         Ok(())
     }
-    .and_then(|()| fill_tables(target, orders, sessions.max(1), &tell, &stop));
+    .and_then(|()| fill_dataset(target, dataset, pipe_folder, sessions, &tell, &stop));
     board.clear();
     drop(signals);
     let (outcome, code) = match &filled {
@@ -217,14 +247,10 @@ fn work(arguments: &Arguments, target: &Target, orders: &[Order]) -> ExitCode {
             (FillOutcome::Error(Failure::clone(failure)), code)
         }
     };
-    match write(&outcome) {
+    match board::write(&outcome) {
         Ok(()) => code,
         Err(error) => output::failed(&error),
     }
-}
-
-fn write(outcome: &FillOutcome) -> io::Result<()> {
-    output::line(&serde_json::to_string(outcome)?)
 }
 
 fn done(filled: &[Filled], board: &Board) -> FillDone {
@@ -235,13 +261,15 @@ fn done(filled: &[Filled], board: &Board) -> FillDone {
     FillDone {
         rows: filled.iter().map(|table| table.rows).sum(),
         bytes: filled.iter().map(|table| table.bytes).sum(),
-        seconds: board.begun.elapsed().as_secs_f64(),
+        seconds: board.elapsed_s(),
         checksum: hex(filled
             .iter()
             .fold(0, |sum: u64, table| sum.wrapping_add(table.checksum))),
         server_version: filled
-            .first()
-            .map(|table| table.server_version.clone())
+            .iter()
+            .map(|table| &table.server_version)
+            .find(|version| !version.is_empty())
+            .cloned()
             .unwrap_or_default(),
         warnings: slow
             .map(|table| {
@@ -268,90 +296,6 @@ fn done(filled: &[Filled], board: &Board) -> FillDone {
     }
 }
 
-/// Adds up the progress of all tables and shows it.
-struct Board {
-    tables: Mutex<Vec<Option<Progress>>>,
-    rows_total: u64,
-    begun: std::time::Instant,
-    json: bool,
-    human: bool,
-}
-
-impl Board {
-    fn new(arguments: &Arguments, orders: &[Order]) -> Self {
-        let terminal = arguments.progress == OutcomeWriter::Auto && io::stderr().is_terminal();
-        Self {
-            tables: Mutex::new(vec![None; orders.len()]),
-            rows_total: orders.iter().map(|order| order.rows.count()).sum(),
-            begun: std::time::Instant::now(),
-            json: arguments.progress == OutcomeWriter::Json,
-            human: terminal,
-        }
-    }
-
-    fn tell(&self, place: usize, progress: Progress) {
-        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = tables.get_mut(place) {
-            *slot = Some(progress);
-        }
-        let all = self.sum(&tables);
-        // Told with the lock held, so that lines come in order.
-        if self.json {
-            // If nobody reads, the last line says so.
-            let _ = write(&FillOutcome::FillProgress(all));
-        } else if self.human {
-            eprint!("\r\x1b[K{}", in_words(&all));
-            let _ = io::stderr().flush();
-        }
-    }
-
-    fn clear(&self) {
-        if self.human {
-            eprint!("\r\x1b[K");
-        }
-    }
-
-    fn sum(&self, tables: &[Option<Progress>]) -> FillProgress {
-        let told = || tables.iter().flatten();
-        let count = |phase| told().filter(|table| table.phase == phase).count();
-        let phase = if count(FillPhase::Done) == tables.len() {
-            FillPhase::Done
-        } else if count(FillPhase::Done) + count(FillPhase::Keys) == tables.len() {
-            FillPhase::Keys
-        } else {
-            FillPhase::Load
-        };
-        FillProgress {
-            phase: phase.name().to_owned(),
-            rows: told().map(|table| table.rows).sum(),
-            rows_total: self.rows_total,
-            bytes: told().map(|table| table.bytes).sum(),
-            elapsed_s: self.begun.elapsed().as_secs_f64(),
-        }
-    }
-}
-
-fn in_words(progress: &FillProgress) -> String {
-    let FillProgress {
-        phase,
-        rows,
-        rows_total,
-        elapsed_s,
-        ..
-    } = progress;
-    if phase != FillPhase::Load.name() {
-        return format!("{rows} rows loaded, making keys, {elapsed_s:.0} s so far");
-    }
-    let rate = if *elapsed_s > 0.0 {
-        *rows as f64 / elapsed_s
-    } else {
-        0.0
-    };
-    let share = 100.0 * *rows as f64 / (*rows_total).max(1) as f64;
-    let left_s = (rows_total - rows.min(rows_total)) as f64 / rate.max(1.0);
-    format!("{rows} of {rows_total} rows ({share:.0} %), {rate:.0} rows/s, {left_s:.0} s left")
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -373,65 +317,40 @@ mod tests {
     fn a_table_needs_a_server_and_a_size() {
         assert!(parse("--socket /s --rows 10").is_ok());
         assert!(parse("--rows 10").is_err());
-        assert!(parse("--socket /s").is_err());
+        assert!(dataset_of(&parse("--socket /s").unwrap()).is_err());
         assert!(parse("--socket /s --rows 10 --if-exists drop").is_err());
     }
 
     #[test]
-    fn several_tables_are_numbered_and_differ() {
-        let arguments = parse("--host h --rows 5 --tables 3 --schema sbtest-1.0").unwrap();
-        let orders = orders_of(&arguments).unwrap();
-        let names: Vec<&str> = orders.iter().map(|order| order.table.name()).collect();
-        assert_eq!(names, ["sbtest1", "sbtest2", "sbtest3"]);
-        let first_rows = |order: &Order| {
-            let mut text = Vec::new();
-            order.rows.append(&mut text, 1..2);
-            text
-        };
-        assert_ne!(first_rows(&orders[0]), first_rows(&orders[1]));
+    fn a_schema_has_its_own_database_and_keys() {
+        let arguments = parse("--host h --schema employees --with emp_no_keys=true").unwrap();
+        assert_eq!(database_of(&arguments).unwrap(), "employees");
+        let dataset = dataset_of(&arguments).unwrap();
+        let rows: Vec<u64> = dataset
+            .tables
+            .iter()
+            .map(|one| one.content.count())
+            .collect();
+        assert_eq!(rows, [300_024, 9, 24, 331_603, 443_308, 2_844_047]);
+        let refused = |words| dataset_of(&parse(words).unwrap()).unwrap_err();
+        assert!(refused("--host h --schema employees --with x=1").contains("`x`"));
+        assert!(refused("--host h --schema employees --tables 2").contains("--tables"));
+        assert!(refused("--host h --rows 5 --with x=1").contains("x"));
+        let twice = "--host h --schema employees --with emp_no_keys=true --with emp_no_keys=true";
+        assert!(refused(twice).contains("twice"));
+        assert!(parse("--host h --schema emploees").is_err());
+        assert!(parse("--host h --schema employees --with x").is_err());
     }
 
     #[test]
     fn what_cannot_be_is_refused_before_the_server_is_asked() {
-        let refused = |words| orders_of(&parse(words).unwrap()).unwrap_err();
+        let refused = |words| dataset_of(&parse(words).unwrap()).unwrap_err();
         assert!(refused("--host h --rows 5 --tables 0").contains("--tables"));
-        assert!(refused("--host h --rows 5000000000").contains("--rows"));
+        assert!(refused("--host h --rows 5000000000").contains("rows"));
         assert!(refused("--host h --rows 5 --engine x;y").contains("--engine"));
         let timeout = parse("--socket /s --rows 5 --connect-timeout-s 0").unwrap();
         assert!(target_of(&timeout).is_err());
         let password = parse("--socket /s --rows 5 --password-env NOT_SET_AT_ALL").unwrap();
         assert!(target_of(&password).unwrap_err().contains("NOT_SET_AT_ALL"));
-    }
-
-    #[test]
-    fn progress_of_all_tables_adds_up_and_names_the_slowest_phase() {
-        let arguments = parse("--host h --rows 10 --tables 2 --progress none").unwrap();
-        let board = Board::new(&arguments, &orders_of(&arguments).unwrap());
-        let at = |phase, rows| {
-            Some(Progress {
-                phase,
-                rows,
-                bytes: rows * 190,
-                elapsed: Duration::ZERO,
-            })
-        };
-        let sum = board.sum(&[at(FillPhase::Keys, 10), None]);
-        assert_eq!(
-            (sum.phase.as_str(), sum.rows, sum.rows_total),
-            ("load", 10, 20)
-        );
-        assert_eq!(
-            board
-                .sum(&[at(FillPhase::Keys, 10), at(FillPhase::Done, 10)])
-                .phase,
-            "keys"
-        );
-        assert_eq!(
-            board
-                .sum(&[at(FillPhase::Done, 10), at(FillPhase::Done, 10)])
-                .phase,
-            "done"
-        );
-        assert!(in_words(&sum).starts_with("10 of 20 rows (50 %)"));
     }
 }

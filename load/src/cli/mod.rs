@@ -5,8 +5,11 @@
 //! [`Command`].
 
 mod arrivals;
+mod cpus;
 mod engine;
+mod far;
 mod fill;
+pub mod mysqlslap;
 mod nearest;
 mod null_server;
 mod output;
@@ -37,8 +40,17 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Arrivals(arrivals::Arguments),
+    Cpus(cpus::Arguments),
     Engine(engine::Arguments),
+    Far(far::Arguments),
     Fill(Box<fill::Arguments>),
+    /// Run a mysqlslap command line: options, option files and output as of mysqlslap.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Mysqlslap {
+        /// What would follow `mysqlslap`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     NullServer(null_server::Arguments),
     Run(run::Arguments),
     Schema(schema::Arguments),
@@ -54,8 +66,11 @@ enum Command {
 
 /// Runs the program named by the command line and returns its exit code.
 pub fn main() -> ExitCode {
-    if let Some(arguments) = of_link("sysbench") {
+    if let Some((_, arguments)) = of_link(&["sysbench"]) {
         return sysbench::main(&arguments);
+    }
+    if let Some((program, arguments)) = of_link(&mysqlslap::LINKS) {
+        return mysqlslap::main(&program, &arguments);
     }
     // clap leaves with 0 after help and version, and with 2 where the request is wrong.
     let arguments = Arguments::parse();
@@ -67,8 +82,11 @@ pub fn main() -> ExitCode {
     }
     match arguments.command {
         Command::Arrivals(arguments) => arrivals::main(&arguments),
+        Command::Cpus(arguments) => cpus::main(&arguments),
         Command::Engine(arguments) => engine::main(&arguments),
+        Command::Far(arguments) => far::main(&arguments),
         Command::Fill(arguments) => fill::main(&arguments),
+        Command::Mysqlslap { arguments } => mysqlslap::main("mysqlslap", &words(arguments)),
         Command::NullServer(arguments) => null_server::main(&arguments),
         Command::Run(arguments) => run::main(&arguments),
         Command::Schema(arguments) => schema::main(&arguments),
@@ -77,12 +95,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The arguments, where the program was called through a link of this name.
-fn of_link(name: &str) -> Option<Vec<String>> {
+/// How the program was called and its arguments, if it was called through a link of such a name.
+fn of_link(names: &[&str]) -> Option<(String, Vec<String>)> {
     let mut arguments = std::env::args_os();
     let program = arguments.next()?;
     let called = std::path::Path::new(&program).file_name()?;
-    (called == name).then(|| words(arguments))
+    let is_one = names.iter().any(|name| called == *name);
+    is_one.then(|| (program.to_string_lossy().into_owned(), words(arguments)))
 }
 
 /// Text of what was given: bytes that are none are shown as such.

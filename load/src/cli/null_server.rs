@@ -3,7 +3,7 @@
 use super::output;
 use super::service_time::{self, us_ns};
 use crate::drive::clock::seconds_ns;
-use crate::drive::null_server::{Listening, Served, Servers, Service, serve};
+use crate::drive::null_server::{Served, Servers, Service, serve};
 use crate::drive::signals::Signals;
 use crate::drive::threads;
 use crate::serve::{ServiceTime, Stalls};
@@ -73,7 +73,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         raised.store(true, Ordering::Relaxed);
         true
     });
-    let served = serve(&service, &mut listening, &stop);
+    let served = serve(&service, &mut output::listening, &stop);
     drop(signals);
     match served {
         Ok(served) => output::whole(&in_json(&served).to_string()),
@@ -82,17 +82,6 @@ pub fn main(arguments: &Arguments) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-fn listening(listening: &Listening) {
-    let line = json!({
-        "type": "listening",
-        "pid": std::process::id(),
-        "socket": listening.socket,
-        "port": listening.port,
-    });
-    // Who does not read it waits for the socket instead.
-    let _ = output::line(&line.to_string());
 }
 
 fn in_json(served: &Served) -> Value {

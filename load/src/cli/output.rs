@@ -1,8 +1,10 @@
 //! Lines to standard output. A reader that has gone away ends the program quietly, not with a
 //! panic.
 
+use crate::drive::null_server::Listening;
 use crate::outcome::{Failure, Outcome};
 use rustix::stdio::dup2_stdout;
+use serde_json::json;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd as _;
@@ -38,6 +40,18 @@ pub fn keep_from_scripts() -> io::Result<()> {
 /// Writes an outcome as one line.
 pub fn outcome(outcome: &Outcome) -> io::Result<()> {
     line(&serde_json::to_string(outcome)?)
+}
+
+/// Says where clients can come in.
+pub fn listening(listening: &Listening) {
+    let said = json!({
+        "type": "listening",
+        "pid": std::process::id(),
+        "socket": listening.socket,
+        "port": listening.port,
+    });
+    // Who does not read it waits for the socket instead.
+    let _ = line(&said.to_string());
 }
 
 /// Prints a text that is the whole output of a command.

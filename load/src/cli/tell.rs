@@ -123,6 +123,7 @@ impl OutcomeWriter {
                         Vec::new()
                     },
                     backlog: tally.is_open().then_some(backlog),
+                    scanned: self.workload.scanned(),
                 }));
             }
             Progress::Opened { .. } => {}
@@ -225,6 +226,10 @@ impl OutcomeWriter {
         let (whole, drained) = (tally.whole(), measured.drained.whole());
         let measured_s = measured.measured_ns as f64 / 1e9;
         let answered = tally.answered_before(&measured.drained);
+        let (of_schedule, after_thinking) = match tally.is_open() {
+            true => (whole.open.as_ref(), None),
+            false => (None, whole.open.as_ref()),
+        };
         let served = || measured.queries_by_seat.iter().copied();
         Done {
             ended: match measured.ended {
@@ -271,7 +276,8 @@ impl OutcomeWriter {
                 .as_ref()
                 .map(|c| c.percentiles_us())
                 .unwrap_or_default(),
-            open: whole.open.as_ref().map(|open| open_loop(open, measured)),
+            open: of_schedule.map(|open| open_loop(open, measured)),
+            lag_us: after_thinking.map(|open| open.lag.percentiles_us()),
             unfinished: measured.unfinished,
             unanswered: measured.unanswered,
             longest_wait_s: measured.longest_wait_ns as f64 / 1e9,
@@ -285,6 +291,7 @@ impl OutcomeWriter {
             fairness: jain(&measured.queries_by_seat),
             least_served: served().min().unwrap_or_default(),
             most_served: served().max().unwrap_or_default(),
+            scanned: self.workload.scanned(),
             arms: Vec::new(),
         }
     }

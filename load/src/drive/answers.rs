@@ -32,21 +32,31 @@ impl<E: Engine> Worker<E> {
                 }
                 self.opened(token);
             }
-            Ok(Heard::LocalFile) => self.send_no_file(token),
+            Ok(Heard::LocalFile) => self.send_file(token),
             Err(error) => self.broken(token, &error),
         }
     }
 
-    /// Files are only offered if the plan says so, and what the server then gets is nothing: a
-    /// name it sends opens no file of ours.
-    #[cold]
-    fn send_no_file(&mut self, token: usize) {
+    /// Files are only offered if the plan or the workload says so, and what the server then gets
+    /// is what the session has for it: a name it sends opens no file of ours.
+    fn send_file(&mut self, token: usize) {
         let Some(connection) = self.links.get_mut(token) else {
             return;
         };
-        let (out, spare) = (&mut self.out, &mut self.spare);
-        match connection.link.put_file_part(&[], out, spare) {
-            Ok(()) => self.engine.send_more(token, &self.out),
+        self.file.clear();
+        if let Some(seat) = self.seats.get_mut(connection.seat) {
+            seat.session.put_local_file(&mut self.file);
+        }
+        let (link, out, spare) = (&mut connection.link, &mut self.out, &mut self.spare);
+        let put = match self.file.is_empty() {
+            true => Ok(()),
+            false => link.put_file_part(&self.file, out, spare),
+        };
+        match put.and_then(|()| link.put_file_part(&[], out, spare)) {
+            Ok(()) => {
+                connection.sent_bytes += self.out.len() as u64;
+                self.engine.send_more(token, &self.out);
+            }
             Err(error) => self.broken(token, &error),
         }
     }
@@ -54,7 +64,7 @@ impl<E: Engine> Worker<E> {
     #[inline]
     fn answered(&mut self, token: usize, request: Request) {
         self.tick();
-        if self.is_open {
+        if self.times_lag {
             self.note_begin(token);
         }
         let Some(connection) = self.links.get(token) else {

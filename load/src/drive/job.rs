@@ -172,6 +172,11 @@ impl Setup {
         (seats + self.idle_seats_of(worker).count()) * usize::from(self.copies())
     }
 
+    /// Events may begin later than they were due.
+    pub fn times_lag(&self) -> bool {
+        self.pacing == Pacing::Open || self.workload.thinks()
+    }
+
     /// An empty tally of this run.
     pub fn tally(&self) -> Tally {
         Tally::new(Shape {
@@ -179,6 +184,7 @@ impl Setup {
             classes: self.workload.classes().len(),
             times_classes: !self.workload.is_single_query(),
             is_open: self.pacing == Pacing::Open,
+            times_lag: self.times_lag(),
             nodes: self.nodes.len(),
         })
     }

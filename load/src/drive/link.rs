@@ -29,6 +29,8 @@ pub struct Link {
     whole: Vec<u8>,
     /// The request that waits for its answer.
     request: Option<Request>,
+    /// Answers that follow the one that is being read.
+    more_answers: u32,
 }
 
 enum Stage {
@@ -60,6 +62,7 @@ impl Default for Link {
             opened: Vec::new(),
             whole: Vec::new(),
             request: None,
+            more_answers: 0,
         }
     }
 }
@@ -125,9 +128,15 @@ impl Link {
     pub fn expect(&mut self, request: Request) {
         let reply = match request.reply {
             Reply::Prepared => crate::wire::Reply::Prepare,
-            Reply::Counts | Reply::Whole | Reply::Nothing => crate::wire::Reply::Results,
+            Reply::Counts | Reply::Several(_) | Reply::Whole | Reply::Nothing => {
+                crate::wire::Reply::Results
+            }
         };
         self.reader.expect(reply);
+        self.more_answers = match request.reply {
+            Reply::Several(requests) => requests.saturating_sub(1),
+            _ => 0,
+        };
         if request.reply == Reply::Whole {
             self.whole.clear();
         }
@@ -214,10 +223,16 @@ impl Link {
         let Some(request) = self.request else {
             return Err(unasked(bytes));
         };
-        let fed = self.reader.feed(bytes)?;
-        let (taken, rest) = bytes.split_at_checked(fed.consumed).unwrap_or((bytes, &[]));
+        let mut fed = self.reader.feed(bytes)?;
+        let (taken, mut rest) = bytes.split_at_checked(fed.consumed).unwrap_or((bytes, &[]));
         if request.reply == Reply::Whole {
             self.keep(taken)?;
+        }
+        while fed.state == State::Done && self.more_answers > 0 {
+            self.more_answers -= 1;
+            self.reader.expect_another();
+            fed = self.reader.feed(rest)?;
+            rest = rest.get(fed.consumed..).unwrap_or_default();
         }
         match fed.state {
             State::More => {
@@ -378,6 +393,33 @@ mod tests {
                 .unwrap();
             assert_eq!(link.whole(), OK);
         }
+    }
+
+    #[test]
+    fn answers_to_several_requests_are_one() {
+        const SEVERAL: Request = Request {
+            reply: Reply::Several(3),
+            ..REQUEST
+        };
+        let failed = b"\x0c\0\0\x01\xff\x28\x04#23000dup";
+        let all = [OK, failed, OK].concat();
+        for piece in 1..=all.len() {
+            let mut link = open_link();
+            link.expect(SEVERAL);
+            let mut heard = Heard::More;
+            for bytes in all.chunks(piece) {
+                assert_eq!(heard, Heard::More, "{piece}");
+                heard = link.hear(bytes, &mut Vec::new(), &mut Vec::new()).unwrap();
+            }
+            assert_eq!(heard, Heard::Answered(SEVERAL));
+            assert_eq!(link.summary().affected_rows, 2);
+            assert!(link.summary().failed);
+            assert_eq!(link.error().unwrap().code, 1064);
+        }
+        let mut link = open_link();
+        link.expect(SEVERAL);
+        let four = [OK; 4].concat();
+        assert!(link.hear(&four, &mut Vec::new(), &mut Vec::new()).is_err());
     }
 
     #[test]

@@ -25,7 +25,11 @@ pub fn job_of(
     dispenser: Arc<Dispenser>,
 ) -> Result<Job, String> {
     let load = &plan.load;
-    let (server, more_servers) = servers_of(plan)?;
+    let (mut server, mut more_servers) = servers_of(plan)?;
+    if workload.offers_files() {
+        let targets = std::iter::once(&mut server).chain(&mut more_servers);
+        targets.for_each(|target| target.options.local_infile = true);
+    }
     Ok(Job {
         setup: Setup {
             setup_timeout_ns: nanoseconds(server.connect_timeout)

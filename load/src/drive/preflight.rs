@@ -3,10 +3,12 @@
 //! A server that is too small would say so itself, but in the middle: after thousands of
 //! connections, to whichever came last. What the server does not tell is not checked.
 
-use super::blocking::{Connection, Target};
+use super::blocking::{Connection, Target, endless};
 use super::failure;
 use super::job::Setup;
 use crate::outcome::Failure;
+use crate::wire::Flavour;
+use crate::workload;
 use std::time::Duration;
 
 /// A server that is asked for its variables answers at once, or has other troubles.
@@ -44,9 +46,20 @@ pub fn check(setup: &Setup) -> Result<(), Failure> {
 /// `times`: how many of the run's arms, or nodes, this server is.
 fn check_server(server: &Target, setup: &Setup, times: u64) -> Result<(), Failure> {
     let mut connection = Connection::open(server)?;
-    match ask(&mut connection) {
-        Some(room) => compare(room, setup, times),
-        None => Ok(()),
+    if let Some(room) = ask(&mut connection) {
+        compare(room, setup, times)?;
+    }
+    setup.workload.look(&mut connection)
+}
+
+/// As a workload looks at it: with all the time that the answers take.
+impl workload::Server for Connection {
+    fn flavour(&self) -> Flavour {
+        self.agreed().flavour
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        Connection::rows(self, sql, &mut endless)
     }
 }
 

@@ -4,7 +4,7 @@ use super::control::Controller;
 use super::engine::choice::choose;
 use super::engine::{Engine, Epoll, Uring};
 use super::failure;
-use super::job::{Job, Pacing, Setup};
+use super::job::{Job, Setup};
 use super::limits;
 use super::measured::{Ended, Measured, Progress};
 use super::messages::{Mailbox, Report};
@@ -130,10 +130,7 @@ fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, report
         .and_then(|bell| E::new(sockets, bell))
         .map(|mut engine| {
             // Otherwise all that is recorded runs from the end of the answer before.
-            if setup.pacing == Pacing::Open
-                || !setup.workload.is_single_query()
-                || !setup.nodes.is_empty()
-            {
+            if setup.times_lag() || !setup.workload.is_single_query() || !setup.nodes.is_empty() {
                 engine.time_sends();
             }
             engine

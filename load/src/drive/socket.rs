@@ -15,6 +15,22 @@ use std::time::{Duration, Instant};
 /// Of a Unix socket's path: the kernel needs no NUL behind it.
 const PATH_BYTES_MAX: usize = 108;
 
+/// Places where servers of distributions put their socket.
+const LOCAL_SOCKETS: [&str; 3] = [
+    "/run/mysqld/mysqld.sock",
+    "/var/lib/mysql/mysql.sock",
+    "/tmp/mysql.sock",
+];
+
+/// Where a server of this host most likely listens, if nobody says.
+pub fn local_socket() -> PathBuf {
+    let mut places = LOCAL_SOCKETS.iter().map(Path::new);
+    let first = places.find(|path| path.exists());
+    first
+        .unwrap_or_else(|| Path::new(LOCAL_SOCKETS[0]))
+        .to_owned()
+}
+
 /// Where the server listens, with names already looked up: a worker never waits for a resolver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {

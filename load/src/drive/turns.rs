@@ -1,6 +1,5 @@
 //! Whose turn it is: lets seats begin events when it is time, and records how they ended.
 
-use super::clock::nanoseconds;
 use super::engine::Engine;
 use super::pace::{Pace, Taken};
 use super::seat::{Seat, WaitsFor};
@@ -184,27 +183,26 @@ impl<E: Engine> Worker<E> {
                 Next::Nothing | Next::Done => return Some(Reason::Finish),
             },
         };
-        if self.thinks && self.think(seat_index, number) {
-            return None;
+        let due = Due { at_ns, number };
+        match self.thinks {
+            false => self.begin_event(seat_index, due),
+            true => self.think(seat_index, due),
         }
-        self.begin_event(seat_index, Due { at_ns, number })
     }
 
-    /// Lets the session think before this event; false if it has nothing to think about.
+    /// Lets the session think before this event, which could begin now.
     #[cold]
     #[inline(never)]
-    fn think(&mut self, seat_index: usize, number: u64) -> bool {
-        let Some(seat) = self.seats.get_mut(seat_index) else {
-            return false;
-        };
-        let time = seat.session.think(number);
-        if time.is_zero() {
-            return false;
+    fn think(&mut self, seat_index: usize, event: Due) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let at_ns = seat.session.due_ns(event.number, event.at_ns);
+        if at_ns <= self.now_ns {
+            return self.begin_event(seat_index, Due { at_ns, ..event });
         }
-        seat.thinks_of = Some(number);
+        seat.thinks_of = Some(event.number);
         seat.waits_for = WaitsFor::Thinking;
-        self.alarm(seat_index, nanoseconds(time));
-        true
+        self.alarm(seat_index, at_ns - self.now_ns);
+        None
     }
 
     #[inline]

@@ -136,6 +136,7 @@ impl Replayer<'_> {
     fn ask(&mut self, request: &Request, packets: &[u8]) -> Result<Whole, Failure> {
         let reply = match request.reply {
             Reply::Prepared => Reply::Prepared,
+            Reply::Several(requests) => Reply::Several(requests),
             Reply::Counts | Reply::Whole | Reply::Nothing => Reply::Whole,
         };
         self.connection.whole(packets, reply, &mut endless)

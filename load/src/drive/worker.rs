@@ -8,7 +8,7 @@ use super::clock;
 use super::connection::Connection;
 use super::engine::{Engine, Event};
 use super::idle::Idle;
-use super::job::{Pacing, Setup};
+use super::job::Setup;
 use super::messages::{Command, Counts, Mailbox, Report, Timeline};
 use super::pace::Pace;
 use super::seat::Seat;
@@ -48,10 +48,12 @@ pub struct Worker<E> {
     pub(super) phase: Phase,
     pub(super) out: Vec<u8>,
     pub(super) spare: Vec<u8>,
+    /// A local file that a server asked for.
+    pub(super) file: Vec<u8>,
     /// Sessions judge errors themselves.
     pub(super) judged: bool,
-    /// Events are due by a schedule.
-    pub(super) is_open: bool,
+    /// Events may begin later than they were due.
+    pub(super) times_lag: bool,
     /// Sessions think before their events.
     pub(super) thinks: bool,
     /// What a judging session is about to be told.
@@ -149,8 +151,9 @@ impl<E: Engine> Worker<E> {
             phase: Phase::Setup,
             out: Vec::with_capacity(4096),
             spare: Vec::new(),
+            file: Vec::new(),
             judged: setup.workload.judges_errors(),
-            is_open: setup.pacing == Pacing::Open,
+            times_lag: setup.times_lag(),
             thinks: setup.workload.thinks(),
             trouble: None,
             setup,

@@ -39,6 +39,8 @@ pub struct Recipe {
     /// Sent after the rows.
     pub finish: Vec<String>,
     table: String,
+    fields: &'static str,
+    has_nulls: bool,
     /// The server says how it made the keys, and there is a slow way.
     pub keys_are_sorted_or_not: bool,
 }
@@ -95,6 +97,8 @@ impl Recipe {
             before_rows,
             finish,
             table: table.name().to_owned(),
+            fields: table.fields(),
+            has_nulls: table.has_nulls(),
             keys_are_sorted_or_not: sorts,
         }
     }
@@ -105,17 +109,24 @@ impl Recipe {
             Source::Local => "LOCAL INFILE 'rows'".to_owned(),
             Source::Pipe(path) => format!("INFILE {}", text(path)),
         };
-        // Nothing in the rows needs escaping, and to say so spares the server a look at each byte.
+        // Nothing in the rows needs escaping but NULL, and to say so spares the server a look at
+        // each byte.
+        let escape = if self.has_nulls { "\\\\" } else { "" };
         format!(
             "LOAD DATA {infile} INTO TABLE {} CHARACTER SET binary \
-             FIELDS TERMINATED BY '\\t' ESCAPED BY '' LINES TERMINATED BY '\\n' (id, k, c, pad)",
-            quote(&self.table)
+             FIELDS TERMINATED BY '\\t' ESCAPED BY '{escape}' LINES TERMINATED BY '\\n' ({})",
+            quote(&self.table),
+            self.fields
         )
     }
 
     /// The head of a statement that takes rows as a list of items.
     pub fn insert(&self) -> String {
-        format!("INSERT INTO {} (id, k, c, pad) VALUES ", quote(&self.table))
+        format!(
+            "INSERT INTO {} ({}) VALUES ",
+            quote(&self.table),
+            self.fields
+        )
     }
 }
 
@@ -132,10 +143,10 @@ fn text(value: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::fill::table::Schema;
+    use crate::fill::Sbtest;
 
     fn recipe(engine: Engine, options: &str) -> Recipe {
-        let table = Table::new("sbtest", Schema::Sbtest, engine, options).unwrap();
+        let table = Sbtest::Study.table("sbtest", engine, options).unwrap();
         Recipe::new(&table, 1_000_000)
     }
 
@@ -150,7 +161,7 @@ mod tests {
             )
         );
         assert!(myisam.keys_are_sorted_or_not && myisam.finish.is_empty());
-        let table = Table::new("t", Schema::Sbtest, Engine::Aria, "").unwrap();
+        let table = Sbtest::Study.table("t", Engine::Aria, "").unwrap();
         let huge = Recipe::new(&table, u64::MAX).settings;
         assert!(
             huge.iter()

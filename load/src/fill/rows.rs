@@ -1,23 +1,15 @@
-//! The rows of a table, from a seed and the row number alone.
+//! The rows of the table `sbtest`, from a seed and the row number alone.
 //!
 //! Row n is the same bytes whoever generates it, whenever: any range can be made on any thread.
 //! A row is one line of the server's own load format: `id`, `k`, `c`, `pad`, separated by tabs.
 //! `c` is ten groups of eleven digits joined by `-`, `pad` is five, as sysbench writes them.
 
 use super::checksum;
+use super::content::{Appended, Content};
 use super::digits::{GROUP_DIGITS, group};
 use crate::plan::Distribution;
 use crate::random::{Sampler, Shape, Stream};
 use std::ops::Range;
-
-/// How a row is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// One line of the server's load format.
-    Line,
-    /// One item in the list of an INSERT, a comma in front.
-    Item,
-}
 
 const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
@@ -69,15 +61,6 @@ impl Rows {
         }
     }
 
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// The numbers of all rows.
-    pub fn numbers(&self) -> Range<u64> {
-        1..self.count.saturating_add(1)
-    }
-
     /// The numbers of all rows, cut into so many ranges that follow one another.
     pub fn ranges(&self, count: usize) -> Vec<Range<u64>> {
         let pieces = u128::try_from(count).unwrap_or(1).max(1);
@@ -87,29 +70,8 @@ impl Rows {
             .collect()
     }
 
-    /// How many rows of this form fit into so many bytes; at least one.
-    pub fn rows_within(form: Form, bytes: usize) -> u64 {
-        let longest = match form {
-            Form::Line => LINE_BYTES_MAX,
-            Form::Item => ITEM_BYTES_MAX,
-        };
-        (bytes / longest).max(1) as u64
-    }
-
-    /// Appends the rows of a range of numbers; returns the sum of their checksums, which only
-    /// lines have.
-    pub fn append_as(&self, form: Form, out: &mut Vec<u8>, numbers: Range<u64>) -> u64 {
-        match form {
-            Form::Line => self.append(out, numbers),
-            Form::Item => {
-                numbers.for_each(|number| self.append_item(out, number));
-                0
-            }
-        }
-    }
-
     /// Appends the lines of a range of numbers; returns the sum of their checksums.
-    pub fn append(&self, out: &mut Vec<u8>, numbers: Range<u64>) -> u64 {
+    fn append_lines(&self, out: &mut Vec<u8>, numbers: Range<u64>) -> u64 {
         let mut sum = 0u64;
         for number in numbers {
             let start = out.len();
@@ -166,6 +128,52 @@ impl Rows {
     }
 }
 
+impl Content for Rows {
+    fn numbers(&self) -> Range<u64> {
+        1..self.count.saturating_add(1)
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn bytes_max(&self) -> usize {
+        LINE_BYTES_MAX
+    }
+
+    fn append(&self, out: &mut Vec<u8>, numbers: Range<u64>) -> Appended {
+        Appended {
+            rows: numbers.end - numbers.start,
+            checksum: self.append_lines(out, numbers),
+        }
+    }
+}
+
+/// The same rows as items in the list of an INSERT, a comma in front of each. They have no
+/// checksum.
+#[derive(Debug)]
+pub struct Items<'r>(pub &'r Rows);
+
+impl Content for Items<'_> {
+    fn numbers(&self) -> Range<u64> {
+        self.0.numbers()
+    }
+
+    fn count(&self) -> u64 {
+        self.0.count
+    }
+
+    fn bytes_max(&self) -> usize {
+        ITEM_BYTES_MAX
+    }
+
+    fn append(&self, out: &mut Vec<u8>, numbers: Range<u64>) -> Appended {
+        let rows = numbers.end - numbers.start;
+        numbers.for_each(|number| self.0.append_item(out, number));
+        Appended { rows, checksum: 0 }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -187,8 +195,12 @@ mod tests {
         // These numbers are the identity of stored datasets: where they must change, the
         // datasets' own version must change with them.
         let mut out = Vec::new();
-        let ordered = Rows::new(1, 10_000, &KeyColumn::RowNumber).append(&mut out, 1..10_001);
-        let random = Rows::new(1, 10_000, &random()).append(&mut out, 1..10_001);
+        let ordered = Rows::new(1, 10_000, &KeyColumn::RowNumber)
+            .append(&mut out, 1..10_001)
+            .checksum;
+        let random = Rows::new(1, 10_000, &random())
+            .append(&mut out, 1..10_001)
+            .checksum;
         assert_eq!(
             (ordered, random),
             (8_684_474_629_634_125_355, 15_811_988_745_283_845_602)
@@ -241,7 +253,7 @@ mod tests {
         rows.append(&mut out, u64::MAX - 1..u64::MAX);
         assert_eq!(out.len(), LINE_BYTES_MAX);
         out.clear();
-        rows.append_as(Form::Item, &mut out, u64::MAX - 1..u64::MAX);
+        Items(&rows).append(&mut out, u64::MAX - 1..u64::MAX);
         assert_eq!(out.len(), ITEM_BYTES_MAX);
     }
 
@@ -250,7 +262,7 @@ mod tests {
         let rows = Rows::new(4, 20, &random());
         let lines = text(&rows, 1..21);
         let mut items = Vec::new();
-        rows.append_as(Form::Item, &mut items, 1..21);
+        Items(&rows).append(&mut items, 1..21);
         let wanted: String = lines
             .lines()
             .map(|line| {
@@ -279,9 +291,9 @@ mod tests {
         fn any_cut_gives_the_same_bytes_and_checksum(seed: u64, cut in 1u64..200) {
             let rows = Rows::new(seed, 200, &random());
             let (mut whole, mut parts) = (Vec::new(), Vec::new());
-            let sum = rows.append(&mut whole, 1..201);
-            let second = rows.append(&mut Vec::new(), cut..201);
-            let first = rows.append(&mut parts, 1..cut);
+            let sum = rows.append(&mut whole, 1..201).checksum;
+            let second = rows.append(&mut Vec::new(), cut..201).checksum;
+            let first = rows.append(&mut parts, 1..cut).checksum;
             rows.append(&mut parts, cut..201);
             prop_assert_eq!(whole, parts);
             prop_assert_eq!(sum, first.wrapping_add(second));

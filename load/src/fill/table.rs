@@ -1,52 +1,30 @@
-//! A table to fill: its schema, its engine, and the statement that makes it.
+//! A table to fill: its columns, its engine, and the statement that makes it.
 
 use crate::random::Stream;
 
-/// Which columns and keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schema {
-    /// Of the segmented key cache study, made with sysbench 0.5. One byte a character, as then:
-    /// a row of MyISAM has 189 bytes whatever the server's default character set is. No column
-    /// is NULL, because MyISAM searches a page of a nullable key one entry after another instead
-    /// of by halves.
-    Sbtest,
-    /// As sysbench 1.0 makes it for its OLTP scripts, in the database's character set.
-    Sbtest10(Sbtest10),
+/// What a schema says of one of its tables.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    pub name: &'static str,
+    /// Columns and keys, a line each.
+    pub body: &'static [&'static str],
+    /// The columns in the order in which rows have them.
+    pub fields: &'static str,
+    /// Some fields may be NULL.
+    pub has_nulls: bool,
+    /// About what a row takes on disk, its keys included.
+    pub row_bytes: u64,
 }
 
-/// The switches of sysbench's scripts that change the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sbtest10 {
-    pub auto_increment: bool,
-    /// `id` is the primary key; otherwise it has a key that may hold duplicates.
-    pub primary_key: bool,
-    /// `k` has a key.
-    pub secondary_key: bool,
-}
-
-impl Default for Sbtest10 {
-    fn default() -> Self {
-        Self {
-            auto_increment: true,
-            primary_key: true,
-            secondary_key: true,
-        }
-    }
-}
-
-/// What the study told sysbench 0.5 by `--myisam-max-rows`. From it MyISAM takes the width of the
-/// row pointers in its keys: 4 bytes instead of 6, so a smaller index that may be a level less
-/// deep. Tables of fixed rows still hold all that an id can number.
-const MYISAM_MAX_ROWS: &str = "MAX_ROWS=50000000";
-
-impl Schema {
-    /// The largest number that its columns hold.
-    fn rows_max(self) -> u64 {
-        match self {
-            Self::Sbtest => u64::from(u32::MAX),
-            Self::Sbtest10(_) => i32::MAX as u64,
-        }
-    }
+/// A foreign key, made when all rows are there.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign {
+    pub columns: &'static str,
+    /// The table that it refers to, and its columns.
+    pub table: &'static str,
+    pub to: &'static str,
+    /// What happens to rows whose row there goes: `ON DELETE CASCADE`, or nothing.
+    pub rule: &'static str,
 }
 
 /// The storage engines whose loading is known; others are loaded without special steps.
@@ -109,20 +87,27 @@ pub enum BadTable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     name: String,
-    schema: Schema,
     engine: Engine,
+    body: Vec<String>,
+    fields: &'static str,
+    has_nulls: bool,
+    row_bytes: u64,
+    own_options: Vec<String>,
     options: String,
+    partitions: String,
 }
 
 impl Table {
-    /// `options` are put at the end of the CREATE TABLE as they are.
+    /// A table of columns and keys, a line each. `options` are put at the end of the CREATE TABLE
+    /// as they are.
     ///
     /// # Errors
     /// A name that no server takes.
     pub fn new(
         name: &str,
-        schema: Schema,
         engine: Engine,
+        body: Vec<String>,
+        fields: &'static str,
         options: &str,
     ) -> Result<Self, BadTable> {
         let fits = (1..=64).contains(&name.chars().count());
@@ -131,10 +116,55 @@ impl Table {
         }
         Ok(Self {
             name: name.to_owned(),
-            schema,
             engine,
+            body,
+            fields,
+            has_nulls: false,
+            row_bytes: 0,
+            own_options: Vec::new(),
             options: options.trim().to_owned(),
+            partitions: String::new(),
         })
+    }
+
+    /// A table as its schema defines it; `keys` come behind the others.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn defined(
+        definition: &Definition,
+        keys: &[&str],
+        engine: Engine,
+        options: &str,
+    ) -> Result<Self, BadTable> {
+        let body = definition.body.iter().chain(keys);
+        let body = body.map(|line| (*line).to_owned()).collect();
+        Ok(Self {
+            has_nulls: definition.has_nulls,
+            row_bytes: definition.row_bytes,
+            ..Self::new(definition.name, engine, body, definition.fields, options)?
+        })
+    }
+
+    /// Options of the schema's own, before those that were asked for.
+    #[must_use]
+    pub fn with_own_options(mut self, own: Vec<String>) -> Self {
+        self.own_options = own;
+        self
+    }
+
+    /// About what a row takes on disk.
+    #[must_use]
+    pub fn with_row_bytes(mut self, bytes: u64) -> Self {
+        self.row_bytes = bytes;
+        self
+    }
+
+    /// `PARTITION BY` and what follows.
+    #[must_use]
+    pub fn with_partitions(mut self, clause: String) -> Self {
+        self.partitions = clause;
+        self
     }
 
     pub fn name(&self) -> &str {
@@ -145,113 +175,61 @@ impl Table {
         &self.engine
     }
 
+    /// The columns in the order in which rows have them.
+    pub fn fields(&self) -> &'static str {
+        self.fields
+    }
+
+    pub fn has_nulls(&self) -> bool {
+        self.has_nulls
+    }
+
+    /// Those that were asked for.
+    pub fn options(&self) -> &str {
+        &self.options
+    }
+
+    pub fn row_bytes(&self) -> u64 {
+        self.row_bytes
+    }
+
     /// The name as statements write it.
     pub fn quoted(&self) -> String {
         quote(&self.name)
     }
 
-    /// Refuses a number of rows that the columns cannot count.
-    ///
-    /// # Errors
-    /// The most rows that there can be.
-    pub fn check_rows(&self, rows: u64) -> Result<(), BadTable> {
-        let rows_max = self.schema.rows_max();
-        if rows > rows_max {
-            return Err(BadTable::Rows { rows, rows_max });
-        }
-        Ok(())
-    }
-
-    /// True where the table's options speak of something, in any case.
+    /// True if the table's options speak of something, in any case.
     pub(super) fn options_name(&self, word: &str) -> bool {
-        self.options
-            .to_ascii_uppercase()
-            .contains(&word.to_ascii_uppercase())
+        names(&self.options, word)
     }
 
     /// The statement that makes the table; `more` are further table options.
     pub(super) fn create(&self, more: &[&str]) -> String {
+        let body: Vec<String> = self.body.iter().map(|line| format!("  {line}")).collect();
         let mut statement = format!(
             "CREATE TABLE {} (\n{}\n) ENGINE={}",
             self.quoted(),
-            self.columns().join(",\n"),
+            body.join(",\n"),
             self.engine.name()
         );
-        let own = self.own_options();
-        for option in own.iter().chain([&self.options.as_str()]).chain(more) {
-            if !option.is_empty() {
-                statement.push(' ');
-                statement.push_str(option);
-            }
+        let own = self.own_options.iter().map(String::as_str);
+        let rest = own
+            .chain([self.options.as_str()])
+            .chain(more.iter().copied())
+            .chain([self.partitions.as_str()]);
+        for option in rest.filter(|option| !option.is_empty()) {
+            statement.push(' ');
+            statement.push_str(option);
         }
         statement
     }
+}
 
-    /// The table options of the schema itself, but those that were asked for otherwise.
-    fn own_options(&self) -> Vec<&'static str> {
-        let mut own = Vec::new();
-        if self.schema != Schema::Sbtest {
-            return own;
-        }
-        let names = |words: &[&str]| words.iter().any(|word| self.options_name(word));
-        if !names(&["CHARSET", "CHARACTER SET", "COLLATE"]) {
-            own.push("CHARSET=latin1");
-        }
-        if self.engine == Engine::MyIsam && !names(&["MAX_ROWS"]) {
-            own.push(MYISAM_MAX_ROWS);
-        }
-        own
-    }
-
-    fn columns(&self) -> Vec<String> {
-        let Schema::Sbtest10(variant) = self.schema else {
-            return [
-                "  id INT UNSIGNED NOT NULL AUTO_INCREMENT",
-                "  k INT UNSIGNED NOT NULL DEFAULT '0'",
-                "  c CHAR(120) NOT NULL DEFAULT ''",
-                "  pad CHAR(60) NOT NULL DEFAULT ''",
-                "  PRIMARY KEY (id)",
-                "  KEY k (k)",
-            ]
-            .map(str::to_owned)
-            .to_vec();
-        };
-        let mut columns = vec![
-            format!(
-                "  id INTEGER NOT NULL{}",
-                if variant.auto_increment {
-                    " AUTO_INCREMENT"
-                } else {
-                    ""
-                }
-            ),
-            "  k INTEGER DEFAULT '0' NOT NULL".to_owned(),
-            "  c CHAR(120) DEFAULT '' NOT NULL".to_owned(),
-            "  pad CHAR(60) DEFAULT '' NOT NULL".to_owned(),
-            if variant.primary_key {
-                "  PRIMARY KEY (id)"
-            } else {
-                "  KEY xid (id)"
-            }
-            .to_owned(),
-        ];
-        if variant.secondary_key {
-            columns.push(format!(
-                "  KEY {} (k)",
-                quote(&format!("k_{}", self.number()))
-            ));
-        }
-        columns
-    }
-
-    /// The digits at the end of the name, after which sysbench names the key: `sbtest7`, `k_7`.
-    fn number(&self) -> &str {
-        let digits = self.name.trim_end_matches(|c: char| c.is_ascii_digit());
-        match self.name.get(digits.len()..) {
-            Some(number) if !number.is_empty() => number,
-            _ => "1",
-        }
-    }
+/// True if options speak of a word, in any case.
+pub(super) fn names(options: &str, word: &str) -> bool {
+    options
+        .to_ascii_uppercase()
+        .contains(&word.to_ascii_uppercase())
 }
 
 /// A name between backticks, as statements write it.
@@ -272,60 +250,30 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn table(name: &str, schema: Schema, options: &str) -> Table {
-        Table::new(name, schema, Engine::MyIsam, options).unwrap()
+    fn table(name: &str, options: &str) -> Result<Table, BadTable> {
+        let body = vec!["id INT".to_owned(), "PRIMARY KEY (id)".to_owned()];
+        Table::new(name, Engine::InnoDb, body, "id", options)
     }
 
     #[test]
-    fn the_study_s_table() {
+    fn options_stand_in_the_order_of_who_asked_and_partitions_last() {
+        let table = table("t", " B=2 ")
+            .unwrap()
+            .with_own_options(vec!["A=1".to_owned()])
+            .with_partitions("PARTITION BY HASH (id) PARTITIONS 4".to_owned());
         assert_eq!(
-            table("sbtest", Schema::Sbtest, " CHECKSUM=1 ").create(&["X=1"]),
-            "CREATE TABLE `sbtest` (\n  id INT UNSIGNED NOT NULL AUTO_INCREMENT,\n  \
-             k INT UNSIGNED NOT NULL DEFAULT '0',\n  c CHAR(120) NOT NULL DEFAULT '',\n  \
-             pad CHAR(60) NOT NULL DEFAULT '',\n  PRIMARY KEY (id),\n  KEY k (k)\n) \
-             ENGINE=MyISAM CHARSET=latin1 MAX_ROWS=50000000 CHECKSUM=1 X=1"
+            table.create(&["C=3"]),
+            "CREATE TABLE `t` (\n  id INT,\n  PRIMARY KEY (id)\n) ENGINE=InnoDB A=1 B=2 C=3 \
+             PARTITION BY HASH (id) PARTITIONS 4"
         );
     }
 
     #[test]
-    fn other_engines_and_other_wishes_keep_their_own_number_of_rows() {
-        let wished = table("t", Schema::Sbtest, "max_rows=5").create(&[]);
-        assert!(wished.ends_with("ENGINE=MyISAM CHARSET=latin1 max_rows=5"));
-        for engine in [Engine::Aria, Engine::InnoDb, Engine::RocksDb] {
-            let other = Table::new("t", Schema::Sbtest, engine, "").unwrap();
-            assert!(!other.create(&[]).contains("MAX_ROWS"));
-        }
-    }
-
-    #[test]
-    fn sysbench_s_table_is_numbered_and_has_no_charset_of_its_own() {
-        let created = table("sbtest12", Schema::Sbtest10(Sbtest10::default()), "").create(&["X=1"]);
-        assert!(created.contains("id INTEGER NOT NULL AUTO_INCREMENT,"));
-        assert!(created.contains("PRIMARY KEY (id),\n  KEY `k_12` (k)\n) ENGINE=MyISAM X=1"));
-        let bare = Sbtest10 {
-            auto_increment: false,
-            primary_key: false,
-            secondary_key: false,
-        };
-        let created = table("t", Schema::Sbtest10(bare), "").create(&[]);
-        assert!(created.contains("id INTEGER NOT NULL,"));
-        assert!(created.contains("  KEY xid (id)\n)"));
-        let created = table("t", Schema::Sbtest10(Sbtest10::default()), "").create(&[]);
-        assert!(created.contains("`k_1`"));
-    }
-
-    #[test]
-    fn a_charset_that_is_asked_for_is_kept() {
-        let created = table("t", Schema::Sbtest, "default charset=utf8mb4").create(&[]);
-        assert!(!created.contains("latin1"));
-    }
-
-    #[test]
     fn names_are_quoted_or_refused() {
-        let created = table("a`b;c", Schema::Sbtest, "").create(&[]);
+        let created = table("a`b;c", "").unwrap().create(&[]);
         assert!(created.starts_with("CREATE TABLE `a``b;c` ("));
         for bad in ["", "x ", "a\0b", &"n".repeat(65)] {
-            assert!(Table::new(bad, Schema::Sbtest, Engine::Aria, "").is_err());
+            assert!(table(bad, "").is_err());
         }
     }
 
@@ -336,15 +284,6 @@ mod tests {
         assert_eq!(Engine::named("Spider").unwrap().name(), "Spider");
         assert!(Engine::named("x; DROP TABLE y").is_err());
         assert!(Engine::named("").is_err());
-    }
-
-    #[test]
-    fn ids_must_fit() {
-        let study = table("t", Schema::Sbtest, "");
-        assert!(study.check_rows(4_294_967_295).is_ok());
-        assert!(study.check_rows(4_294_967_296).is_err());
-        let sysbench = table("t", Schema::Sbtest10(Sbtest10::default()), "");
-        assert!(sysbench.check_rows(2_147_483_648).is_err());
     }
 
     #[test]

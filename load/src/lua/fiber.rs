@@ -317,7 +317,7 @@ impl ThreadIo for FiberIo {
     ) -> Result<Answered, ServerError> {
         write(self.out());
         let class = match reply {
-            Reply::Counts | Reply::Whole => Class::ByAnswer,
+            Reply::Counts | Reply::Several(_) | Reply::Whole => Class::ByAnswer,
             Reply::Prepared | Reply::Nothing => Class::Uncounted,
         };
         // SAFETY: the session keeps the box as long as the fiber.
@@ -439,7 +439,8 @@ mod tests {
         pages.iter().filter(|page| **page & 1 == 1).count()
     }
 
-    /// Its body goes deep down the native stack, and says when it is there.
+    /// Its body goes deep down the native stack, and says when it is there: it sleeps for so long
+    /// that the time is not over before it begins.
     const DEEP: &str = "
         local depth = 0
         local function deeper()
@@ -447,7 +448,7 @@ mod tests {
           if depth < 30 then
             ('x'):gsub('x', deeper)
           else
-            ffi.C.usleep(1)
+            ffi.C.usleep(200000)
           end
         end
         deeper()

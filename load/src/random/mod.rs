@@ -5,9 +5,13 @@
 //! check its answer. [`Stream::new`] gives long streams (one a connection, one a schedule) that
 //! never meet those of the events. Not for secrets.
 
+pub mod nurand;
+mod permutation;
+pub mod row_strings;
 mod shape;
 mod template;
 
+pub use permutation::Permutation;
 pub use shape::{Sampler, Shape};
 
 /// Steps SplitMix64 to its next state: an odd constant, so every state is visited once.

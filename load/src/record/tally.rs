@@ -35,8 +35,10 @@ pub struct Shape {
     pub classes: usize,
     /// Each class has a histogram of its own.
     pub times_classes: bool,
-    /// The two parts of the response time under an open loop are kept.
+    /// Events are due by a schedule.
     pub is_open: bool,
+    /// The two parts of the response time are kept.
+    pub times_lag: bool,
     /// Servers that are told apart; 0: there is one.
     pub nodes: usize,
 }
@@ -54,13 +56,13 @@ pub struct KindTally {
     pub retries: u64,
     /// From the intended start to the last byte of the last answer.
     pub response: Latency,
-    /// Absent under a closed loop, where it would say the same.
+    /// Absent under a closed loop without think times, where it would say the same.
     pub open: Option<Box<OpenTally>>,
     /// Absent if no event was begun again.
     pub retried: Option<Box<RetriedTally>>,
 }
 
-/// Under an open loop the response time has two parts.
+/// Under an open loop, and after think times, the response time has two parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OpenTally {
     /// From the true start to the end.
@@ -112,7 +114,7 @@ pub struct Query {
 impl Tally {
     pub fn new(shape: Shape) -> Self {
         let kind = KindTally {
-            open: shape.is_open.then(Box::default),
+            open: shape.times_lag.then(Box::default),
             ..KindTally::default()
         };
         let class = ClassTally {
@@ -168,7 +170,7 @@ impl Tally {
         *errors = ErrorTally::default();
     }
 
-    /// The two parts of the response time are kept.
+    /// Events are due by a schedule.
     pub fn is_open(&self) -> bool {
         self.shape.is_open
     }

@@ -1,6 +1,6 @@
 //! Values of the binary protocol: parameters we bind, columns that we read back.
 
-/// One value. Text and decimals are bytes, as the server sends and takes them.
+/// One value. Text, and decimals that a server sends, are bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'v> {
     Null,
@@ -11,6 +11,8 @@ pub enum Value<'v> {
     Float(f32),
     Double(f64),
     Bytes(&'v [u8]),
+    /// A decimal number that we send, in digits.
+    Decimal(&'v [u8]),
     Date(Date),
     Time(Time),
 }
@@ -22,7 +24,9 @@ impl Value<'_> {
             Self::Int(number) => Some(number),
             Self::Int32(number) => Some(number.into()),
             Self::UInt(number) => number.try_into().ok(),
-            Self::Bytes(digits) => std::str::from_utf8(digits).ok()?.parse().ok(),
+            Self::Bytes(digits) | Self::Decimal(digits) => {
+                std::str::from_utf8(digits).ok()?.parse().ok()
+            }
             _ => None,
         }
     }
@@ -68,6 +72,7 @@ pub mod kind {
     pub const DATETIME: u8 = 12;
     pub const YEAR: u8 = 13;
     pub const VARCHAR: u8 = 15;
+    pub const NEWDECIMAL: u8 = 246;
     pub const VAR_STRING: u8 = 253;
     pub const STRING: u8 = 254;
 }
@@ -86,6 +91,7 @@ impl Value<'_> {
             Self::Float(_) => [kind::FLOAT, 0],
             Self::Double(_) => [kind::DOUBLE, 0],
             Self::Bytes(_) => [kind::VAR_STRING, 0],
+            Self::Decimal(_) => [kind::NEWDECIMAL, 0],
             Self::Date(_) => [kind::DATETIME, 0],
             Self::Time(_) => [kind::TIME, 0],
         })
@@ -101,7 +107,9 @@ impl Value<'_> {
             Self::UInt(number) => out.extend_from_slice(&number.to_le_bytes()),
             Self::Float(number) => out.extend_from_slice(&number.to_le_bytes()),
             Self::Double(number) => out.extend_from_slice(&number.to_le_bytes()),
-            Self::Bytes(bytes) => super::cursor::put_lenenc_bytes(out, bytes),
+            Self::Bytes(bytes) | Self::Decimal(bytes) => {
+                super::cursor::put_lenenc_bytes(out, bytes);
+            }
             Self::Date(date) => date.put(out),
             Self::Time(time) => time.put(out),
         }

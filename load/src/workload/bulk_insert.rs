@@ -1,6 +1,6 @@
 //! Many new rows in one statement.
 
-use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::native::{Carries, Event, Heard, Kind, Next, Query, Way};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
@@ -78,7 +78,10 @@ impl Kind for BulkInsert {
         let sql = |table: &str| format!("INSERT INTO {table} (k, c, pad) VALUES {rows}");
         let mut queries = Query::of_each(&self.tables, sql);
         for query in &mut queries {
-            query.in_bulk = self.in_bulk;
+            query.carries = match self.in_bulk {
+                true => Carries::Bulk,
+                false => Carries::One,
+            };
         }
         queries
     }

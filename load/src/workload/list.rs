@@ -1,6 +1,6 @@
 //! A list of statements, asked in order: one an event.
 
-use super::native::{Event, Heard, Kind, Next, Own, Query, Way};
+use super::native::{Carries, Event, Heard, Kind, Next, Own, Query, Way};
 use super::sql::can_be_prepared;
 use super::statement::Parameters;
 use super::told::{self, Told, native};
@@ -8,6 +8,7 @@ use super::{CLASSES_MAX, EventKind, Seat, Workload};
 use crate::plan::{Arrival, Load};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 const STATEMENTS_MAX: usize = 100_000;
@@ -18,6 +19,10 @@ const STATEMENTS_MAX: usize = 100_000;
 pub struct Keys {
     /// The statements.
     statements: Vec<String>,
+    /// What outcomes call them, one name a statement; those of one name are recorded as one.
+    /// Absent: statement_1, statement_2 and so on.
+    #[serde(default)]
+    names: Vec<String>,
     /// How often the whole list is asked; the run ends then. Absent: until its time is over.
     #[serde(default)]
     #[schemars(range(min = 1))]
@@ -39,16 +44,46 @@ impl told::Keys for Keys {
             ));
         }
         let is_empty = |text: &String| text.trim().is_empty();
-        match self.statements.iter().position(is_empty) {
-            Some(place) => Err(format!("workload.statements[{place}]: it is empty")),
-            None => Ok(()),
+        if let Some(place) = self.statements.iter().position(is_empty) {
+            return Err(format!("workload.statements[{place}]: it is empty"));
+        }
+        check_names(&self.names, count)
+    }
+}
+
+/// Names are those of classes, and of metrics behind them.
+fn check_names(names: &[String], statements: usize) -> Result<(), String> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    if names.len() != statements {
+        return Err(format!(
+            "workload.names: {} names for {statements} statements; each needs one",
+            names.len()
+        ));
+    }
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for (place, name) in names.iter().enumerate() {
+        if name.is_empty() || !name.chars().all(is_word) {
+            return Err(format!(
+                "workload.names[{place}]: \"{name}\" is no name: letters, digits and _"
+            ));
         }
     }
+    let different: HashSet<&String> = names.iter().collect();
+    if different.len() > CLASSES_MAX {
+        return Err(format!(
+            "workload.names: {} different names; at most {CLASSES_MAX} statements are recorded apart",
+            different.len()
+        ));
+    }
+    Ok(())
 }
 
 impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
-        Ok(native(List::new(self.statements.clone(), self.shared), way))
+        let list = List::new(self.statements.clone(), self.shared);
+        Ok(native(list.named(self.names.clone()), way))
     }
 
     /// A list that is asked so often, or shared, says how many events there are, and who has them.
@@ -88,20 +123,47 @@ impl Told for Keys {
 #[derive(Clone, Debug)]
 pub struct List {
     statements: Vec<String>,
+    classes: Vec<String>,
+    /// The class of each statement.
+    class_of: Vec<u8>,
     is_shared: bool,
 }
 
 impl List {
     pub fn new(statements: Vec<String>, is_shared: bool) -> Self {
-        Self {
+        let count = statements.len();
+        // A longer list has one class for all of its statements.
+        let names = match count <= CLASSES_MAX {
+            true => (1..=count).map(|n| format!("statement_{n}")).collect(),
+            false => vec!["statement".to_owned(); count],
+        };
+        let list = Self {
             statements,
+            classes: Vec::new(),
+            class_of: Vec::new(),
             is_shared,
-        }
+        };
+        list.named(names)
     }
 
-    /// A longer list has one class for all of its statements.
-    fn has_classes(&self) -> bool {
-        self.statements.len() <= CLASSES_MAX
+    /// With a name for each statement, as checked before; none: what they are called anyway.
+    fn named(self, names: Vec<String>) -> Self {
+        if names.is_empty() {
+            return self;
+        }
+        let (mut classes, mut class_of): (Vec<String>, Vec<u8>) = (Vec::new(), Vec::new());
+        for name in names {
+            let known = classes.iter().position(|class| *class == name);
+            class_of.push(known.unwrap_or(classes.len()) as u8);
+            if known.is_none() {
+                classes.push(name);
+            }
+        }
+        Self {
+            classes,
+            class_of,
+            ..self
+        }
     }
 }
 
@@ -118,26 +180,24 @@ impl Kind for List {
     type Own = Sessions;
 
     fn events(&self) -> Vec<EventKind> {
-        let numbers = 1..=self.statements.len();
-        let classes = match self.has_classes() {
-            true => numbers.map(|n| format!("statement_{n}")).collect(),
-            false => vec!["statement".to_owned()],
-        };
         vec![EventKind {
             name: "statement".to_owned(),
-            classes,
+            classes: self.classes.clone(),
         }]
     }
 
     fn queries(&self) -> Vec<Query> {
-        let class = |place: usize| if self.has_classes() { place as u8 } else { 0 };
-        let query = |(place, text): (usize, &String)| Query {
-            class: class(place),
+        let query = |(text, class): (&String, &u8)| Query {
+            class: *class,
             pieces: vec![text.clone()],
             is_text: !can_be_prepared(text),
-            in_bulk: false,
+            carries: Carries::One,
         };
-        self.statements.iter().enumerate().map(query).collect()
+        self.statements
+            .iter()
+            .zip(&self.class_of)
+            .map(query)
+            .collect()
     }
 
     fn is_single_query(&self) -> bool {
@@ -191,6 +251,36 @@ mod tests {
         assert_eq!(own, [Next::only(0), Next::only(1), Next::only(2)]);
         let shared = [1, 4, 7].map(|cycle| asks(true, cycle));
         assert_eq!(shared, [Next::only(1), Next::only(4), Next::only(2)]);
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn statements_are_called_what_the_plan_calls_them() {
+        let named = list(3, false).named(names(&["read", "write", "read"]));
+        assert_eq!(named.events()[0].classes, ["read", "write"]);
+        let classes: Vec<u8> = named.queries().iter().map(|query| query.class).collect();
+        assert_eq!(classes, [0, 1, 0]);
+        let plain = list(2, false).named(Vec::new());
+        assert_eq!(plain.events()[0].classes, ["statement_1", "statement_2"]);
+    }
+
+    #[test]
+    fn names_that_no_class_can_have_are_refused() {
+        let said = |given: &[&str]| check_names(&names(given), 2).unwrap_err();
+        assert!(said(&["a"]).contains("1 names for 2 statements"));
+        assert!(said(&["a", "b.c"]).contains("names[1]: \"b.c\" is no name"));
+        assert!(said(&["a", ""]).contains("names[1]"));
+        let many: Vec<String> = (0..300).map(|n| format!("s{n}")).collect();
+        assert!(
+            check_names(&many, 300)
+                .unwrap_err()
+                .contains("300 different names")
+        );
+        assert!(check_names(&[], 300).is_ok());
+        assert!(check_names(&vec!["one".to_owned(); 300], 300).is_ok());
     }
 
     #[test]

@@ -22,7 +22,10 @@
 //! straight into the output buffer and allocate nothing; a session may as well be a coroutine
 //! of a script that is resumed by [`Session::next`] and yields at each step.
 
+mod batch_insert;
+mod batch_select;
 mod bulk_insert;
+pub mod client_list;
 mod insert;
 mod list;
 pub mod model;
@@ -35,17 +38,20 @@ mod random_ranges;
 pub mod registry;
 pub mod replay;
 mod rows_keys;
+mod scan;
 mod script;
 mod sql;
 pub mod statement;
+mod string_lookup;
 mod tables;
 pub mod told;
+pub mod tpcc;
 
-pub use sql::{Sql, SqlError};
+pub use sql::{Comment, Sql, SqlError, comment};
 
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Scanned};
 use crate::record::Reading;
-use crate::wire::{Agreed, Prepared, ServerError, Summary};
+use crate::wire::{Agreed, Flavour, Prepared, ServerError, Summary};
 use std::time::Duration;
 
 /// Classes are counted in a byte; some numbers are left.
@@ -79,7 +85,16 @@ pub trait Workload: Send + Sync {
         false
     }
 
-    /// True if sessions think before their events, see [`Session::think`].
+    /// Looks at one of the run's servers before the load begins: whether it has what the events
+    /// want, and what they must know of it. It may make what they call there.
+    ///
+    /// # Errors
+    /// The run cannot be had with this server.
+    fn look(&self, _server: &mut dyn Server) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// True if sessions think before their events, see [`Session::due_ns`].
     fn thinks(&self) -> bool {
         false
     }
@@ -90,8 +105,19 @@ pub trait Workload: Send + Sync {
         Vec::new()
     }
 
+    /// Some statement asks for a local file, which the session gives: see
+    /// [`Session::put_local_file`].
+    fn offers_files(&self) -> bool {
+        false
+    }
+
     /// The same events once more, to check their answers; none if nothing can be known of them.
     fn replay(&self) -> Option<&dyn replay::Replay> {
+        None
+    }
+
+    /// How far closed work is that was cut into ranges; none if it is no such work.
+    fn scanned(&self) -> Option<Scanned> {
         None
     }
 
@@ -100,6 +126,17 @@ pub trait Workload: Send + Sync {
     /// # Errors
     /// If the session cannot be made, the run ends before any load.
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure>;
+}
+
+/// A server as it is looked at before the load.
+pub trait Server {
+    fn flavour(&self) -> Flavour;
+
+    /// The rows of a statement as text; NULL is none.
+    ///
+    /// # Errors
+    /// The server refuses it, or is gone.
+    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure>;
 }
 
 /// A kind of event, and the names of the statement classes that only its events have.
@@ -142,10 +179,15 @@ pub trait Session {
         0
     }
 
-    /// How long the session thinks before this event, which it will be called with next. Only
-    /// asked under a closed loop, and only if [`Workload::thinks`].
-    fn think(&mut self, _cycle: u64) -> Duration {
-        Duration::ZERO
+    /// Appends the local file that the server wants for the last request. Whatever name it asks
+    /// for, what it gets is nothing that lies on this host.
+    fn put_local_file(&mut self, _out: &mut Vec<u8>) {}
+
+    /// When this event is due, which the session will be called with next: after its user has
+    /// thought. The one before ended at `ended_ns`; what is due earlier than now begins at once,
+    /// and late. Only asked under a closed loop, and only if [`Workload::thinks`].
+    fn due_ns(&mut self, _cycle: u64, ended_ns: u64) -> u64 {
+        ended_ns
     }
 }
 
@@ -261,6 +303,8 @@ pub enum Class {
 pub enum Reply {
     /// Whether it is good, and how many rows.
     Counts,
+    /// As [`Self::Counts`], all together, of so many requests that are sent at once.
+    Several(u32),
     /// Every byte of it: [`Answer::bytes`].
     Whole,
     /// It answers COM_STMT_PREPARE: [`Answer::prepared`].

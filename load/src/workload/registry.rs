@@ -4,8 +4,8 @@
 //! Plans are read and checked by it, and `contend-load schema plan` prints it for everybody else.
 
 use super::told::{Keys, Told};
-use super::{bulk_insert, insert, list, oltp_keys, point_select, random_points};
-use super::{random_ranges, sql};
+use super::{batch_insert, batch_select, bulk_insert, insert, list, oltp_keys, point_select};
+use super::{random_points, random_ranges, scan, sql, string_lookup, tpcc};
 use crate::plan::{Script, Workload as Named};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -23,8 +23,13 @@ pub const KINDS: &[Entry] = &[
     Entry::of::<oltp_keys::Delete>(),
     Entry::of::<insert::Keys>(),
     Entry::of::<bulk_insert::Keys>(),
+    Entry::of::<tpcc::Keys>(),
+    Entry::of::<batch_select::Keys>(),
+    Entry::of::<batch_insert::Keys>(),
+    Entry::of::<string_lookup::Keys>(),
     Entry::of::<sql::Keys>(),
     Entry::of::<list::Keys>(),
+    Entry::of::<scan::Keys>(),
     Entry::of::<Script>(),
 ];
 

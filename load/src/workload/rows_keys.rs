@@ -103,7 +103,7 @@ fn check_table(table: &str) -> Result<(), String> {
     ))
 }
 
-fn check_distribution(distribution: &Distribution) -> Result<(), String> {
+pub fn check_distribution(distribution: &Distribution) -> Result<(), String> {
     let range = |key: &str, value: u32, least: u32, most: u32| match value {
         value if (least..=most).contains(&value) => Ok(()),
         value => Err(format!(

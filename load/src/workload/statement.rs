@@ -20,6 +20,11 @@ enum Parameter {
         start: usize,
         end: usize,
     },
+    /// Likewise, the digits of a decimal number.
+    Decimal {
+        start: usize,
+        end: usize,
+    },
     Null,
 }
 
@@ -54,9 +59,24 @@ impl Parameters {
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) {
+        self.written(|out| out.extend_from_slice(bytes));
+    }
+
+    /// The text that `write` appends.
+    pub fn written(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.text.len();
-        self.text.extend_from_slice(bytes);
+        write(&mut self.text);
         self.values.push(Parameter::Text {
+            start,
+            end: self.text.len(),
+        });
+    }
+
+    /// An amount of money, as a decimal number with two digits behind the point.
+    pub fn cents(&mut self, cents: i64) {
+        let start = self.text.len();
+        put_cents(&mut self.text, cents);
+        self.values.push(Parameter::Decimal {
             start,
             end: self.text.len(),
         });
@@ -74,13 +94,46 @@ impl Parameters {
             Parameter::Text { start, end } => {
                 Value::Bytes(self.text.get(start..end).unwrap_or_default())
             }
+            Parameter::Decimal { start, end } => {
+                Value::Decimal(self.text.get(start..end).unwrap_or_default())
+            }
             Parameter::Null => Value::Null,
         }
     }
 
     /// The values, in order.
     pub fn values(&self) -> impl ExactSizeIterator<Item = Value<'_>> + Clone {
-        self.values.iter().map(|parameter| self.value(*parameter))
+        self.of(&self.values)
+    }
+
+    /// As many values at a time.
+    fn sets(
+        &self,
+        values: usize,
+    ) -> impl Iterator<Item = impl ExactSizeIterator<Item = Value<'_>> + Clone> {
+        self.values
+            .chunks(values.max(1))
+            .map(move |set| self.of(set))
+    }
+
+    fn of<'a>(
+        &'a self,
+        parameters: &'a [Parameter],
+    ) -> impl ExactSizeIterator<Item = Value<'a>> + Clone {
+        parameters.iter().map(|parameter| self.value(*parameter))
+    }
+
+    /// Appends the values as lines of so many columns, as LOAD DATA reads them by default.
+    pub fn put_lines(&self, columns: usize, out: &mut Vec<u8>) {
+        for line in self.sets(columns) {
+            for (place, value) in line.enumerate() {
+                if place > 0 {
+                    out.push(b'\t');
+                }
+                put_field(out, value);
+            }
+            out.push(b'\n');
+        }
     }
 }
 
@@ -147,7 +200,27 @@ impl Statement {
         if let Some(prepared) = &mut self.prepared {
             return prepared.execute_each(out, parameters.values());
         }
-        command::query_with(out, |out| self.put_text(out, parameters));
+        command::query_with(out, |out| self.put_text(out, parameters.values()));
+        Ok(())
+    }
+
+    /// How many sets of values there are.
+    pub fn sets(&self, parameters: &Parameters) -> u32 {
+        (parameters.count() / self.marks().max(1)) as u32
+    }
+
+    /// Appends a request for each set of these values.
+    pub fn put_each(
+        &mut self,
+        out: &mut Vec<u8>,
+        parameters: &Parameters,
+    ) -> Result<(), WireError> {
+        for set in parameters.sets(self.marks()) {
+            match &mut self.prepared {
+                Some(prepared) => prepared.execute_each(out, set)?,
+                None => command::query_with(out, |out| self.put_text(out, set)),
+            }
+        }
         Ok(())
     }
 
@@ -166,8 +239,7 @@ impl Statement {
     }
 
     /// Appends the query as text.
-    fn put_text(&self, out: &mut Vec<u8>, parameters: &Parameters) {
-        let mut values = parameters.values();
+    fn put_text<'v>(&self, out: &mut Vec<u8>, mut values: impl Iterator<Item = Value<'v>>) {
         for (place, piece) in self.text.pieces.iter().enumerate() {
             if place > 0 {
                 put_literal(out, values.next().unwrap_or(Value::Null));
@@ -179,9 +251,38 @@ impl Statement {
     /// The query in words, for a report.
     pub fn text(&self, parameters: &Parameters) -> String {
         let mut text = Vec::new();
-        self.put_text(&mut text, parameters);
+        self.put_text(&mut text, parameters.values());
         String::from_utf8_lossy(&text).into_owned()
     }
+}
+
+/// Appends an amount of cents in units of a hundred: `-12.05`.
+pub fn put_cents(out: &mut Vec<u8>, cents: i64) {
+    let (whole, rest) = (cents.unsigned_abs() / 100, cents.unsigned_abs() % 100);
+    if cents < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
+    out.extend_from_slice(&[b'.', b'0' + (rest / 10) as u8, b'0' + (rest % 10) as u8]);
+}
+
+/// The cents of a decimal number as a server sends it; what is behind two digits is cut off.
+pub fn cents_of(value: Value<'_>) -> i64 {
+    let Value::Bytes(digits) = value else {
+        return value.as_int().unwrap_or(0).saturating_mul(100);
+    };
+    let mut parts = digits.split(|byte| *byte == b'.');
+    let (whole, behind) = (parts.next().unwrap_or_default(), parts.next());
+    let is_negative = whole.first() == Some(&b'-');
+    let behind = behind.unwrap_or_default().iter().chain(b"00").take(2);
+    let cents = whole
+        .iter()
+        .chain(behind)
+        .filter(|byte| byte.is_ascii_digit());
+    let cents = cents.fold(0_i64, |sum, digit| {
+        sum.saturating_mul(10).saturating_add((digit - b'0').into())
+    });
+    if is_negative { -cents } else { cents }
 }
 
 /// Appends a value as a literal of SQL.
@@ -196,7 +297,24 @@ fn put_literal(out: &mut Vec<u8>, value: Value<'_>) {
             let _ = write!(out, "{value:e}");
         }
         Value::Bytes(bytes) => put_quoted(out, bytes),
+        Value::Decimal(digits) => out.extend_from_slice(digits),
         _ => out.extend_from_slice(b"NULL"),
+    }
+}
+
+/// Appends a value as a field of a file. What would end it or its line has a backslash before it.
+fn put_field(out: &mut Vec<u8>, value: Value<'_>) {
+    match value {
+        Value::Bytes(bytes) => {
+            for &byte in bytes {
+                if matches!(byte, b'\t' | b'\n' | b'\\') {
+                    out.push(b'\\');
+                }
+                out.push(byte);
+            }
+        }
+        Value::Null => out.extend_from_slice(b"\\N"),
+        number => put_literal(out, number),
     }
 }
 
@@ -245,11 +363,51 @@ mod tests {
     }
 
     #[test]
+    fn cents_are_decimal_numbers_there_and_back() {
+        for (cents, text) in [
+            (0, "0.00"),
+            (7, "0.07"),
+            (-1205, "-12.05"),
+            (-5, "-0.05"),
+            (500_000, "5000.00"),
+        ] {
+            assert_eq!(text_of(|p| p.cents(cents)), format!("CALL p({text})"));
+            assert_eq!(cents_of(Value::Bytes(text.as_bytes())), cents);
+        }
+        for (text, cents) in [("3", 300), ("3.5", 350), ("1.239", 123), ("-0.5", -50)] {
+            assert_eq!(cents_of(Value::Bytes(text.as_bytes())), cents);
+        }
+        assert_eq!(cents_of(Value::Int(3)), 300);
+        assert_eq!(cents_of(Value::Null), 0);
+    }
+
+    #[test]
     fn quotes_and_backslashes_cannot_end_a_string() {
         assert_eq!(
             text_of(|p| p.bytes(br"it's \ here")),
             r"CALL p('it''s \\ here')"
         );
+    }
+
+    #[test]
+    fn sets_of_values_go_one_by_one_or_as_lines() {
+        let mut parameters = Parameters::default();
+        for value in [1, 2, 3, 4] {
+            parameters.int(value);
+        }
+        let mut statement = of("DO ?, ?");
+        let mut out = Vec::new();
+        assert_eq!(statement.sets(&parameters), 2);
+        statement.put_each(&mut out, &parameters).unwrap();
+        assert_eq!(out, b"\x08\0\0\0\x03DO 1, 2\x08\0\0\0\x03DO 3, 4");
+        parameters.clear();
+        parameters.int(5);
+        parameters.bytes(b"a\tb\\c");
+        parameters.null();
+        parameters.double(0.5);
+        out.clear();
+        parameters.put_lines(2, &mut out);
+        assert_eq!(out, b"5\ta\\\tb\\\\c\n\\N\t5e-1\n");
     }
 
     #[test]

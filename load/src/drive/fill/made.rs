@@ -9,7 +9,7 @@ use super::load::{no_thread, over_connection};
 use super::watch::Watch;
 use crate::drive::blocking::{Connection, Target, endless};
 use crate::drive::failure;
-use crate::fill::{Engine, Form, Recipe, Rows, Table};
+use crate::fill::{Content, Engine, Items, Recipe, Rows, Table};
 use crate::outcome::Failure;
 use crate::wire::Flavour;
 use std::ops::Range;
@@ -197,10 +197,10 @@ fn insert(
     watch: &Watch<'_>,
 ) -> Result<u64, Failure> {
     let head = recipe.insert();
+    let items = Items(rows);
     let mut kept = 0;
     std::thread::scope(|scope| {
-        let mut parts =
-            Parts::begin(rows, Form::Item, numbers, scope).map_err(|error| no_thread(&error))?;
+        let mut parts = Parts::begin(&items, numbers, scope).map_err(|error| no_thread(&error))?;
         let mut statement = String::new();
         while let Some(part) = parts.next_part() {
             statement.clear();

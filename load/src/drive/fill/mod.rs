@@ -3,26 +3,29 @@
 //! A table that exists is never touched. A table that this made is dropped again where its fill
 //! fails, so that a second try finds the way free.
 
+mod dataset;
 mod disk;
 mod generator;
+mod journal;
 mod load;
 mod made;
 mod pipe;
 mod tables;
 mod watch;
 
+pub use dataset::fill_dataset;
 pub use load::Transport;
 pub use made::{Made, fill_made};
-pub use tables::fill_tables;
 pub use watch::{FillPhase, Progress};
 
 use super::blocking::{Connection, Target, endless};
 use super::failure;
 use crate::fill::table::quote;
-use crate::fill::{Engine, Recipe, Rows, Table};
+use crate::fill::{Content, Recipe, Table};
 use crate::outcome::Failure;
 use disk::Disk;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use watch::{DISK_FULL, Watch};
 
@@ -32,7 +35,7 @@ const TABLE_EXISTS: u16 = 1050;
 #[derive(Clone, Debug)]
 pub struct Order {
     pub table: Table,
-    pub rows: Rows,
+    pub content: Arc<dyn Content>,
     /// A folder of this host that the server can read: rows go through a named pipe in it.
     pub pipe_folder: Option<PathBuf>,
 }
@@ -86,7 +89,7 @@ pub fn fill(
     stop: &AtomicBool,
 ) -> Result<Filled, Trouble> {
     let watch = Watch::new(stop, tell);
-    let recipe = Recipe::new(&order.table, order.rows.count());
+    let recipe = Recipe::new(&order.table, order.content.count());
     let mut connection = Connection::open(target).map_err(|failure| trouble(failure, &watch))?;
     let disk = disk_of(&mut connection, target, &watch);
     enough_room(disk.as_ref(), order).map_err(|failure| trouble(failure, &watch))?;
@@ -165,11 +168,17 @@ fn fill_created(
     watch.enter(FillPhase::Load);
     let pipe_folder = order.pipe_folder.as_deref();
     let (summary, transport, keys_by_sort) = {
-        let (summary, transport) = load::load(connection, recipe, &order.rows, pipe_folder, watch)?;
+        let (summary, transport) = load::load(
+            connection,
+            recipe,
+            order.content.as_ref(),
+            pipe_folder,
+            watch,
+        )?;
         (summary, transport, were_keys_sorted(connection, recipe)?)
     };
     let sent = watch.progress();
-    if summary.affected_rows != order.rows.count() {
+    if summary.affected_rows != sent.rows || sent.rows != order.content.count() {
         return Err(failure::plain(format!(
             "{} rows were sent and the server kept {}",
             sent.rows, summary.affected_rows
@@ -239,9 +248,9 @@ fn enough_room(disk: Option<&Disk>, order: &Order) -> Result<(), Failure> {
         return Ok(());
     };
     let needed = order
-        .rows
+        .content
         .count()
-        .saturating_mul(row_bytes(order.table.engine()));
+        .saturating_mul(order.table.row_bytes());
     match disk.free_bytes() {
         Some(free) if free < needed => Err(Failure {
             hint: Some("make room, or fill fewer rows".to_owned()),
@@ -254,15 +263,6 @@ fn enough_room(disk: Option<&Disk>, order: &Order) -> Result<(), Failure> {
             ))
         }),
         _ => Ok(()),
-    }
-}
-
-/// What a row takes on disk, its keys included, at the least.
-fn row_bytes(engine: &Engine) -> u64 {
-    match engine {
-        Engine::MyIsam | Engine::Aria => 210,
-        Engine::InnoDb => 240,
-        Engine::RocksDb | Engine::Other(_) => 100,
     }
 }
 

@@ -6,13 +6,15 @@
 
 use super::{Filled, Order, Progress, Target, Trouble, fill};
 use crate::drive::failure;
+use crate::outcome::Failure;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Fills all tables, at most `sessions` at a time. The results are in the order of `orders`.
 ///
-/// `tell` hears of each table's progress with its place in `orders`.
+/// `tell` hears of each table's progress with its place in `orders`, `done` of each table that is
+/// complete.
 ///
 /// # Errors
 /// The first trouble that happened. The others are stopped, and what each unfinished one made is
@@ -22,6 +24,7 @@ pub fn fill_tables(
     orders: &[Order],
     sessions: usize,
     tell: &(dyn Fn(usize, Progress) + Sync),
+    done: &(dyn Fn(&Filled) -> Result<(), Failure> + Sync),
     stop: &AtomicBool,
 ) -> Result<Vec<Filled>, Trouble> {
     let halt = AtomicBool::new(false);
@@ -41,11 +44,15 @@ pub fn fill_tables(
                 }
                 tell(place, progress);
             };
-            match fill(target, order, &mut tell, &halt) {
-                Ok(done) => {
+            let table = fill(target, order, &mut tell, &halt).and_then(|table| {
+                done(&table).map_err(Trouble::Failed)?;
+                Ok(table)
+            });
+            match table {
+                Ok(table) => {
                     let mut filled = filled.lock().unwrap_or_else(PoisonError::into_inner);
                     if let Some(slot) = filled.get_mut(place) {
-                        *slot = Some(done);
+                        *slot = Some(table);
                     }
                 }
                 Err(error) => {

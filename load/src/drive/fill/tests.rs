@@ -1,9 +1,10 @@
 //! Filling judged by what the server would see: statements, rows, refusals.
 
 #![allow(clippy::unwrap_used)]
+use super::tables::fill_tables;
 use super::*;
 use crate::drive::null_server::testing::NullServer;
-use crate::fill::{KeyColumn, Schema};
+use crate::fill::{Engine, KeyColumn, Rows, Sbtest};
 use crate::serve::ServiceTime;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering;
@@ -40,8 +41,8 @@ fn a_full_disk_is_known_by_code_and_by_words() {
 
 fn order(name: &str, engine: Engine, rows: u64) -> Order {
     Order {
-        table: Table::new(name, Schema::Sbtest, engine, "").unwrap(),
-        rows: Rows::new(1, rows, &KeyColumn::RowNumber),
+        table: Sbtest::Study.table(name, engine, "").unwrap(),
+        content: Arc::new(Rows::new(1, rows, &KeyColumn::RowNumber)),
         pipe_folder: None,
     }
 }
@@ -114,7 +115,7 @@ fn several_tables_keep_their_order_and_are_all_told_of() {
     let told = Mutex::new([0u64; 5]);
     let tell = |place: usize, progress: Progress| told.lock().unwrap()[place] = progress.rows;
     let stop = AtomicBool::new(false);
-    let filled = fill_tables(&server.target(), &orders, 3, &tell, &stop).unwrap();
+    let filled = fill_tables(&server.target(), &orders, 3, &tell, &|_| Ok(()), &stop).unwrap();
     let rows: Vec<u64> = filled.iter().map(|table| table.rows).collect();
     assert_eq!(rows, [100, 200, 300, 400, 500]);
     assert_eq!(*told.lock().unwrap(), [100, 200, 300, 400, 500]);
@@ -125,6 +126,7 @@ fn a_stop_before_the_first_table_is_a_stop() {
     let server = NullServer::quick();
     let stop = AtomicBool::new(true);
     let orders = [order("t", Engine::InnoDb, 10)];
-    let trouble = fill_tables(&server.target(), &orders, 1, &|_, _| {}, &stop).unwrap_err();
+    let trouble =
+        fill_tables(&server.target(), &orders, 1, &|_, _| {}, &|_| Ok(()), &stop).unwrap_err();
     assert!(matches!(trouble, Trouble::Stopped(_)));
 }

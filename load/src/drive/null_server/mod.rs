@@ -4,31 +4,25 @@
 //! own answers and its own clients, so between two requests nothing is shared. It is there to be
 //! cheaper than any server: what a client reaches against it is the client's own limit.
 
-mod door;
 #[cfg(test)]
 pub mod testing;
 mod worker;
 
-pub use door::Listening;
+pub use super::doors::Listening;
 
+use super::doors::Doors;
 use super::engine::Epoll;
 use super::failure;
+use super::inbox::Inbox;
 use super::limits;
-use super::wait::any_ready;
 use crate::outcome::Failure;
 use crate::record::Latency;
 use crate::serve::{Canned, Granted, Pace, ServiceTime, Stalls, Station};
-use door::Doors;
-use rustix::event::{PollFd, PollFlags};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use worker::{Inbox, Worker};
-
-/// How often it is looked whether to stop.
-const STOPPED_YET_EVERY: Duration = Duration::from_millis(50);
+use std::sync::atomic::AtomicBool;
+use worker::Worker;
 
 /// What to serve, where.
 #[derive(Clone, Debug)]
@@ -101,7 +95,7 @@ pub fn serve(
 ) -> Result<Served, Failure> {
     // As many clients as may come; what the hard limit refuses is seen when they do.
     limits::make_all_the_room();
-    let doors = Doors::open(service)?;
+    let doors = Doors::open(service.socket.as_deref(), service.port)?;
     let begun_ns = super::clock::now_ns();
     let failed = |error: io::Error| failure::plain(format!("starting a worker: {error}"));
     let mut inboxes = Vec::new();
@@ -125,7 +119,7 @@ pub fn serve(
         .collect::<io::Result<_>>()
         .map_err(failed)?;
     ready(doors.listening());
-    let connections = accept(&doors, &inboxes, stop);
+    let connections = doors.admit_until(stop, &inboxes);
     for inbox in &inboxes {
         inbox.close();
     }
@@ -144,29 +138,4 @@ pub fn serve(
         }
     }
     Ok(served)
-}
-
-/// Takes clients in and hands them round. Returns how many there were.
-fn accept(doors: &Doors, inboxes: &[Arc<Inbox>], stop: &AtomicBool) -> u64 {
-    let mut watched: Vec<_> = doors
-        .sockets()
-        .map(|socket| PollFd::new(socket, PollFlags::IN))
-        .collect();
-    let mut count = 0u64;
-    while !stop.load(Ordering::Relaxed) {
-        if !any_ready(&mut watched, STOPPED_YET_EVERY) {
-            continue;
-        }
-        for socket in doors.sockets() {
-            while let Some(client) = door::admit(socket) {
-                let number = u32::try_from(count % u64::from(u32::MAX)).unwrap_or(0) + 1;
-                let place = usize::try_from(count).unwrap_or(0) % inboxes.len().max(1);
-                if let Some(inbox) = inboxes.get(place) {
-                    inbox.put(number, client);
-                }
-                count += 1;
-            }
-        }
-    }
-    count
 }

@@ -1,55 +1,18 @@
 //! One thread of the server: its clients, their requests, the answers that wait for their time.
 
-use crate::drive::bell::Bell;
 use crate::drive::clock::{self, now_ns};
 use crate::drive::engine::{Engine, Event};
+use crate::drive::inbox::Inbox;
 use crate::drive::threads::be_punctual;
 use crate::drive::timers::Timers;
 use crate::record::Latency;
 use crate::serve::{Answer, Granted, Heard, Pace, Session};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A client that sends more than this without a whole packet is no client.
 const TAIL_BYTES_MAX: usize = 17 << 20;
-
-/// Where the accepting thread leaves clients.
-pub struct Inbox {
-    clients: Mutex<Vec<(u32, OwnedFd)>>,
-    closed: AtomicBool,
-    bell: Bell,
-}
-
-impl Inbox {
-    pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            clients: Mutex::new(Vec::new()),
-            closed: AtomicBool::new(false),
-            bell: Bell::new()?,
-        })
-    }
-
-    pub fn put(&self, number: u32, client: OwnedFd) {
-        self.clients
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push((number, client));
-        self.bell.ring();
-    }
-
-    /// No more clients come, and those that are there are sent away.
-    pub fn close(&self) {
-        self.closed.store(true, Ordering::Relaxed);
-        self.bell.ring();
-    }
-
-    fn take(&self) -> Vec<(u32, OwnedFd)> {
-        std::mem::take(&mut self.clients.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
 
 struct Client<S> {
     session: Session<S>,
@@ -83,7 +46,7 @@ pub struct Counted {
 
 impl<E: Engine + Send, A: Answer> Worker<E, A> {
     pub fn new(inbox: Arc<Inbox>, make_answers: fn() -> A, pace: Pace) -> io::Result<Self> {
-        let engine = E::new(0, inbox.bell.heard()?)?;
+        let engine = E::new(0, inbox.heard()?)?;
         Ok(Self {
             engine: Some(engine),
             inbox,
@@ -104,7 +67,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
         };
         let mut answers = (self.make_answers)();
         let mut out = Vec::new();
-        while !self.inbox.closed.load(Ordering::Relaxed) {
+        while !self.inbox.is_closed() {
             let timeout_ns = self
                 .timers
                 .next_ns()

@@ -304,8 +304,8 @@ impl Session for Thinker {
         String::new()
     }
 
-    fn think(&mut self, _cycle: u64) -> Duration {
-        Duration::from_secs(3600)
+    fn due_ns(&mut self, _cycle: u64, ended_ns: u64) -> u64 {
+        ended_ns + 3_600_000_000_000
     }
 }
 

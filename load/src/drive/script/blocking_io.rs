@@ -132,7 +132,7 @@ impl ThreadIo for BlockingIo {
         match reply {
             Reply::Nothing => return Ok(Answered::default()),
             Reply::Whole => bytes.extend_from_slice(link.whole()),
-            Reply::Counts | Reply::Prepared => {}
+            Reply::Counts | Reply::Several(_) | Reply::Prepared => {}
         }
         Ok(Answered {
             error: link.error().cloned().map(Box::new),

@@ -3,7 +3,7 @@
 use super::Servers;
 use crate::drive::fill::{Made, fill_made};
 use crate::fill::table::seed_of_table;
-use crate::fill::{Engine, Rows, Sbtest10, Schema, Table};
+use crate::fill::{Engine, Rows, Sbtest, Switches, Table};
 use crate::lua::thread_io::TableRows;
 
 /// Fills a table that a script has just made.
@@ -32,6 +32,7 @@ pub fn fill(servers: &Servers, endpoint: usize, order: &TableRows) -> Result<(),
 fn table_of(order: &TableRows) -> Result<Table, String> {
     let engine = Engine::named(&order.engine).map_err(|error| error.to_string())?;
     // Its columns and keys are the script's affair: only the load is ours.
-    let schema = Schema::Sbtest10(Sbtest10::default());
-    Table::new(&order.table, schema, engine, &order.options).map_err(|error| error.to_string())
+    let sbtest = Sbtest::V10(Switches::default());
+    let table = sbtest.table(&order.table, engine, &order.options);
+    table.map_err(|error| error.to_string())
 }

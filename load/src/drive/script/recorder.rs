@@ -98,6 +98,7 @@ mod tests {
             classes: 0,
             times_classes: false,
             is_open: false,
+            times_lag: false,
             nodes: 0,
         })
     }

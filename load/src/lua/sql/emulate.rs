@@ -66,7 +66,8 @@ fn put(out: &mut Vec<u8>, value: Value<'_>) {
             put_quoted(out, bytes);
             Ok(())
         }
-        Value::Null | Value::Date(_) | Value::Time(_) => write!(out, "NULL"),
+        // No value of a script is one.
+        Value::Decimal(_) | Value::Null | Value::Date(_) | Value::Time(_) => write!(out, "NULL"),
     };
 }
 

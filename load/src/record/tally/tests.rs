@@ -9,6 +9,7 @@ fn filled() -> Tally {
         classes: 2,
         times_classes: true,
         is_open: true,
+        times_lag: true,
         nodes: 2,
     });
     tally.begun = 12;

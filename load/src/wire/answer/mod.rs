@@ -109,6 +109,13 @@ impl AnswerReader {
         self.error = None;
     }
 
+    /// The next of several requests that were sent at once is answered now: the summary goes on,
+    /// and an error stays.
+    pub fn expect_another(&mut self) {
+        self.phase = Phase::First;
+        self.sequence = 1;
+    }
+
     /// After [`Self::expect`], where the command may be longer than 16 MB: the answer to several
     /// frames is numbered after them. See [`super::frame::sequence_after`].
     pub fn expect_sequence(&mut self, sequence: u8) {

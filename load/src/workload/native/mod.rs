@@ -6,8 +6,8 @@ mod session;
 use super::replay::{Meaning, Question, Replay};
 use super::statement::Parameters;
 use super::tables::Tables;
-use super::{Answer, EventKind, Seat, Session, Workload};
-use crate::outcome::Failure;
+use super::{Answer, EventKind, Seat, Server, Session, Workload};
+use crate::outcome::{Failure, Scanned};
 use crate::plan::Protocol;
 use crate::random::Stream;
 use crate::wire::{Capabilities, Rows, Summary, Value};
@@ -56,15 +56,27 @@ pub trait Kind: Send + Sync + 'static {
         (0, Meaning::Unknown)
     }
 
-    /// True if [`Self::think`] has something to say.
+    /// How far it is, if its events are the ranges of closed work.
+    fn scanned(&self) -> Option<Scanned> {
+        None
+    }
+
+    /// See [`Workload::look`].
+    ///
+    /// # Errors
+    /// The server has not what the events want.
+    fn look(&self, _server: &mut dyn Server) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// True if [`Self::due_ns`] has something to say.
     fn thinks(&self) -> bool {
         false
     }
 
-    /// How long a user thinks before this event. Not asked under an open loop, where the schedule
-    /// says when an event begins.
-    fn think(&self, _event: &mut Event, _own: &mut Self::Own) -> Duration {
-        Duration::ZERO
+    /// See [`Session::due_ns`].
+    fn due_ns(&self, _event: &mut Event, _own: &mut Self::Own, ended_ns: u64) -> u64 {
+        ended_ns
     }
 
     /// What the event does next. `values` is empty, and takes the values of the query asked.
@@ -123,6 +135,19 @@ impl Said<'_> {
         self.rows().next_row(take).unwrap_or(false)
     }
 
+    /// What `take` makes of the value at a place of the first row; none if there is no row, or no
+    /// such place in it. The question must have asked for rows.
+    pub fn value_at<T>(&self, at: usize, take: impl FnOnce(Value<'_>) -> T) -> Option<T> {
+        let (mut place, mut take, mut taken) = (0, Some(take), None);
+        self.first_row(|value| {
+            if place == at {
+                taken = take.take().map(|take| take(value));
+            }
+            place += 1;
+        });
+        taken
+    }
+
     /// The rows, if the question asked for them.
     pub fn rows(&self) -> Rows {
         let bytes = self.answer.bytes.unwrap_or_default();
@@ -141,6 +166,8 @@ pub enum Next {
     Pause(Duration),
     /// It is over, without another question.
     End(End),
+    /// The data has not what every event relies on: this row is missing. The run has failed.
+    Broken(&'static str),
 }
 
 /// A question.
@@ -167,6 +194,26 @@ impl Next {
     #[inline]
     pub fn only(query: usize) -> Self {
         Self::in_turn(query, true)
+    }
+
+    /// A question whose rows the event reads.
+    #[inline]
+    pub fn read(query: usize) -> Self {
+        Self::Ask(Ask {
+            query,
+            wants_rows: true,
+            ends: None,
+        })
+    }
+
+    /// The last question of an event.
+    #[inline]
+    pub fn last(query: usize, end: End) -> Self {
+        Self::Ask(Ask {
+            query,
+            wants_rows: false,
+            ends: Some(end),
+        })
     }
 
     /// One of several questions whose answers nobody listens to.
@@ -230,8 +277,22 @@ pub struct Query {
     pub pieces: Vec<String>,
     /// It is always sent as text, for not every server can prepare it.
     pub is_text: bool,
-    /// One execution carries several sets of values, as only MariaDB knows it.
-    pub in_bulk: bool,
+    pub carries: Carries,
+}
+
+/// What a request takes along of the values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carries {
+    /// One for each mark of the statement.
+    #[default]
+    One,
+    /// Several such sets in one execution, as only MariaDB knows it.
+    Bulk,
+    /// Several such sets, each in a request of its own; all requests are sent before the first
+    /// answer is waited for.
+    Pipeline,
+    /// The rows of so many columns of the local file that the statement asks for.
+    File { columns: u16 },
 }
 
 impl Query {
@@ -241,7 +302,7 @@ impl Query {
             class,
             pieces: sql.split('?').map(str::to_owned).collect(),
             is_text: false,
-            in_bulk: false,
+            carries: Carries::One,
         }
     }
 
@@ -328,6 +389,10 @@ impl<K: Kind> Workload for Native<K> {
         self.kind.is_single_query()
     }
 
+    fn look(&self, server: &mut dyn Server) -> Result<(), Failure> {
+        self.kind.look(server)
+    }
+
     fn thinks(&self) -> bool {
         self.kind.thinks()
     }
@@ -340,8 +405,16 @@ impl<K: Kind> Workload for Native<K> {
         }
     }
 
+    fn offers_files(&self) -> bool {
+        self.queries.iter().any(Asked::offers_file)
+    }
+
     fn replay(&self) -> Option<&dyn Replay> {
         self.kind.is_deaf().then_some(self as &dyn Replay)
+    }
+
+    fn scanned(&self) -> Option<Scanned> {
+        self.kind.scanned()
     }
 
     fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
@@ -389,7 +462,7 @@ pub fn walk<K: Kind>(kind: &K, seed: u64, cycle: u64, mut take: impl FnMut(usize
                 }
             }
             Next::Pause(_) => {}
-            Next::End(_) => return,
+            Next::End(_) | Next::Broken(_) => return,
         }
         heard = Heard::Woken;
     }

@@ -1,6 +1,6 @@
 //! The session of every native workload: prepare, ask step by step, begin again if it must.
 
-use super::{Ask, End, Event, Heard, Kind, Next, Own, Query, Said, Way};
+use super::{Ask, Carries, End, Event, Heard, Kind, Next, Own, Query, Said, Way};
 use crate::outcome::Failure;
 use crate::plan::Protocol;
 use crate::wire::{Agreed, Capabilities, command};
@@ -9,7 +9,6 @@ use crate::workload::{
     Answer, Call, Class, Ending, Link, Reply, Request, Seat, Session, Step, Verdict,
 };
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Keeps the pauses before retries apart from the draws of the event.
 const RETRY_PART: u64 = 1 << 40;
@@ -34,7 +33,7 @@ enum State {
 pub(super) struct Asked {
     class: Class,
     pub is_text: bool,
-    in_bulk: bool,
+    carries: Carries,
     statement: Statement,
 }
 
@@ -43,9 +42,13 @@ impl Asked {
         Self {
             class: Class::Of(query.class),
             is_text: query.is_text,
-            in_bulk: query.in_bulk,
+            carries: query.carries,
             statement: Statement::new(query.pieces),
         }
+    }
+
+    pub fn offers_file(&self) -> bool {
+        matches!(self.carries, Carries::File { .. })
     }
 }
 
@@ -164,7 +167,21 @@ impl<K: Kind> NativeSession<K> {
                 Step::Sleep(time)
             }
             Next::End(end) => Step::EventEnd(self.ending(end)),
+            Next::Broken(missing) => self.row_missing(missing),
         }
+    }
+
+    /// Its values are gone by now: the statement is told as it stands in the workload.
+    #[cold]
+    fn row_missing(&self, what: &str) -> Step {
+        let query = self.queries.get(self.last);
+        Step::Fail(Box::new(Failure {
+            message: format!("the tables are not as the workload needs them: there is no {what}"),
+            hint: Some("load the tables anew".to_owned()),
+            code: None,
+            sqlstate: None,
+            statement: query.map(|query| query.statement.sql().to_owned()),
+        }))
     }
 
     #[inline(always)]
@@ -177,9 +194,16 @@ impl<K: Kind> NativeSession<K> {
         let Some(query) = self.queries.get_mut(self.last) else {
             return Step::Stop;
         };
-        let put = match query.in_bulk {
-            false => query.statement.put(out, &self.parameters),
-            true => query.statement.put_in_bulk(out, &self.parameters),
+        let mut requests = 1;
+        let put = match query.carries {
+            Carries::One => query.statement.put(out, &self.parameters),
+            Carries::Bulk => query.statement.put_in_bulk(out, &self.parameters),
+            Carries::Pipeline => {
+                requests = query.statement.sets(&self.parameters);
+                query.statement.put_each(out, &self.parameters)
+            }
+            // Its values follow when the server asks for them.
+            Carries::File { .. } => query.statement.put(out, &Parameters::default()),
         };
         if let Err(error) = put {
             return self.failed(error.to_string(), None);
@@ -188,6 +212,7 @@ impl<K: Kind> NativeSession<K> {
             link: self.link,
             class: query.class,
             reply: match ask.wants_rows {
+                _ if requests > 1 => Reply::Several(requests),
                 true => Reply::Whole,
                 false => Reply::Counts,
             },
@@ -210,17 +235,30 @@ impl<K: Kind> NativeSession<K> {
         }
     }
 
-    /// Not every server has a bulk execute; that one has it is seen before anything is prepared.
+    /// Whether this session can carry what is to be asked is seen before anything is prepared.
+    ///
+    /// Not every server has a bulk execute. And of several requests in a compressed packet a
+    /// server answers the first and, if that answer is longer than its request was, forgets the
+    /// others (seen of MariaDB 10.11 and 11.8 and MySQL 9.7, with zlib and zstd).
     fn connected(&mut self, link: Link, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
         self.link = link;
         if let Some(state) = self.links.get_mut(usize::from(link)) {
             state.capabilities = agreed.capabilities;
         }
+        let carries = |what| self.queries.iter().any(|query| query.carries == what);
+        if agreed.capabilities.is_compressed() && carries(Carries::Pipeline) {
+            return self.failed(
+                "a pipeline sends requests together, and of those in a compressed packet servers \
+                 may answer only the first"
+                    .to_owned(),
+                Some("leave out the compression, or ask in another way than by a pipeline."),
+            );
+        }
         let has_bulk = agreed.capabilities.has(Capabilities::MARIADB_STMT_BULK);
-        if !has_bulk && self.queries.iter().any(|query| query.in_bulk) {
+        if !has_bulk && carries(Carries::Bulk) {
             return self.failed(
                 "the server has no bulk execute (COM_STMT_BULK_EXECUTE)".to_owned(),
-                Some("MariaDB has it; for other servers leave workload.bulk_execute out."),
+                Some("MariaDB has it; other servers have to be asked in another way."),
             );
         }
         self.set_up(0, out)
@@ -345,12 +383,20 @@ impl<K: Kind> Session for NativeSession<K> {
         }
     }
 
+    fn put_local_file(&mut self, out: &mut Vec<u8>) {
+        let query = self.queries.get(self.last);
+        if let Some(Carries::File { columns }) = query.map(|query| query.carries) {
+            self.parameters.put_lines(usize::from(columns), out);
+        }
+    }
+
     fn kind(&self) -> u8 {
         self.event.kind
     }
 
-    fn think(&mut self, cycle: u64) -> Duration {
+    fn due_ns(&mut self, cycle: u64, ended_ns: u64) -> u64 {
         self.event = Event::new(self.seed, cycle);
-        self.kind.think(&mut self.event, &mut self.own)
+        let (event, own) = (&mut self.event, &mut self.own);
+        self.kind.due_ns(event, own, ended_ns)
     }
 }

@@ -210,8 +210,8 @@ impl Kind for Curious {
         true
     }
 
-    fn think(&self, event: &mut Event, _own: &mut Counted) -> Duration {
-        Duration::from_millis(event.cycle)
+    fn due_ns(&self, event: &mut Event, _own: &mut Counted, ended_ns: u64) -> u64 {
+        ended_ns + event.cycle
     }
 
     fn next(
@@ -277,7 +277,7 @@ fn an_event_may_listen_pause_and_roll_back() {
     };
     let mut session = Native::new(Curious, way).session_of(SEAT);
     let mut out = Vec::new();
-    assert_eq!(session.think(4), Duration::from_millis(4));
+    assert_eq!(session.due_ns(4, 100), 104);
     let mut answered = |session: &mut NativeSession<Curious>, cycle, digit| {
         let asked = request(session.next(begin(cycle), &mut out));
         assert_eq!((asked.reply, asked.ends), (Reply::Whole, None));

@@ -3,15 +3,16 @@
 mod parse;
 mod placeholder;
 
-pub use parse::SqlError;
+pub use parse::{Comment, SqlError, comment};
 
-use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::native::{Carries, Event, Heard, Kind, Next, Query, Way};
 use super::statement::Parameters;
 use super::told::{self, Told, native};
 use super::{EventKind, Workload};
 use parse::{EventText, StatementText};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Statements of your own, from a script.
@@ -20,6 +21,10 @@ use std::sync::Arc;
 pub struct Keys {
     /// Statements with placeholders, in the grammar of the page on the sql workload.
     text: String,
+    /// Percent of all events that the events of a name have, by that name. The others share the
+    /// rest by their weights.
+    #[serde(default)]
+    shares: BTreeMap<String, u32>,
 }
 
 impl told::Keys for Keys {
@@ -30,7 +35,7 @@ impl told::Keys for Keys {
 impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         let script = Sql::new(&self.text).map_err(|error| format!("workload.text: {error}"))?;
-        Ok(native(script, way))
+        Ok(native(script.with_shares(&self.shares)?, way))
     }
 }
 
@@ -50,19 +55,57 @@ impl Sql {
     /// The first thing that is wrong with it, with its place.
     pub fn new(text: &str) -> Result<Self, SqlError> {
         let events = parse::parse(text)?;
-        let (mut weight, mut query) = (0, 0);
-        let (mut ends, mut firsts) = (Vec::new(), Vec::new());
+        let mut query = 0;
+        let mut firsts = Vec::new();
         for event in &events {
-            weight += event.weight;
-            ends.push(weight);
             firsts.push(query);
             query += event.statements.len();
         }
+        let ends = sums(events.iter().map(|event| event.weight));
         Ok(Self {
             events,
             ends,
             firsts,
         })
+    }
+
+    /// The same events, some of which have so many percent of all.
+    ///
+    /// # Errors
+    /// Words that name the path.
+    fn with_shares(self, shares: &BTreeMap<String, u32>) -> Result<Self, String> {
+        if shares.is_empty() {
+            return Ok(self);
+        }
+        if let Some(name) = shares.keys().find(|name| self.place_of(name).is_none()) {
+            let names: Vec<&str> = self.events.iter().map(|e| e.name.as_str()).collect();
+            return Err(format!(
+                "workload.shares: no event is named \"{name}\"; there are {}",
+                names.join(", ")
+            ));
+        }
+        let taken: u64 = shares.values().map(|share| u64::from(*share)).sum();
+        let others = self.events.iter().filter(|e| !shares.contains_key(&e.name));
+        let weight: u64 = others.map(|event| event.weight).sum();
+        if taken > 100 || (weight == 0 && taken < 100) {
+            let why = match weight {
+                0 => "there are no other events for the rest",
+                _ => "there are only 100",
+            };
+            return Err(format!(
+                "workload.shares: together they are {taken} percent, and {why}"
+            ));
+        }
+        let part = |event: &EventText| match shares.get(&event.name) {
+            Some(share) => u64::from(*share) * weight.max(1),
+            None => (100 - taken) * event.weight,
+        };
+        let ends = sums(self.events.iter().map(part));
+        Ok(Self { ends, ..self })
+    }
+
+    fn place_of(&self, name: &str) -> Option<usize> {
+        self.events.iter().position(|event| event.name == name)
     }
 
     /// The event that a draw below the sum of weights stands for.
@@ -94,7 +137,7 @@ impl Kind for Sql {
             .map(|(class, statement)| Query {
                 class: class as u8,
                 pieces: statement.pieces.clone(),
-                in_bulk: false,
+                carries: Carries::One,
                 is_text: !can_be_prepared(beginning(statement)),
             })
             .collect()
@@ -145,6 +188,16 @@ impl Kind for Sql {
         let is_last = text.is_none_or(|text| step + 1 >= text.statements.len());
         Next::in_turn(query, is_last)
     }
+}
+
+/// The sum up to each.
+fn sums(weights: impl Iterator<Item = u64>) -> Vec<u64> {
+    weights
+        .scan(0, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        })
+        .collect()
 }
 
 /// Whether every server can prepare it. Others go as text, with their values written in.
@@ -213,6 +266,42 @@ mod tests {
             .filter(|text| text.starts_with("SELECT"))
             .count();
         assert!((2850..3150).contains(&reads), "{reads}");
+    }
+
+    fn with(shares: &[(&str, u32)]) -> Result<Sql, String> {
+        let script = Sql::new(&format!("{SCRIPT}\n@other weight 1\nSELECT 2;")).unwrap();
+        let named = shares
+            .iter()
+            .map(|(name, share)| ((*name).to_owned(), *share));
+        script.with_shares(&named.collect())
+    }
+
+    #[test]
+    fn a_share_is_of_all_events_and_the_rest_goes_by_weight() {
+        // read has weight 3, other 1: they share the 60 percent that move leaves.
+        let texts = asked(&with(&[("move", 40)]).unwrap(), 1, 8000);
+        let count = |start: &str| texts.iter().filter(|text| text.starts_with(start)).count();
+        let moves = count("BEGIN");
+        let events = moves + count("SELECT c") + count("SELECT 2");
+        let percent = |count: usize| count * 100 / events;
+        assert!((37..43).contains(&percent(moves)), "{moves} of {events}");
+        assert!((42..48).contains(&percent(count("SELECT c"))));
+        let none = asked(&with(&[("move", 0)]).unwrap(), 1, 2000);
+        assert!(!none.iter().any(|text| text == "BEGIN"));
+        let all = asked(&with(&[("other", 100)]).unwrap(), 1, 200);
+        assert!(all.iter().all(|text| text == "SELECT 2"));
+    }
+
+    #[test]
+    fn shares_that_cannot_be_are_refused() {
+        let said = |shares: &[(&str, u32)]| with(shares).unwrap_err();
+        assert!(said(&[("moves", 5)]).contains("no event is named \"moves\""));
+        assert!(said(&[("move", 101)]).contains("together they are 101 percent"));
+        assert!(said(&[("move", 60), ("read", 50)]).contains("together they are 110 percent"));
+        let each = [("move", 30), ("read", 30), ("other", 30)];
+        assert!(said(&each).contains("no other events"));
+        let whole = [("move", 30), ("read", 30), ("other", 40)];
+        assert!(with(&whole).is_ok());
     }
 
     #[test]

@@ -420,13 +420,13 @@ impl<'t> Parser<'t> {
     }
 }
 
-enum Comment {
+pub enum Comment {
     Line,
     Block,
 }
 
 /// The comment that begins here, as the servers see it: two dashes need a blank behind them.
-fn comment(text: &str) -> Option<Comment> {
+pub fn comment(text: &str) -> Option<Comment> {
     if text.starts_with("/*") {
         return Some(Comment::Block);
     }

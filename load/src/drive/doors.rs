@@ -1,8 +1,10 @@
 //! Where clients come in: a Unix socket, a port of the loopback address, or both.
 
-use super::Service;
-use crate::drive::failure;
+use super::failure;
+use super::inbox::Inbox;
+use super::wait::any_ready;
 use crate::outcome::Failure;
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::sockopt::set_tcp_nodelay;
@@ -12,12 +14,17 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Clients that may wait to be let in: a load opens all its connections at once.
 const BACKLOG: i32 = 16_384;
 /// When no descriptor is left, this long is waited for one.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(10);
+
+/// How often it is looked whether to stop.
+const STOPPED_YET_EVERY: Duration = Duration::from_millis(50);
 
 /// Where the server listens.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,18 +41,22 @@ pub struct Doors {
 }
 
 impl Doors {
-    pub fn open(service: &Service) -> Result<Self, Failure> {
+    /// A port of 0 takes a free one.
+    ///
+    /// # Errors
+    /// A place cannot be had.
+    pub fn open(socket: Option<&Path>, port: Option<u16>) -> Result<Self, Failure> {
         let mut doors = Self {
             unix: None,
             tcp: None,
             listening: Listening::default(),
         };
-        if let Some(path) = &service.socket {
+        if let Some(path) = socket {
             let socket = listen_unix(path).map_err(|error| taken(&path.display(), &error))?;
             doors.unix = Some(socket);
-            doors.listening.socket = Some(path.clone());
+            doors.listening.socket = Some(path.to_owned());
         }
-        if let Some(port) = service.port {
+        if let Some(port) = port {
             let (socket, port) = listen_tcp(port)
                 .map_err(|error| taken(&format_args!("127.0.0.1:{port}"), &error))?;
             doors.tcp = Some(socket);
@@ -58,8 +69,33 @@ impl Doors {
         &self.listening
     }
 
-    pub fn sockets(&self) -> impl Iterator<Item = &OwnedFd> {
+    fn sockets(&self) -> impl Iterator<Item = &OwnedFd> {
         self.unix.iter().chain(&self.tcp)
+    }
+
+    /// Takes clients in and hands them round until `stop` is raised. Returns how many there were.
+    pub fn admit_until(&self, stop: &AtomicBool, inboxes: &[Arc<Inbox>]) -> u64 {
+        let mut watched: Vec<_> = self
+            .sockets()
+            .map(|socket| PollFd::new(socket, PollFlags::IN))
+            .collect();
+        let mut count = 0u64;
+        while !stop.load(Ordering::Relaxed) {
+            if !any_ready(&mut watched, STOPPED_YET_EVERY) {
+                continue;
+            }
+            for socket in self.sockets() {
+                while let Some(client) = admit(socket) {
+                    let number = u32::try_from(count % u64::from(u32::MAX)).unwrap_or(0) + 1;
+                    let place = usize::try_from(count).unwrap_or(0) % inboxes.len().max(1);
+                    if let Some(inbox) = inboxes.get(place) {
+                        inbox.put(number, client);
+                    }
+                    count += 1;
+                }
+            }
+        }
+        count
     }
 }
 
@@ -73,7 +109,7 @@ impl Drop for Doors {
 }
 
 /// Lets one client in; none if nobody waits.
-pub fn admit(listener: &OwnedFd) -> Option<OwnedFd> {
+fn admit(listener: &OwnedFd) -> Option<OwnedFd> {
     match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         Ok(client) => {
             // A Unix socket has no such option, and needs none.

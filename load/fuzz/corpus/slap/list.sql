@@ -1,0 +1,4 @@
+;
+select 1;select "a;b";;
+-- x; y
+select 3 /* ; */;

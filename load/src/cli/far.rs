@@ -1,0 +1,184 @@
+//! `contend-load far`: a delay line before a server, as if the client stood elsewhere.
+
+use super::output;
+use crate::drive::far::{Line, Report, Tell, stand};
+use crate::drive::signals::Signals;
+use crate::drive::socket::Address;
+use crate::drive::threads;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Stand before a server as a network would: what passes takes half of the round trip each way.
+///
+/// Order and bytes stay as they are. Prints {"type": "listening", …} when clients can come, and
+/// {"type": "passed", …} at the end: connections, bytes, CPU time, and by how much later than due
+/// bytes left the line.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The round trip that the line stands for: a time with its unit, such as 200us or 1.5ms; 0
+    /// passes the line without delay.
+    #[arg(long, value_name = "TIME", value_parser = round_trip_ns)]
+    round_trip: u64,
+    /// Where clients connect: the path of a Unix socket, or a port of 127.0.0.1 (0 takes a free
+    /// one, which is printed).
+    #[arg(long, value_name = "PATH|PORT", value_parser = listen)]
+    listen: Listen,
+    /// Threads that pass bytes on; otherwise one for every second CPU. A thread without traffic
+    /// takes no CPU time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: Option<u32>,
+    /// Print what passed since the last report for each line of standard input, and end with its
+    /// end.
+    #[arg(long)]
+    on_request: bool,
+    /// The server: the path of its Unix socket, or HOST:PORT.
+    #[arg(value_name = "ADDRESS", value_parser = address)]
+    address: Address,
+}
+
+/// A longer round trip is a unit mistaken for another.
+const ROUND_TRIP_S_MAX: f64 = 60.0;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Listen {
+    Socket(PathBuf),
+    Port(u16),
+}
+
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let (socket, port) = match &arguments.listen {
+        Listen::Socket(path) => (Some(path.clone()), None),
+        Listen::Port(port) => (None, Some(*port)),
+    };
+    let line = Line {
+        target: arguments.address.clone(),
+        socket,
+        port,
+        round_trip_ns: arguments.round_trip,
+        threads: arguments.threads.unwrap_or_else(threads::half_of_host),
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&stop);
+    let signals = Signals::listen(move || {
+        raised.store(true, Ordering::Relaxed);
+        true
+    });
+    let requests: Option<Tell> = arguments.on_request.then(|| {
+        let tell = |report: Report| {
+            // Who does not read it will not ask again either.
+            let _ = output::line(&in_json(&report).to_string());
+        };
+        Box::new(tell) as Tell
+    });
+    let stood = stand(&line, &mut output::listening, requests, &stop);
+    drop(signals);
+    match stood {
+        Ok(report) => output::whole(&in_json(&report).to_string()),
+        Err(failure) => {
+            eprintln!("contend-load: {}", output::in_words(&failure));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn in_json(report: &Report) -> Value {
+    json!({
+        "type": "passed",
+        "connections": report.connections,
+        "refused": report.refused,
+        "refusal": report.refusal,
+        "bytes_to_server": report.bytes_to_server,
+        "bytes_to_client": report.bytes_to_client,
+        "late_us": report.late.percentiles_us(),
+        "late_hdr_ns": report.late.encode(),
+        "cpu_us": report.cpu_ns / 1_000,
+    })
+}
+
+/// A time with its unit, in nanoseconds; 0 needs none.
+fn round_trip_ns(text: &str) -> Result<u64, String> {
+    let refused = || "give a time with its unit, from 0 to 60s, such as 200us or 1.5ms".to_owned();
+    let text = text.trim();
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(unit_at.unwrap_or(text.len()));
+    let unit_s = match unit.trim() {
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "" if number == "0" => 1.0,
+        _ => return Err(refused()),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if (0.0..=ROUND_TRIP_S_MAX).contains(&(number * unit_s)) => {
+            Ok((number * unit_s * 1e9).round() as u64)
+        }
+        _ => Err(refused()),
+    }
+}
+
+fn listen(text: &str) -> Result<Listen, String> {
+    if text.contains('/') {
+        return Ok(Listen::Socket(text.into()));
+    }
+    let port = text.strip_prefix("127.0.0.1:").unwrap_or(text);
+    port.parse().map(Listen::Port).map_err(|_| {
+        "give the path of a socket, with a slash in it, or a port of 127.0.0.1".to_owned()
+    })
+}
+
+fn address(text: &str) -> Result<Address, String> {
+    if text.contains('/') {
+        return Ok(Address::Unix(text.into()));
+    }
+    let parts = text.rsplit_once(':');
+    let Some((host, Ok(port))) = parts.map(|(host, port)| (host, port.parse())) else {
+        return Err("give the path of a socket, with a slash in it, or HOST:PORT".to_owned());
+    };
+    Address::of_host(host, port).map_err(|error| format!("the host {host} is not known: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, ns) in [
+            ("0", 0),
+            ("0us", 0),
+            ("200us", 200_000),
+            ("1.5 ms", 1_500_000),
+            ("0.1µs", 100),
+            ("60s", 60_000_000_000),
+        ] {
+            assert_eq!(round_trip_ns(text), Ok(ns), "{text}");
+        }
+        for text in ["-1", "200", "61s", "1h", "us", "", "1.2.3ms", "nan"] {
+            assert!(round_trip_ns(text).unwrap_err().contains("200us"), "{text}");
+        }
+    }
+
+    #[test]
+    fn places_are_paths_or_ports() {
+        assert_eq!(
+            listen("/tmp/x.sock"),
+            Ok(Listen::Socket("/tmp/x.sock".into()))
+        );
+        assert_eq!(listen("3307"), Ok(Listen::Port(3307)));
+        assert_eq!(listen("127.0.0.1:0"), Ok(Listen::Port(0)));
+        assert!(listen("0.0.0.0:3307").is_err() && listen("x.sock").is_err());
+        assert_eq!(address("./x"), Ok(Address::Unix("./x".into())));
+        let tcp = Address::Tcp(([127, 0, 0, 1], 3306).into());
+        assert_eq!(address("127.0.0.1:3306"), Ok(tcp));
+        assert!(address("db1").is_err() && address("db1:x").is_err());
+        assert!(
+            address("no.such.host.invalid:1")
+                .unwrap_err()
+                .contains("not known")
+        );
+    }
+}

@@ -1,0 +1,426 @@
+//! From words to options, by the rules of the clients of MariaDB and MySQL.
+//!
+//! `--name=value`, `--name value`, `-nvalue`; `_` is as good as `-`; a name may be shortened as
+//! long as one option is meant; `--skip-`, `--disable-`, `--enable-`, `--loose-` and `--maximum-`
+//! may stand in front. Words that are no options are passed over.
+
+use super::options::{Known, OPTIONS, Takes, Whose};
+use crate::cli::nearest::nearest_of;
+
+/// An option as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    pub option: &'static Known,
+    pub value: Option<String>,
+    /// It stood on the command line, not in an option file.
+    pub on_line: bool,
+}
+
+/// The options of a line, and words for standard error.
+#[derive(Debug, Default)]
+pub struct Line {
+    pub given: Vec<Given>,
+    pub warnings: Vec<String>,
+}
+
+/// Why a line is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    pub words: String,
+    /// The exit code of mysqlslap.
+    pub code: u8,
+    /// A line of its own in front.
+    pub before: Option<String>,
+}
+
+impl Refused {
+    pub fn new(code: u8, words: impl Into<String>) -> Self {
+        Self {
+            words: words.into(),
+            code,
+            before: None,
+        }
+    }
+}
+
+const UNKNOWN_OPTION: u8 = 2;
+const AMBIGUOUS: u8 = 3;
+const TAKES_NOTHING: u8 = 4;
+const NEEDS_VALUE: u8 = 5;
+const UNKNOWN_VARIABLE: u8 = 7;
+const BAD_SUFFIX: u8 = 9;
+const NOT_IN_THIS_BUILD: u8 = 12;
+const BAD_NUMBER: u8 = 13;
+
+/// Reads words; the first `from_files` of them stood in option files.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn parse(words: &[String], from_files: usize, strict: bool) -> Result<Line, Refused> {
+    let mut reader = Reader {
+        words: words.iter().enumerate(),
+        line: Line::default(),
+        from_files,
+        strict,
+    };
+    while let Some((place, word)) = reader.words.next() {
+        if word == "--" {
+            break;
+        }
+        match (word.strip_prefix("--"), word.strip_prefix('-')) {
+            (Some(long), _) => reader.long(place, long)?,
+            (None, Some(letters)) if !letters.is_empty() => reader.letters(place, letters)?,
+            _ => {}
+        }
+    }
+    Ok(reader.line)
+}
+
+struct Reader<'w> {
+    words: std::iter::Enumerate<std::slice::Iter<'w, String>>,
+    line: Line,
+    from_files: usize,
+    strict: bool,
+}
+
+/// What stands in front of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prefix {
+    None,
+    Skip,
+    Enable,
+    Loose,
+}
+
+const PREFIXES: [(&str, Prefix); 5] = [
+    ("skip-", Prefix::Skip),
+    ("disable-", Prefix::Skip),
+    ("enable-", Prefix::Enable),
+    ("loose-", Prefix::Loose),
+    ("maximum-", Prefix::Enable),
+];
+
+impl Reader<'_> {
+    fn long(&mut self, place: usize, word: &str) -> Result<(), Refused> {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+        let normal = name.replace('_', "-");
+        let (found, prefix) = match self.find(&normal, word)? {
+            Some(known) => (Some(known), Prefix::None),
+            None => self.find_with_prefix(&normal)?,
+        };
+        let Some(known) = found else {
+            return self.unknown(word, value.is_some(), prefix);
+        };
+        let value = match (known.takes, value, prefix) {
+            (Takes::Switch, None, Prefix::Skip) => Some("0".to_owned()),
+            (_, None, Prefix::Skip) if self.strict => Some("0".to_owned()),
+            (_, _, Prefix::Skip) => {
+                return Err(Refused::new(
+                    UNKNOWN_OPTION,
+                    format!("--{word}: --{} is no switch that could be off", known.name),
+                ));
+            }
+            (Takes::Nothing, Some(_), _) => {
+                return Err(Refused::new(
+                    TAKES_NOTHING,
+                    format!("option '--{name}' cannot take an argument"),
+                ));
+            }
+            (Takes::Text | Takes::Number, None, _) => Some(self.next_word(&format!("--{name}"))?),
+            (_, value, _) => value.map(str::to_owned),
+        };
+        self.take(place, known, value, &format!("--{name}"))
+    }
+
+    fn letters(&mut self, place: usize, word: &str) -> Result<(), Refused> {
+        let mut rest = word.chars();
+        while let Some(letter) = rest.next() {
+            let known = OPTIONS.iter().find(|known| known.letter == Some(letter));
+            let Some(known) = known else {
+                return Err(Refused::new(
+                    UNKNOWN_OPTION,
+                    format!("unknown option '-{letter}'"),
+                ));
+            };
+            let behind = Some(rest.as_str().to_owned()).filter(|behind| !behind.is_empty());
+            let shown = format!("-{letter}");
+            match known.takes {
+                Takes::Nothing | Takes::Switch => self.take(place, known, None, &shown)?,
+                Takes::MaybeText => return self.take(place, known, behind, &shown),
+                Takes::Text | Takes::Number => {
+                    let value = behind.map_or_else(|| self.next_word(&shown), Ok)?;
+                    return self.take(place, known, Some(value), &shown);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next_word(&mut self, shown: &str) -> Result<String, Refused> {
+        let next = self.words.next().map(|(_, word)| word.clone());
+        next.ok_or_else(|| {
+            Refused::new(
+                NEEDS_VALUE,
+                format!("option '{shown}' requires an argument"),
+            )
+        })
+    }
+
+    /// The option that a name means.
+    fn find(&mut self, normal: &str, shown: &str) -> Result<Option<&'static Known>, Refused> {
+        let visible = |known: &&Known| match known.whose {
+            Whose::Ours => known.name == normal,
+            _ => known.name.starts_with(normal),
+        };
+        if normal.is_empty() {
+            return Ok(None);
+        }
+        let found: Vec<&'static Known> = OPTIONS.iter().filter(visible).collect();
+        if let Some(exact) = found.iter().find(|known| known.name == normal) {
+            return Ok(Some(exact));
+        }
+        match found.as_slice() {
+            [] => Ok(None),
+            [only] => {
+                let shown = shown.split('=').next().unwrap_or_default();
+                self.line.warnings.push(format!(
+                    "Info: Using unique option prefix '{shown}' is error-prone and can break in \
+                     the future. Please use the full name '{}' instead.",
+                    only.name
+                ));
+                Ok(Some(only))
+            }
+            [first, .., last] => Err(Refused::new(
+                AMBIGUOUS,
+                format!(
+                    "ambiguous option '--{shown}' ({}, {})",
+                    first.name, last.name
+                ),
+            )),
+        }
+    }
+
+    fn find_with_prefix(
+        &mut self,
+        normal: &str,
+    ) -> Result<(Option<&'static Known>, Prefix), Refused> {
+        for (words, prefix) in PREFIXES {
+            let Some(name) = normal.strip_prefix(words) else {
+                continue;
+            };
+            let found = self.find(name, name)?;
+            if found.is_some() || prefix == Prefix::Loose {
+                return Ok((found, prefix));
+            }
+        }
+        Ok((None, Prefix::None))
+    }
+
+    fn unknown(&mut self, word: &str, has_value: bool, prefix: Prefix) -> Result<(), Refused> {
+        let (what, shown, code) = match has_value {
+            true => ("variable", word.to_owned(), UNKNOWN_VARIABLE),
+            false => ("option", format!("--{word}"), UNKNOWN_OPTION),
+        };
+        let mut words = format!("unknown {what} '{shown}'");
+        if prefix == Prefix::Loose {
+            self.line
+                .warnings
+                .push(format!("Warning: mysqlslap: {words}"));
+            return Ok(());
+        }
+        let name = word.split('=').next().unwrap_or_default();
+        let names = OPTIONS.iter().map(|known| known.name);
+        if !self.strict
+            && let Some(nearest) = nearest_of(&name.replace('_', "-"), names)
+        {
+            words.push_str(&format!("; did you mean --{nearest}?"));
+        }
+        Err(Refused::new(code, words))
+    }
+
+    fn take(
+        &mut self,
+        place: usize,
+        option: &'static Known,
+        mut value: Option<String>,
+        shown: &str,
+    ) -> Result<(), Refused> {
+        if let Whose::Refused(why) = option.whose {
+            let words = format!("{shown}: {why}");
+            return Err(Refused::new(NOT_IN_THIS_BUILD, words));
+        }
+        if option.takes == Takes::Number {
+            let text = value.as_deref().unwrap_or_default();
+            number(text, option.name).map_err(|before| {
+                let code = match before.starts_with("Unknown") {
+                    true => BAD_SUFFIX,
+                    false => BAD_NUMBER,
+                };
+                let name = option.name;
+                let words = format!("Error while setting value '{text}' to '{name}'");
+                Refused {
+                    before: Some(before),
+                    ..Refused::new(code, words)
+                }
+            })?;
+        }
+        if option.takes == Takes::Switch {
+            let (on, is_fine) = match value.as_deref().map(str::to_ascii_lowercase).as_deref() {
+                None | Some("1" | "on" | "true") => (true, true),
+                Some("0" | "off" | "false") => (false, true),
+                Some(_) => (false, false),
+            };
+            let name = option.name;
+            let text = value.as_deref().unwrap_or_default();
+            if !is_fine && self.strict {
+                self.line.warnings.push(format!(
+                    "Warning: mysqlslap: ignoring option '--{name}' due to invalid value '{text}'"
+                ));
+                return Ok(());
+            }
+            if !is_fine {
+                return Err(Refused::new(
+                    BAD_NUMBER,
+                    format!("--{name}={text}: say on or off"),
+                ));
+            }
+            value = Some(u8::from(on).to_string());
+        }
+        self.line.given.push(Given {
+            option,
+            value,
+            on_line: place >= self.from_files,
+        });
+        Ok(())
+    }
+}
+
+/// A whole number with a suffix: K is 1024, M its square, and so on.
+///
+/// # Errors
+/// Words about it.
+pub fn number(text: &str, name: &str) -> Result<u64, String> {
+    let digits = text.trim_start();
+    if digits.starts_with('-') {
+        return Err(format!("Incorrect unsigned value: '{text}' for {name}"));
+    }
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
+    let (digits, suffix) = digits.split_at(end);
+    let power = match suffix.to_ascii_uppercase().as_str() {
+        "" => 0,
+        "K" => 1,
+        "M" => 2,
+        "G" => 3,
+        "T" => 4,
+        "P" => 5,
+        "E" => 6,
+        _ => {
+            let first = suffix.chars().next().unwrap_or_default();
+            return Err(format!(
+                "Unknown suffix '{first}' used for variable '{name}' (value '{text}'). Legal \
+                 suffix characters are: K, M, G, T, P, E"
+            ));
+        }
+    };
+    let whole = match digits {
+        "" => Ok(0),
+        digits => digits.parse::<u64>(),
+    };
+    let number = whole
+        .ok()
+        .and_then(|whole| whole.checked_mul(1 << (10 * power)));
+    number.ok_or_else(|| format!("Integer value out of range for uint64: '{text}' for {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str, strict: bool) -> Result<Vec<(&'static str, String)>, Refused> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let line = parse(&words, 0, strict)?;
+        let pair = |given: Given| (given.option.name, given.value.unwrap_or_default());
+        Ok(line.given.into_iter().map(pair).collect())
+    }
+
+    fn one(line: &str) -> (&'static str, String) {
+        read(line, true).map_or(("", String::new()), |mut all| all.remove(0))
+    }
+
+    fn refused(line: &str) -> (u8, String) {
+        match read(line, true) {
+            Err(refused) => (refused.code, refused.words),
+            Ok(all) => unreachable!("{all:?}"),
+        }
+    }
+
+    #[test]
+    fn options_are_read_as_by_the_clients_of_the_servers() {
+        let pair = |name, value: &str| (name, value.to_owned());
+        assert_eq!(one("--concurrency=2"), pair("concurrency", "2"));
+        assert_eq!(one("--create_schema s"), pair("create-schema", "s"));
+        assert_eq!(one("--quer=x"), pair("query", "x"));
+        assert_eq!(one("-c2"), pair("concurrency", "2"));
+        assert_eq!(one("-c 2"), pair("concurrency", "2"));
+        assert_eq!(one("--skip-no-drop"), pair("no-drop", "0"));
+        assert_eq!(one("--loose-iterations=3"), pair("iterations", "3"));
+        assert_eq!(one("--csv c.csv"), pair("csv", ""));
+        assert_eq!(one("-psecret"), pair("password", "secret"));
+        assert_eq!(
+            read("-asc2 stray -- --foo", true).map(|all| all.len()),
+            Ok(3)
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_has_the_exit_code_of_the_clients() {
+        let case = |line: &str, code, words: &str| {
+            assert_eq!(refused(line), (code, words.to_owned()), "{line}");
+        };
+        case("--foo", 2, "unknown option '--foo'");
+        case("--foo=1", 7, "unknown variable 'foo=1'");
+        case("-z", 2, "unknown option '-z'");
+        case("--query", 5, "option '--query' requires an argument");
+        case("-c", 5, "option '-c' requires an argument");
+        case(
+            "--verbose=3",
+            4,
+            "option '--verbose' cannot take an argument",
+        );
+        case("--ver", 3, "ambiguous option '--ver' (verbose, version)");
+        case(
+            "--commit=1x",
+            9,
+            "Error while setting value '1x' to 'commit'",
+        );
+        case(
+            "--commit=-1",
+            13,
+            "Error while setting value '-1' to 'commit'",
+        );
+        assert_eq!(refused("--ssl-crl=x").0, 12);
+    }
+
+    #[test]
+    fn our_own_options_are_never_shortened() {
+        assert_eq!(refused("--dura=3s").0, 7);
+        assert_eq!(one("--duration=3s"), ("duration", "3s".to_owned()));
+        // Theirs stay as short as they were, though ours begin alike.
+        assert_eq!(one("--deta=3").0, "detach");
+    }
+
+    #[test]
+    fn numbers_have_suffixes() {
+        assert_eq!(number("2k", "x"), Ok(2048));
+        assert_eq!(number("", "x"), Ok(0));
+        assert_eq!(number("1G", "x"), Ok(1 << 30));
+        assert!(number("99999999999999999999", "x").is_err());
+        assert!(number("1.5", "x").is_err());
+        assert!(number("17179869184G", "x").is_err());
+    }
+}

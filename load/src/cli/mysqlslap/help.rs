@@ -1,0 +1,56 @@
+//! `--help` and `--version`.
+
+use super::options::{Known, OPTIONS, Takes, Whose};
+
+/// Wide enough for most names.
+const COLUMN: usize = 44;
+
+pub fn version(program: &str) -> String {
+    format!(
+        "{program}  Ver 1.0 (contend-load {})\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+pub fn usage(program: &str) -> String {
+    let mut text = format!(
+        "Runs statements against a server from many clients, and says how long that took.\n\n\
+         Usage: {program} [OPTIONS]\n\n\
+         Option files: /etc/my.cnf, /etc/mysql/my.cnf, ~/.my.cnf; groups mysqlslap, mariadb-slap,\n\
+         client, client-server, client-mariadb. In front of all other options:\n\
+         \x20 --print-defaults, --no-defaults, --defaults-file=FILE, --defaults-extra-file=FILE,\n\
+         \x20 --defaults-group-suffix=SUFFIX\n\nOptions of mysqlslap:\n"
+    );
+    let ours = |known: &&Known| known.whose == Whose::Ours;
+    let refused = |known: &&Known| matches!(known.whose, Whose::Refused(_));
+    OPTIONS
+        .iter()
+        .filter(|known| !ours(known) && !refused(known))
+        .for_each(|k| line(&mut text, k));
+    text.push_str("\nOptions that mysqlslap has not:\n");
+    OPTIONS
+        .iter()
+        .filter(ours)
+        .for_each(|known| line(&mut text, known));
+    let names: Vec<&str> = OPTIONS
+        .iter()
+        .filter(refused)
+        .map(|known| known.name)
+        .collect();
+    text.push_str(&format!("\nRefused: --{}.\n", names.join(", --")));
+    text
+}
+
+fn line(text: &mut String, known: &Known) {
+    let letter = known
+        .letter
+        .map_or("    ".to_owned(), |letter| format!("-{letter}, "));
+    let value = match known.takes {
+        Takes::Nothing | Takes::Switch => "",
+        Takes::Text => "=TEXT",
+        Takes::MaybeText => "[=TEXT]",
+        Takes::Number => "=N",
+    };
+    let option = format!("  {letter}--{}{value}", known.name);
+    text.push_str(&format!("{option:<COLUMN$} {}\n", known.help));
+}

@@ -1,0 +1,206 @@
+//! One iteration of the load: clients that begin together, and what came of them.
+
+use super::control;
+use super::print;
+use super::progress::Progress;
+use super::settings::Settings;
+use crate::arrival::{Curve, Dispenser, Schedule};
+use crate::drive::blocking::Target;
+use crate::drive::job::{Codes, DRAIN_NS, ErrorPolicy, Job, Pacing, Setup, Watched};
+use crate::drive::measured::{Ended, Measured};
+use crate::drive::{run, threads};
+use crate::outcome::Failure;
+use crate::plan::{Engine, Process, Stage};
+use crate::workload::client_list::{ClientList, Clients, OnRefusal, Reconnect, Text};
+use std::sync::Arc;
+
+/// Asked so often for a connection that is refused.
+const TRIES: u32 = 10;
+const SETUP_TIMEOUT_NS: u64 = 30_000_000_000;
+const INTERVAL_NS: u64 = 1_000_000_000;
+/// What stands for a key where none is known.
+pub const NO_KEY: &str = "796c4422-1d94-102a-9d6d-00e0812d";
+
+/// What an iteration came to.
+#[derive(Debug)]
+pub struct Iteration {
+    pub seconds_ns: u64,
+    /// Absent on paper.
+    pub measured: Option<Measured>,
+}
+
+impl Iteration {
+    /// Somebody pressed Ctrl-C.
+    pub fn is_interrupted(&self) -> bool {
+        self.measured
+            .as_ref()
+            .is_some_and(|measured| measured.ended == Ended::Signal)
+    }
+}
+
+/// What all clients do, with these keys.
+pub fn clients(program: &str, settings: &Settings, keys: Vec<String>) -> Clients {
+    let strict = settings.strict;
+    let autocommit = (settings.commit_every > 0).then(|| AUTOCOMMIT_OFF.to_owned());
+    let init = settings.init_command.iter().cloned();
+    let mode = settings.sql_mode.as_deref().map(sql_mode);
+    let init = init
+        .chain(mode)
+        .chain(autocommit.clone().filter(|_| !strict));
+    let watches = settings.says.verbosity >= 3;
+    Clients {
+        statements: settings.texts.list.clone(),
+        keys,
+        init: init.collect(),
+        first: autocommit.filter(|_| strict).into_iter().collect(),
+        commit_every: settings.commit_every,
+        reconnect: match settings.detach_every {
+            0 => Reconnect::Never,
+            every if strict => Reconnect::AtPlace(every),
+            every => Reconnect::After(every),
+        },
+        // One that asks nothing connects all the same.
+        connects_late: strict && !settings.texts.list.is_empty(),
+        tries: if strict { TRIES } else { 1 },
+        prepares: settings.prepares,
+        is_shared: settings.rate.is_some(),
+        by_statement: settings.by_statement,
+        ignores: settings.ignores.clone(),
+        watch: watches.then(|| Arc::new(tell) as _),
+        on_refusal: strict.then(|| refusal(program)),
+    }
+}
+
+pub const AUTOCOMMIT_OFF: &str = "SET AUTOCOMMIT=0";
+
+pub fn sql_mode(mode: &str) -> String {
+    format!("SET sql_mode = '{}'", mode.replace('\'', "''"))
+}
+
+/// mysqlslap says so and goes on.
+fn refusal(program: &str) -> OnRefusal {
+    let program = program.to_owned();
+    Arc::new(move |error| {
+        let (code, message) = (error.code, &error.message);
+        eprintln!("{program}: Error when connecting to server: {code} {message}");
+    })
+}
+
+fn tell(what: Option<&str>) {
+    match what {
+        Some(sql) => control::statement(sql),
+        None => print("connected!\n"),
+    }
+}
+
+/// Prints what the clients would do, one after the other.
+pub fn on_paper(clients: &Clients, count: u32, each: u64) {
+    for _ in 0..count {
+        if let Some(watch) = &clients.watch {
+            watch(None);
+        }
+        if clients.commit_every > 0 {
+            control::statement(AUTOCOMMIT_OFF);
+        }
+        let statements = clients.statements.iter().cycle();
+        for (text, number) in statements.zip(1..=each) {
+            match text {
+                Text::Plain(sql) => control::statement(sql),
+                Text::ByKey(sql) => control::statement(&format!("{sql} '{NO_KEY}'")),
+            }
+            if clients.commit_every > 0 && number % clients.commit_every == 0 {
+                control::statement("COMMIT");
+            }
+        }
+        if clients.commit_every > 0 {
+            control::statement("COMMIT");
+        }
+    }
+}
+
+/// Runs the clients, each with so many statements.
+///
+/// # Errors
+/// A client failed, or the run could not be set up.
+pub fn run(
+    settings: &Settings,
+    target: &Target,
+    clients: Clients,
+    count: u32,
+    each: u64,
+    seed: u64,
+    progress: &mut Progress,
+) -> Result<Iteration, Failure> {
+    let strict = settings.strict;
+    let is_timed = settings.duration_s.is_some();
+    let has_rate = settings.rate.is_some();
+    let all = each.saturating_mul(u64::from(count));
+    let schedule = settings.rate.map(|rate| Schedule {
+        curve: Curve::new(
+            0.0,
+            &[Stage {
+                rate: rate as f64,
+                end_rate: None,
+                duration_s: 0.0,
+            }],
+        ),
+        process: Process::Poisson,
+        seed,
+    });
+    let mut server = target.clone();
+    server.options.database = Some(settings.schema.clone());
+    let setup = Setup {
+        server,
+        more_servers: Vec::new(),
+        arms: Vec::new(),
+        nodes: Vec::new(),
+        workload: Arc::new(ClientList::new(clients)),
+        seats: count,
+        workers: threads::for_connections(count),
+        seed,
+        // Clients judge errors themselves.
+        errors: ErrorPolicy {
+            retry: Vec::new(),
+            ignore: Codes::All,
+            reconnect: false,
+        },
+        setup_timeout_ns: SETUP_TIMEOUT_NS,
+        drain_ns: DRAIN_NS,
+        events_each: (!is_timed && !has_rate).then_some(each),
+        pacing: match has_rate {
+            true => Pacing::Open,
+            false => Pacing::Closed {
+                think_ns: 0,
+                scatters: false,
+            },
+        },
+        dispenser: Arc::new(Dispenser::new(
+            schedule,
+            (has_rate && !is_timed).then_some(all),
+        )),
+        reconnect_every: None,
+        idle_seats: 0,
+        storm: false,
+        answer_timeout_ns: None,
+        checkpoints_ns: Vec::new(),
+        looks_first: !strict,
+    };
+    let job = Job {
+        setup,
+        engine: Engine::Auto,
+        warmup_ns: 0,
+        measure_ns: settings.duration_s.map_or(u64::MAX, |s| (s * 1e9) as u64),
+        interval_ns: INTERVAL_NS,
+        watched: Watched::default(),
+        arms: None,
+    };
+    let measured = run::run(job, &mut |told| progress.take(&told))?;
+    let seconds_ns = match measured.ended {
+        Ended::Events => measured.ended_after_ns,
+        Ended::Time | Ended::Signal => measured.measured_ns,
+    };
+    Ok(Iteration {
+        seconds_ns,
+        measured: Some(measured),
+    })
+}

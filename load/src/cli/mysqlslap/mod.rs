@@ -1,0 +1,257 @@
+//! `contend-load mysqlslap …`: the command line of mysqlslap and mariadb-slap.
+//!
+//! Also what runs when the program is called through a link of such a name. Report, CSV and
+//! `--only-print` are mysqlslap's; faults of it that mislead are mended, unless `--strict-compat`
+//! asks for them. Exit codes: 0 done, 1 failed, 2 the request was wrong; under `--strict-compat`
+//! those of mysqlslap.
+
+mod arguments;
+mod auto;
+mod control;
+mod defaults;
+mod given;
+mod glibc_random;
+mod help;
+mod load;
+mod option_file;
+mod options;
+mod password;
+mod progress;
+mod report;
+mod run;
+mod servers;
+mod settings;
+mod split;
+mod texts;
+mod values;
+
+pub mod fuzzed {
+    //! The readers of what users write, for the fuzz target.
+    pub use super::option_file::read as read_option_file;
+    pub use super::split::{as_mysqlslap, split};
+}
+
+use crate::drive::blocking::{Connection, Target};
+use crate::drive::failure;
+use crate::outcome::Failure;
+use arguments::Refused;
+use control::Control;
+use given::Options;
+use progress::Progress;
+use report::Writers;
+use run::Runner;
+use settings::Settings;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+/// Names of links that this is called through.
+pub const LINKS: [&str; 2] = ["mysqlslap", "mariadb-slap"];
+const STRICT: &str = "--strict-compat";
+const FAILED: u8 = 1;
+const WRONG: u8 = 2;
+
+/// Why a command line came to nothing.
+#[derive(Debug)]
+enum Halt {
+    /// The line is wrong.
+    Line(Refused),
+    /// The request is wrong.
+    Request(String),
+    /// The work failed.
+    Failed(String),
+    /// An option file is wrong.
+    File(String),
+    /// The control connection could not be made.
+    Connect(Failure),
+    /// The schema could not be created.
+    Schema(Box<(String, Failure)>),
+    /// A statement of the control connection failed.
+    Control(Box<(String, Failure)>),
+    /// A client failed.
+    Load(Failure),
+}
+
+impl Halt {
+    fn control(sql: &str, failure: Failure) -> Self {
+        Self::Control(Box::new((sql.to_owned(), failure)))
+    }
+}
+
+/// Runs a command line, without the name of the program.
+pub fn main(program: &str, arguments: &[String]) -> ExitCode {
+    password::hide();
+    // Reports may go into a pipe that somebody closes early: then end quietly, as C programs do.
+    // SAFETY: sets a signal's disposition before any thread exists. Sockets are written without
+    // raising this signal.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+    let strict = arguments.iter().any(|word| word == STRICT);
+    let arguments: Vec<String> = arguments
+        .iter()
+        .filter(|word| *word != STRICT)
+        .cloned()
+        .collect();
+    match serve(program, &arguments, strict) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(halt) => ExitCode::from(say(program, &halt, strict)),
+    }
+}
+
+fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), Halt> {
+    let words = defaults::read(arguments).map_err(Halt::File)?;
+    words
+        .warnings
+        .iter()
+        .for_each(|warning| eprintln!("{warning}"));
+    if words.prints {
+        let words: String = words.words.iter().map(|word| format!("{word} ")).collect();
+        print(&format!(
+            "{program} would have been started with the following arguments:\n{words}\n"
+        ));
+        return Ok(());
+    }
+    let line = arguments::parse(&words.words, words.from_files, strict).map_err(Halt::Line)?;
+    line.warnings
+        .iter()
+        .for_each(|warning| eprintln!("{warning}"));
+    let options = Options::new(&line.given);
+    if options.has("help") {
+        print(&format!(
+            "{}{}",
+            help::version(program),
+            help::usage(program)
+        ));
+        return Ok(());
+    }
+    if options.has("version") {
+        print(&help::version(program));
+        return Ok(());
+    }
+    let settings = Settings::new(&options, strict).map_err(Halt::Request)?;
+    let password = match options.has("password") && options.text("password").is_none() {
+        true => Some(password::ask().map_err(|error| Halt::Failed(error.to_string()))?),
+        false => options.text("password").map(str::to_owned),
+    };
+    let target = servers::target(&options, password).map_err(Halt::Request)?;
+    if settings.says.verbosity >= 2 && options.is_on("auto-generate-sql") {
+        print("Building Create Statements for Auto\nBuilding Query Statements for Auto\n");
+    }
+    let control = control(&settings, &target)?;
+    let mut runner = Runner {
+        control,
+        target: (!settings.only_prints).then_some(target),
+        writers: Writers::open(&settings)?,
+        progress: Progress::new(options.is_on("silent")),
+        settings: &settings,
+        program,
+    };
+    runner.run()
+}
+
+fn control(settings: &Settings, target: &Target) -> Result<Control, Halt> {
+    if settings.only_prints {
+        return Ok(Control::Paper);
+    }
+    let connection = Connection::open(target).map_err(Halt::Connect)?;
+    Ok(Control::Server {
+        connection: Box::new(connection),
+        shows: settings.says.verbosity >= 3,
+    })
+}
+
+/// Says what is wrong, and returns the exit code.
+fn say(program: &str, halt: &Halt, strict: bool) -> u8 {
+    match halt {
+        Halt::Line(refused) => {
+            if let Some(before) = &refused.before {
+                eprintln!("{before}");
+            }
+            eprintln!("{program}: {}", refused.words);
+            if strict { refused.code } else { WRONG }
+        }
+        Halt::File(words) => {
+            eprintln!("{words}\nFatal error in defaults handling. Program aborted");
+            if strict { FAILED } else { WRONG }
+        }
+        Halt::Request(words) => {
+            eprintln!("{program}: {words}");
+            if strict { FAILED } else { WRONG }
+        }
+        Halt::Failed(words) => {
+            eprintln!("{program}: {words}");
+            FAILED
+        }
+        Halt::Connect(failure) => {
+            let why = in_words(failure, strict);
+            eprintln!("{program}: Error when connecting to server: {why}");
+            FAILED
+        }
+        Halt::Schema(failed) => {
+            let (schema, failure) = &**failed;
+            let why = in_words(failure, strict);
+            eprintln!("{program}: Cannot create schema {schema} : {why}");
+            FAILED
+        }
+        Halt::Control(failed) => {
+            let (sql, failure) = &**failed;
+            let why = in_words(failure, strict);
+            eprintln!("{program}: Cannot run query {sql} ERROR : {why}");
+            FAILED
+        }
+        Halt::Load(failure) if strict => {
+            let sql = failure.statement.as_deref().unwrap_or_default();
+            eprintln!(
+                "{program}: Cannot run query {sql} ERROR : {}",
+                failure.message
+            );
+            // As if nothing had happened.
+            0
+        }
+        Halt::Load(failure) => {
+            eprintln!("{program}: {}", in_words(failure, strict));
+            if let Some(statement) = &failure.statement {
+                eprintln!("{program}: the statement was: {statement}");
+            }
+            FAILED
+        }
+    }
+}
+
+/// A failure with its code, where it was, and what can be done about it; or only what the server
+/// said, as mysqlslap shows it.
+fn in_words(failure: &Failure, strict: bool) -> String {
+    let (Some(code), Some(state)) = (failure.code, &failure.sqlstate) else {
+        return failure.message.clone();
+    };
+    let code_in_words = format!("{code} ({state}): ");
+    let said = failure.message.rsplit_once(&code_in_words);
+    let said = said.map_or(failure.message.as_str(), |(_, said)| said);
+    if strict {
+        return said.to_owned();
+    }
+    // Of a client this is who it was.
+    let own = failure.hint.as_deref();
+    let hint = failure::hint(code).filter(|hint| own != Some(*hint));
+    let more: String = own
+        .into_iter()
+        .chain(hint)
+        .map(|words| format!("; {words}"))
+        .collect();
+    format!("error {code_in_words}{said}{more}")
+}
+
+/// Writes to standard output at once.
+fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if let Err(error) = written {
+        eprintln!("contend-load: writing to standard output: {error}");
+        std::process::exit(i32::from(FAILED));
+    }
+}
+
+/// What the system says, without the number that Rust adds.
+fn plain_words(error: &io::Error) -> String {
+    failure::words(error)
+}

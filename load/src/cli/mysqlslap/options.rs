@@ -1,0 +1,136 @@
+//! The table of options: name, letter, what it takes, whose it is, help.
+
+/// One option.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Known {
+    pub name: &'static str,
+    pub letter: Option<char>,
+    pub takes: Takes,
+    pub whose: Whose,
+    pub help: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing: each time counts.
+    Nothing,
+    /// On or off, on if it says neither.
+    Switch,
+    Text,
+    /// Text behind a `=`, or none.
+    MaybeText,
+    Number,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    Theirs,
+    /// MySQL's program has it, MariaDB's does not.
+    MySql,
+    /// Taken, and without effect here.
+    NoEffect,
+    /// Refused, with these words.
+    Refused(&'static str),
+    Ours,
+}
+
+const fn option(
+    name: &'static str,
+    letter: Option<char>,
+    takes: Takes,
+    whose: Whose,
+    help: &'static str,
+) -> Known {
+    Known {
+        name,
+        letter,
+        takes,
+        whose,
+        help,
+    }
+}
+
+use Takes::{MaybeText, Nothing, Number, Switch, Text};
+use Whose::{MySql, NoEffect, Ours, Refused, Theirs};
+
+const NO_CRL: Whose = Refused("certificate revocation lists are not read");
+const NO_CIPHERS: Whose = Refused("ciphers are those of TLS 1.2 and 1.3 that are safe");
+
+/// In the order of the help.
+#[rustfmt::skip]
+pub const OPTIONS: &[Known] = &[
+    option("help", Some('?'), Nothing, Theirs, "print this and exit"),
+    option("auto-generate-sql", Some('a'), Switch, Theirs, "make up a table, its rows and the statements"),
+    option("auto-generate-sql-add-autoincrement", None, Switch, Theirs, "-a: the table has an AUTO_INCREMENT key"),
+    option("auto-generate-sql-execute-number", None, Number, Theirs, "statements that each client runs; 0: its list once"),
+    option("auto-generate-sql-guid-primary", None, Switch, Theirs, "-a: the table has a key made by uuid()"),
+    option("auto-generate-sql-load-type", None, Text, Theirs, "-a: mixed, update, write, key or read"),
+    option("auto-generate-sql-secondary-indexes", None, Number, Theirs, "-a: so many further columns with a unique key"),
+    option("auto-generate-sql-unique-query-number", None, Number, Theirs, "-a: statements in a client's list"),
+    option("auto-generate-sql-unique-write-number", None, Number, Theirs, "-a: rows of the table that differ"),
+    option("auto-generate-sql-write-number", None, Number, Theirs, "-a: rows in the table before the load"),
+    option("character-sets-dir", None, Text, NoEffect, "character sets are built in"),
+    option("commit", None, Number, Theirs, "switch autocommit off and commit after so many statements"),
+    option("compress", Some('C'), Switch, Theirs, "compress what goes over the connections of the load"),
+    option("compression-algorithms", None, Text, MySql, "zlib, zstd or uncompressed; the first of the list is used"),
+    option("concurrency", Some('c'), Text, Theirs, "clients; a comma list is run one after the other"),
+    option("create", None, Text, Theirs, "statements, or a file of them, that make the tables"),
+    option("create-schema", None, Text, Theirs, "the schema (database) of the test"),
+    option("csv", None, MaybeText, Theirs, "append figures to this file, or to standard output"),
+    option("debug", Some('#'), MaybeText, Refused("this program has no debug build"), "refused"),
+    option("debug-check", None, Switch, NoEffect, "without effect"),
+    option("debug-info", Some('T'), Switch, NoEffect, "without effect"),
+    option("default-auth", None, Text, NoEffect, "the server names the plugin"),
+    option("delimiter", Some('F'), Text, Theirs, "what stands between statements; a line's end if not said"),
+    option("detach", None, Number, Theirs, "open each connection anew after so many statements"),
+    option("enable-cleartext-plugin", None, Switch, NoEffect, "passwords cross TLS and sockets in the clear if the server asks"),
+    option("engine", Some('e'), Text, Theirs, "comma list of storage engines, each of which is run; engine:options"),
+    option("get-server-public-key", None, Switch, NoEffect, "the server is asked for its key when it is needed"),
+    option("host", Some('h'), Text, Theirs, "where the server is"),
+    option("init-command", None, Text, Theirs, "statement for each new connection of the load"),
+    option("iterations", Some('i'), Number, Theirs, "how often to run each number of clients"),
+    option("login-path", None, Text, Refused("login paths are not read; use an option file"), "refused"),
+    option("no-drop", None, Switch, Theirs, "leave the schema as it is after the test"),
+    option("number-char-cols", Some('x'), Text, Theirs, "-a: text columns; N:1 has each indexed"),
+    option("number-int-cols", Some('y'), Text, Theirs, "-a: number columns; N:1 has each indexed"),
+    option("number-of-queries", None, Number, Theirs, "statements of all clients together"),
+    option("only-print", None, Switch, Theirs, "print the statements, ask no server"),
+    option("password", Some('p'), MaybeText, Theirs, "password; without one it is asked for"),
+    option("plugin-dir", None, Text, NoEffect, "authentication is built in"),
+    option("port", Some('P'), Number, Theirs, "port of the server"),
+    option("post-query", None, Text, Theirs, "statements, or a file of them, to run after each iteration"),
+    option("post-system", None, Text, Theirs, "shell command to run after each iteration"),
+    option("pre-query", None, Text, Theirs, "statements, or a file of them, to run before each iteration"),
+    option("pre-system", None, Text, Theirs, "shell command to run before each iteration"),
+    option("protocol", None, Text, Theirs, "tcp or socket"),
+    option("query", Some('q'), Text, Theirs, "statements, or a file of them, that each client runs"),
+    option("server-public-key-path", None, Text, Refused("the server is asked for its key when it is needed"), "refused"),
+    option("silent", Some('s'), Switch, Theirs, "print no report"),
+    option("socket", Some('S'), Text, Theirs, "socket of the server"),
+    option("sql-mode", None, Text, MySql, "SQL mode of all connections"),
+    option("ssl", None, Switch, Theirs, "encrypt if the server can"),
+    option("ssl-ca", None, Text, Theirs, "PEM file of the authority that signs the server's certificate"),
+    option("ssl-capath", None, Text, Refused("name one PEM file with --ssl-ca"), "refused"),
+    option("ssl-cert", None, Text, Theirs, "PEM file of our certificate"),
+    option("ssl-cipher", None, Text, NO_CIPHERS, "refused"),
+    option("ssl-crl", None, Text, NO_CRL, "refused"),
+    option("ssl-crlpath", None, Text, NO_CRL, "refused"),
+    option("ssl-key", None, Text, Theirs, "PEM file of our key"),
+    option("ssl-mode", None, Text, MySql, "disabled, preferred, required, verify_ca or verify_identity"),
+    option("ssl-verify-server-cert", None, Switch, Theirs, "the server's certificate must name the host; needs --ssl-ca"),
+    option("tls-ciphersuites", None, Text, NO_CIPHERS, "refused"),
+    option("tls-version", None, Text, NoEffect, "TLS 1.3, or 1.2 where the server has no newer"),
+    option("user", Some('u'), Text, Theirs, "user of the server, if not that of the system"),
+    option("verbose", Some('v'), Nothing, Theirs, "-v -v prints the stages, -v -v -v every statement"),
+    option("version", Some('V'), Nothing, Theirs, "print the version and exit"),
+    option("zstd-compression-level", None, Number, NoEffect, "the level is 3"),
+    option("by-statement", None, Switch, Ours, "report the times of each statement of a list of up to 250"),
+    option("drop-existing", None, Switch, Ours, "drop the schema though it was there before and has tables"),
+    option("duration", None, Text, Ours, "run each iteration for this time: 10s, 500ms, 2m"),
+    option("ignore-errors", None, Text, Ours, "error codes that do not end the run, or all"),
+    option("json", None, MaybeText, Ours, "write the figures as JSON lines to this file, or to standard output"),
+    option("ps-mode", None, Text, Ours, "text, or prepared: each statement is prepared on each connection"),
+    option("rate", None, Number, Ours, "statements a second of all clients together, begun at random times"),
+    option("seed", None, Number, Ours, "seed of the keys that are chosen"),
+    option("strict-compat", None, Switch, Ours, "do as mysqlslap does, its faults included"),
+];

@@ -1,0 +1,134 @@
+//! Which server the options name, and how to enter it.
+
+use super::given::Options;
+use crate::drive::blocking::Target;
+use crate::drive::socket::{Address, local_socket};
+use crate::plan::{Compression, Tls, TlsMode};
+use crate::wire::{self, Credentials};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+const PORT: u16 = 3306;
+
+/// How to reach the server, without a schema.
+///
+/// # Errors
+/// What cannot be meant, in words that name the option.
+pub fn target(options: &Options<'_>, password: Option<String>) -> Result<Target, String> {
+    let host = options.text("host").unwrap_or("localhost");
+    let address = address(options, host)?;
+    let tls = wire::TlsConfig::from_plan(&tls(options)?, host).map_err(|why| why.to_string())?;
+    Ok(Target {
+        options: wire::Options {
+            unix_socket: matches!(address, Address::Unix(_)),
+            multi_statements: true,
+            compression: compression(options)?,
+            tls,
+            ..wire::Options::default()
+        },
+        address,
+        credentials: Credentials {
+            user: options.text("user").map_or_else(system_user, str::to_owned),
+            password: password
+                .or_else(|| std::env::var("MYSQL_PWD").ok())
+                .unwrap_or_default(),
+        },
+        connect_timeout: CONNECT_TIMEOUT,
+    })
+}
+
+fn address(options: &Options<'_>, host: &str) -> Result<Address, String> {
+    let protocol = options.text("protocol").map(str::to_ascii_lowercase);
+    let means = |name: &str| protocol.as_deref().is_some_and(|p| name.starts_with(p));
+    if protocol.is_some() && !means("tcp") && !means("socket") {
+        return Err(format!(
+            "Unknown option to protocol: {}\nAlternatives are: 'TCP','SOCKET'",
+            options.text("protocol").unwrap_or_default()
+        ));
+    }
+    // A port or a socket on the command line says how; one of an option file does not.
+    let by_line = match options.last_on_line(&["port", "socket"]) {
+        Some("port") if options.text("host").is_none() => Some(true),
+        Some("socket") if host == "localhost" => Some(false),
+        _ => None,
+    };
+    let tcp = match protocol {
+        Some(_) => means("tcp"),
+        None => by_line.unwrap_or(host != "localhost"),
+    };
+    if !tcp {
+        let named = options.text("socket").map(PathBuf::from);
+        let named = named.or_else(|| std::env::var_os("MYSQL_UNIX_PORT").map(PathBuf::from));
+        return Ok(Address::Unix(named.unwrap_or_else(local_socket)));
+    }
+    let env = || std::env::var("MYSQL_TCP_PORT").ok()?.parse().ok();
+    let port = match options.number("port") {
+        None | Some(0) => env().unwrap_or(PORT),
+        Some(port) => {
+            u16::try_from(port).map_err(|_| format!("--port={port}: the last port is 65535"))?
+        }
+    };
+    Ok(
+        Address::of_host(host, port).unwrap_or_else(|error| Address::Unknown {
+            host: host.to_owned(),
+            why: error.to_string(),
+        }),
+    )
+}
+
+fn tls(options: &Options<'_>) -> Result<Tls, String> {
+    let path = |name| options.text(name).map(PathBuf::from);
+    let (ca, certificate, key) = (path("ssl-ca"), path("ssl-cert"), path("ssl-key"));
+    let mode = match options
+        .text("ssl-mode")
+        .map(str::to_ascii_lowercase)
+        .as_deref()
+    {
+        Some("disabled") => TlsMode::Disabled,
+        Some("preferred") => TlsMode::Preferred,
+        Some("required") => TlsMode::Required,
+        Some("verify_ca") => TlsMode::VerifyCa,
+        Some("verify_identity") => TlsMode::VerifyIdentity,
+        Some(other) => {
+            return Err(format!(
+                "--ssl-mode={other}: say disabled, preferred, required, verify_ca or \
+                 verify_identity"
+            ));
+        }
+        None if options.switch("ssl") == Some(false) => TlsMode::Disabled,
+        None if options.switch("ssl-verify-server-cert") == Some(true) => TlsMode::VerifyIdentity,
+        None if ca.is_some() => TlsMode::VerifyCa,
+        None if options.switch("ssl") == Some(true) || certificate.is_some() => TlsMode::Required,
+        None => TlsMode::Preferred,
+    };
+    Ok(Tls {
+        mode,
+        ca,
+        certificate,
+        key,
+    })
+}
+
+fn compression(options: &Options<'_>) -> Result<Compression, String> {
+    let named = options.text("compression-algorithms");
+    match named.and_then(|list| list.split(',').next()) {
+        None if options.switch("compress") == Some(true) => Ok(Compression::Zlib),
+        None | Some("uncompressed") => Ok(Compression::None),
+        Some("zlib") => Ok(Compression::Zlib),
+        Some("zstd") => Ok(Compression::Zstd),
+        Some(other) => Err(format!(
+            "--compression-algorithms={other}: say zlib, zstd or uncompressed"
+        )),
+    }
+}
+
+/// The name that the clients of the servers use.
+fn system_user() -> String {
+    if rustix::process::geteuid().is_root() {
+        return "root".to_owned();
+    }
+    let names = ["USER", "LOGNAME", "LOGIN"].iter();
+    let name = names.into_iter().find_map(|name| std::env::var(name).ok());
+    name.unwrap_or_else(|| "UNKNOWN_USER".to_owned())
+}

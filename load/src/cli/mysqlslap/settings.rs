@@ -1,0 +1,265 @@
+//! The options as what they mean. Everything that can be refused without a server is refused here.
+
+use super::auto::{Auto, Key, LoadType};
+use super::given::Options;
+use super::texts::{Texts, read};
+use super::values::{
+    Concurrency, Engine, columns, concurrency, engines, ignored, load_of, seconds,
+};
+use crate::workload::client_list::Ignored;
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// As mysqlslap does, its faults included.
+    pub strict: bool,
+    pub texts: Texts,
+    /// The type of the made-up load, as it was written.
+    pub load_type: String,
+    pub uses_keys: bool,
+    pub schema: String,
+    /// The schema is made for the test, with its tables.
+    pub creates: bool,
+    pub drops: bool,
+    pub drops_existing: bool,
+    /// None: as the server has it.
+    pub engines: Vec<Option<Engine>>,
+    pub concurrency: Concurrency,
+    pub iterations: u64,
+    pub each: Each,
+    pub commit_every: u64,
+    pub detach_every: u64,
+    pub init_command: Option<String>,
+    pub sql_mode: Option<String>,
+    pub pre_system: Option<String>,
+    pub post_system: Option<String>,
+    pub only_prints: bool,
+    pub says: Says,
+    pub duration_s: Option<f64>,
+    /// Statements a second of all clients together.
+    pub rate: Option<u64>,
+    pub prepares: bool,
+    pub by_statement: bool,
+    pub ignores: Ignored,
+    pub seed: Option<u64>,
+}
+
+/// How much each client runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Each {
+    /// So many statements, whoever else runs.
+    pub own: u64,
+    /// A share of so many statements.
+    pub share_of: u64,
+    /// What the list counts, where there is no limit; 0: the list once.
+    pub list: u64,
+}
+
+impl Each {
+    /// Statements of each of so many clients; 0: the list once.
+    pub fn of(&self, clients: u32) -> u64 {
+        match self {
+            Self { own: 1.., .. } => self.own,
+            Self { share_of: 1.., .. } => self.share_of / u64::from(clients.max(1)),
+            _ => self.list,
+        }
+    }
+}
+
+/// What is said, and where.
+#[derive(Clone, Debug, Default)]
+pub struct Says {
+    pub report: bool,
+    /// How often -v was given.
+    pub verbosity: u32,
+    /// None: not asked for. Some(None): standard output.
+    pub csv: Option<Option<String>>,
+    pub json: Option<Option<String>>,
+}
+
+const SCHEMA: &str = "mysqlslap";
+const TOO_MANY: &str = "Either auto-generate-sql-execute-number or number-of-queries can be used!";
+const ROWS_MAX: u64 = 100_000_000;
+
+impl Settings {
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn new(options: &Options<'_>, strict: bool) -> Result<Self, String> {
+        let is_auto = options.is_on("auto-generate-sql");
+        let number = |name: &str, other| options.number(name).unwrap_or(other);
+        if is_auto && (options.has("create") || options.has("query")) {
+            return Err(
+                "Can't use --auto-generate-sql when create and query strings are specified!"
+                    .to_owned(),
+            );
+        }
+        let (own, share_of) = (
+            number("auto-generate-sql-execute-number", 0),
+            number("number-of-queries", 0),
+        );
+        if own > 0 && share_of > 0 && (is_auto || !strict) {
+            return Err(TOO_MANY.to_owned());
+        }
+        let load_type = options
+            .text("auto-generate-sql-load-type")
+            .unwrap_or("mixed");
+        let auto = match is_auto {
+            true => Some(auto(options, load_type, strict)?),
+            false => None,
+        };
+        let uses_keys = auto.as_ref().is_some_and(|auto| auto.key != Key::None);
+        let texts = read(options, auto.as_ref(), strict)?;
+        let creates = is_auto || options.has("create");
+        let drops = creates && !options.is_on("no-drop");
+        let csv = target(options, "csv");
+        let only_prints = options.is_on("only-print");
+        let json = target(options, "json");
+        let settings = Self {
+            strict,
+            load_type: load_type.to_owned(),
+            uses_keys,
+            schema: options.text("create-schema").unwrap_or(SCHEMA).to_owned(),
+            creates,
+            drops,
+            drops_existing: strict || options.is_on("drop-existing"),
+            engines: engines(options.text("engine"), strict)?,
+            concurrency: concurrency(options.text("concurrency").unwrap_or("1"), strict)?,
+            iterations: number("iterations", 1),
+            each: Each {
+                own,
+                share_of,
+                list: texts.count,
+            },
+            commit_every: number("commit", 0),
+            detach_every: number("detach", 0),
+            init_command: filled(options, "init-command"),
+            sql_mode: filled(options, "sql-mode"),
+            pre_system: filled(options, "pre-system"),
+            post_system: filled(options, "post-system"),
+            only_prints,
+            says: Says {
+                report: !only_prints
+                    && !options.is_on("silent")
+                    && csv.is_none()
+                    && json != Some(None),
+                verbosity: options.times("verbose"),
+                csv,
+                json,
+            },
+            duration_s: options.text("duration").map(seconds).transpose()?,
+            rate: options.number("rate"),
+            prepares: match options.text("ps-mode") {
+                None | Some("text") => false,
+                Some("prepared") => true,
+                Some(other) => return Err(format!("--ps-mode={other}: say text or prepared")),
+            },
+            by_statement: options.is_on("by-statement"),
+            ignores: ignored(options.text("ignore-errors"))?,
+            seed: options.number("seed"),
+            texts,
+        };
+        if !strict {
+            settings.check()?;
+        }
+        Ok(settings)
+    }
+
+    /// What mysqlslap does something surprising about.
+    fn check(&self) -> Result<(), String> {
+        if self.iterations == 0 {
+            return Err("--iterations=0: there is nothing to do; say 1 or more".to_owned());
+        }
+        if self.texts.list.is_empty() && self.texts.create.is_empty() {
+            return Err("there is nothing to run: give --query, or -a".to_owned());
+        }
+        if self.rate == Some(0) {
+            return Err("--rate=0: say how many statements a second, 1 or more".to_owned());
+        }
+        if self.rate.is_some() && self.detach_every > 0 {
+            return Err("--rate and --detach cannot be used together".to_owned());
+        }
+        if let Concurrency::List(clients) = &self.concurrency {
+            let share_of = self.each.share_of;
+            let too_many = clients
+                .iter()
+                .find(|clients| share_of < u64::from(**clients));
+            if let Some(clients) = too_many.filter(|_| share_of > 0) {
+                return Err(format!(
+                    "--number-of-queries={share_of} is less than --concurrency={clients}: some \
+                     clients would have nothing to run; raise the one or lower the other"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn filled(options: &Options<'_>, name: &str) -> Option<String> {
+    options
+        .text(name)
+        .filter(|text| !text.is_empty())
+        .map(str::to_owned)
+}
+
+/// A file, or standard output.
+fn target(options: &Options<'_>, name: &str) -> Option<Option<String>> {
+    let path = options
+        .text(name)
+        .filter(|path| *path != "-" && !path.is_empty());
+    options.has(name).then(|| path.map(str::to_owned))
+}
+
+fn auto(options: &Options<'_>, load_type: &str, strict: bool) -> Result<Auto, String> {
+    let key = match (
+        options.is_on("auto-generate-sql-add-autoincrement"),
+        options.is_on("auto-generate-sql-guid-primary"),
+    ) {
+        (true, true) => {
+            return Err("Either auto-generate-sql-guid-primary or \
+                        auto-generate-sql-add-autoincrement can be used!"
+                .to_owned());
+        }
+        (true, false) => Key::Serial,
+        (false, true) => Key::Guid,
+        (false, false) => Key::None,
+    };
+    let load = load_of(load_type, strict)?;
+    if load == LoadType::Key && key == Key::None {
+        return Err("Can't perform key test without a primary key!".to_owned());
+    }
+    let number = |name: &str, other| options.number(name).unwrap_or(other);
+    let unique_rows = number("auto-generate-sql-unique-write-number", 10);
+    if unique_rows == 0 {
+        return Err("--auto-generate-sql-unique-write-number=0: say 1 or more".to_owned());
+    }
+    let rows = number("auto-generate-sql-write-number", 100);
+    let statements = number("auto-generate-sql-unique-query-number", 10);
+    if rows.max(statements).max(unique_rows) > ROWS_MAX {
+        return Err(format!("-a makes at most {ROWS_MAX} rows and statements"));
+    }
+    let (int_columns, int_indexed) = columns(options, "number-int-cols", strict)?;
+    let (char_columns, char_indexed) = columns(options, "number-char-cols", strict)?;
+    if !strict && int_columns + char_columns == 0 {
+        return Err("a table needs columns: raise -x or -y".to_owned());
+    }
+    if !strict && rows == 0 && key != Key::None && load != LoadType::Write {
+        return Err("--auto-generate-sql-write-number=0: there is no key to ask for".to_owned());
+    }
+    if !strict && statements == 0 {
+        return Err("--auto-generate-sql-unique-query-number=0: say 1 or more".to_owned());
+    }
+    Ok(Auto {
+        key,
+        secondary_indexes: number("auto-generate-sql-secondary-indexes", 0),
+        int_columns,
+        int_indexed,
+        char_columns,
+        char_indexed,
+        load,
+        // It counts from 0 to N, and the table among the rows.
+        statements: statements + u64::from(strict),
+        rows: rows - u64::from(strict && rows > 0),
+        unique_rows,
+        creates_table: !strict || rows > 0,
+    })
+}

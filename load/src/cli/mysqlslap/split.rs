@@ -1,0 +1,218 @@
+//! From a text to the statements in it.
+
+use crate::workload::{Comment, comment};
+use std::fmt;
+
+/// The statements of a text, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Split {
+    pub statements: Vec<String>,
+    /// How many statements a client without a limit runs: as many as there are, but for what
+    /// [`as_mysqlslap`] says.
+    pub count: u64,
+}
+
+/// A quote or a comment without an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unterminated {
+    /// Counts from 1.
+    pub line: usize,
+    pub what: &'static str,
+}
+
+impl fmt::Display for Unterminated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: this {} has no end", self.line, self.what)
+    }
+}
+
+/// Splits at each delimiter outside of quotes and comments. What is blank, or only a comment, is
+/// no statement.
+///
+/// # Errors
+/// A quote or a comment has no end.
+pub fn split(text: &str, delimiter: &str) -> Result<Split, Unterminated> {
+    let mut statements = Vec::new();
+    let (mut start, mut place) = (0, 0);
+    // Something between the delimiters is more than blanks and comments.
+    let mut says = false;
+    let after = |place: usize| text.get(place..).unwrap_or_default();
+    let mut end = |start: usize, end: usize, says: bool| {
+        if says && let Some(statement) = text.get(start..end) {
+            statements.push(statement.trim().to_owned());
+        }
+    };
+    while let Some(c) = after(place).chars().next() {
+        let rest = after(place);
+        if rest.starts_with(delimiter) {
+            end(start, place, says);
+            place += delimiter.len();
+            (start, says) = (place, false);
+            continue;
+        }
+        let unterminated = |what| Unterminated {
+            line: 1 + text.get(..place).unwrap_or_default().matches('\n').count(),
+            what,
+        };
+        place += match comment(rest) {
+            // The end of the line may be a delimiter.
+            Some(Comment::Line) => rest.find('\n').unwrap_or(rest.len()),
+            Some(Comment::Block) => {
+                let end = rest.find("*/").ok_or_else(|| unterminated("comment"))?;
+                // Those are run by some servers.
+                says |= rest.starts_with("/*!") || rest.starts_with("/*M!");
+                end + 2
+            }
+            None => {
+                says |= !c.is_whitespace();
+                match c {
+                    '\'' | '"' | '`' => quoted(rest, c).ok_or_else(|| unterminated(name_of(c)))?,
+                    _ => c.len_utf8(),
+                }
+            }
+        };
+    }
+    end(start, text.len(), says);
+    let count = statements.len() as u64;
+    Ok(Split { statements, count })
+}
+
+/// Splits as mysqlslap does: at the delimiter's first character wherever it stands, one blank after
+/// it is passed over, and an empty statement ends the list. Those behind it are still counted, and
+/// the list is begun again to reach that count.
+pub fn as_mysqlslap(text: &str, delimiter: &str) -> Split {
+    let Some(delimiter) = delimiter.chars().next() else {
+        return Split {
+            statements: vec![text.to_owned()],
+            count: 1,
+        };
+    };
+    let mut split = Split::default();
+    let mut is_cut = false;
+    let mut rest = text;
+    loop {
+        let (statement, after) = match rest.split_once(delimiter) {
+            Some((statement, after)) => (statement, after),
+            None if rest.is_empty() => return split,
+            None => (rest, ""),
+        };
+        split.count += 1;
+        is_cut |= statement.is_empty();
+        if !is_cut {
+            split.statements.push(statement.to_owned());
+        }
+        rest = after
+            .strip_prefix(|c: char| c.is_ascii_whitespace())
+            .unwrap_or(after);
+    }
+}
+
+/// How long the quoted part is that begins here, with its quotes. A quote inside is doubled or
+/// follows a backslash.
+fn quoted(text: &str, quote: char) -> Option<usize> {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((place, c)) = chars.next() {
+        if c == '\\' && quote != '`' {
+            chars.next();
+        } else if c == quote {
+            match chars.peek() {
+                Some((_, next)) if *next == quote => drop(chars.next()),
+                _ => return Some(place + 1),
+            }
+        }
+    }
+    None
+}
+
+fn name_of(quote: char) -> &'static str {
+    match quote {
+        '\'' => "quote (')",
+        '"' => "quote (\")",
+        _ => "quote (`)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn theirs(text: &str, delimiter: &str) -> (Vec<String>, u64) {
+        let split = as_mysqlslap(text, delimiter);
+        (split.statements, split.count)
+    }
+
+    fn ours(text: &str, delimiter: &str) -> Vec<String> {
+        split(text, delimiter).map_or_else(|why| vec![why.to_string()], |split| split.statements)
+    }
+
+    #[test]
+    fn an_empty_statement_ends_their_list_and_not_its_count() {
+        let case = |text: &str, list: &[&str], count| {
+            let list = list.iter().map(|s| (*s).to_owned()).collect();
+            assert_eq!(theirs(text, ";"), (list, count), "{text:?}");
+        };
+        case("a;;b", &["a"], 3);
+        case("a;;", &["a"], 2);
+        case("a;", &["a"], 1);
+        case("a; ", &["a"], 1);
+        case("a;  ", &["a", " "], 2);
+        case(" ;a", &[" ", "a"], 2);
+        case("a;;;b", &["a"], 4);
+        case("a;\n\n", &["a", "\n"], 2);
+        case("a;\n\tb", &["a", "\tb"], 2);
+        case("x \"a;b\"", &["x \"a", "b\""], 2);
+        case(";a", &[], 2);
+        case("", &[], 0);
+        assert_eq!(theirs("a//b", "//").1, 3);
+    }
+
+    #[test]
+    fn ours_knows_quotes_comments_and_long_delimiters() {
+        assert_eq!(ours("select 'a;b'; select \"\\\";\"", ";").len(), 2);
+        assert_eq!(ours("a;;b;\n;  ;", ";"), ["a", "b"]);
+        assert_eq!(ours("a//b// c/2", "//"), ["a", "b", "c/2"]);
+        assert_eq!(
+            ours("-- a; b\nselect 1;\n# only words", ";"),
+            ["-- a; b\nselect 1"]
+        );
+        assert_eq!(ours("/* a; */ /*! b */;c", ";"), ["/* a; */ /*! b */", "c"]);
+        assert_eq!(
+            ours("select 1 -- one\nselect '\n'", "\n"),
+            ["select 1 -- one", "select '\n'"]
+        );
+        assert_eq!(ours("select 1--1;2", ";"), ["select 1--1", "2"]);
+        assert_eq!(ours("select 'it''s; '", ";").len(), 1);
+    }
+
+    #[test]
+    fn what_has_no_end_is_named_with_its_line() {
+        assert_eq!(
+            ours("a;\nselect 'b", ";"),
+            ["line 2: this quote (') has no end"]
+        );
+        assert_eq!(ours("a /* b", ";"), ["line 1: this comment has no end"]);
+        assert_eq!(
+            ours("\n\n`b\\`;`", ";"),
+            ["line 3: this quote (`) has no end"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_but_blanks_and_delimiters(text in "[ab;\\n '/*-]{0,40}") {
+            if let Ok(split) = split(&text, ";") {
+                prop_assert!(split.statements.iter().all(|s| !s.trim().is_empty()));
+                let letters = |s: &str| s.matches(['a', 'b']).count();
+                let found: usize = split.statements.iter().map(|s| letters(s)).sum();
+                prop_assert!(found <= letters(&text));
+                if !text.contains(['/', '-']) {
+                    prop_assert_eq!(found, letters(&text));
+                }
+            }
+            let theirs = as_mysqlslap(&text, ";");
+            prop_assert!(theirs.statements.iter().all(|s| !s.contains(';')));
+            prop_assert!(theirs.statements.len() as u64 <= theirs.count);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! How much all CPUs of this host do at once, in what one of them does alone.
+//!
+//! Two CPUs of a virtual machine may be the two threads of one core, whatever the guest is told
+//! of its topology: each is then slower while the other computes. What keeps one of them from
+//! computing, as waiting for a lock does, costs less on such a host.
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::hint::black_box;
+use std::io;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Rounds of work between two looks at the clock: some 20 us.
+const STEPS: u32 = 10_000;
+
+/// CPUs that this process may use.
+///
+/// # Errors
+/// The kernel does not say.
+pub fn allowed() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .collect())
+}
+
+/// The speed of each of `cpus` while all of them compute: steps in a second.
+///
+/// # Errors
+/// A thread cannot be kept on its CPU.
+pub fn speeds(cpus: &[usize], time: Duration) -> io::Result<Vec<f64>> {
+    let together = Barrier::new(cpus.len());
+    thread::scope(|scope| {
+        let threads: Vec<_> = cpus
+            .iter()
+            .map(|&cpu| {
+                let together = &together;
+                scope.spawn(move || {
+                    let mut set = CpuSet::new();
+                    set.set(cpu);
+                    let kept = sched_setaffinity(None, &set);
+                    together.wait();
+                    kept.map(|()| compute(time))
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| match thread.join() {
+                Ok(speed) => Ok(speed?),
+                Err(_) => Err(io::Error::other("a thread ended by itself")),
+            })
+            .collect()
+    })
+}
+
+/// Integer work with more than one chain, as two threads of a core would share it.
+fn compute(time: Duration) -> f64 {
+    let begun = Instant::now();
+    let (mut x, mut y, mut z, mut done) = (0x1405_7b7e_f767_814f_u64, 1_u64, 2_u64, 0_u64);
+    while begun.elapsed() < time {
+        for _ in 0..STEPS {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            y = y.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            z = z.wrapping_add(x ^ (y >> 33));
+        }
+        done += u64::from(STEPS);
+    }
+    black_box(z);
+    done as f64 / begun.elapsed().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn every_cpu_has_a_speed() {
+        let cpus = allowed().unwrap();
+        let found = speeds(&cpus, Duration::from_millis(2)).unwrap();
+        assert_eq!(found.len(), cpus.len());
+        assert!(found.iter().all(|speed| *speed > 0.0));
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_an_error() {
+        assert!(speeds(&[CpuSet::MAX_CPU - 1], Duration::from_millis(1)).is_err());
+    }
+}

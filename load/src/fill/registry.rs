@@ -1,0 +1,58 @@
+//! Every schema that can be filled: one line each.
+
+use super::sbtest::{self, Sbtest, Switches};
+use super::schema::{BadWish, Dataset, Wish};
+use super::{employees, test_data, tpcc};
+
+/// One schema, as it is asked for.
+#[derive(Debug)]
+pub struct Entry {
+    pub name: &'static str,
+    /// Where its tables are, unless another database is named.
+    pub database: &'static str,
+    /// What it is, for who chooses.
+    pub about: &'static str,
+    pub dataset: fn(&Wish<'_>) -> Result<Dataset, BadWish>,
+}
+
+pub const SCHEMAS: [Entry; 5] = [
+    Entry {
+        name: "sbtest",
+        database: "sbtest",
+        about: "the study's table, as sysbench 0.5 made it (no column NULL, latin1, for MyISAM \
+                MAX_ROWS=50000000)",
+        dataset: |wish| sbtest::dataset(Sbtest::Study, wish),
+    },
+    Entry {
+        name: "sbtest-1.0",
+        database: "sbtest",
+        about: "as sysbench 1.0 makes it",
+        dataset: |wish| sbtest::dataset(Sbtest::V10(Switches::default()), wish),
+    },
+    Entry {
+        name: "employees",
+        database: "employees",
+        about: "the sample database of that name: six tables, two views; emp_no_keys=true adds \
+                the plain keys of its release 1.0.6",
+        dataset: employees::dataset,
+    },
+    Entry {
+        name: "test_data",
+        database: "test_data",
+        about: "the table of a study of warming the buffer pool: two strings a row, the first with \
+                a key; string_length=N",
+        dataset: test_data::dataset,
+    },
+    Entry {
+        name: "tpcc",
+        database: "tpcc",
+        about: "the nine tables of TPC-C: warehouses=N, partition_by=hash|key|range|list with \
+                partitions=N, foreign_keys=true, history_key=true, shrink=N for a trial",
+        dataset: tpcc::dataset,
+    },
+];
+
+/// The schema of this name.
+pub fn named(name: &str) -> Option<&'static Entry> {
+    SCHEMAS.iter().find(|entry| entry.name == name)
+}

@@ -1,0 +1,164 @@
+//! Schemas: which tables there are, what is in them, and what is made when all rows are there.
+//!
+//! A schema is one file that makes a [`Dataset`] of a [`Wish`], and its line in
+//! [`registry`](super::registry).
+
+use super::content::Content;
+use super::rows::KeyColumn;
+use super::table::{BadTable, Engine, Foreign, Table, quote};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub struct Wish<'w> {
+    pub engine: Engine,
+    pub seed: u64,
+    /// The size, if the schema counts its size in rows.
+    pub rows: Option<u64>,
+    /// Put at the end of each CREATE TABLE.
+    pub table_options: &'w str,
+    /// Of schemas whose tables are all alike: a name, or the beginning of numbered ones.
+    pub table: Option<&'w str>,
+    pub tables: Option<u32>,
+    pub key: KeyColumn,
+    /// Keys of the schema's own.
+    pub keys: Map<String, Value>,
+}
+
+impl<'w> Wish<'w> {
+    /// All else as usual.
+    pub fn of(seed: u64, engine: Engine) -> Wish<'w> {
+        Wish {
+            engine,
+            seed,
+            rows: None,
+            table_options: "",
+            table: None,
+            tables: None,
+            key: KeyColumn::RowNumber,
+            keys: Map::new(),
+        }
+    }
+
+    /// The schema's own keys, of a schema with tables of its own.
+    ///
+    /// # Errors
+    /// A key that it does not have, or a value that the key cannot take.
+    pub fn own_keys<K: DeserializeOwned>(&self) -> Result<K, BadWish> {
+        let given = [
+            ("--table", self.table.is_some()),
+            ("--tables", self.tables.is_some()),
+            ("--k random", self.key != KeyColumn::RowNumber),
+        ];
+        if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
+            return Err(BadWish::new(format!(
+                "{name} is for schemas of tables that are all alike, such as sbtest"
+            )));
+        }
+        serde_json::from_value(Value::Object(self.keys.clone()))
+            .map_err(|error| BadWish::new(format!("--with: {error}")))
+    }
+}
+
+/// Why there is no such dataset.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadWish(String);
+
+impl BadWish {
+    pub fn new(why: String) -> Self {
+        Self(why)
+    }
+}
+
+impl From<BadTable> for BadWish {
+    fn from(bad: BadTable) -> Self {
+        Self(bad.to_string())
+    }
+}
+
+/// All tables of a schema.
+#[derive(Debug)]
+pub struct Dataset {
+    /// Of the schema.
+    pub name: &'static str,
+    pub tables: Vec<Filling>,
+    /// In order, when all rows are there.
+    pub finish: Vec<Step>,
+    /// What is told in a table beside the others: a load that was broken off goes on if they are
+    /// equal. None of a schema whose tables have nothing to do with one another.
+    pub facts: Vec<(&'static str, String)>,
+    /// They stay when all is complete.
+    pub facts_stay: bool,
+}
+
+/// One table, and its rows.
+#[derive(Clone, Debug)]
+pub struct Filling {
+    pub table: Table,
+    pub content: Arc<dyn Content>,
+}
+
+/// Something that is made when all rows are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub statement: String,
+    /// The table and its constraint that the statement makes: it is not made twice.
+    pub constraint: Option<(String, String)>,
+    /// The view that the statement makes, in place of one of that name.
+    pub view: Option<String>,
+}
+
+impl Step {
+    /// The foreign key number `number` of a table.
+    pub fn foreign_key(table: &Table, number: usize, to: &Foreign) -> Self {
+        let constraint = format!("{}_ibfk_{number}", table.name());
+        let statement = format!(
+            "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({}) {}",
+            table.quoted(),
+            quote(&constraint),
+            to.columns,
+            quote(to.table),
+            to.to,
+            to.rule,
+        );
+        Self {
+            statement: statement.trim_end().to_owned(),
+            constraint: Some((table.name().to_owned(), constraint)),
+            view: None,
+        }
+    }
+
+    pub fn view(name: &str, query: &str) -> Self {
+        Self {
+            statement: format!("CREATE OR REPLACE VIEW {} AS {query}", quote(name)),
+            constraint: None,
+            view: Some(name.to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::fill::Sbtest;
+
+    #[test]
+    fn a_foreign_key_has_a_name_and_a_rule() {
+        let table = Sbtest::Study.table("a", Engine::InnoDb, "").unwrap();
+        let to = Foreign {
+            columns: "x, y",
+            table: "b",
+            to: "p, q",
+            rule: "ON DELETE CASCADE",
+        };
+        assert_eq!(
+            Step::foreign_key(&table, 2, &to).statement,
+            "ALTER TABLE `a` ADD CONSTRAINT `a_ibfk_2` FOREIGN KEY (x, y) REFERENCES `b` (p, q) \
+             ON DELETE CASCADE"
+        );
+    }
+}

@@ -1,0 +1,222 @@
+//! The schema `tpcc`: the nine tables of TPC-C, populated as the specification (revision 5.11)
+//! wants them.
+
+mod rows;
+mod tables;
+mod text;
+
+use super::schema::{BadWish, Dataset, Filling, Step, Wish};
+use super::table::{Engine, Table};
+use rows::{CUSTOMERS, ITEMS, Part, Rows, Size};
+use serde::Deserialize;
+use std::sync::Arc;
+use tables::OfWarehouse;
+
+const TABLES: [(Part, &OfWarehouse); 9] = [
+    (Part::Warehouse, &tables::WAREHOUSE),
+    (Part::District, &tables::DISTRICT),
+    (Part::Customer, &tables::CUSTOMER),
+    (Part::History, &tables::HISTORY),
+    (Part::Orders, &tables::ORDERS),
+    (Part::NewOrder, &tables::NEW_ORDER),
+    (Part::OrderLine, &tables::ORDER_LINE),
+    (Part::Item, &tables::ITEM),
+    (Part::Stock, &tables::STOCK),
+];
+
+/// What is this schema's own.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Keys {
+    warehouses: u64,
+    partition_by: PartitionBy,
+    partitions: u64,
+    /// The foreign keys of the specification, with the keys that they want.
+    foreign_keys: bool,
+    /// A primary key for `history`, which has none in the specification: clusters want one.
+    history_key: bool,
+    /// For a trial: only one in so many of the customers, orders and items.
+    shrink: u64,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self {
+            warehouses: 1,
+            partition_by: PartitionBy::None,
+            partitions: 4,
+            foreign_keys: false,
+            history_key: false,
+            shrink: 1,
+        }
+    }
+}
+
+/// How all tables but `item` are divided, by their warehouse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum PartitionBy {
+    None,
+    Hash,
+    Key,
+    Range,
+    List,
+}
+
+impl PartitionBy {
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Hash => "hash",
+            Self::Key => "key",
+            Self::Range => "range",
+            Self::List => "list",
+        }
+    }
+
+    /// The clause that divides the warehouses of `column` into so many partitions.
+    fn clause(self, column: &str, warehouses: u64, partitions: u64) -> String {
+        let parts = |values: &dyn Fn(u64) -> String| {
+            let each =
+                (0..partitions).map(|part| format!("PARTITION p{part} VALUES {}", values(part)));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        let last = |part: u64| warehouses * (part + 1) / partitions;
+        match self {
+            Self::None => String::new(),
+            Self::Hash => format!("PARTITION BY HASH ({column}) PARTITIONS {partitions}"),
+            Self::Key => format!("PARTITION BY KEY ({column}) PARTITIONS {partitions}"),
+            Self::Range => {
+                let parts = parts(&|part| match part + 1 == partitions {
+                    true => "LESS THAN MAXVALUE".to_owned(),
+                    false => format!("LESS THAN ({})", last(part) + 1),
+                });
+                format!("PARTITION BY RANGE ({column}) ({parts})")
+            }
+            Self::List => {
+                let parts = parts(&|part| {
+                    let numbers = (part..warehouses).step_by(partitions as usize);
+                    let numbers: Vec<String> = numbers.map(|n| (n + 1).to_string()).collect();
+                    format!("IN ({})", numbers.join(", "))
+                });
+                format!("PARTITION BY LIST ({column}) ({parts})")
+            }
+        }
+    }
+}
+
+/// The nine tables.
+///
+/// # Errors
+/// Sizes that cannot be, or foreign keys that the engine would not take.
+pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
+    let keys: Keys = wish.own_keys()?;
+    check(&keys, wish)?;
+    let size = Size {
+        warehouses: keys.warehouses,
+        customers: CUSTOMERS / keys.shrink,
+        items: ITEMS / keys.shrink,
+    };
+    let mut fillings = Vec::new();
+    let mut finish = Vec::new();
+    for (part, of) in TABLES {
+        let table = table_of(of, &keys, wish)?;
+        if keys.foreign_keys {
+            let foreign = of.foreign.iter().zip(1..);
+            finish.extend(foreign.map(|(to, number)| Step::foreign_key(&table, number, to)));
+        }
+        let content = Arc::new(Rows::new(part, size, wish.seed));
+        fillings.push(Filling { table, content });
+    }
+    Ok(Dataset {
+        name: "tpcc",
+        tables: fillings,
+        finish,
+        facts: vec![
+            ("seed", wish.seed.to_string()),
+            ("warehouses", size.warehouses.to_string()),
+            ("customers_per_district", size.customers.to_string()),
+            ("items", size.items.to_string()),
+            ("c_load", text::c_load(wish.seed).to_string()),
+            ("partition_by", keys.partition_by.name().to_owned()),
+            ("partitions", keys.partitions.to_string()),
+            ("foreign_keys", keys.foreign_keys.to_string()),
+            ("history_key", keys.history_key.to_string()),
+        ],
+        facts_stay: true,
+    })
+}
+
+fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), BadWish> {
+    let refuse = |why: String| Err(BadWish::new(why));
+    if wish.rows.is_some() {
+        return refuse("--rows: tpcc is sized by its warehouses: --with warehouses=N".to_owned());
+    }
+    if !(1..=100_000).contains(&keys.warehouses) {
+        return refuse(format!(
+            "warehouses are 1 to 100000, not {}",
+            keys.warehouses
+        ));
+    }
+    if !(1..=100).contains(&keys.shrink) {
+        return refuse(format!("shrink is 1 to 100, not {}", keys.shrink));
+    }
+    let divided = keys.partition_by != PartitionBy::None;
+    if divided && !(1..=1024).contains(&keys.partitions) {
+        return refuse(format!("partitions are 1 to 1024, not {}", keys.partitions));
+    }
+    let by_value = matches!(keys.partition_by, PartitionBy::Range | PartitionBy::List);
+    if by_value && keys.partitions > keys.warehouses {
+        return refuse(format!(
+            "{} partitions by {} want as many warehouses, and there are {}",
+            keys.partitions,
+            keys.partition_by.name(),
+            keys.warehouses
+        ));
+    }
+    if keys.foreign_keys && divided {
+        return refuse(
+            "foreign_keys and partitions exclude one another: InnoDB has no foreign keys of, or \
+             to, a partitioned table"
+                .to_owned(),
+        );
+    }
+    if keys.foreign_keys && wish.engine != Engine::InnoDb {
+        return refuse(format!(
+            "{} has no foreign keys: leave foreign_keys out, or take InnoDB",
+            wish.engine.name()
+        ));
+    }
+    Ok(())
+}
+
+fn table_of(of: &OfWarehouse, keys: &Keys, wish: &Wish<'_>) -> Result<Table, BadWish> {
+    let divided = keys.partition_by != PartitionBy::None;
+    let mut more: Vec<&str> = Vec::new();
+    if keys.foreign_keys {
+        more.extend(of.foreign_keys_keys);
+    }
+    if keys.history_key && of.definition.name == tables::HISTORY.definition.name {
+        more.push("h_id BIGINT NOT NULL AUTO_INCREMENT");
+        more.push(if divided {
+            // The column that divides a table is in each of its unique keys.
+            "PRIMARY KEY (h_id, h_w_id)"
+        } else {
+            "PRIMARY KEY (h_id)"
+        });
+    }
+    let table = Table::defined(
+        &of.definition,
+        &more,
+        wish.engine.clone(),
+        wish.table_options,
+    )?;
+    let clause = of.warehouse.map(|column| {
+        keys.partition_by
+            .clause(column, keys.warehouses, keys.partitions)
+    });
+    Ok(table.with_partitions(clause.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Clients of mysqlslap: each runs one list of statements from its head, over and over.
+//!
+//! An event is one statement. A client may commit every so many statements, and open its
+//! connection anew every so many; what that takes is part of the event it happens in.
+
+mod session;
+
+use super::sql::can_be_prepared;
+use super::statement::Statement;
+use super::{CLASSES_MAX, EventKind, Seat, Session, Workload};
+use crate::outcome::Failure;
+use crate::wire::ServerError;
+use session::Client;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A statement of the list.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Text {
+    Plain(String),
+    /// A key follows, another each time.
+    ByKey(String),
+}
+
+/// What all clients do.
+#[derive(Clone, Default)]
+pub struct Clients {
+    pub statements: Vec<Text>,
+    /// What [`Text::ByKey`] chooses from.
+    pub keys: Vec<String>,
+    /// Run on every new connection.
+    pub init: Vec<String>,
+    /// Run on the first connection of each client, before its first statement.
+    pub first: Vec<String>,
+    /// After so many statements, and at the end; 0: never.
+    pub commit_every: u64,
+    pub reconnect: Reconnect,
+    /// The connection is opened by the first event, and tried so often.
+    pub connects_late: bool,
+    pub tries: u32,
+    pub prepares: bool,
+    /// Clients share the list: a statement goes to whichever is free.
+    pub is_shared: bool,
+    /// The times of each statement are kept apart.
+    pub by_statement: bool,
+    pub ignores: Ignored,
+    /// Is told of each connection and each statement.
+    pub watch: Option<Watch>,
+    /// A client that gets no connection tells this and ends, and the others go on; absent: the
+    /// run fails.
+    pub on_refusal: Option<OnRefusal>,
+}
+
+/// Told why a client got no connection.
+pub type OnRefusal = Arc<dyn Fn(&ServerError) + Send + Sync>;
+
+/// Told of what a client does: a connection (none), or a statement.
+pub type Watch = Arc<dyn Fn(Option<&str>) + Send + Sync>;
+
+/// When a client opens its connection anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reconnect {
+    #[default]
+    Never,
+    /// Before its statements number n + 1, 2 n + 1, …. What is not committed is, before.
+    After(u64),
+    /// Before those whose place in the list, from 0, is a multiple of n: the very first too. What
+    /// is not committed is lost.
+    AtPlace(u64),
+}
+
+/// Errors of the server that do not end the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Ignored {
+    #[default]
+    None,
+    All,
+    Codes(Vec<u16>),
+}
+
+impl Ignored {
+    fn has(&self, code: u16) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Codes(codes) => codes.contains(&code),
+        }
+    }
+}
+
+/// The clients as a workload.
+pub struct ClientList {
+    clients: Arc<Clients>,
+    /// Each different text once, and its place for each statement of the list.
+    distinct: Vec<Statement>,
+    places: Arc<[u32]>,
+    events: Vec<EventKind>,
+}
+
+impl ClientList {
+    pub fn new(mut clients: Clients) -> Self {
+        clients.by_statement &= (2..=CLASSES_MAX).contains(&clients.statements.len());
+        let mut distinct = Vec::new();
+        let mut places = Vec::new();
+        if clients.prepares {
+            let mut known: HashMap<&Text, u32> = HashMap::new();
+            for text in &clients.statements {
+                let place = *known.entry(text).or_insert_with(|| {
+                    distinct.push(Statement::new(match text {
+                        Text::Plain(sql) => vec![sql.clone()],
+                        Text::ByKey(sql) => vec![sql.clone(), String::new()],
+                    }));
+                    distinct.len() as u32 - 1
+                });
+                places.push(place);
+            }
+        }
+        let classes = match clients.by_statement {
+            true => (1..=clients.statements.len())
+                .map(|n| format!("statement_{n}"))
+                .collect(),
+            false => vec!["statement".to_owned()],
+        };
+        Self {
+            events: vec![EventKind {
+                name: "statement".to_owned(),
+                classes,
+            }],
+            clients: Arc::new(clients),
+            distinct,
+            places: places.into(),
+        }
+    }
+}
+
+impl Workload for ClientList {
+    fn kinds(&self) -> &[EventKind] {
+        &self.events
+    }
+
+    fn classes(&self) -> &[String] {
+        self.events.first().map_or(&[], |kind| &kind.classes)
+    }
+
+    fn is_single_query(&self) -> bool {
+        !self.clients.by_statement
+    }
+
+    fn prepared_statements(&self) -> usize {
+        self.distinct
+            .iter()
+            .filter(|statement| can_be_prepared(statement.sql()))
+            .count()
+    }
+
+    fn judges_errors(&self) -> bool {
+        true
+    }
+
+    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
+        let clients = Arc::clone(&self.clients);
+        let places = Arc::clone(&self.places);
+        Ok(Box::new(Client::new(
+            clients,
+            self.distinct.clone(),
+            places,
+            seat,
+        )))
+    }
+}

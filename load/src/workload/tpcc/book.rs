@@ -1,0 +1,162 @@
+//! The statements of a workload, by transaction and step: which query each is, and its class.
+
+use super::deck::Card;
+use super::keys::{Ask, Delivery};
+use super::{delivery, new_order, order_status, payment, stock_level};
+use crate::workload::EventKind;
+use crate::workload::native::Query;
+
+/// Steps of the transaction that has the most.
+const STEPS_MAX: usize = 20;
+const KINDS_MAX: usize = 6;
+
+/// What a step of a transaction says, in one class: one text, or one for each number of lines.
+pub struct Wording {
+    pub step: usize,
+    pub name: &'static str,
+    pub texts: Vec<String>,
+    /// It has no values and cannot be prepared everywhere.
+    pub is_frame: bool,
+}
+
+impl Wording {
+    pub fn new(step: usize, name: &'static str, text: impl Into<String>) -> Self {
+        Self::of_each(step, name, vec![text.into()])
+    }
+
+    pub fn of_each(step: usize, name: &'static str, texts: Vec<String>) -> Self {
+        Self {
+            step,
+            name,
+            texts,
+            is_frame: false,
+        }
+    }
+
+    pub fn frame(step: usize, name: &'static str, text: &str) -> Self {
+        Self {
+            is_frame: true,
+            ..Self::new(step, name, text)
+        }
+    }
+}
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct Book {
+    pub ask: Ask,
+    pub kinds: Vec<EventKind>,
+    pub queries: Vec<Query>,
+    /// Of each kind and step the first of its queries.
+    places: [[usize; STEPS_MAX]; KINDS_MAX],
+}
+
+impl Book {
+    pub fn new(ask: Ask, when: Delivery) -> Self {
+        let mut book = Self {
+            ask,
+            kinds: Vec::new(),
+            queries: Vec::new(),
+            places: [[0; STEPS_MAX]; KINDS_MAX],
+        };
+        let deliveries = || delivery::wordings(ask);
+        let (at_once, deferred) = match when {
+            Delivery::AtOnce => (deliveries(), None),
+            Delivery::Deferred => (Vec::new(), Some(deliveries())),
+        };
+        book.add("new_order", new_order::wordings(ask));
+        book.add("payment", payment::wordings(ask));
+        book.add("order_status", order_status::wordings(ask));
+        book.add("delivery", at_once);
+        book.add("stock_level", stock_level::wordings(ask));
+        if let Some(deferred) = deferred {
+            book.add("deferred_delivery", deferred);
+        }
+        book
+    }
+
+    /// The kinds come in the order of [`Card::place`].
+    fn add(&mut self, kind: &str, wordings: Vec<Wording>) {
+        let first_class: usize = self.kinds.iter().map(|kind| kind.classes.len()).sum();
+        let mut classes = Vec::new();
+        for wording in wordings {
+            let places = self.places.get_mut(self.kinds.len());
+            if let Some(place) = places.and_then(|steps| steps.get_mut(wording.step)) {
+                *place = self.queries.len();
+            }
+            for text in &wording.texts {
+                let mut query = Query::new((first_class + classes.len()) as u8, text);
+                query.is_text = wording.is_frame;
+                self.queries.push(query);
+            }
+            classes.push(format!("{kind}.{}", wording.name));
+        }
+        self.kinds.push(EventKind {
+            name: kind.to_owned(),
+            classes,
+        });
+    }
+
+    /// The query of a step; `variant` is its place among the texts of the step.
+    pub fn place(&self, card: Card, step: usize, variant: usize) -> usize {
+        let steps = self.places.get(card.place());
+        let first = steps.and_then(|steps| steps.get(step)).copied();
+        first.unwrap_or_default() + variant
+    }
+}
+
+/// `text` for each number of lines from `least` to `most`, with `one` repeated so often in the
+/// place of `{}`.
+pub fn lists(text: &str, one: &str, least: usize, most: usize) -> Vec<String> {
+    let list = |count: usize| vec![one; count].join(", ");
+    (least..=most)
+        .map(|count| text.replace("{}", &list(count)))
+        .collect()
+}
+
+/// The question after the customers of a name, which payments and order-status have.
+pub const CUSTOMERS_BY_NAME: &str = "SELECT c_id FROM customer WHERE c_w_id = ? AND c_d_id = ? \
+     AND c_last = ? ORDER BY c_first";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::CLASSES_MAX;
+
+    #[test]
+    fn every_way_has_five_kinds_and_few_classes() {
+        for ask in [
+            Ask::Each,
+            Ask::In,
+            Ask::MultiRow,
+            Ask::NoRead,
+            Ask::Procedure,
+        ] {
+            let book = Book::new(ask, Delivery::AtOnce);
+            let names: Vec<&str> = book.kinds.iter().map(|kind| kind.name.as_str()).collect();
+            let five = [
+                "new_order",
+                "payment",
+                "order_status",
+                "delivery",
+                "stock_level",
+            ];
+            assert_eq!(names, five);
+            let classes: usize = book.kinds.iter().map(|kind| kind.classes.len()).sum();
+            assert!(classes < CLASSES_MAX);
+            assert!(book.queries.iter().all(|q| usize::from(q.class) < classes));
+            // 256 connections have room under the default max_prepared_stmt_count, 16382.
+            let prepared = book.queries.iter().filter(|query| !query.is_text).count();
+            assert!(prepared < 64, "{ask:?}: {prepared}");
+            assert_eq!(Book::new(ask, Delivery::Deferred).kinds.len(), 6);
+        }
+    }
+
+    #[test]
+    fn lists_grow_by_one() {
+        assert_eq!(
+            lists("IN ({}) x", "?", 1, 3),
+            ["IN (?) x", "IN (?, ?) x", "IN (?, ?, ?) x"]
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! Looks at a server before the load: whether it has the data, all of it, and what was loaded.
+
+use super::keys::Keys;
+use super::terminal::{CUSTOMERS, Facts, ITEMS};
+use crate::outcome::Failure;
+use crate::random::nurand::Constants;
+use crate::wire::Flavour;
+use crate::workload::Server;
+use std::collections::BTreeMap;
+
+/// There is no such table.
+const NO_TABLE: u16 = 1146;
+
+/// The facts that a load left in `contend_tpcc`.
+///
+/// # Errors
+/// The tables are another loader's, or not complete, or have not the warehouses asked for.
+pub fn facts(keys: &Keys, server: &mut dyn Server) -> Result<Facts, Failure> {
+    let told = server.rows("SELECT name, value FROM contend_tpcc");
+    let told = told.map_err(|failure| match failure.code {
+        Some(NO_TABLE) => refusal(
+            "the database has no tables of TPC-C that contend has loaded: there is no table \
+             contend_tpcc"
+                .to_owned(),
+            "load them with contend-load fill, or name the database that has them; for the tables \
+             of another kit say workload.c_load and workload.warehouses",
+        ),
+        _ => failure,
+    })?;
+    let told: BTreeMap<String, String> = told
+        .into_iter()
+        .filter_map(|row| {
+            let mut row = row.into_iter();
+            Some((row.next()??, row.next()??))
+        })
+        .collect();
+    let state = told.get("state").map_or("unknown", String::as_str);
+    if state != "complete" {
+        return Err(refusal(
+            format!("the tables of TPC-C are half loaded: contend_tpcc says state {state}"),
+            "run contend-load fill again: it resumes",
+        ));
+    }
+    let number = |name: &str| told.get(name).and_then(|value| value.parse::<u64>().ok());
+    let (Some(loaded), Some(c_load)) = (number("warehouses"), number("c_load")) else {
+        return Err(refusal(
+            "contend_tpcc does not say how many warehouses there are, or how last names were made"
+                .to_owned(),
+            "load the tables anew with contend-load fill",
+        ));
+    };
+    let found = server.rows("SELECT COUNT(*), MIN(w_id), MAX(w_id) FROM warehouse")?;
+    let expected = [loaded, 1, loaded].map(|number| Some(number.to_string()));
+    if found.first().map(Vec::as_slice) != Some(&expected) {
+        return Err(refusal(
+            format!(
+                "contend_tpcc says that {loaded} warehouses were loaded, and the table warehouse \
+                 has others"
+            ),
+            "load the tables anew with contend-load fill",
+        ));
+    }
+    let wanted = u64::from(keys.last_warehouse.unwrap_or(1))
+        .max(keys.warehouses.unwrap_or(1).into())
+        .max(keys.first_warehouse.into());
+    if wanted > loaded {
+        return Err(refusal(
+            format!("warehouse {wanted} is asked for, and the tables have {loaded}"),
+            "load more of them, or ask for fewer: workload.warehouses, last_warehouse",
+        ));
+    }
+    let warehouses = keys.warehouses.map_or(loaded, u64::from);
+    Ok(Facts {
+        warehouses,
+        customers: number("customers_per_district").unwrap_or(CUSTOMERS),
+        items: number("items").unwrap_or(ITEMS),
+        constants: Constants::of_run(c_load),
+        first_home: keys.first_warehouse.into(),
+        last_home: keys.last_warehouse.map_or(warehouses, u64::from),
+    })
+}
+
+/// The servers of a run have different data, which cannot be asked alike.
+pub fn other_data() -> Failure {
+    refusal(
+        "it has other data of TPC-C than the servers before it".to_owned(),
+        "load all of them with the same warehouses and seed",
+    )
+}
+
+/// # Errors
+/// The server has no DELETE … RETURNING.
+pub fn refuse_no_read(server: &dyn Server) -> Result<(), Failure> {
+    match server.flavour() {
+        Flavour::MariaDb => Ok(()),
+        _ => Err(refusal(
+            "workload.ask \"no_read\" needs DELETE … RETURNING, which only MariaDB has".to_owned(),
+            "choose another way to ask: each, in, multi_row, procedure",
+        )),
+    }
+}
+
+fn refusal(message: String, hint: &str) -> Failure {
+    Failure {
+        message,
+        hint: Some(hint.to_owned()),
+        code: None,
+        sqlstate: None,
+        statement: None,
+    }
+}

@@ -1,0 +1,186 @@
+//! The transactions of TPC-C (revision 5.11), every row effect of them.
+//!
+//! A session is a terminal. Everything a user types in is drawn when an event begins, from the
+//! event's own stream, in the same order whatever the way of asking: the same seed leaves the same
+//! rows by each of them, and a transaction that is begun again asks the same.
+
+mod book;
+mod customer;
+mod deck;
+mod delivery;
+mod keys;
+mod look;
+mod new_order;
+mod order_status;
+mod payment;
+mod procedures;
+mod stock_level;
+mod terminal;
+#[cfg(test)]
+mod tests;
+
+pub use keys::Keys;
+
+use super::native::{End, Event, Heard, Kind, Next, Query};
+use super::statement::Parameters;
+use super::{EventKind, Server};
+use crate::outcome::Failure;
+use crate::random::nurand::Constants;
+use book::Book;
+use deck::Card;
+use keys::{Delivery as When, Mix};
+use std::sync::OnceLock;
+use terminal::{CUSTOMERS, Facts, ITEMS, Terminal, Work};
+
+/// Keeps think times apart from what an event asks.
+const THINK_PART: u64 = 1 << 41;
+
+/// See the module's words.
+pub struct Tpcc {
+    keys: Keys,
+    book: Book,
+    facts: OnceLock<Facts>,
+}
+
+impl Tpcc {
+    pub fn new(keys: Keys) -> Self {
+        let facts = OnceLock::new();
+        if let (Some(c_load), Some(warehouses)) = (keys.c_load, keys.warehouses) {
+            let told = facts.set(Facts {
+                warehouses: warehouses.into(),
+                customers: CUSTOMERS,
+                items: ITEMS,
+                constants: Constants::of_run(c_load.into()),
+                first_home: keys.first_warehouse.into(),
+                last_home: keys.last_warehouse.unwrap_or(warehouses).into(),
+            });
+            // It was empty.
+            debug_assert!(told.is_ok());
+        }
+        Self {
+            book: Book::new(keys.ask, keys.deliveries),
+            keys,
+            facts,
+        }
+    }
+
+    fn card(&self, event: &Event, terminal: &mut Terminal) -> Card {
+        let is_deferred = self.keys.deliveries == When::Deferred;
+        terminal.card(event.cycle, is_deferred, |deck| match self.keys.mix {
+            Mix::Deck => deck.draw(),
+            Mix::Weights => self
+                .keys
+                .mix_weights
+                .draw(&mut event.stream.part(THINK_PART + 1)),
+        })
+    }
+
+    /// What the user of the terminal types in.
+    fn begin(&self, facts: &Facts, event: &mut Event, terminal: &mut Terminal) -> Work {
+        let card = self.card(event, terminal);
+        let home = terminal.home(facts);
+        event.kind = card.place() as u8;
+        event.key = home.0;
+        let stream = &mut event.stream;
+        match card {
+            Card::NewOrder => {
+                Work::NewOrder(new_order::NewOrder::draw(&self.keys, facts, home.0, stream))
+            }
+            Card::Payment => {
+                Work::Payment(payment::Payment::draw(&self.keys, facts, home.0, stream))
+            }
+            Card::OrderStatus => {
+                Work::OrderStatus(order_status::OrderStatus::draw(facts, home.0, stream))
+            }
+            Card::StockLevel => Work::StockLevel(stock_level::StockLevel::draw(home, stream)),
+            Card::Delivery => {
+                terminal.carrier = delivery::draw_carrier(stream);
+                match self.keys.deliveries {
+                    When::AtOnce => {
+                        Work::Delivery(delivery::Delivery::new(card, home.0, terminal.carrier))
+                    }
+                    When::Deferred => Work::Queued,
+                }
+            }
+            Card::DeferredDelivery => {
+                Work::Delivery(delivery::Delivery::new(card, home.0, terminal.carrier))
+            }
+        }
+    }
+}
+
+impl Kind for Tpcc {
+    type Own = Terminal;
+
+    fn events(&self) -> Vec<EventKind> {
+        self.book.kinds.clone()
+    }
+
+    fn queries(&self) -> Vec<Query> {
+        self.book.queries.clone()
+    }
+
+    fn is_single_query(&self) -> bool {
+        false
+    }
+
+    fn leaves_transaction(&self, _event: &Event) -> bool {
+        true
+    }
+
+    fn is_deaf(&self) -> bool {
+        false
+    }
+
+    fn look(&self, server: &mut dyn Server) -> Result<(), Failure> {
+        if self.keys.ask == keys::Ask::NoRead {
+            look::refuse_no_read(server)?;
+        }
+        if self.keys.c_load.is_none() {
+            let found = look::facts(&self.keys, server)?;
+            if *self.facts.get_or_init(|| found) != found {
+                return Err(look::other_data());
+            }
+        }
+        match self.keys.ask {
+            keys::Ask::Procedure => procedures::create(server),
+            _ => Ok(()),
+        }
+    }
+
+    fn thinks(&self) -> bool {
+        self.keys.waits_percent > 0
+    }
+
+    fn due_ns(&self, event: &mut Event, terminal: &mut Terminal, ended_ns: u64) -> u64 {
+        self.card(event, terminal);
+        terminal.due_ns(
+            ended_ns,
+            self.keys.waits_percent,
+            event.stream_of(THINK_PART),
+        )
+    }
+
+    fn next(
+        &self,
+        heard: Heard<'_>,
+        event: &mut Event,
+        terminal: &mut Terminal,
+        values: &mut Parameters,
+    ) -> Next {
+        if matches!(heard, Heard::Begin) {
+            let Some(facts) = self.facts.get() else {
+                return Next::Broken("table contend_tpcc");
+            };
+            terminal.work = self.begin(facts, event, terminal);
+        }
+        match &mut terminal.work {
+            Work::NewOrder(work) => work.next(heard, &self.book, values),
+            Work::Payment(work) => work.next(heard, &self.book, values),
+            Work::OrderStatus(work) => work.next(heard, &self.book, values),
+            Work::Delivery(work) => work.next(heard, &self.book, values),
+            Work::StockLevel(work) => work.next(heard, &self.book, values),
+            Work::Queued => Next::End(End::Done),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Stock-Level (clause 2.8): how many items of the last orders of the terminal's district are low.
+
+use super::book::{Book, Wording};
+use super::deck::Card;
+use super::keys::Ask;
+use crate::random::Stream;
+use crate::workload::native::{End, Heard, Next, Said};
+use crate::workload::statement::Parameters;
+
+const ORDERS: u64 = 20;
+const THRESHOLD_MIN: u64 = 10;
+const THRESHOLD_MAX: u64 = 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Begin,
+    Order,
+    Count,
+    Commit,
+    Call,
+}
+
+pub fn wordings(ask: Ask) -> Vec<Wording> {
+    let say = |step, name, text: &str| Wording::new(step as usize, name, text);
+    let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
+    if ask == Ask::Procedure {
+        let call = "CALL contend_stock_level(?, ?, ?)";
+        return vec![say(Step::Call, "call", call)];
+    }
+    vec![
+        frame(Step::Begin, "begin", "BEGIN"),
+        say(
+            Step::Order,
+            "select_district",
+            "SELECT d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ?",
+        ),
+        say(
+            Step::Count,
+            "select_count",
+            "SELECT COUNT(DISTINCT s_i_id) FROM order_line \
+             JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id \
+             WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id < ? AND ol_o_id >= ? \
+             AND s_quantity < ?",
+        ),
+        frame(Step::Commit, "commit", "COMMIT"),
+    ]
+}
+
+/// See the module's words.
+#[derive(Debug)]
+pub struct StockLevel {
+    step: Step,
+    warehouse: u64,
+    district: u64,
+    threshold: u64,
+    next_order: u64,
+}
+
+impl StockLevel {
+    pub fn draw(home: (u64, u64), stream: &mut Stream) -> Self {
+        Self {
+            step: Step::Begin,
+            warehouse: home.0,
+            district: home.1,
+            threshold: stream.uniform(THRESHOLD_MIN, THRESHOLD_MAX),
+            next_order: 0,
+        }
+    }
+
+    pub fn next(&mut self, heard: Heard<'_>, book: &Book, values: &mut Parameters) -> Next {
+        match heard {
+            Heard::Said(said) => match self.after(said) {
+                Ok(step) => self.step = step,
+                Err(missing) => return Next::Broken(missing),
+            },
+            Heard::Begin | Heard::Woken if book.ask == Ask::Procedure => self.step = Step::Call,
+            Heard::Begin | Heard::Woken => {}
+        }
+        let place = book.place(Card::StockLevel, self.step as usize, 0);
+        if !matches!(self.step, Step::Begin | Step::Commit) {
+            values.int(self.warehouse);
+            values.int(self.district);
+        }
+        match self.step {
+            Step::Begin => Next::in_turn(place, false),
+            Step::Order => Next::read(place),
+            Step::Count => {
+                values.int(self.next_order);
+                values.int(self.next_order.saturating_sub(ORDERS));
+                values.int(self.threshold);
+                Next::in_turn(place, false)
+            }
+            Step::Commit => Next::last(place, End::Done),
+            Step::Call => {
+                values.int(self.threshold);
+                Next::last(place, End::Done)
+            }
+        }
+    }
+
+    fn after(&mut self, said: Said<'_>) -> Result<Step, &'static str> {
+        Ok(match self.step {
+            Step::Begin => Step::Order,
+            Step::Order => {
+                let order = said.value_at(0, |value| value.as_int()).flatten();
+                self.next_order = order.ok_or("district")? as u64;
+                Step::Count
+            }
+            Step::Count | Step::Commit | Step::Call => Step::Commit,
+        })
+    }
+}
