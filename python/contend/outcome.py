@@ -49,6 +49,7 @@ class Done(TypedDict):
     failed: NotRequired[int]
     fairness: float
     kinds: NotRequired[list[KindFigures]]
+    lag_us: NotRequired[Percentiles | None]
     latency_hdr_ns: str
     latency_us: Percentiles
     latency_without_retries_us: NotRequired[Percentiles | None]
@@ -65,6 +66,7 @@ class Done(TypedDict):
     retries: NotRequired[int]
     rolled_back: NotRequired[int]
     rows: int
+    scanned: NotRequired[Scanned | None]
     server: NotRequired[ProcessDelta | None]
     setup_connect_us: NotRequired[Percentiles]
     unanswered: NotRequired[int]
@@ -129,6 +131,7 @@ class Interval(TypedDict):
     qps: float
     queries: int
     rows: NotRequired[int]
+    scanned: NotRequired[Scanned | None]
     start_s: float
 
 
@@ -217,6 +220,19 @@ class ProcessDelta(TypedDict):
     read_bytes: NotRequired[int | None]
     voluntary_switches: NotRequired[int | None]
     write_bytes: NotRequired[int | None]
+
+
+class Scanned(TypedDict):
+    """How far a scan is."""
+
+    parts: list[ScannedPart]
+    upto: int
+
+
+class ScannedPart(TypedDict):
+    name: str
+    ranges: int
+    refused: bool
 
 
 class Slice(TypedDict):

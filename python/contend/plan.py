@@ -27,7 +27,13 @@ class Arrival(TypedDict):
     think_scatters: NotRequired[bool]
 
 
+Ask = Literal["each", "in", "multi_row", "no_read", "procedure"]
+
+
 Compression = Literal["none", "zlib", "zstd"]
+
+
+Delivery = Literal["at_once", "deferred"]
 
 
 class Distribution(TypedDict):
@@ -55,6 +61,17 @@ class Errors(TypedDict):
     retry_pause_s: NotRequired[float]
 
 
+InsertBy = str
+
+
+class KeyRange(TypedDict):
+    """Whole numbers, cut into ranges of the same length."""
+
+    first: int
+    last: int
+    ranges: int
+
+
 class Load(TypedDict):
     """How hard, how long, over how many connections."""
 
@@ -77,6 +94,9 @@ class Load(TypedDict):
     warmup_s: NotRequired[float]
 
 
+Mix = Literal["deck", "weights"]
+
+
 class Node(TypedDict):
     """One of the servers that a run asks."""
 
@@ -85,9 +105,20 @@ class Node(TypedDict):
     watch: NotRequired[Watch | None]
 
 
+Order = Literal["random", "first_rows", "index"]
+
+
 class Owner(TypedDict):
     node: str
     upto: int
+
+
+class Part(TypedDict):
+    """A statement, or one for each range of keys."""
+
+    keys: NotRequired[KeyRange | None]
+    name: str
+    statement: str
 
 
 Process = Literal["even", "poisson"]
@@ -105,6 +136,9 @@ class Route(TypedDict):
 
 
 ScriptValue = bool | int | float | str
+
+
+SelectBy = Literal["select", "in", "union_all", "multi_statement", "pipeline"]
 
 
 class Server(TypedDict):
@@ -157,36 +191,67 @@ class Watch(TypedDict):
     pid: int
 
 
+class Weights(TypedDict):
+    """How often each transaction comes."""
+
+    delivery: NotRequired[int]
+    new_order: NotRequired[int]
+    order_status: NotRequired[int]
+    payment: NotRequired[int]
+    stock_level: NotRequired[int]
+
+
 class Workload(TypedDict):
     """What is asked."""
 
+    ask: NotRequired[Ask]
     auto_increment: NotRequired[bool]
     batch: NotRequired[int]
+    batch_rows: NotRequired[int]
     bulk_execute: NotRequired[bool]
+    c_load: NotRequired[int | None]
     delete_inserts: NotRequired[int]
+    deliveries: NotRequired[Delivery]
     delta: NotRequired[int]
     distinct_ranges: NotRequired[int]
     distribution: NotRequired[Distribution]
+    first_warehouse: NotRequired[int]
     index_updates: NotRequired[int]
+    insert_by: NotRequired[InsertBy]
     kind: str
+    last_warehouse: NotRequired[int | None]
+    mix: NotRequired[Mix]
+    mix_weights: NotRequired[Weights]
+    names: NotRequired[list[str]]
     non_index_updates: NotRequired[int]
     options: NotRequired[dict[str, ScriptValue]]
+    order: NotRequired[Order]
     order_ranges: NotRequired[int]
+    parts: NotRequired[list[Part]]
     point_selects: NotRequired[int]
     points: NotRequired[int]
     range_size: NotRequired[int]
     ranges: NotRequired[int]
+    remote_lines_percent: NotRequired[int]
+    remote_payments_percent: NotRequired[int]
+    rollbacks_percent: NotRequired[int]
     rows: NotRequired[int | None]
     script: NotRequired[str]
+    select_by: NotRequired[SelectBy]
     shared: NotRequired[bool]
+    shares: NotRequired[dict[str, int]]
     simple_ranges: NotRequired[int]
+    skip: NotRequired[int]
     statements: NotRequired[list[str]]
+    string_length: NotRequired[int]
     sum_ranges: NotRequired[int]
     table: NotRequired[str]
     tables: NotRequired[int | None]
     text: NotRequired[str]
     times: NotRequired[int | None]
     transaction: NotRequired[bool]
+    waits_percent: NotRequired[int]
+    warehouses: NotRequired[int | None]
 
 
 class Plan(TypedDict):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from contend.outcome import Percentiles
+
 
 class Segment(TypedDict):
     """Visits and misses over the run: of one segment of a key cache, or of one without segments."""
@@ -88,28 +90,65 @@ class Host(TypedDict):
     disturbances: list[RunWarning]
 
 
+class QueryCacheWaits(TypedDict):
+    """What the process list said at so many looks, added up: queries that ran, and those of them
+    that waited for the query cache's lock."""
+
+    looks: int
+    running: int
+    waiting: int
+
+
+class DelayLine(TypedDict):
+    """What passed through the delay line before the server, from the first look to the last.
+
+    late_us, late_hdr_ns: how much later than due bytes left, in both directions; its histogram.
+    refused: clients that were sent away because the server could not be reached; `refusal` says
+        why the last was.
+    """
+
+    round_trip_us: float
+    connections: int
+    refused: int
+    refusal: str | None
+    bytes_to_server: int
+    bytes_to_client: int
+    late_us: Percentiles
+    late_hdr_ns: str
+    cpu_us: int
+
+
 class Probes(TypedDict, total=False):
     """What was seen; a key is missing if there was nothing to see, or if an older contend saw less.
 
     status: what the counters of SHOW GLOBAL STATUS rose by; a gauge may have fallen.
     key_caches: information_schema.KEY_CACHES, MariaDB only.
     variables_that_differ: from their defaults, by name.
+    query_cache_waits: of a MariaDB server whose query cache is on.
+    variables: all of a server that is one of several, by name; in its first run with these options.
     server: kind, version, source and more of the server that answered.
     dataset: key, engine, rows and more; if a script made it, its `prepared`.
     warmed: what was brought into caches before the run; None if nothing was.
+    warming: after a cold start: how the buffer pool was warmed, the seconds that took, and the
+        pages of each index that were in it when the run began.
     settings: what settings noted of themselves, by path.
+    line: of the delay line, if one stands before the server.
     layout: `padding_bytes` of environment with which the server's memory is laid out as that of
         the other levels in its block; None as the system has it. In slices only.
     """
 
     status: dict[str, int]
     key_caches: list[Segment]
+    query_cache_waits: QueryCacheWaits
     variables_that_differ: dict[str, Variable]
+    variables: dict[str, str]
     server: dict[str, Any]
     dataset: dict[str, Any]
     load_generator: Generator
     warmed: dict[str, Any] | None
+    warming: dict[str, Any]
     calibration: Calibration
     host: Host
     settings: dict[str, Any]
+    line: DelayLine
     layout: dict[str, int | None]

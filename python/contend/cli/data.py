@@ -1,4 +1,4 @@
-"""`contend data list | drop`: the datasets that are kept for later runs."""
+"""`contend data list | drop | import`: the datasets that are kept for later runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import sys
 from typing import Any
 
+from contend.cli.data_import import add_import, run_import
 from contend.cli.parser import confirmed
 from contend.datasets import Dataset, drop, drop_on, list_datasets
 from contend.errors import RequestError
@@ -40,10 +41,15 @@ def add_data(parser: argparse.ArgumentParser) -> None:
         help="the table that contend made on this server, such as mysql://user@host/database",
     )
     dropping.add_argument("--yes", action="store_true", help="do not ask")
+    add_import(
+        actions.add_parser("import", help="load a dump of your own, and keep it for experiments")
+    )
     parser.set_defaults(run=_data)
 
 
 def _data(args: argparse.Namespace) -> int:
+    if args.action == "import":
+        return run_import(args)
     if args.action == "list":
         return _list(as_json=args.json)
     if args.server is not None:
@@ -74,7 +80,7 @@ def _row(dataset: Dataset) -> tuple[str, ...]:
     return (
         dataset.key,
         f"{inputs['server_kind']} {inputs['server_version']}",
-        str(inputs["engine"]),
+        dataset.engines or str(inputs["engine"]),
         format_count(dataset.rows),
         format_size(dataset.bytes),
         format_duration(dataset.manifest.load_s),

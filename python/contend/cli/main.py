@@ -21,7 +21,7 @@ from contend.program import find_program
 
 INTERRUPTED = 1
 
-HANDED_OVER = ("sysbench",)
+HANDED_OVER = ("mysqlslap", "sysbench")
 """Subcommands of contend-load: what follows their name is not for us to read."""
 
 

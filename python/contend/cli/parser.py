@@ -38,9 +38,14 @@ COMMANDS: dict[str, Command] = {
         "experiments", "list the built-in experiments, or print one to start your own from"
     ),
     "schema": Command("experiments", "print the JSON Schema of experiment files, for your editor"),
+    "warm": Command("warm", "load tables and indexes into the caches of a running server"),
     "server": Command("server", "get a server without root, list the servers at hand, remove one"),
-    "data": Command("data", "list the datasets that are kept for later runs, remove them"),
+    "data": Command(
+        "data", "import a dump of your own; list the datasets that are kept, remove them"
+    ),
+    "check": Command("check", "see whether the tables of a schema hold its conditions"),
     "calibrate": Command("calibrate", "measure what the load generator itself can do on this host"),
+    "mysqlslap": Command("main", "run a mysqlslap command line: its options, option files, output"),
     "sysbench": Command("main", "run a sysbench command line: its scripts, options, output"),
 }
 """In the order of the help."""

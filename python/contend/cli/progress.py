@@ -255,5 +255,6 @@ def _outcome(event: events.RunEnded) -> str:
     record = event.record
     if record.done is not None:
         marks = ", ".join(sorted({str(warning["code"]) for warning in record.warnings}))
-        return f"{record.done['qps']:,.0f} q/s" + (f"  [{marks}]" if marks else "")
+        took = f"{record.done['measured_s']:.3g} s, " if record.done["ended"] == "events" else ""
+        return f"{took}{record.done['qps']:,.0f} q/s" + (f"  [{marks}]" if marks else "")
     return f"{record.status}: {(record.error or {}).get('message', '')}"

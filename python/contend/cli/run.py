@@ -52,6 +52,11 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="override one value, such as load.measure=10s; a list of values makes a factor",
     )
+    parser.add_argument(
+        "--check-each",
+        action="store_true",
+        help="ask the tables for the conditions of their schema after every run (check=each_run)",
+    )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="the experiment's small variant")
     size.add_argument("--full", action="store_true", help="the experiment's large variant")
@@ -106,6 +111,7 @@ def _begin(args: argparse.Namespace, program: Path, display: Display) -> Path:
             "no experiment was named.", hint="`contend recipes` lists the built-in ones."
         )
     sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
+    sets += ["check=each_run"] if args.check_each else []
     experiment = load_experiment(args.experiment, sets=sets, variant=_variant(args))
     path: Path = args.out if args.out is not None else _new_path(experiment.name)
     means = _means(args, experiment, path, program, display, wanted=args.server)
@@ -117,6 +123,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
     given = {
         "--set": args.set,
         "--for": args.time,
+        "--check-each": args.check_each,
         "--quick": args.quick,
         "--full": args.full,
         "--out": args.out,

@@ -3,9 +3,13 @@
 manifest   which dataset: everything that decides what its files hold
 build      making one with a private server
 existing   making one on a server that is not contend's own
+dump       dumps of other programs, read statement by statement
+contents   a dump in a server
+importing  a dump imported, and known by a name: imports
 loading    what loading takes: engine, options, room, time
 cache      the kept ones: find, list, drop, restore; folders for private servers' data
 files      copying and checking files
+conditions checks of a schema: what its tables hold whatever was done to them
 """
 
 from contend.datasets.build import DatasetSource, provide
@@ -18,8 +22,18 @@ from contend.datasets.cache import (
     restore,
     workspace,
 )
+from contend.datasets.dump.errors import DumpFailed, DumpRefused
+from contend.datasets.dump.load import Rules
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
 from contend.datasets.files import SnapshotDamaged
+from contend.datasets.importing import Imported, import_dump
+from contend.datasets.imports import (
+    Import,
+    ImportTaken,
+    UnknownImport,
+    find_import,
+    require_imports,
+)
 from contend.datasets.loading import (
     DiskFull,
     EngineMissing,
@@ -36,11 +50,18 @@ __all__ = [
     "DatasetInUse",
     "DatasetSource",
     "DiskFull",
+    "DumpFailed",
+    "DumpRefused",
     "EngineMissing",
+    "Import",
+    "ImportTaken",
+    "Imported",
     "LoadingDeclined",
     "LoadingFailed",
+    "Rules",
     "SnapshotDamaged",
     "UnknownDataset",
+    "UnknownImport",
     "dataset_key",
     "drop",
     "drop_on",
@@ -48,10 +69,13 @@ __all__ = [
     "ensure_on",
     "entrance",
     "estimated_bytes",
+    "find_import",
+    "import_dump",
     "key_inputs",
     "list_datasets",
     "mark_changed",
     "provide",
+    "require_imports",
     "restore",
     "workspace",
 ]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from contend.datasets.cache import (
     Dataset,
@@ -17,9 +18,12 @@ from contend.datasets.cache import (
     restore,
     workspace,
 )
+from contend.datasets.contents import dump_options, load_dump
 from contend.datasets.files import SnapshotDamaged
 from contend.datasets.files import describe as describe_files
+from contend.datasets.imports import Import
 from contend.datasets.loading import (
+    DISK_FULL_CODES,
     ROOM_HINT,
     DiskFull,
     FillProgress,
@@ -31,7 +35,7 @@ from contend.datasets.loading import (
     require_engine,
     require_room,
 )
-from contend.datasets.manifest import Manifest, dataset_key, key_inputs
+from contend.datasets.manifest import Manifest, TableEntry, dataset_key, key_inputs
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers import PrivateServer, ServerBinary
 from contend.spec import DataSpec, Level, layout_options
@@ -39,9 +43,6 @@ from contend.spec import DataSpec, Level, layout_options
 VOLATILE = ("ib_buffer_pool", "ibtmp1", "#innodb_temp", "aria_log_control.lock", "*.pid", "*.err")
 """What a server makes anew or would act on at its next start; a list of hot pages, say, would be
 read in while we measure."""
-
-DISK_FULL_CODES = frozenset({1021, 1114})
-"""Error codes of servers and contend-load for a full disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,19 @@ class DatasetSource:
         data: schema, engine, rows, seed.
         binary: the server program whose files they are.
         options: of the server under test; those that lay out files count.
+        imported: the dump that the schema stands for; None if contend makes the rows.
     """
 
     data: DataSpec
     binary: ServerBinary
     options: Mapping[str, Level]
+    imported: Import | None = None
 
     @property
     def inputs(self) -> dict[str, object]:
         binary = self.binary
+        if self.imported is not None:
+            return self.imported.inputs(binary, self.options)
         return key_inputs(self.data, kind=binary.kind, version=binary.version, options=self.options)
 
     @property
@@ -75,7 +80,8 @@ def provide(
 
     A kept dataset that turns out damaged is loaded again.
     """
-    require_engine(source.binary, source.data.engine)
+    if source.imported is None:
+        require_engine(source.binary, source.data.engine)
     key = source.key
     with locked(
         cache,
@@ -106,41 +112,87 @@ def _restored(dataset: Dataset, into: Path, tell: Tell) -> Dataset:
 
 def _build(source: DatasetSource, *, cache: Path, program: Path, tell: Tell) -> Dataset:
     """Load the dataset into a private server and keep its data folder."""
+    binary = source.binary
+    if source.imported is not None:
+        return _build_again(source, source.imported, cache=cache, tell=tell)
     require_room(cache, 2 * estimated_bytes(source.data), describe(source.data))
-    with workspace(cache) as work:
-        server = PrivateServer(source.binary, work / "server")
+
+    def load(server: PrivateServer) -> Made:
         try:
-            tell.notice(f"making a data folder of {source.binary.name}")
-            layout = layout_options(source.options)
-            server.initialise(layout)
-            server.start({**loading_options(source.binary.kind, source.data), **layout})
-            started = time.monotonic()
-            rows = _fill(source, server, program=program, tell=tell)
-            server.stop()
-            load_s = time.monotonic() - started
+            return Made(source.inputs, _fill(source, server, program=program, tell=tell))
         except LoadFailed as error:
             raise _loading_failed(source, server, error) from error
+
+    options = loading_options(binary.kind, source.data)
+    return make(binary, source.options, options, load, cache=cache, tell=tell)
+
+
+def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: Tell) -> Dataset:
+    """Load a dump that was imported before, for another server or other options."""
+
+    def load(server: PrivateServer) -> Made:
+        contents = load_dump(server, imported.file, imported.rules, imported.name, tell)
+        if contents.digest != imported.digest:
+            raise LoadingFailed(
+                f"{imported.file} is not what was imported as {imported.name}: it was changed "
+                "since",
+                hint=f"`contend data import {imported.file} --name {imported.name} --replace` "
+                "imports it as it is now.",
+            )
+        return Made(source.inputs, contents.rows, contents.database, contents.tables)
+
+    options = dump_options(source.binary, imported.file, imported.rules, cache)
+    return make(source.binary, source.options, options, load, cache=cache, tell=tell)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was loaded into a server.
+
+    Args:
+        inputs: all that decides what the files hold.
+        rows, database, tables: see `Manifest`.
+    """
+
+    inputs: Mapping[str, Any]
+    rows: int
+    database: str | None = None
+    tables: tuple[TableEntry, ...] = ()
+
+
+def make(
+    binary: ServerBinary,
+    under_test: Mapping[str, Level],
+    options: Mapping[str, Level],
+    load: Callable[[PrivateServer], Made],
+    *,
+    cache: Path,
+    tell: Tell,
+) -> Dataset:
+    """Have a private server load something, and keep its data folder.
+
+    Args:
+        under_test: options of the server under test; those that lay out files count.
+        options: to load with.
+        load: is given the server, which runs.
+    """
+    with workspace(cache) as work:
+        server = PrivateServer(binary, work / "server")
+        try:
+            tell.notice(f"making a data folder of {binary.name}")
+            layout = layout_options(under_test)
+            server.initialise(layout)
+            server.start({**options, **layout})
+            started = time.monotonic()
+            made = load(server)
+            server.stop()
+            load_s = time.monotonic() - started
         finally:
             server.kill()
-        return _keep(source, server.data_folder, cache=cache, rows=rows, load_s=load_s)
+        return _keep(made, server.data_folder, cache=cache, load_s=load_s)
 
 
-def _fill(source: DatasetSource, server: PrivateServer, *, program: Path, tell: Tell) -> int:
-    data = source.data
-    filled = FillProcess(program).run(
-        data,
-        Address(socket=str(server.socket), user="root", database=data.database),
-        pipe_folder=server.socket.parent,
-        on_progress=FillProgress(tell, data),
-    )
-    for warning in filled.warnings:
-        tell.notice(warning)
-    return filled.rows
-
-
-def _keep(
-    source: DatasetSource, data_folder: Path, *, cache: Path, rows: int, load_s: float
-) -> Dataset:
+def _keep(made: Made, data_folder: Path, *, cache: Path, load_s: float) -> Dataset:
     """Move the data folder of the stopped server to its place, whole or not at all."""
     for pattern in VOLATILE:
         for path in data_folder.glob(pattern):
@@ -155,11 +207,28 @@ def _keep(
     unfinished = data_folder.parent / "kept"
     unfinished.mkdir()
     data_folder.rename(unfinished / "data")
+    key = dataset_key(made.inputs)
     created_at = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = Manifest(source.key, source.inputs, rows, created_at, load_s, folders, files)
+    manifest = Manifest(
+        key, made.inputs, made.rows, created_at, load_s, folders, files, made.database, made.tables
+    )
     manifest.write(unfinished)
-    unfinished.rename(root / source.key)
-    return Dataset(root / source.key, manifest)
+    remove_tree(root / key)
+    unfinished.rename(root / key)
+    return Dataset(root / key, manifest)
+
+
+def _fill(source: DatasetSource, server: PrivateServer, *, program: Path, tell: Tell) -> int:
+    data = source.data
+    filled = FillProcess(program).run(
+        data,
+        Address(socket=str(server.socket), user="root", database=data.database),
+        pipe_folder=server.socket.parent,
+        on_progress=FillProgress(tell, data),
+    )
+    for warning in filled.warnings:
+        tell.notice(warning)
+    return filled.rows
 
 
 def _loading_failed(

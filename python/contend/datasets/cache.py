@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.datasets.files import OnBytes, SnapshotDamaged, copy_checked
-from contend.datasets.manifest import Manifest
+from contend.datasets.manifest import Manifest, TableEntry
 from contend.errors import RequestError, did_you_mean
 
 
@@ -61,6 +61,21 @@ class Dataset:
     @property
     def rows(self) -> int:
         return self.manifest.rows
+
+    @property
+    def database(self) -> str | None:
+        """Where its tables are; None for where contend makes its own."""
+        return self.manifest.database
+
+    @property
+    def tables(self) -> tuple[TableEntry, ...]:
+        """Those of a dump; none if they follow from the inputs."""
+        return self.manifest.tables
+
+    @property
+    def engines(self) -> str:
+        """The storage engines of a dump's tables, such as `InnoDB, MyISAM`."""
+        return ", ".join(sorted({table.engine for table in self.manifest.tables}))
 
 
 def datasets_root(cache: Path) -> Path:

@@ -7,7 +7,7 @@ is refused before anything is changed; one with it may be used, replaced and dro
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pymysql
@@ -25,6 +25,7 @@ from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.existing import TABLE_MARK, ExistingServer, table_comment, table_key
+from contend.settings.schemas import SCHEMAS, Schema
 from contend.units import format_size
 
 if TYPE_CHECKING:
@@ -39,6 +40,17 @@ def drop_table(connection: Connection[Any], database: str, table: str) -> None:
     """Drop the table if it exists. The caller has checked that it is contend's."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {_quoted(database)}.{_quoted(table)}")
+
+
+def _let_go(connection: Connection[Any], database: str, schema: Schema) -> None:
+    """Before tables of a schema are dropped one by one: views over them go, and it does not matter
+    any more which table refers to which."""
+    if not schema.tables:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION foreign_key_checks = 0")
+        for view in schema.views:
+            cursor.execute(f"DROP VIEW IF EXISTS {_quoted(database)}.{_quoted(view)}")
 
 
 def set_comment(connection: Connection[Any], database: str, table: str, comment: str) -> None:
@@ -84,7 +96,8 @@ def ensure_on(
     if not names:
         tell.notice(f"using the script's own tables in {database} on {server.dsn} as they are")
         return about
-    shown = f"{database}.{names[0]}" + (f" to {names[-1]}" if len(names) > 1 else "")
+    between = ", …, " if data.known.tables else " to "
+    shown = f"{database}.{names[0]}" + (f"{between}{names[-1]}" if len(names) > 1 else "")
     with server.connect() as connection:
         # Every name is looked at before anything is changed: one of them may not be contend's.
         there = {table_key(connection, database, name) for name in names}
@@ -102,7 +115,10 @@ def ensure_on(
                 f"{server.dsn} was left as it is",
                 hint="`--yes` loads without asking; leave --server out to use a private server.",
             )
-        for name in names:
+        if there != {None}:
+            _let_go(connection, database, data.known)
+        journal = [n for n in data.known.journal if table_key(connection, database, n) is not None]
+        for name in (*names, *journal):
             drop_table(connection, database, name)
     _fill(server, data, database, table_comment(key), program=program, tell=tell)
     tell.notice(
@@ -135,16 +151,22 @@ def drop_on(server: ExistingServer, data: DataSpec) -> int:
         ours = _our_tables(connection, database)
         if not ours:
             table_key(connection, database, data.database)
+        for schema in SCHEMAS.values():
+            if set(schema.tables) & set(ours):
+                _let_go(connection, database, schema)
         for name in ours:
             drop_table(connection, database, name)
     return len(ours)
 
 
-def _drop(server: ExistingServer, database: str, names: Iterable[str]) -> None:
+def _drop(server: ExistingServer, data: DataSpec, database: str) -> None:
     with server.connect() as connection:
-        for name in names:
-            if table_key(connection, database, name) is not None:
-                drop_table(connection, database, name)
+        names = (*data.table_names, *data.known.journal)
+        ours = [name for name in names if table_key(connection, database, name) is not None]
+        if ours:
+            _let_go(connection, database, data.known)
+        for name in ours:
+            drop_table(connection, database, name)
 
 
 def _our_tables(connection: Connection[Any], database: str) -> list[str]:
@@ -159,7 +181,7 @@ def _our_tables(connection: Connection[Any], database: str) -> list[str]:
 
 
 def entrance(
-    dsn: Dsn, database: str, *, variable: str = PASSWORD_VARIABLE
+    dsn: Dsn, database: str | None, *, variable: str = PASSWORD_VARIABLE
 ) -> tuple[Address, dict[str, str]]:
     """How contend-load logs in: the address, and the environment with the password, in this
     variable."""
@@ -197,7 +219,7 @@ def _fill(
     except BaseException as error:
         # Half a table is of no use, and it is ours to drop.
         with contextlib.suppress(ContendError, pymysql.err.MySQLError):
-            _drop(server, database, data.table_names)
+            _drop(server, data, database)
         if isinstance(error, LoadFailed):
             raise LoadingFailed(
                 f"{what} on {dsn} failed: {error.message}", hint=error.hint, detail=error.detail

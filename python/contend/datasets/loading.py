@@ -65,8 +65,9 @@ def require_engine(binary: ServerBinary, engine: str) -> None:
 
 
 def estimated_bytes(data: DataSpec) -> int:
-    """About how much disk a data folder with the table takes."""
-    return FIXED_BYTES + data.rows_in_all * BYTES_PER_ROW.get(data.engine.lower(), 300)
+    """About how much disk a data folder with the tables takes."""
+    row_bytes = data.known.row_bytes or BYTES_PER_ROW.get(data.engine.lower(), 300)
+    return FIXED_BYTES + data.rows_in_all * row_bytes
 
 
 def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
@@ -94,7 +95,10 @@ def loading_options(kind: str, data: DataSpec) -> dict[str, Level]:
 
 
 def describe(data: DataSpec) -> str:
-    """`1M rows (MyISAM)`, for people."""
+    """`1M rows (MyISAM)`, or `tpcc, 10 warehouses (InnoDB)`, for people."""
+    if data.known.tables:
+        count, unit = data.size
+        return f"{data.schema}, {format_count(count)} {unit} ({data.engine})"
     tables = f" in each of {data.tables} tables" if (data.tables or 1) > 1 else ""
     return f"{format_count(data.rows)} rows{tables} ({data.engine})"
 
@@ -102,6 +106,9 @@ def describe(data: DataSpec) -> str:
 def _clamped(value: int, low: int, high: int) -> int:
     return max(low, min(value, high))
 
+
+DISK_FULL_CODES = frozenset({1021, 1114})
+"""Error codes of servers and contend-load for a full disk."""
 
 ROOM_HINT = "Make room there, or point XDG_CACHE_HOME at a larger disk."
 
@@ -143,8 +150,8 @@ class FillProgress:
         self._data = data
         self._phase = ""
 
-    def __call__(self, phase: str, rows: int) -> None:
-        self._tell.progress(f"loading {describe(self._data)}", rows, self._data.rows_in_all, "rows")
+    def __call__(self, phase: str, rows: int, total: int) -> None:
+        self._tell.progress(f"loading {describe(self._data)}", rows, total, "rows")
         if phase == "keys" != self._phase:
             self._tell.notice(f"building the keys of {describe(self._data)}")
         self._phase = phase

@@ -31,12 +31,14 @@ def key_inputs(
         "server_version": version,
         "schema": data.schema,
         "engine": data.engine,
-        "rows": data.rows,
+        "rows": data.rows_in_all if data.known.tables else data.rows,
         "seed": data.seed,
         "k": data.k,
         "table_options": data.table_options,
         "layout": layout_options(options),
         "tables": data.tables,
+        # Only those of the schema: the others' datasets keep the names they have.
+        **data.own,
     }
 
 
@@ -44,11 +46,21 @@ def dataset_key(inputs: Mapping[str, Any]) -> str:
     """A name that people can read, and a digest of all inputs that makes it theirs alone."""
     text = json.dumps(inputs, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    return f"{inputs['schema']}-{inputs['engine'].lower()}-{format_count(inputs['rows'])}-{digest}"
+    schema = str(inputs["schema"]).replace(":", "-")
+    return f"{schema}-{inputs['engine'].lower()}-{format_count(inputs['rows'])}-{digest}"
 
 
 MANIFEST_NAME = "manifest.json"
 MANIFEST_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """A table as the server that loaded it saw it."""
+
+    name: str
+    engine: str
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +70,13 @@ class Manifest:
     Args:
         key: the name it is kept under.
         inputs: everything that the key was made of.
-        rows: rows of its table, counted by the server.
+        rows: rows of its tables, counted by the server.
         created_at: ISO 8601 in UTC.
         load_s: how long loading took.
         folders: every folder below the data folder, parents first.
         files: every file below the data folder.
+        database: where the tables are; None for where contend makes its own.
+        tables: those that were imported; none if they follow from the inputs.
     """
 
     key: str
@@ -72,6 +86,8 @@ class Manifest:
     load_s: float
     folders: tuple[str, ...]
     files: tuple[FileEntry, ...]
+    database: str | None = None
+    tables: tuple[TableEntry, ...] = ()
 
     @property
     def size(self) -> int:
@@ -97,8 +113,9 @@ class Manifest:
                 raise SnapshotDamaged(f"{path} is of another version of contend")
             files = tuple(FileEntry(**entry) for entry in document.pop("files"))
             folders = tuple(document.pop("folders"))
+            tables = tuple(TableEntry(**entry) for entry in document.pop("tables", ()))
             _check_inside(path, (*folders, *(entry.path for entry in files)))
-            return cls(files=files, folders=folders, **document)
+            return cls(files=files, folders=folders, tables=tables, **document)
         except FileNotFoundError:
             raise SnapshotDamaged(f"{path} is missing") from None
         except (ValueError, KeyError, TypeError, AttributeError) as error:

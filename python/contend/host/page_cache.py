@@ -91,6 +91,12 @@ def warm(path: Path) -> int:
     return resident_bytes(path)
 
 
+def fill(path: Path) -> int:
+    """Have the whole file in the page cache, read only if it is not; returns the bytes resident."""
+    resident = resident_bytes(path)
+    return resident if resident >= path.stat().st_size else warm(path)
+
+
 def drop(path: Path) -> int:
     """Write the file back and let go of its pages; returns the bytes that stay resident."""
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,10 +14,11 @@ from contend.lab.events import Listener
 from contend.lab.measure import measure_in_slices
 from contend.lab.stage import Ready, StageOf
 from contend.lab.switching import entering
+from contend.lab.ways import setarch
 from contend.load import Load
 from contend.probed import Probes
 from contend.settings.model import Launch
-from contend.settings.workload import may_write
+from contend.settings.workload import writing_share
 from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, turn_of
 from contend.store import RunRecord
 
@@ -42,9 +42,9 @@ class Layout:
         if self.padding_bytes is None:
             return
         launch.environment[PADDING_VARIABLE] = "x" * (1 + self.padding_bytes)
-        setarch = shutil.which("setarch")
-        if setarch is not None:
-            launch.wrap = (setarch, os.uname().machine, "-R", *launch.wrap)
+        program = setarch()
+        assert program is not None, "nobody wants a matched layout where it cannot be had"
+        launch.wrap = (program, os.uname().machine, "-R", *launch.wrap)
 
 
 def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> Layout:
@@ -139,11 +139,13 @@ class InSlices:
     def _look_at_drift(self, cell: CellSpec, records: Sequence[RunRecord]) -> None:
         """Go on with tables that were written to, until too much of them has changed; then all
         levels get new ones alike. What only reads leaves them as they are."""
-        workload = cell["workload"]
-        if not may_write(workload["kind"], workload):
+        share = writing_share(cell["workload"]["kind"], cell["workload"])
+        if share == 0:
             return
-        rows = max(1, cell.data.rows_in_all)
-        events = max(record.done["begun"] for record in records if record.done)
+        # A dump has as many rows as it has.
+        known = (record.probes.get("dataset") or {} for record in records)
+        rows = max(1, cell.data.rows_in_all or max(int(one.get("rows") or 0) for one in known))
+        events = share * max(record.done["begun"] for record in records if record.done)
         self._written += events / rows
         if self._written <= DRIFT_MAX:
             for stage in self._stages:

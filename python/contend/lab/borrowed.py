@@ -22,15 +22,20 @@ from contend.lab.control import Control, differing_variables, run_statement
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
 from contend.lab.stage import Ready
+from contend.load import Load
 from contend.probed import RunWarning
 from contend.probes import Sight
-from contend.servers.dsn import PASSWORD_VARIABLE
+from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import OptionRejected
 from contend.servers.options import as_number, as_text, normal_name
 from contend.settings.model import Launch
 from contend.spec import CellSpec, DataSpec, Level
+from contend.warm.journal import default_folder
+from contend.warm.server_list import Host, NoList, host_of
 
 if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
     from contend.servers import Truncated
     from contend.servers.existing import ExistingServer
 
@@ -61,6 +66,7 @@ class BorrowedPlace:
         server: the server.
         provide: puts the data there.
         spoil: marks them before the first run that may write.
+        load: contend-load, which warms the server.
         run_folder: where the original options are written.
         listen: is told what is put back.
         number: counts the servers of an experiment, if there are several.
@@ -71,6 +77,7 @@ class BorrowedPlace:
         server: ExistingServer,
         provide: Provide,
         spoil: Spoil,
+        load: Load,
         run_folder: Path,
         listen: Listener,
         number: int = 0,
@@ -95,6 +102,7 @@ class BorrowedPlace:
         self._differing: dict[str, Any] | None = None
         self._caches = Caches()
         self._will_write = False
+        self.load = load
 
     own = False
 
@@ -153,12 +161,38 @@ class BorrowedPlace:
         return run_statement(self._server.connect, self._database(self._data), statement)
 
     def disturbed(self, options: frozenset[str]) -> None:
-        if self._data is not None:
-            self._caches.disturbed(self._data.engine, options)
+        self._caches.disturbed(options)
 
-    def warm(self, how: str) -> None:
+    def tables(self) -> tuple[Connection[Any], str]:
         assert self._data is not None
-        self._caches.fill(how, self._control, self._data, self._database(self._data), None)
+        return self._server.connect(), self._database(self._data)
+
+    def warm(self, how: str, seed: int) -> None:
+        del seed
+        assert self._data is not None
+        self._caches.fill(how, self, self._database(self._data), self._data.table_names)
+
+    # --- what warming needs; see `Warmable` ---
+
+    @property
+    def dsn(self) -> Dsn:
+        return self._server.dsn
+
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
+        return self._server.connect(database, **more)
+
+    def connection(self) -> Connection[Any]:
+        return self._control.connection()
+
+    @property
+    def journals(self) -> Path:
+        return default_folder()
+
+    def host(self) -> Host | None:
+        try:
+            return host_of(self._control.connection(), self._server.dsn.socket)
+        except NoList:
+            return None
 
     def death(self) -> ContendError | None:
         try:
@@ -270,7 +304,7 @@ class BorrowedPlace:
             env=env,
             watch_pid=self._pid,
             sight=Sight(self._control.connection(), self._identity.kind, self._pid),
-            expected=self._caches.expected(cell.data.engine),
+            expected=self._caches.expected(),
             probes={
                 "server": {
                     **asdict(self._identity),

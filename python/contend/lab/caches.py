@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import sys
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from contend.errors import WorkError
 from contend.host import page_cache
-from contend.lab.control import Control
+from contend.load import Load
 from contend.probes import Expected
+from contend.servers import Dsn
 from contend.settings.model import EVERY_CACHE
-from contend.spec import DataSpec
 from contend.units import format_size
-from contend.warm import Table, Warmed, disturbs, read_files, read_rows, warmer_of
+from contend.warm.by_list import ByList
+from contend.warm.engines import ENGINES, disturbs
+from contend.warm.files import files_held
+from contend.warm.journal import Journal
+from contend.warm.model import FILES, Plan, Survey
+from contend.warm.plan import make_plan
+from contend.warm.server_list import Host
+from contend.warm.survey import survey
+from contend.warm.warm_up import How, Listener, warm_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pymysql.connections import Connection
 
 DROPS_MAX = 5
 """Times that the page cache is asked to let go of a file; a page that is being written stays."""
@@ -26,11 +36,42 @@ class NotCold(WorkError):
     """Files could not be brought out of the page cache."""
 
 
-class HasFiles(Protocol):
-    """A server whose files can be reached."""
+class Warmable(Protocol):
+    """A server whose caches can be filled, as `contend.warm.warm_up` names it, and more.
+
+    load: contend-load, which scans tables.
+    journals: a folder for what has to be put back.
+    """
 
     @property
-    def data_folder(self) -> Path: ...
+    def dsn(self) -> Dsn: ...
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
+    def connection(self) -> Connection[Any]:
+        """One that is kept."""
+        ...
+
+    @property
+    def load(self) -> Load: ...
+    @property
+    def journals(self) -> Path: ...
+    def host(self) -> Host | None:
+        """The server's files; None if they are not to be seen from here."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What is in the caches.
+
+    Args:
+        engines: of the tables, in small letters.
+        why_not: why not all that the queries touch is in the caches of the server; None if it is.
+        files: the tables' files are in the page cache; None if that is not known, or no matter.
+    """
+
+    engines: frozenset[str]
+    why_not: str | None
+    files: bool | None
 
 
 class Caches:
@@ -38,52 +79,115 @@ class Caches:
 
     def __init__(self) -> None:
         self._how: str | None = None
-        self._warmed: Warmed | None = None
-        self._files: bool | None = None
+        self._filled: Filled | None = None
 
-    def disturbed(self, engine: str, options: frozenset[str]) -> None:
+    def disturbed(self, options: frozenset[str]) -> None:
         """These options were changed in place; `EVERY_CACHE` stands for all."""
-        warmer = warmer_of(engine)
-        if EVERY_CACHE in options or (warmer is not None and disturbs(warmer, options)):
+        engines = self._filled.engines if self._filled is not None else ()
+        if EVERY_CACHE in options or any(disturbs(engine, options) for engine in engines):
             self._how = None
 
-    def fill(
-        self,
-        how: str,
-        control: Control,
-        data: DataSpec,
-        database: str,
-        files: HasFiles | None,
-    ) -> None:
-        """Fill them unless they are: `index`, as the engine is warmed; `full`, with all of it."""
+    def fill(self, how: str, server: Warmable, database: str, tables: Collection[str]) -> None:
+        """Fill them unless they are: `index`, with the tables as `contend warm` does it; `full`,
+        with all of the database."""
         if self._how == how:
             return
-        warmer = warmer_of(data.engine)
-        folder = files.data_folder if files is not None else None
-        tables = [Table(database, name, folder) for name in data.table_names]
-        if warmer is not None and tables:
-            # Files that the memory could not hold are not read again and again.
-            if folder is not None and self._files is not False:
-                left_out = [table for table in tables if not warmer.warm_files(table)]
-                self._files = not left_out
-            self._warmed = warmer.warm(control.connection(), tables)
-        if how == "full":
-            read_rows(control.connection(), database)
-            if folder is not None:
-                self._files = read_files(folder / database)
+        if tables or how == "full":
+            self._filled = self._fill(server, database, tables, whole=how == "full")
         self._how = how
 
-    def expected(self, engine: str) -> Expected:
-        """What the run to come may count on."""
-        warmer = warmer_of(engine)
-        warm = self._how is not None and self._warmed is not None and self._warmed.cache
-        counter = warmer.counter if warmer is not None and warm else None
-        return Expected(counter, files_cached=bool(self._how and self._files))
+    def _fill(
+        self, server: Warmable, database: str, tables: Collection[str], *, whole: bool
+    ) -> Filled | None:
+        connection = server.connection()
+        # Files that the memory could not hold are not read again and again.
+        lost = self._filled is not None and self._filled.files is False and not whole
+        host = None if lost else server.host()
+        seen = survey(connection, database, memory=sys.maxsize)
+        ours = tuple(table for table in seen.tables if table.name in tables)
+        plan = make_plan(replace(seen, tables=ours))
+        plans = [make_plan(_with_room_for_all(seen))] if whole else []
+        plans.append(plan if host is not None or whole else _without_files(plan))
+        refused: dict[str, str] = {}
+        with Journal.open(server.journals, str(server.dsn)) as journal:
+            for one in plans:
+                refused = load(server, journal, one, seen.kind, host=host)
+        if not ours:
+            return None
+        too_large = [f"{one.name}: {one.why}" for one in plan.left_out if one.size is not None]
+        of_host = {str(item) for item in plan.items if item.cache == FILES}
+        wrong = [f"{name}: {why}" for name, why in refused.items() if name not in of_host]
+        return Filled(
+            frozenset(table.engine.lower() for table in ours),
+            next(iter([*too_large, *wrong]), None),
+            False if lost else _files_cached(connection, host, database, tables, whole=whole),
+        )
+
+    def expected(self) -> Expected:
+        """What the run to come may count on. Of tables of several engines one counter of misses
+        says too little."""
+        filled = self._filled if self._how is not None else None
+        if filled is None:
+            return Expected(None, files_cached=False)
+        counters = {ENGINES[engine].misses for engine in filled.engines}
+        warm = filled.why_not is None and len(counters) == 1
+        return Expected(counters.pop() if warm else None, files_cached=bool(filled.files))
 
     def record(self) -> dict[str, Any] | None:
-        if self._how is None or self._warmed is None:
+        if self._how is None or self._filled is None:
             return None
-        return asdict(self._warmed) | {"files": self._files}
+        filled = self._filled
+        return {
+            "cache": filled.why_not is None,
+            "why_not": filled.why_not,
+            "files": filled.files,
+        }
+
+
+def load(
+    server: Warmable,
+    journal: Journal,
+    plan: Plan,
+    kind: str,
+    *,
+    host: Host | None = None,
+    by_list: ByList | None = None,
+) -> dict[str, str]:
+    """Load a plan as `contend warm` does; what the server refused of it, with the reason."""
+    quiet = Listener(lambda _text: None, lambda _progress: None)
+    done = warm_up(
+        server, plan, kind, journal, server.load, How(), quiet, by_list=by_list, host=host
+    )
+    return done.refused
+
+
+def _with_room_for_all(seen: Survey) -> Survey:
+    return replace(seen, caches=tuple(replace(one, size=sys.maxsize) for one in seen.caches))
+
+
+def _without_files(plan: Plan) -> Plan:
+    """What is cached by the server's host alone is left to the queries."""
+    return replace(plan, items=tuple(item for item in plan.items if item.cache != FILES))
+
+
+def _files_cached(
+    connection: Connection[Any],
+    host: Host | None,
+    database: str,
+    tables: Collection[str],
+    *,
+    whole: bool,
+) -> bool | None:
+    """Whether the files of these tables are in the page cache, or with `whole` those of the whole
+    database, which are then read."""
+    if host is None:
+        return None
+    if whole:
+        paths = list(_files(host.data_folder / database))
+        return all(page_cache.fill(path) >= path.stat().st_size for path in paths)
+    names = {f"{database}.{table}" for table in tables}
+    parts = [one for one in files_held(connection, host, database) if one.table in names]
+    return all(one.resident >= one.size for one in parts) if parts else None
 
 
 def drop_files(folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from contend.errors import RequestError
 from contend.lab.learned import Learned
-from contend.lab.ways import Way
+from contend.lab.ways import Way, setarch
 from contend.settings.load import WARMUP_IN_SLICES_S, Slices
 from contend.spec import (
     PILOT_BLOCKS,
@@ -81,7 +81,18 @@ def _least_s(experiment: Experiment, way: Way) -> float:
     cells = cell_specs(experiment)
     if way.in_slices:
         return sum(_usual(cell).round_s + WARMUP_IN_SLICES_S for cell in cells)
-    return sum(float(cell["load.warmup"] + cell["load.measure"]) for cell in cells)
+    return sum(float(cell["load.warmup"] + _measure_s(cell)) for cell in cells)
+
+
+def _measure_s(cell: CellSpec) -> float:
+    """What a run takes at least: one that ends with its work has `load.measure` as its limit."""
+    return 0.0 if ends_with_its_work(cell) else float(cell["load.measure"])
+
+
+def ends_with_its_work(cell: CellSpec) -> bool:
+    """Whether a run is over when a number of events is, and not by the clock."""
+    limits = (cell["load.events"], cell["load.events_each"], cell["workload"].get("times"))
+    return any(limit is not None for limit in limits)
 
 
 def _usual(cell: CellSpec, response_s: float = 0.0) -> Slices:
@@ -195,7 +206,7 @@ class Effort:
         if asked is not None:
             return asked == "matched"
         # What was found to pay is kept, although it then no longer shows.
-        if not self._matched and self.learned.repeats >= PILOT_REPEATS:
+        if not self._matched and self.learned.repeats >= PILOT_REPEATS and setarch():
             components = self.learned.components()
             self._matched = components is not None and layout_spread(components).advice == "matched"
         return self._matched
@@ -285,7 +296,8 @@ class Effort:
         """What one more repeat takes."""
         costs = self._costs().seconds
         if not self._way.in_slices:
-            return costs["unit"] + _least_s(self._experiment, self._way)
+            # Work takes what it took the last time.
+            return costs["unit"] + max(_least_s(self._experiment, self._way), self._in_blocks_s)
         block_s = costs["block"] + self.rounds * costs["round"]
         return costs["unit"] + len(self._contexts) * self.blocks * block_s
 

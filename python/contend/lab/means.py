@@ -12,12 +12,15 @@ from contend.datasets import (
     Dataset,
     DatasetSource,
     ensure_on,
+    find_import,
     mark_changed,
     provide,
+    require_imports,
     workspace,
 )
 from contend.lab.borrowed import BorrowedPlace
 from contend.lab.calibrated import calibrating
+from contend.lab.conditions import Conditions
 from contend.lab.engines import choosing_engine
 from contend.lab.events import Listener, Notice, Progress
 from contend.lab.private import PrivatePlace, Program
@@ -25,7 +28,7 @@ from contend.lab.scripts import check_workloads, prepare_tables
 from contend.lab.session import Means
 from contend.lab.stage import StageOf
 from contend.lab.trial import try_starts
-from contend.load import Address, LoadProcess
+from contend.load import Address, Lines, LoadProcess, cpus_together
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.existing import ExistingServer
 from contend.spec import (
@@ -35,6 +38,7 @@ from contend.spec import (
     Experiment,
     Level,
     cell_specs,
+    imported_name,
     layout_options,
 )
 
@@ -58,6 +62,7 @@ def private_means(
 ) -> Means:
     """Private servers of the given programs, by the experiment's names of them."""
     tell = _Telling(listen)
+    load = LoadProcess(program)
 
     @contextlib.contextmanager
     def open_stages(logs: Path, count: int) -> Iterator[list[StageOf]]:
@@ -73,7 +78,9 @@ def private_means(
                     if data.schema == SCRIPT_SCHEMA:
                         server.initialise(layout_options(options))
                         return None
-                    source = DatasetSource(data, binary, options)
+                    name = imported_name(data.schema)
+                    imported = None if name is None else find_import(cache, name)
+                    source = DatasetSource(data, binary, options, imported)
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
                 own = work / binary.name if place == 0 else work / f"{binary.name}-{place}"
@@ -88,7 +95,14 @@ def private_means(
             with contextlib.ExitStack() as stack:
                 yield [
                     stack.enter_context(
-                        contextlib.closing(StageOf(PrivatePlace(of_place, prepare), listen))
+                        contextlib.closing(
+                            StageOf(
+                                PrivatePlace(of_place, prepare, load),
+                                listen,
+                                lines=Lines(program),
+                                conditions=Conditions(logs.parent, listen),
+                            )
+                        )
                     )
                     for place in range(count)
                     for of_place in [lambda cell, n=place: program_of(server_name(cell), n)]
@@ -96,6 +110,7 @@ def private_means(
 
     def check(experiment: Experiment) -> None:
         check_workloads(experiment, program)
+        require_imports(cache, experiment)
         with workspace(cache) as work:
 
             @functools.cache
@@ -117,11 +132,12 @@ def private_means(
     return Means(
         servers={name: identity(binary) for name, binary in binaries.items()},
         open_stages=open_stages,
-        load=LoadProcess(program),
+        load=load,
         data_folder=cache,
         calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
         check=check,
         choose_engine=choosing_engine(program),
+        cpus_together=functools.partial(cpus_together, program),
     )
 
 
@@ -137,6 +153,7 @@ def borrowed_means(
     """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
     one for each level that is compared, in their order."""
     tell = _Telling(listen)
+    load = LoadProcess(program)
 
     def place_of(server: ExistingServer, number: int) -> BorrowedPlace:
         def fill_server(data: DataSpec) -> Mapping[str, Any]:
@@ -145,13 +162,21 @@ def borrowed_means(
         def spoil(data: DataSpec) -> None:
             mark_changed(server, data)
 
-        return BorrowedPlace(server, fill_server, spoil, run_folder, listen, number)
+        return BorrowedPlace(server, fill_server, spoil, load, run_folder, listen, number)
+
+    def stage_of(server: ExistingServer, number: int) -> StageOf:
+        return StageOf(
+            place_of(server, number),
+            listen,
+            lines=Lines(program),
+            conditions=Conditions(run_folder, listen),
+        )
 
     @contextlib.contextmanager
     def open_stages(_logs: Path, _count: int) -> Iterator[list[StageOf]]:
         with contextlib.ExitStack() as stack:
             yield [
-                stack.enter_context(contextlib.closing(StageOf(place_of(server, number), listen)))
+                stack.enter_context(contextlib.closing(stage_of(server, number)))
                 for number, server in enumerate(servers.values())
             ]
 
@@ -159,13 +184,14 @@ def borrowed_means(
     return Means(
         servers={name: _identity_of(server) for name, server in servers.items()},
         open_stages=open_stages,
-        load=LoadProcess(program),
+        load=load,
         data_folder=run_folder.parent,
         calibrate=calibrating(
             program, cache=cache, transport="socket" if sockets else "tcp", listen=listen
         ),
         check=lambda experiment: check_workloads(experiment, program),
         choose_engine=choosing_engine(program),
+        cpus_together=functools.partial(cpus_together, program),
         confirm=confirm,
         own=False,
     )

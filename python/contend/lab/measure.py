@@ -3,6 +3,7 @@ to mark."""
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -47,10 +48,11 @@ def measure(
 
     started_at = now()
     before = probes.look(ready.sight)
-    done = load.run(plan, env=ready.env, on_event=on_event)
+    with probes.QueryCacheWatch(ready.sight) as watch:
+        done = load.run(plan, env=ready.env, on_event=on_event)
     seen = probes.changes(before, probes.look(ready.sight))
     _require_answers(done)
-    seen.update(noted)
+    seen.update({**watch.seen(), **noted})
     return _record(planned, ready, plan, done, started_at, intervals, seen, calibration)
 
 
@@ -66,8 +68,8 @@ def measure_in_slices(
 ) -> list[RunRecord]:
     """Ask all levels of a block in turn, a slice at a time, and return a record of each.
 
-    `enter` has for each level the statements that switch its server to it. If there are some, all
-    levels have one server, whose counters then tell nothing of a level.
+    `enter` has for each level the statements that switch its server to it. If all levels have one
+    server, its counters tell nothing of a level.
 
     Raises:
         LoadFailed: contend-load gave no result, or one of the levels answered not one query.
@@ -89,10 +91,15 @@ def measure_in_slices(
             figures[place].append(_interval(event))
             listen(Pace(block[place].run, float(event["qps"])))
 
+    shared = len({id(ready.sight.connection) for ready in readies}) < len(readies)
     started_at = now()
     before = [probes.look(ready.sight) for ready in readies]
     env = {name: value for ready in readies for name, value in ready.env.items()}
-    whole = load.run(plan, env=env, on_event=on_event)
+    with contextlib.ExitStack() as stack:
+        # One server that is switched has one control connection, and no level of its own to watch.
+        watched = [] if shared else [ready.sight for ready in readies]
+        watches = [stack.enter_context(probes.QueryCacheWatch(sight)) for sight in watched]
+        whole = load.run(plan, env=env, on_event=on_event)
     after = [probes.look(ready.sight) for ready in readies]
     dones = [arm["done"] for arm in whole.get("arms", ())]
     for done in dones:
@@ -105,7 +112,9 @@ def measure_in_slices(
             {**done, "setup_connect_us": whole["setup_connect_us"]},
             started_at,
             figures[place],
-            _of_level(probes.changes(before[place], after[place]), enter[place]) | noted,
+            _of_level(probes.changes(before[place], after[place]), shared=shared)
+            | (watches[place].seen() if watches else {})
+            | noted,
             calibration,
         )
         for place, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
@@ -124,9 +133,9 @@ def _level_of(block: Sequence[Planned], one: Planned) -> str:
     return " ".join(str(one.cell[path]) for path in differs)
 
 
-def _of_level(seen: Probes, enter: Sequence[str]) -> Probes:
-    """What is known of one level by itself."""
-    if enter:
+def _of_level(seen: Probes, *, shared: bool) -> Probes:
+    """What is known of one level by itself, if all of them may have one server."""
+    if shared:
         seen.pop("status", None)
         seen.pop("key_caches", None)
     return seen

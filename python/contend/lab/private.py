@@ -10,16 +10,23 @@ from typing import TYPE_CHECKING, Any
 from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
 from contend.lab.caches import Caches, drop_files
+from contend.lab.cold_starts import ColdStart
 from contend.lab.control import Control, differing_variables, run_statement
 from contend.lab.stage import Ready, Server
-from contend.load import Address
+from contend.load import Address, Load, plan_of
+from contend.probed import Probes
 from contend.probes import Sight
+from contend.servers import Dsn
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
 from contend.settings.model import Launch
+from contend.settings.warm import COLD_STARTS
 from contend.spec import CellSpec, DataSpec, Level
+from contend.warm.server_list import Host
 
 if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
     from contend.servers import Truncated
 
 USER = "root"
@@ -53,13 +60,20 @@ class PrivatePlace:
     Args:
         program_of: the server of a cell.
         prepare: makes what tables the data folder lacks.
+        load: contend-load, which warms servers.
     """
 
     own = True
 
-    def __init__(self, program_of: Callable[[CellSpec], Program], prepare: Prepare) -> None:
+    def __init__(
+        self,
+        program_of: Callable[[CellSpec], Program],
+        prepare: Prepare,
+        load: Load,
+    ) -> None:
         self._program_of = program_of
         self._prepare = prepare
+        self.load = load
         self._program: Program | None = None
         self._control = Control(lambda **more: self._server.connect(**more))
         self._dataset: Dataset | None = None
@@ -69,6 +83,11 @@ class PrivatePlace:
         self._truncated: dict[str, Truncated] = {}
         self._differing: dict[frozenset[tuple[str, Level]], dict[str, Any]] = {}
         self._caches = Caches()
+        self._variables: dict[str, str] = {}
+        self._told: set[str] = set()
+        self._cell: CellSpec | None = None
+        self._launch = Launch()
+        self._warming: dict[str, Any] | None = None
 
     @property
     def _server(self) -> Server:
@@ -82,7 +101,9 @@ class PrivatePlace:
         """A fresh copy of the data, also after the server died, because a crash may have hurt the
         old, and after a run that may have written: the next must find what this one found."""
         # What can never be said is said before minutes of loading.
-        as_arguments(cell["server.options"])
+        as_arguments(launch.options)
+        for options in launch.by_kind.values():
+            as_arguments(options)
         self._stale = True
         program = self._program_of(cell)
         self.close()
@@ -109,7 +130,7 @@ class PrivatePlace:
         """Its data are a copy, which is thrown away if the lab dies."""
 
     def execute(self, statement: str) -> float:
-        return run_statement(self._server.connect, self._data.database, statement)
+        return run_statement(self._server.connect, self.database, statement)
 
     def death(self) -> ContendError | None:
         if self._program is None:
@@ -134,11 +155,15 @@ class PrivatePlace:
         self._options = {}
         self._differing = {}
         self._caches = Caches()
+        self._cell, self._launch, self._warming = cell, launch, None
         self._server.wrap = launch.wrap
         self._server.environment = launch.environment
         if launch.from_disk:
             drop_files(self._server.data_folder)
-        truncated = self._server.start({**engine_options(cell.data.engine), **launch.options})
+        assert self._program is not None
+        asked = launch.options_of(str(self._program.identity["kind"]))
+        truncated = self._server.start({**engine_options(cell.data.engine), **asked})
+        self._variables = self._all_variables(cell, asked)
         self._truncated = {one.name: one for one in truncated}
         self._options = dict(cell["server.options"])
 
@@ -154,33 +179,93 @@ class PrivatePlace:
     # --- caches ---
 
     def disturbed(self, options: frozenset[str]) -> None:
-        self._caches.disturbed(self._data.engine, options)
+        self._caches.disturbed(options)
 
-    def warm(self, how: str) -> None:
-        self._caches.fill(how, self._control, self._data, self._data.database, self._server)
+    def tables(self) -> tuple[Connection[Any], str]:
+        return self._server.connect(), self._data.database
+
+    def warm(self, how: str, seed: int) -> None:
+        if how not in COLD_STARTS:
+            self._caches.fill(how, self, self.database, self._tables)
+        elif self._data.engine.lower() == "innodb":
+            self._warming = ColdStart(self, seed).warm(how)
+
+    # --- what warming needs; see `Restartable` ---
+
+    @property
+    def dsn(self) -> Dsn:
+        return Dsn(user=USER, socket=self._server.socket)
+
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
+        return self._server.connect(database, **more)
+
+    @property
+    def journals(self) -> Path:
+        return self._server.data_folder.parent / "warm"
+
+    def host(self) -> Host:
+        return Host(self._server.data_folder)
+
+    @property
+    def database(self) -> str:
+        """Where the tables are: a dump has a database of its own."""
+        found = None if self._dataset is None else self._dataset.database
+        return found or self._data.database
+
+    @property
+    def kind(self) -> str:
+        assert self._program is not None
+        return str(self._program.identity["kind"])
+
+    def connection(self) -> Connection[Any]:
+        return self._control.connection()
+
+    def start_cold(self) -> None:
+        assert self._cell is not None
+        self.restart(self._cell, self._launch)
+
+    def rehearse(self, seed: int) -> None:
+        assert self._cell is not None
+        plan = plan_of(self._cell, self._address(), seed=seed, watch_pid=None)
+        self.load.run(plan, env={}, on_event=lambda _event: None)
 
     # --- what the record needs ---
 
     def ready(self, cell: CellSpec) -> Ready:
         program = self._program
         assert program is not None
-        kind = str(program.identity["kind"])
+        variables, self._variables = self._variables, {}
+        probes: Probes = {
+            "server": {**program.identity, "change": cell["server.change"]},
+            "variables_that_differ": self._variables_that_differ(),
+            "dataset": self._about_data(cell),
+            "warmed": self._caches.record(),
+        }
+        if variables:
+            probes["variables"] = variables
+        if self._warming is not None:
+            probes["warming"] = self._warming
         return Ready(
             address=self._address(),
             watch_pid=self._server.pid,
-            sight=Sight(self._control.connection(), kind, self._server.pid),
-            expected=self._caches.expected(cell.data.engine),
-            probes={
-                "server": {**program.identity, "change": cell["server.change"]},
-                "variables_that_differ": self._variables_that_differ(),
-                "dataset": self._about_data(cell),
-                "warmed": self._caches.record(),
-            },
+            sight=Sight(self._control.connection(), self.kind, self._server.pid),
+            expected=self._caches.expected(),
+            probes=probes,
             warnings=tuple(
                 {"code": "option-truncated", "message": str(one)}
                 for one in self._truncated.values()
             ),
         )
+
+    def _all_variables(self, cell: CellSpec, asked: Mapping[str, Level]) -> dict[str, str]:
+        """Every variable of a server that is compared with others; none if a run said it before."""
+        program = self._program
+        assert program is not None
+        state = f"{program.identity} {sorted(asked.items())}"
+        if cell["server.use"] is None or state in self._told:
+            return {}
+        self._told.add(state)
+        return self._server.variables()
 
     def _about_data(self, cell: CellSpec) -> dict[str, Any]:
         if self._dataset is None:
@@ -189,13 +274,20 @@ class PrivatePlace:
             "key": self._dataset.key,
             # Made for this run alone, which may write to it.
             "fresh": self._stale,
-            "engine": cell.data.engine,
+            "engine": self._dataset.engines or cell.data.engine,
             "rows": self._dataset.rows,
+            **({"tables": len(self._dataset.tables)} if self._dataset.tables else {}),
             "bytes": self._dataset.bytes,
         }
 
     def _address(self) -> Address:
-        return Address(socket=str(self._server.socket), user=USER, database=self._data.database)
+        return Address(socket=str(self._server.socket), user=USER, database=self.database)
+
+    @property
+    def _tables(self) -> Sequence[str]:
+        if self._dataset is not None and self._dataset.tables:
+            return [table.name for table in self._dataset.tables]
+        return self._data.table_names
 
     def _variables_that_differ(self) -> dict[str, Any]:
         # They change only with the options, and asking for all of them takes its time.

@@ -107,7 +107,11 @@ class Schedule:
         left = {each.repeat for each in self._planned if each.run not in self._ended}
         made = sorted({each.repeat for each in self._planned} - left)
         seen = self.effort.progress(made)
-        return f"{seen.reason}: {seen.words()}" if seen.stop else None
+        if not seen.stop:
+            return None
+        if self._experiment.compared is None:
+            return f"{seen.reason}: {len(made)} repeat{'' if len(made) == 1 else 's'}"
+        return f"{seen.reason}: {seen.words()}"
 
 
 def _spent_s(ended: Sequence[Ended]) -> float:

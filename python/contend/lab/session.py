@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.arms import InSlices
 from contend.lab.calibrated import Calibrate
-from contend.lab.effort import require_time
+from contend.lab.effort import ends_with_its_work, require_time
 from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Listener, Notice
@@ -27,9 +27,9 @@ from contend.lab.ways import FACT as WAY
 from contend.lab.ways import Way, choose_way
 from contend.load import Load
 from contend.settings import SETTINGS
+from contend.settings.server import ROUND_TRIP
 from contend.spec import (
     SCRIPT_SCHEMA,
-    CellSpec,
     DataSpec,
     Experiment,
     cell_spec,
@@ -62,6 +62,7 @@ class Means:
         calibrate: gives the ceilings of the client; None where it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
         choose_engine: says which engine of the load generator all cells get.
+        cpus_together: says how much all CPUs do at once, in what one does alone.
         confirm: asks the user.
         own: the servers are contend's to start and stop.
     """
@@ -73,6 +74,7 @@ class Means:
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
     choose_engine: ChooseEngine = lambda _experiment: {}
+    cpus_together: Callable[[], float | None] = lambda: None
     confirm: Callable[[str], bool] = lambda _question: True
     own: bool = True
 
@@ -81,8 +83,14 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
     """Make the run folder `path` and every run of the experiment."""
     refuse_settings(experiment, own=means.own)
     way = choose_way(experiment, own=means.own, disk=means.data_folder)
-    if way.is_switching and not means.own and not means.confirm(_question(experiment)):
-        way = Way("runs", "nobody agreed (--yes) to switch the server several times a second")
+    if (
+        way.is_switching
+        and not means.own
+        and not _leaves_server(experiment)
+        and not means.confirm(_question(experiment))
+    ):
+        why = "nobody agreed (--yes) to switch the server several times a second"
+        way = replace(way, by="runs", why=why)
     require_time(experiment, way)
     if way.why:
         listen(Notice(f"levels are compared by runs, not in slices: {way.why}"))
@@ -105,6 +113,11 @@ def _question(experiment: Experiment) -> str:
     compared = experiment.compared
     assert compared is not None
     return f"Switch {compared.path} on that server back and forth, several times a second?"
+
+
+def _leaves_server(experiment: Experiment) -> bool:
+    """What is compared is not done to the server."""
+    return experiment.compared is not None and experiment.compared.path == ROUND_TRIP.path
 
 
 def refuse_settings(experiment: Experiment, *, own: bool) -> None:
@@ -176,10 +189,6 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
         return dict(folder.meta().facts.get("servers", {}))
 
 
-def _ends_with_its_work(cell: CellSpec) -> bool:
-    return cell["load.events"] is not None or cell["load.events_each"] is not None
-
-
 def _kept_way(folder: RunFolder) -> Way:
     """How the runs of a folder were made so far. Before there were slices there were runs."""
     return Way(**folder.meta().facts.get(WAY, {"by": "runs"}))
@@ -192,7 +201,7 @@ def _conduct(
     with _resumable(folder, listen):
         # Before there is a server, which would take its share of the CPUs.
         calibration = _calibration(experiment, folder, means)
-        at_most = any(map(_ends_with_its_work, cell_specs(experiment)))
+        at_most = any(map(ends_with_its_work, cell_specs(experiment)))
         listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
         with means.open_stages(folder.path / "logs", way.servers) as stages:
             schedule = Schedule(experiment, folder, way)
@@ -289,8 +298,10 @@ def _facts(
     means: Means, experiment: Experiment, engine: Mapping[str, Any], way: Way
 ) -> dict[str, Any]:
     servers = {kind: dict(one) for kind, one in means.servers.items()}
-    facts = {
-        **host.facts(folder=means.data_folder),
+    of_host: dict[str, Any] = host.facts(folder=means.data_folder)
+    facts: dict[str, Any] = {
+        **of_host,
+        "cpu": {**of_host.get("cpu", {}), "together": means.cpus_together()},
         "servers": servers,
         "content_version": CONTENT_VERSION,
         FACT: dict(engine),

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from contend.errors import ContendError, WorkError
+from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice
-from contend.load import Address
+from contend.load import Address, Lines
 from contend.probed import Probes, RunWarning
 from contend.probes import Expected, Sight
 from contend.settings import SETTINGS
+from contend.settings.check import EACH_RUN, NEVER
 from contend.settings.model import Launch, Need, Setting
 from contend.spec import CellSpec, Level
 
@@ -69,7 +71,14 @@ class Place(Protocol):
         """Statements that undo what is in force, to be run in the end even if the lab dies."""
         ...
 
-    def warm(self, how: str) -> None: ...
+    def warm(self, how: str, seed: int) -> None:
+        """`seed` is that of the queries of the run to come."""
+        ...
+
+    def tables(self) -> tuple[Connection[Any], str]:
+        """A connection of its own to the server, and the database of the tables."""
+        ...
+
     def disturbed(self, options: frozenset[str]) -> None:
         """The caches that these options size may be empty."""
         ...
@@ -99,8 +108,8 @@ class _Undo:
 class Stage(Protocol):
     """Where the walk plays cells."""
 
-    def set(self, cell: CellSpec) -> Ready:
-        """Make everything as the cell wants it."""
+    def set(self, cell: CellSpec, seed: int = 0) -> Ready:
+        """Make everything as the cell wants it; `seed` is that of the queries of its run."""
         ...
 
     def death(self) -> ContendError | None:
@@ -120,6 +129,8 @@ class StageOf:
         listen: is told what went wrong on the way, if it was put right.
         settings: those that are applied, in their order.
         strict: what cannot be undone is an error, and not only the end of the copy of the data.
+        lines: makes delay lines; None if no cell wants one.
+        conditions: looks at the tables; None if nobody does.
     """
 
     def __init__(
@@ -129,15 +140,23 @@ class StageOf:
         settings: Sequence[Setting] = SETTINGS,
         *,
         strict: bool = False,
+        lines: Lines | None = None,
+        conditions: Conditions | None = None,
     ) -> None:
         self._place = place
         self._strict = strict
+        self._lines = lines
+        self._conditions = conditions
+        self._check = NEVER
+        self._is_new_copy = False
+        self._round_trip_s: float | None = None
         self._listen = listen
         self._settings = tuple(settings)
         self._data_of: CellSpec | None = None
         self._cell: CellSpec | None = None
         self._undos: list[_Undo] = []
         self._applied: Setting | None = None
+        self._seed = 0
         self._notes: dict[str, object] = {}
         self._shape_launch: Callable[[Launch], None] = lambda _launch: None
 
@@ -151,10 +170,12 @@ class StageOf:
         """The next cell goes on with the tables as they are, although they were written to."""
         self._place.keep_data()
 
-    def set(self, cell: CellSpec) -> Ready:
-        """Make everything as the cell wants it."""
+    def set(self, cell: CellSpec, seed: int = 0) -> Ready:
+        """Make everything as the cell wants it; `seed` is that of the queries of its run."""
+        self._seed = seed
         before = self._cell
         need = self._need(cell)
+        self._look_back(is_end=need is Need.DATA)
         self._cell = None
         due = [one for one in self._settings if self._is_due(one, before, cell, need)]
         if not self._undo(due, need):
@@ -169,6 +190,7 @@ class StageOf:
             self._data_of = None
             self._place.renew(cell, launch)
             self._data_of = cell
+            self._is_new_copy = True
         elif need is Need.RESTART:
             self._place.restart(cell, launch)
         try:
@@ -181,7 +203,7 @@ class StageOf:
             self._give_up()
             raise
         self._cell = cell
-        ready = self._place.ready(cell)
+        ready = self._apart(self._place.ready(cell))
         noted = {**self._values_to_note(cell), **self._notes}
         return replace(ready, probes={**ready.probes, "settings": noted})
 
@@ -190,9 +212,14 @@ class StageOf:
 
     def close(self) -> None:
         try:
+            self._look_back(is_end=True)
             self._undo(list(self._settings), Need.DATA if self._place.own else Need.NOTHING)
         finally:
+            if self._lines is not None:
+                self._lines.close()
             self._place.close()
+        if self._conditions is not None:
+            self._conditions.close()
 
     # --- what settings do; see `Target` ---
 
@@ -206,11 +233,20 @@ class StageOf:
     def execute(self, statement: str) -> float:
         return self._place.execute(statement)
 
+    def stand_apart(self, round_trip_s: float | None) -> None:
+        self._round_trip_s = round_trip_s
+
+    def see_conditions(self, when: str) -> None:
+        self._check = when
+        if self._is_new_copy and when != NEVER:
+            self._look("loaded")
+        self._is_new_copy = False
+
     def expect_writes(self) -> None:
         self._place.expect_writes()
 
     def warm(self, how: str) -> None:
-        self._place.warm(how)
+        self._place.warm(how, self._seed)
 
     def on_undo(self, undo: Callable[[], None] | str | None) -> None:
         assert self._applied is not None
@@ -221,6 +257,26 @@ class StageOf:
         self._notes[path] = value
 
     # --- how ---
+
+    def _look_back(self, *, is_end: bool) -> None:
+        """Look at the tables that the last run left, before something else is done to them."""
+        if self._cell is not None and (is_end or self._check == EACH_RUN) and self._check != NEVER:
+            self._look("end" if is_end else "run")
+
+    def _look(self, when: str) -> None:
+        cell = self._cell or self._data_of
+        if self._conditions is not None and cell is not None:
+            settings = self._values_to_note(cell)
+            self._conditions.look(self._place.tables, cell.data, when, settings)
+
+    def _apart(self, ready: Ready) -> Ready:
+        """The same server, asked by way of a delay line if it is to be far away."""
+        if self._round_trip_s is None:
+            return ready
+        assert self._lines is not None
+        line = self._lines.before(ready.address, self._round_trip_s)
+        sight = replace(ready.sight, line=line.report)
+        return replace(ready, address=line.address, sight=sight)
 
     def _need(self, cell: CellSpec) -> Need:
         before = self._cell or self._data_of
@@ -315,4 +371,5 @@ class Server(Protocol):
     def check(self) -> None: ...
     def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
     def set_global(self, changes: Mapping[str, Level]) -> list[Truncated]: ...
+    def variables(self) -> dict[str, str]: ...
     def variables_that_differ(self) -> dict[str, tuple[str, str | None]]: ...

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contend.servers.options import as_sql, normal_name
-from contend.spec import CellSpec, Experiment, Level, cell_specs
-from contend.warm import disturbs, warmer_of
+from contend.spec import CellSpec, Experiment, Level, cell_specs, imported_name
+from contend.warm.engines import disturbs
+from contend.warm.key_caches import reloading
 
 OPTIONS = "server.options."
 
@@ -18,6 +19,8 @@ def why_not_switched(experiment: Experiment) -> str | None:
     if not compared.path.startswith(OPTIONS):
         return f"{compared.path} is no option that a running server could be switched by"
     name = normal_name(compared.path.removeprefix(OPTIONS))
+    if any(imported_name(cell.data.schema) is not None for cell in cell_specs(experiment)):
+        return "which caches the tables of a dump are in is not known before it is loaded"
     engines = {cell.data.engine for cell in cell_specs(experiment)}
     if any(_refill(engine, [name], ()) is None for engine in engines):
         return f"{name} empties a cache that takes longer than a slice to fill again"
@@ -38,10 +41,7 @@ def entering(cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
 
 def _refill(engine: str, changed: Sequence[str], tables: Sequence[str]) -> tuple[str, ...] | None:
     """Statements that fill the caches that a change of these options empties."""
-    warmer = warmer_of(engine)
-    if warmer is None or not disturbs(warmer, changed):
-        return ()
-    return warmer.refill(tables)
+    return reloading(engine, tables) if disturbs(engine, changed) else ()
 
 
 def _set(name: str, value: Level) -> str:

@@ -11,7 +11,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from contend.errors import RequestError, WorkError
@@ -19,15 +18,13 @@ from contend.lab.control import StatementFailed
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
-from contend.load import Address, FillProcess
+from contend.load import Address, FillProcess, LoadProcess
 from contend.settings import SETTINGS
-from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
-
-ROWS = 100
-"""Of each table that statements of `setup` are tried on."""
+from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs, imported_name
 
 TRIED = tuple(setting for setting in SETTINGS if setting.tried)
 _SETUP = "setup"
+_STATEMENTS = (_SETUP, "server.before_run")
 
 ProgramOf = Callable[[CellSpec], Program]
 
@@ -54,15 +51,15 @@ def try_starts(
         return
     listen(Notice(_what(len(wanted))))
 
-    has_statements = any(cell[_SETUP] for cell in wanted)
+    has_statements = any(cell[path] for cell in wanted for path in _STATEMENTS)
 
     def make_tables(cell: CellSpec, address: Address) -> None:
         if has_statements:
             FillProcess(load).run(
-                replace(cell.data, rows=ROWS), address, on_progress=lambda _phase, _rows: None
+                cell.data.small(), address, on_progress=lambda _phase, _rows, _total: None
             )
 
-    place = PrivatePlace(program_of, make_tables)
+    place = PrivatePlace(program_of, make_tables, LoadProcess(load))
     with closing(StageOf(place, listen, TRIED, strict=True)) as stage:
         for cell in wanted:
             try:
@@ -97,8 +94,8 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
     """A cell for each way to start a server that could be refused, those on one server together."""
     found: dict[str, CellSpec] = {}
     for cell in cell_specs(experiment):
-        if cell.data.schema == SCRIPT_SCHEMA:
-            # Its tables come from the script, whose prepare may take hours.
+        if cell.data.schema == SCRIPT_SCHEMA or imported_name(cell.data.schema) is not None:
+            # Its tables come from the script, whose prepare may take hours, or from a dump.
             cell = cell.having(setup=[], **{"data.schema": "sbtest", "data.prepare": None})
         if any(cell[setting.path] for setting in TRIED if setting.key.default in ({}, [])):
             found.setdefault(_asked(cell), cell)
@@ -107,7 +104,9 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
 
 def _asked(cell: CellSpec) -> str:
     """What makes a start differ from another one."""
-    tables = [cell.data.engine, cell.data.table_options, cell.data.tables] if cell[_SETUP] else []
+    data, tables = cell.data, []
+    if any(cell[path] for path in _STATEMENTS):
+        tables = [data.schema, data.engine, data.table_options, data.tables, data.own]
     return json.dumps([*(cell[setting.path] for setting in TRIED), tables], sort_keys=True)
 
 

@@ -20,7 +20,7 @@ from contend.datasets import DiskFull, LoadingDeclined, LoadingFailed
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Listener, RunBegan, RunEnded
-from contend.lab.measure import measure, now, without_result
+from contend.lab.measure import measure, now, seed_of, without_result
 from contend.lab.schedule import Schedule
 from contend.lab.stage import Ready, Stage
 from contend.load import Load
@@ -63,7 +63,8 @@ class Alone:
     calibration: Calibration | None = None
 
     def set(self, runs: Sequence[Planned]) -> Sequence[Ready]:
-        return [self.stage.set(cell_spec(self.experiment, one.cell)) for one in runs]
+        cells = [(one, cell_spec(self.experiment, one.cell)) for one in runs]
+        return [self.stage.set(cell, seed_of(one, cell)) for one, cell in cells]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         return [

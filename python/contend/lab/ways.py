@@ -13,7 +13,8 @@ from contend.datasets import estimated_bytes
 from contend.errors import RequestError
 from contend.lab.switching import why_not_switched
 from contend.servers.options import as_text, normal_name, size_in_bytes
-from contend.settings.warm import COLD
+from contend.settings.server import ROUND_TRIP
+from contend.settings.warm import COLD_STARTS
 from contend.spec import SCRIPT, SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
 from contend.units import format_size
 
@@ -44,11 +45,13 @@ class Way:
         by: slices or runs.
         why: levels are not compared in slices; empty if they are, or if nothing is compared.
         servers: that are asked in turn: one for each level, or one that is switched.
+        own: contend starts them.
     """
 
     by: Literal["slices", "runs"]
     why: str = ""
     servers: int = 1
+    own: bool = True
 
     @property
     def is_switching(self) -> bool:
@@ -58,6 +61,12 @@ class Way:
     @property
     def in_slices(self) -> bool:
         return self.by == "slices"
+
+
+def setarch() -> str | None:
+    """The program that starts a server without address space randomisation, so that several have
+    the same layout of their memory; None if this host lacks it."""
+    return shutil.which("setarch")
 
 
 def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
@@ -77,10 +86,18 @@ def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
             "each level",
             hint="Leave --server out to use private servers.",
         )
+    if compare.layout == "matched" and setarch() is None:
+        raise RequestError(
+            'compare.layout = "matched" takes the program setarch, which this host lacks',
+            hint="Install the package util-linux, or leave compare.layout out.",
+        )
     if compared is None or compare.by == "runs":
-        return Way("runs")
+        return Way("runs", own=own)
     cells = list(cell_specs(experiment))
     why = _of_load(compared.path) or next(filter(None, map(_of_cell, cells)), None)
+    if why is None and compared.path == ROUND_TRIP.path:
+        # One server for all of them: each level is another way to it.
+        return Way("slices", own=own)
     servers = len(compared.levels)
     if why is None and (own or compared.path != USE):
         # One server for each level, or one for all of them.
@@ -88,15 +105,15 @@ def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
         if why is not None and (switched := why_not_switched(experiment)) is not None:
             why = f"{why}, and {switched}"
         elif why is not None:
-            return Way("slices")
+            return Way("slices", own=own)
     if why is None:
-        return Way("slices", servers=servers)
+        return Way("slices", servers=servers, own=own)
     if compare.by == "slices":
         raise RequestError(
             f'compare.by = "slices" cannot be had: {why}',
             hint='Leave compare.by out, or write "runs": one level after the other.',
         )
-    return Way("runs", why)
+    return Way("runs", why, own=own)
 
 
 def _of_load(path: str) -> str | None:
@@ -127,10 +144,12 @@ def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
 def _of_cell(cell: CellSpec) -> str | None:
     if cell.workload.kind == SCRIPT or cell.data.schema == SCRIPT_SCHEMA:
         return "a script asks one server at a time"
-    if cell["server.warm"] == COLD:
-        return f'server.warm = "{COLD}" takes a restart before each measurement'
+    if cell["server.warm"] in COLD_STARTS:
+        return f'server.warm = "{cell["server.warm"]}" takes a restart before each measurement'
     if cell["load.events"] is not None or cell["load.events_each"] is not None:
         return "a run of a fixed number of events cannot be cut into slices (load.events)"
+    if cell["workload"].get("times") is not None:
+        return "a list that is asked so many times cannot be cut into slices (workload.times)"
     stages = cell["load.arrival"].get("stages") or ()
     if len(stages) > 1 or any(one.get("end_rate") is not None for one in stages):
         return "a rate that changes cannot be cut into slices (load.arrival.stages)"

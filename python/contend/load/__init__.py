@@ -3,7 +3,8 @@
 The lab sees only the `Load` protocol, so its tests need no process.
 """
 
-from contend.load.check import Engine, ScriptProcess, ask_engine
+from contend.load.check import Engine, ScriptProcess, ask_engine, cpus_together
+from contend.load.far import Line, LineFailed, Lines
 from contend.load.fill import FillProcess
 from contend.load.plan import Address, Arm, plan_in_slices, plan_of
 from contend.load.process import Load, LoadFailed, LoadProcess
@@ -14,11 +15,15 @@ __all__ = [
     "Arm",
     "Engine",
     "FillProcess",
+    "Line",
+    "LineFailed",
+    "Lines",
     "Load",
     "LoadFailed",
     "LoadProcess",
     "ScriptProcess",
     "ask_engine",
+    "cpus_together",
     "find_program",
     "plan_in_slices",
     "plan_of",

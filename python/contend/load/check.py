@@ -48,6 +48,20 @@ def ask_engine(program: Path, plan: Mapping[str, Any]) -> Engine:
     return Engine(name=str(said["engine"]), refused=said.get("refused"))
 
 
+def cpus_together(program: Path) -> float:
+    """How much all CPUs of this host do at once, in what one of them does alone: the number of
+    CPUs if each is a core of its own.
+
+    Raises:
+        LoadFailed: contend-load could not measure it.
+    """
+    with Child([str(program), "cpus"], {}) as child:
+        lines = list(child.lines(limit_s=ASK_S))
+        code, tail = child.wait(), child.stderr_tail()
+    said = judge(json.loads(lines[-1]) if lines else None, code, tail, done="cpus")
+    return float(said["together"] / said["alone"])
+
+
 DESCRIBE_S = 60.0
 """Reading a script and running its body takes no time; a body that does something may."""
 

@@ -1,7 +1,8 @@
-"""Filling a table with contend-load: made, loaded from a seed, its keys built."""
+"""Filling the tables of a schema with contend-load: made, loaded from a seed, keys built."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,8 @@ SILENCE_S = 900.0
 
 LIMIT_S = 24 * 3600.0
 
-OnProgress = Callable[[str, int], None]
-"""Called with the phase (`load`, `keys`, `done`) and the rows sent so far."""
+OnProgress = Callable[[str, int, int], None]
+"""Called with the phase (`load`, `keys`, `done`), the rows sent so far, and all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Filled:
 
 
 class FillProcess:
-    """contend-load at `program`, run once a table."""
+    """contend-load at `program`, run once a dataset."""
 
     def __init__(self, program: Path) -> None:
         self.program = program
@@ -71,7 +72,8 @@ class FillProcess:
             for line in child.lines(limit_s=LIMIT_S, silence_s=SILENCE_S):
                 result = parse(line)
                 if result["type"] == "fill_progress":
-                    on_progress(str(result["phase"]), int(result["rows"]))
+                    rows, total = int(result["rows"]), int(result["rows_total"])
+                    on_progress(str(result["phase"]), rows, total)
             code, tail = child.wait(), child.stderr_tail()
         filled = judge(result, code, tail, done="fill_done")
         return Filled(int(filled["rows"]), str(filled["checksum"]), tuple(filled["warnings"]))
@@ -81,6 +83,10 @@ def fill_arguments(
     data: DataSpec, address: Address, comment: str, pipe_folder: Path | None
 ) -> list[str]:
     """The arguments that tell contend-load what to fill. No password is among them."""
+
+    def has(key: str) -> bool:
+        return key in data.known.keys
+
     options: dict[str, object] = {
         "--socket": address.socket,
         "--host": None if address.socket else address.host,
@@ -90,17 +96,18 @@ def fill_arguments(
         "--database": address.database,
         "--schema": data.schema,
         "--engine": data.engine,
-        "--rows": data.rows,
-        "--tables": data.tables,
+        "--rows": data.rows if has("rows") else None,
+        "--tables": data.tables if has("tables") else None,
         "--seed": data.seed,
-        "--k": data.k,
+        "--k": data.k if has("k") else None,
         "--table-options": " ".join([data.table_options, *_comment(comment)]).strip(),
         "--pipe-dir": pipe_folder,
         "--progress": "json",
     }
     # With `=` a value may begin with a dash.
     given = [f"{name}={value}" for name, value in options.items() if value not in (None, "")]
-    return ["--create-database", *given]
+    own = [f"--with={name}={json.dumps(value)}" for name, value in data.own.items()]
+    return ["--create-database", *given, *own]
 
 
 def _comment(text: str) -> list[str]:

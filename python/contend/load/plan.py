@@ -14,8 +14,8 @@ from typing import Any, cast
 from contend import plan as plans
 from contend.plan import Load, Plan, Server, Workload
 from contend.settings.load import Slices, load_in_slices, load_plan
-from contend.settings.plan_keys import STATEMENTS
-from contend.settings.workload import SCRIPT_SCHEMA
+from contend.settings.plan_keys import STATEMENTS, STRING_LOOKUP
+from contend.settings.schemas import SBTEST
 from contend.spec.model import CellSpec
 
 PLAN_VERSION = 1
@@ -96,9 +96,11 @@ def plan_in_slices(cell: CellSpec, arms: Sequence[Arm], slices: Slices, *, seed:
 
 
 def _tables(cell: CellSpec) -> dict[str, Any]:
-    """What the workload is told of the tables; nothing if its script makes them, or its
-    statements name them."""
-    if cell.data.schema == SCRIPT_SCHEMA or cell.workload.kind in STATEMENTS:
+    """What the workload is told of the tables; nothing if it knows those of the schema, its
+    script makes them, or its statements name them."""
+    if cell.workload.kind == STRING_LOOKUP:
+        return {"rows": cell.data.rows, "string_length": cell.data.string_length}
+    if cell.data.schema != SBTEST or cell.workload.kind in STATEMENTS:
         return {}
     tables = {} if cell.data.tables is None else {"tables": cell.data.tables}
     return {"rows": cell.data.rows, **tables}

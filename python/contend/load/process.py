@@ -170,6 +170,14 @@ class Child:
             stdin.write(data)
             stdin.close()
 
+    def tell(self, data: bytes) -> None:
+        """As `send`, and more may follow."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            stdin.write(data)
+            stdin.flush()
+
     def lines(self, *, limit_s: float, silence_s: float | None = None) -> Iterator[bytes]:
         """The lines of standard output until it is closed.
 
@@ -228,5 +236,7 @@ class Child:
         for stop in (signal.SIGTERM, signal.SIGKILL):
             if self._process.poll() is None:
                 self._process.send_signal(stop)
+                # One that is held back hears of it when it goes on.
+                self._process.send_signal(signal.SIGCONT)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(END_GRACE_S)

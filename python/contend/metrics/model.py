@@ -25,6 +25,8 @@ class Run(Protocol):
 Read = Callable[[Run], float | None]
 
 THROUGHPUT = "qps"
+SECONDS = "seconds"
+"""Of work that ends by itself."""
 
 _VERDICTS: dict[str, dict[str, str]] = {
     "rate": {"higher": "faster", "lower": "slower"},

@@ -7,7 +7,8 @@ from functools import cache
 from typing import Literal
 
 from contend.metrics import read
-from contend.metrics.model import THROUGHPUT, Histogram, Metric, Read, Run
+from contend.metrics.model import SECONDS, THROUGHPUT, Histogram, Metric, Read, Run
+from contend.metrics.tpcc import TPCC
 from contend.outcome import ClassFigures, KindFigures, Percentiles
 
 KEY_REQUESTS = "key_requests_per_point"
@@ -63,7 +64,10 @@ def _time(
 ) -> Read:
     def figure(document: read.Document) -> float | None:
         recorded = times(document)
-        return None if recorded is None else recorded[end]
+        # Of nothing there is no time. An older contend-load did not say of how many it is.
+        if recorded is None or ("count" in recorded and recorded["count"] == 0):
+            return None
+        return recorded[end]
 
     return read.field(find, figure)
 
@@ -87,10 +91,32 @@ FIXED: dict[str, Metric] = {
             "events_per_s",
             "Event rate",
             "events/s",
-            read.over(read.field(read.outcome, lambda done: done["events"]), read.measured_s),
+            read.over(read.events, read.measured_s),
             "rate",
         ),
-        Metric("seconds", "Time for the whole work", "s", read.whole_work_s, "time"),
+        Metric(SECONDS, "Time for the whole work", "s", read.whole_work_s, "time"),
+        Metric(
+            "warming_s",
+            "Time to warm the buffer pool before the run",
+            "s",
+            read.field(read.warming, lambda warming: warming["seconds"]),
+            "time",
+        ),
+        Metric(
+            "seconds_with_warming",
+            "Time for the whole work with its warming",
+            "s",
+            read.total(
+                read.whole_work_s, read.field(read.warming, lambda warming: warming["seconds"])
+            ),
+            "time",
+        ),
+        Metric(
+            "resident_share",
+            "Share of the tables that is in the buffer pool when the run begins",
+            "",
+            read.field(read.warming, lambda warming: warming["resident_share"]),
+        ),
         *_times(
             "response_us",
             "Response time",
@@ -124,6 +150,19 @@ FIXED: dict[str, Metric] = {
             "µs",
             read.client_cpu_us,
         ),
+        Metric("round_trips_per_event", "Round trips per event", "", read.round_trips_per_event),
+        Metric(
+            "server_cpu_us_per_event",
+            "Server CPU per event",
+            "µs",
+            read.over(read.server_cpu_us, read.events),
+        ),
+        Metric(
+            "client_cpu_us_per_event",
+            "Client CPU per event",
+            "µs",
+            read.over(read.client_cpu_us, read.events),
+        ),
         Metric(
             "client_ceiling_share",
             "Load-generator utilisation",
@@ -151,8 +190,34 @@ FIXED: dict[str, Metric] = {
         ),
         Metric(KEY_REQUESTS, "Key cache requests per point", "", read.key_requests_per_point),
         Metric("key_misses_per_query", "Key cache misses per query", "", read.key_misses_per_query),
+        Metric(
+            "query_cache_wait_share",
+            "Share of running queries that wait for the query cache's lock",
+            "",
+            read.query_cache_wait_share,
+        ),
+        Metric(
+            "query_cache_miss_share",
+            "Share of SELECTs that the query cache did not answer",
+            "",
+            read.query_cache_miss_share,
+        ),
+        *_times(
+            "line_late_us",
+            "Lateness of the delay line",
+            read.line,
+            lambda line: line["late_us"],
+            lambda line: line["late_hdr_ns"],
+        ),
+        _per_query(
+            "line_cpu_us_per_query",
+            "CPU of the delay line per query",
+            "µs",
+            read.field(read.line, lambda line: line["cpu_us"]),
+        ),
         Metric("cpus_busy", "CPUs busy, server and client together", "", read.cpus_busy),
         Metric("error_share", "Share of queries that ended in an error", "", read.error_share),
+        *TPCC,
     )
 }
 """Metrics with a name of their own, in the order in which a reader wants them."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from contend.metrics.model import Read, Run
 from contend.outcome import ClassFigures, Done, KindFigures, OpenLoop, ProcessDelta
 from contend.plan import Workload
-from contend.probed import Calibration
+from contend.probed import Calibration, DelayLine
 
 POINT_KIND = "random_points"
 POINT_SCRIPT = "select_random_points"
@@ -67,6 +67,11 @@ def calibration(run: Run) -> Calibration | None:
     return run.probes.get("calibration")
 
 
+def line(run: Run) -> DelayLine | None:
+    """The delay line before the server."""
+    return run.probes.get("line")
+
+
 def named(parts: Callable[[Run], Sequence[Part]], name: str) -> Find[Part]:
     """The one of that name."""
     return lambda run: next((one for one in parts(run) if one.get("name") == name), None)
@@ -117,6 +122,8 @@ def over(above: Read, below: Read) -> Read:
 
 
 queries = field(outcome, lambda done: done["queries"])
+events = field(outcome, lambda done: done["events"])
+round_trips_per_event = over(queries, events)
 measured_s = field(outcome, lambda done: done["measured_s"])
 server_cpu_us = field(server, lambda used: used["cpu_us"])
 client_cpu_us = field(client, lambda used: used["cpu_us"])
@@ -126,6 +133,11 @@ def whole_work_s(run: Run) -> float | None:
     """How long a fixed number of events took; a run that ends by the clock says nothing of it."""
     ended: str | None = run.done.get("ended") if run.done else None
     return measured_s(run) if ended == "events" else None
+
+
+def warming(run: Run) -> Mapping[str, Any] | None:
+    """How the buffer pool was warmed after a cold start."""
+    return run.probes.get("warming")
 
 
 _key_requests = counter("Key_read_requests")
@@ -140,6 +152,26 @@ def asked(run: Run) -> float | None:
 
 
 _key_misses = over(counter("Key_reads"), asked)
+
+
+_cache_hits = counter("Qcache_hits")
+_cache_inserts = counter("Qcache_inserts")
+_selects = counter("Com_select")
+
+
+def query_cache_miss_share(run: Run) -> float | None:
+    """SELECTs that the query cache did not answer, of all, which MariaDB counts with its hits.
+    None if the cache neither answered nor stored anything."""
+    hits, selects = _cache_hits(run), _selects(run)
+    if hits is None or not selects or not (hits or _cache_inserts(run)):
+        return None
+    return max(0.0, 1 - hits / selects)
+
+
+def query_cache_wait_share(run: Run) -> float | None:
+    """Of the queries that were seen to run, those that waited for the query cache's lock."""
+    seen = run.probes.get("query_cache_waits")
+    return seen["waiting"] / seen["running"] if seen and seen["running"] else None
 
 
 def _steal_share(run: Run) -> float | None:

@@ -5,6 +5,7 @@ A probe is one class and one entry of `PROBES`; a check is one function and one 
 
 from contend.probes.checks import CHECKS, Check, Expected, against_ceiling, warnings_of
 from contend.probes.counters import PROBES, Probe, Sight, changes, look
+from contend.probes.query_cache import QueryCacheWatch
 
 __all__ = [
     "CHECKS",
@@ -12,6 +13,7 @@ __all__ = [
     "Check",
     "Expected",
     "Probe",
+    "QueryCacheWatch",
     "Sight",
     "against_ceiling",
     "changes",

@@ -82,7 +82,10 @@ def _too_near(ceiling: Calibration, qps: float) -> str:
 
 
 MISSES_PER_QUERY_MAX = 0.01
-"""A cache that was meant to be warm misses less than once in a hundred queries."""
+"""A cache that was meant to be warm misses less than once in a hundred queries,"""
+
+MISSES_PER_REQUEST_MAX = 0.001
+"""or in a thousand requests for a page: one call of a procedure may make hundreds of those."""
 
 READ_BYTES_PER_QUERY_MAX = 16.0
 """Storage reads per query that a data file in the page cache stays below."""
@@ -101,6 +104,9 @@ class Expected:
     cache_counter: str | None = None
     files_cached: bool = False
 
+
+LINE_LATE_US_MAX = 20.0
+"""A delay line that has a CPU when it needs one is not later than this at the median."""
 
 Check = Callable[[Done, Probes, Expected], list[RunWarning]]
 
@@ -144,9 +150,11 @@ def overloaded(done: Done, _probes: Probes, _expected: Expected) -> list[RunWarn
 def cache_not_warm(done: Done, probes: Probes, expected: Expected) -> list[RunWarning]:
     if expected.cache_counter is None:
         return []
-    misses = int(probes.get("status", {}).get(expected.cache_counter, 0))
+    status = probes.get("status", {})
+    misses = int(status.get(expected.cache_counter, 0))
+    requests = int(status.get(expected.cache_counter.replace("_reads", "_read_requests"), 0))
     per_query = misses / max(1, int(done["queries"]))
-    if per_query <= MISSES_PER_QUERY_MAX:
+    if per_query <= MISSES_PER_QUERY_MAX or misses <= MISSES_PER_REQUEST_MAX * requests:
         return []
     return _marked(
         "cache-not-warm",
@@ -174,6 +182,25 @@ def host_disturbed(_done: Done, probes: Probes, _expected: Expected) -> list[Run
     return list(probes.get("host", {}).get("disturbances", ()))
 
 
+def line_late(_done: Done, probes: Probes, _expected: Expected) -> list[RunWarning]:
+    line = probes.get("line")
+    if line is None:
+        return []
+    late, marks = line["late_us"], []
+    if late["p50"] > LINE_LATE_US_MAX:
+        marks += _marked(
+            "line-late",
+            f"half of what passed the delay line left it over {late['p50']:.0f} µs late (p99 "
+            f"{late['p99']:.0f} µs): the server was farther away than the "
+            f"{line['round_trip_us']:g} µs asked",
+        )
+    if line["refused"]:
+        marks += _marked(
+            "line-refused", f"{line['refused']} connections found no server: {line['refusal']}"
+        )
+    return marks
+
+
 CHECKS: tuple[Check, ...] = (
     client_limited,
     queries_failed,
@@ -182,6 +209,7 @@ CHECKS: tuple[Check, ...] = (
     cache_not_warm,
     files_not_cached,
     host_disturbed,
+    line_late,
 )
 
 

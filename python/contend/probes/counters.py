@@ -4,12 +4,12 @@ entry of `PROBES`."""
 from __future__ import annotations
 
 import resource
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from contend import host, probed
-from contend.probed import Probes
+from contend.probed import DelayLine, Probes
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -24,12 +24,14 @@ class Sight:
         kind: of the server: `mariadb` or `mysql`.
         pid: the server's process; None if it does not run on this host.
         others: other servers of the experiment that are loaded at the same time.
+        line: asks the delay line before the server what passed since it was last asked.
     """
 
     connection: Connection[Any]
     kind: str
     pid: int | None = None
     others: tuple[int, ...] = ()
+    line: Callable[[], DelayLine] | None = None
 
 
 class Probe(Protocol):
@@ -60,6 +62,7 @@ TOLD_EVEN_AT_REST = frozenset(
         "Innodb_buffer_pool_reads",
         "Key_read_requests",
         "Key_reads",
+        "Qcache_hits",
         "Questions",
     }
 )
@@ -197,7 +200,20 @@ def _own_cpu_s(sight: Sight) -> float | None:
     return sum(servers) + sum(one.ru_utime + one.ru_stime for one in used)
 
 
-PROBES: tuple[Probe, ...] = (StatusProbe(), KeyCachesProbe(), HostProbe())
+class LineProbe:
+    """The delay line before the server. It counts from look to look by itself."""
+
+    name = "line"
+
+    def look(self, sight: Sight) -> DelayLine | None:
+        return None if sight.line is None else sight.line()
+
+    def change(self, before: DelayLine, after: DelayLine) -> DelayLine:
+        del before
+        return after
+
+
+PROBES: tuple[Probe, ...] = (StatusProbe(), KeyCachesProbe(), HostProbe(), LineProbe())
 
 
 def look(sight: Sight) -> dict[str, Any]:

@@ -1,1 +1,2 @@
-"""Built-in experiment files: question, factors, published figures. Data only."""
+"""Built-in experiment files: question, factors, published figures; and the scripts that
+they name. Data only."""

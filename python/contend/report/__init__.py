@@ -7,7 +7,7 @@ as_json(report)
 """
 
 from contend.report.build import build
-from contend.report.export import as_json
+from contend.report.document import as_json
 from contend.report.model import Report
 
 __all__ = ["Report", "as_json", "build"]

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from contend.metrics import THROUGHPUT, Metric
 from contend.report.basis import basis_of, repeats_text, would_take
-from contend.report.causes import Explanation
+from contend.report.causes import USE, Explanation
 from contend.report.changes import Analysis, leading_cell, level_over
 from contend.report.claims import Claims, claims_of, place_text, where
 from contend.report.model import Answer, CellFigures, Compared, Finding, Progress
+from contend.report.shape import sweep_sentences
 from contend.report.study import Roles, Study
 from contend.report.words import (
     change_of,
@@ -208,14 +209,16 @@ def _levels_apart(
     """How the other levels differ from the one that the sentence is about."""
     found = []
     metric = analysis.compared.metric
-    path = factor_label(study.roles.compared.path) if study.roles.compared else ""
+    compared = study.roles.compared
+    # A server is called by its name.
+    of_what = f"{factor_label(compared.path)} = " if compared and compared.path != USE else ""
     for level in analysis.table.levels:
         if level == lead:
             continue
         apart = level_over(study, analysis.table, level, lead)
         if apart is None:
             continue
-        one, other = f"{path} = {explanation.level(level)}", explanation.level(lead)
+        one, other = f"{of_what}{explanation.level(level)}", explanation.level(lead)
         size = gain_text(apart.change)
         if apart.tone == "open":
             found.append(f"{one} over {other}: {size} %{where(study.roles, apart)}.")
@@ -226,8 +229,12 @@ def _levels_apart(
             found.append(f"Whether {one} differs from {other} is not certain ({size} %).")
         else:
             word = metric.changed(_verdict(apart))
-            over = where(study.roles, apart)
-            found.append(f"{one} is {size_text(apart.change)} {word} than {other}{over}.")
+            over, much = where(study.roles, apart), size_text(apart.change)
+            if metric.name == THROUGHPUT:
+                found.append(f"{one} is {much} {word} than {other}{over}.")
+            else:
+                subject = metric.subject
+                found.append(f"With {one}, {subject} is {much} {word} than with {other}{over}.")
     return found
 
 
@@ -248,6 +255,10 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
         most = f", the {extreme} of all cells" if len(measured) > 1 else ""
         unit = f" {metric.unit}" if metric.unit else ""
         sentence = f"{metric.title}: {figure}{unit}{at}{most}."
+    others = sweep_sentences(study)
+    if len(others) == 1:
+        # A sweep of one thing: where it ends is the answer, the figures stand behind it.
+        sentence, others = others[0], [_ends_of(study, metric, measured) or sentence]
     if not study.finished:
         sentence = f"So far ({progress.measured} of {progress.planned} runs): {sentence}"
     why = (
@@ -259,4 +270,21 @@ def _without_comparison(study: Study, cells: Sequence[CellFigures], progress: Pr
     )
     confidence = study.experiment.compare.confidence * 100
     basis = f"n = {repeats_text(best.repeats)}, {confidence:g} % intervals. "
-    return Answer(sentence, (f"{basis}Nothing is compared: {why}.",))
+    return Answer(sentence, (f"{basis}Nothing is compared: {why}.",), tuple(others))
+
+
+def _ends_of(study: Study, metric: Metric, measured: Sequence[CellFigures]) -> str | None:
+    """The figure at the first column and at the last; None if they are one."""
+    columns = study.roles.columns
+    if columns is None:
+        return None
+    of_level = {one.cell[columns.path]: one.figures[metric.name] for one in measured}
+    at = [level for level in columns.levels if level in of_level]
+    if len(at) < 2:
+        return None
+    unit = f" {metric.unit}" if metric.unit else ""
+    ends = (
+        f"{estimate_text(of_level[level])}{unit}{place_text({columns.path: level})}"
+        for level in (at[0], at[-1])
+    )
+    return f"{metric.title}: {', '.join(ends)}."

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from contend.report.changes import Analysis
 from contend.report.claims import named
 from contend.report.model import Finding
 from contend.report.noise import noise_of
 from contend.report.study import Study
-from contend.report.words import detectable_text
+from contend.report.words import SAYS_NOTHING, detectable_text
 from contend.stats import layout_spread, units_for_width
 from contend.stats.student import t_quantile
 from contend.store import RunRecord
@@ -59,9 +60,9 @@ def _how_often(study: Study, analysis: Analysis) -> str:
     connections = _range(*_ends([len(runs) for runs in _blocks(study)]))
     sets = "" if connections == "1" else f", over {connections} sets of connections"
     slices = "1 slice" if rounds == "1" else f"{rounds} slices"
+    started = " with freshly started servers" if study.way.get("own", True) else ""
     return (
-        f"Compared {often} with freshly started servers: each time {slices} of {length} s of "
-        f"every level {where}{sets}."
+        f"Compared {often}{started}: each time {slices} of {length} s of every level {where}{sets}."
     )
 
 
@@ -80,22 +81,38 @@ def _range(least: int, most: int) -> str:
 
 def _by_what(study: Study) -> str:
     if study.in_slices:
-        laid_out = {run.probes.get("layout", {}).get("padding_bytes") for run in study.measured}
-        matched = (
-            ""
-            if laid_out == {None}
-            else " Their memory was laid out alike, anew for each repeat."
-            if None not in laid_out
-            else " Their memory was laid out alike from when that was seen to pay."
-        )
         return (
-            "In slices: all levels were asked in turn, each on a server of its own, with the same "
-            f"queries.{matched}"
+            f"In slices: all levels were asked in turn, {_on_which(study.way)}, with the same "
+            f"queries.{_laid_out(study)}"
         )
-    why = study.why_not_slices
+    why = study.way.get("why")
     return "In runs of their own, and not in slices: " + (
         f"{why}." if why else "the experiment says so, or was made before there were slices."
     )
+
+
+def _on_which(way: Mapping[str, Any]) -> str:
+    """The servers of a comparison in slices."""
+    if way.get("servers") == 1:
+        return "on one server that was switched from one to the next while nothing was asked"
+    if way.get("own", True):
+        return "each on a server of its own"
+    return "each on the server that it names"
+
+
+def _laid_out(study: Study) -> str:
+    """What the repeats say of chance that differs from server process to server process."""
+    if not study.way.get("own", True):
+        return (
+            " The servers were not restarted: how far another start of them would differ is not "
+            "in the intervals."
+        )
+    laid_out = {run.probes.get("layout", {}).get("padding_bytes") for run in study.measured}
+    if laid_out == {None}:
+        return ""
+    if None not in laid_out:
+        return " Their memory was laid out alike, anew for each repeat."
+    return " Their memory was laid out alike from when that was seen to pay."
 
 
 def _intervals(study: Study, analysis: Analysis) -> list[str]:
@@ -168,8 +185,14 @@ def _what_would_change_it(study: Study, analysis: Analysis) -> list[str]:
     if not cells or not wholes:
         return []
     single = detectable_text(cells[len(cells) // 2])
+    over_all = detectable_text(wholes[-1])
+    if max(cells[len(cells) // 2], wholes[-1]) >= SAYS_NOTHING:
+        return [
+            "It could hardly have shown any change: so few repeats vary too much here. Four times "
+            "the repeats halve what would show."
+        ]
     shown = (
-        f"of {detectable_text(wholes[-1])} over all cells, and of {single} in a single one"
+        f"of {over_all} over all cells, and of {single} in a single one"
         if len(analysis.compared.comparisons) > 1
         else f"of {single}"
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from contend.metrics import THROUGHPUT
+from contend.facts import fact
+from contend.metrics import SECONDS, THROUGHPUT
 from contend.report.model import Finding, Layout, Panel
 from contend.report.provenance import cpu_count
 from contend.report.study import Study
@@ -14,23 +15,30 @@ from contend.stats import Estimate
 _FULL = 0.95
 """Share of the CPUs in use from which a machine counts as full."""
 
+_OF_THEIR_OWN = 0.85
+"""Of the speed that one CPU has alone; with less they do not have a core each."""
+
 
 def bounds_of(
     study: Study, layout: Layout, panels: Sequence[Panel], comparisons: Sequence[Finding]
 ) -> tuple[str, ...]:
-    """Nothing if no gain in throughput is certain, or if the CPUs were not measured."""
+    """Nothing if nothing is certainly faster (throughput, the time for the work), or if the CPUs
+    were not measured."""
     cpus = cpu_count(study.meta.facts)
     best = surest(comparisons)
-    if best is None or best.tone != "better" or best.metric.name != THROUGHPUT or cpus is None:
+    if best is None or best.tone != "better" or cpus is None:
+        return ()
+    if best.metric.name not in (THROUGHPUT, SECONDS):
         return ()
     found = _busy_at(panels, best)
     if found is None:
         return ()
     before, after = found
+    noun = "change" if best.metric.less_is_better else "gain"
     gain = (
-        f"the gain is certain to be large ({gain_text(best.change)} %)"
+        f"the {noun} is certain to be large ({gain_text(best.change)} %)"
         if len(comparisons) > 1
-        else f"the gain is {gain_text(best.change)} %"
+        else f"the {noun} is {gain_text(best.change)} %"
     )
     texts = [
         f"At {cell_phrase(best.cell)}, where {gain}, server and client, which share this machine, "
@@ -40,14 +48,28 @@ def bounds_of(
     if after.mean >= _FULL * cpus:
         texts.append(
             "That is all the CPU time there is: at that place this machine, and not only the "
-            "thing compared, bounds the gain. More CPUs may show more."
+            f"thing compared, bounds the {noun}. More CPUs may show more."
         )
     else:
         idle = f"{(1 - after.mean / cpus) * 100:.0f} %"
         texts.append(
-            f"{idle} of the CPU time was left idle there, so CPU time alone did not bound the gain."
+            f"{idle} of the CPU time was left idle there, so CPU time alone did not bound the "
+            f"{noun}."
         )
-    return tuple(texts)
+    return (*texts, *_together(study, cpus))
+
+
+def _together(study: Study, cpus: float) -> list[str]:
+    """What the CPUs are worth if they are no cores of their own."""
+    together = fact(study.meta.facts, "cpu.together")
+    if not isinstance(together, int | float) or together >= _OF_THEIR_OWN * cpus:
+        return []
+    return [
+        f"Its {cpus:g} CPUs together do {together:.1f} times what one of them does alone (measured "
+        "before the run). So they share cores, whatever the machine says of them, or others use "
+        "those too. A thread that waits then leaves its share of the core to the others, and what "
+        "ends its waiting gains less than where each CPU is a core."
+    ]
 
 
 def surest(gains: Sequence[Finding]) -> Finding | None:

@@ -13,17 +13,32 @@ from contend.report.bounds import bounds_of
 from contend.report.causes import Explanation
 from contend.report.changes import analysis_of, confidence_of
 from contend.report.charts import panel_charts
+from contend.report.concurrency import Concurrency
+from contend.report.engines import Engines
 from contend.report.figures import cell_figures
 from contend.report.key_cache import SegmentedKeyCache
 from contend.report.model import CellFigures, Compared, Report
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, overall_of, panels_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
+from contend.report.query_cache import QueryCache
+from contend.report.servers import differences_of
+from contend.report.shape import shapes_of
+from contend.report.shape_chart import shape_charts
+from contend.report.statements import statements_of
 from contend.report.study import Study, study_of
+from contend.report.tpcc import tpcc_section
+from contend.report.warmth import BufferPoolWarmup
 from contend.spec import CellSpec, without_metric
 from contend.store import RunFolder
 
-EXPLANATIONS: dict[str, Explanation] = {"segmented-key-cache": SegmentedKeyCache()}
+EXPLANATIONS: dict[str, Explanation] = {
+    "segmented-key-cache": SegmentedKeyCache(),
+    "concurrency": Concurrency(),
+    "query-cache": QueryCache(),
+    "engines": Engines(),
+    "buffer-pool-warmup": BufferPoolWarmup(),
+}
 """Analyses of the cause, by the name that `experiment.explain` gives."""
 
 
@@ -73,6 +88,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
     panels = panels_of(study, layout, compared, cells)
     progress = progress_of(study, folder.writer_pid())
     arrival = _arrival(study)
+    shapes = shapes_of(study, layout, panels)
     return Report(
         name=experiment.name,
         question=experiment.question,
@@ -92,16 +108,23 @@ def _report(folder: RunFolder, study: Study) -> Report:
         compared=compared,
         overall=tuple(overall_of(study, layout, panels, one) for one in compared),
         cells=cells,
+        statements=statements_of(study, explanation, layout, panels, cells),
+        shapes=shapes,
         beside=beside_of(study, layout.levels, analyses[0]),
+        sections=tuple(filter(None, (tpcc_section(study, cells),))),
         cause=explanation.cause(study, layout, panels, compared[0]),
         bounds=bounds_of(study, layout, panels, compared[0].comparisons),
-        charts=panel_charts(study.metrics, panels, layout, arrival),
+        charts=(
+            *panel_charts(study.metrics, panels, layout, arrival),
+            *shape_charts(shapes, layout),
+        ),
         warnings=warnings_of(study, compared, cells),
         failures=failures_of(study),
         method=_method(study, arrival),
         summary=summary_of(study),
         facts=fact_groups(study),
         variables=variables_table(study, explanation),
+        differences=differences_of(study),
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )

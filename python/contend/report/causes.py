@@ -7,6 +7,8 @@ from contend.report.study import Roles, Study
 from contend.report.words import factor_label, level_label
 from contend.spec import Level
 
+USE = "server.use"
+
 
 class Explanation:
     """The plain one: levels are called what they are, and no cause is stated."""
@@ -19,6 +21,8 @@ class Explanation:
         """The change from the baseline to a level, as the subject of a sentence."""
         if roles.compared is None or roles.baseline is None:
             return "The change"
+        if roles.compared.path == USE:
+            return f"Changing from {self.level(roles.baseline)} to {self.level(level)}"
         name = factor_label(roles.compared.path)
         return f"Setting {name} to {self.level(level)} instead of {self.level(roles.baseline)}"
 

@@ -47,11 +47,12 @@ def value_chart(metric: Metric, panel: Panel, layout: Layout) -> Chart | None:
     encoding = {"x": x_axis(layout), "color": colour(layout.levels, layout.rows_label)}
     details = tooltip(layout, layout.rows_label, what, ",.0f" if whole else ",.4~r")
     title = chart_title(metric.title, panel.title)
+    less = ", less is better" if metric.less_is_better else ""
     return Chart(
         id=f"{slug(metric.name)}-{panel.slug}",
         kind=metric.title,
         label=panel.title,
-        caption=f"{metric.heading}; bands are the intervals.",
+        caption=f"{metric.heading}{less}; bands are the intervals.",
         alt=f"{title}: {what} against {layout.columns_label or 'levels'}, one line a level of "
         f"{layout.rows_label}. The figures are in the table of the same name.",
         spec=frame(title, values, lines(layout, y, encoding, details)),
@@ -65,7 +66,7 @@ def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
     """The changes by the metric at that place of those compared."""
     changes = panel.changes[at]
     metric = changes.metric
-    blocks = panel.published if metric.name == THROUGHPUT else ()
+    blocks = panel.published_of(metric)
     measured = [
         _measured(layout, column, row.label, gain)
         for row in changes.rows

@@ -1,7 +1,8 @@
-"""A run folder for other programs: the report as JSON, tables as CSV or Parquet, all as JSON.
+"""A run folder for other programs: tables as CSV or Parquet, all as JSON.
 
-Tables: `runs` (one row a run that ended), `cells`, `comparisons`, `intervals` (one row an interval
-of a run). The columns are stable: first what identifies a row, then a column a factor named by
+Tables: `runs` (one row a run that ended), `cells`, `comparisons`, `statements` (one row a statement
+and cell), `intervals` (one row an interval of a run).
+The columns are stable: first what identifies a row, then a column a factor named by
 its path, then the figures.
 """
 
@@ -15,117 +16,10 @@ from pathlib import Path
 from typing import Any, Literal, TextIO, get_args
 
 from contend.errors import RequestError
-from contend.metrics import ALWAYS_SHOWN, COSTS, PERCENTILES, THROUGHPUT, Metric
+from contend.metrics import ALWAYS_SHOWN, PERCENTILES, Metric
 from contend.report.build import build
-from contend.report.model import CellFigures, Compared, Finding, Report
-from contend.stats import Estimate, finite
+from contend.report.model import Report
 from contend.store import RunFolder, RunRecord
-
-
-def as_json(report: Report) -> dict[str, Any]:
-    """Plain JSON values. A figure that is not known, or a bound that is infinite, is null."""
-    progress = report.progress
-    return {
-        "experiment": report.name,
-        "run": report.run,
-        "runs": {
-            "planned": progress.planned,
-            "measured": progress.measured,
-            "failed": progress.failed,
-            "lost": progress.lost,
-            "state": progress.state,
-        },
-        "answer": report.answer.sentence,
-        "others": list(report.answer.others),
-        "basis": list(report.answer.basis),
-        "metrics": [
-            {
-                "name": one.metric.name,
-                "title": one.metric.title,
-                "unit": one.metric.unit,
-                "less_is_better": one.metric.less_is_better,
-            }
-            for one in report.compared
-        ],
-        **{
-            name: [_change(report, one) for compared in report.compared for one in of(compared)]
-            for name, of in _DEPTHS.items()
-        },
-        **({"beside": _beside(report)} if report.beside else {}),
-        "cells": [_cell(report, one) for one in report.cells],
-    }
-
-
-_DEPTHS: dict[str, Callable[[Compared], Sequence[Finding]]] = {
-    "levels": lambda compared: compared.wholes,
-    "columns": lambda compared: compared.columns,
-    "rows": lambda compared: compared.rows,
-    "comparisons": lambda compared: compared.comparisons,
-}
-
-
-def _beside(report: Report) -> list[dict[str, Any]]:
-    """Where two kinds of workload stand side by side: how much more the second gains, percent."""
-    columns = report.layout.column_values
-    return [
-        {
-            "place": panel.title,
-            "row": row.label,
-            "column": column,
-            "percent": finite((one.change.ratio - 1) * 100),
-            "low": finite((one.change.low - 1) * 100),
-            "high": finite((one.change.high - 1) * 100),
-            "verdict": one.word or None,
-        }
-        for panel in (report.beside.panels if report.beside else ())
-        for row in panel.rows
-        if row.is_difference
-        for column, one in zip(columns, row.gains, strict=True)
-        if one is not None
-    ]
-
-
-def _change(report: Report, one: Finding) -> dict[str, Any]:
-    """A change as plain numbers. `columns` are the first and the last of a range."""
-    c, columns = one.change, report.layout.column_values
-    ends = [columns[c.place.first_column], columns[c.place.last_column]]
-    return {
-        "metric": one.metric.name,
-        "cell": dict(one.cell),
-        **({"columns": ends} if c.place.depth == "columns" else {}),
-        "level": one.level,
-        "baseline": one.baseline,
-        "ratio": finite(c.ratio),
-        "low": finite(c.low),
-        "high": finite(c.high),
-        "n": c.n,
-        "verdict": one.word or None,
-        "detectable": finite(c.detectable),
-    }
-
-
-def _cell(report: Report, cell: CellFigures) -> dict[str, Any]:
-    """A cell's figures as plain numbers, and beside them the interval of each by the same name."""
-    figures = cell.figures
-    response = {p: _mean(figures.get(f"response_us_{p}")) for p in PERCENTILES}
-    return {
-        "factors": dict(cell.cell),
-        "n": cell.repeats,
-        **{one.metric.name: _mean(figures.get(one.metric.name)) for one in report.compared},
-        THROUGHPUT: _mean(figures.get(THROUGHPUT)),
-        "response_us": response,
-        **{key: _mean(figures.get(key)) for key in COSTS},
-        "intervals": {
-            key: [finite(estimate.low), finite(estimate.high)] for key, estimate in figures.items()
-        },
-        "expected": dict(cell.expected),
-        "warnings": list(cell.warnings),
-    }
-
-
-def _mean(estimate: Estimate | None) -> float | None:
-    return None if estimate is None else finite(estimate.mean)
-
 
 EXPORT_FORMAT = 1
 """Version of the JSON document. A field that goes or changes its meaning raises it."""
@@ -251,12 +145,30 @@ def _comparisons(folder: RunFolder, report: Report, factors: tuple[str, ...]) ->
             "verdict": one.word,
             "lost": one.lost,
         }
-        for compared in report.compared
+        for compared in (
+            *report.compared,
+            *(report.statements.compared if report.statements else ()),
+        )
         for one in compared.findings
     ]
     place = ("metric", "of", "level", "baseline", "first_column", "last_column")
     robust = ("robust", "robust_low", "robust_high")
     return Rows((*factors, *place, *_CHANGE, *robust, "verdict", "lost"), rows)
+
+
+def _statements(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
+    """One row a statement and cell; none if the workload is not of the user's own statements."""
+    del folder
+    found = report.statements.figures if report.statements else ()
+    ends = tuple(dict.fromkeys(end for one in found for end in one.figures))
+    figures = tuple(f"{end}{bound}" for end in ends for bound in ("", "_low", "_high"))
+    rows = []
+    for one in found:
+        row: Row = {**one.cell, "statement": one.name, "n": one.repeats}
+        for key, estimate in one.figures.items():
+            row |= {key: estimate.mean, f"{key}_low": estimate.low, f"{key}_high": estimate.high}
+        rows.append(row)
+    return Rows((*factors, "statement", "n", *figures), rows)
 
 
 def _intervals(folder: RunFolder, report: Report, factors: tuple[str, ...]) -> Rows:
@@ -311,5 +223,6 @@ TABLES: dict[str, Callable[[RunFolder, Report, tuple[str, ...]], Rows]] = {
     "runs": _runs,
     "cells": _cells,
     "comparisons": _comparisons,
+    "statements": _statements,
     "intervals": _intervals,
 }

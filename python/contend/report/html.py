@@ -16,7 +16,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from contend.metrics import THROUGHPUT
 from contend.report import images
 from contend.report.model import (
     Chart,
@@ -37,6 +36,8 @@ from contend.report.words import (
     plain_gain,
     progress_text,
     repeats_each_text,
+    significant,
+    times_of,
 )
 from contend.stats import Estimate
 
@@ -117,6 +118,8 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "detectable": detectable_text,
     "place_name": place_name,
     "usual_n": usual_n,
+    "times_cell": lambda change: estimate_cell(times_of(change)),
+    "times": lambda value: minus(significant(value, 3)),
 }
 
 
@@ -178,7 +181,6 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             notices_text=notices_text(report),
             change_title=change_title,
             repeats_each_text=repeats_each_text,
-            throughput=THROUGHPUT,
         )
     )
 

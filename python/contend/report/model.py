@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from contend.metrics import Metric
+from contend.report.shape_model import Shape
 from contend.spec import Level
 from contend.stats import Change, Estimate
 
@@ -145,11 +146,12 @@ class ChangeTable:
 
 @dataclass(frozen=True, slots=True)
 class PublishedBlock:
-    """Published gains of another machine that belong beside one table."""
+    """Published gains of another machine that belong beside one table of a metric, by its name."""
 
     name: str
     machine: str
     source: str
+    metric: str
     rows: tuple[tuple[str, tuple[float | None, ...]], ...]
 
 
@@ -187,6 +189,10 @@ class Panel:
 
     def metric(self, key: str) -> MetricTable | None:
         return next((table for table in self.metrics if table.key == key), None)
+
+    def published_of(self, metric: Metric) -> tuple[PublishedBlock, ...]:
+        """The published gains that are about a metric."""
+        return tuple(block for block in self.published if block.metric == metric.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +244,15 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """What a kind of workload has to say beside what all of them say."""
+
+    title: str
+    lead: str
+    tables: tuple[TextTable, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BesideRow:
     """Gains of one kind of workload, column by column, or what one kind gains over another."""
 
@@ -259,6 +274,65 @@ class Beside:
     title: str
     lead: str
     panels: tuple[BesidePanel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementGroup:
+    """One statement in one panel: its times in ms at each level, and its changes."""
+
+    name: str
+    rows: tuple[MetricRow, ...]
+    changes: tuple[GainRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementTable:
+    """All statements in one panel."""
+
+    title: str
+    groups: tuple[StatementGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StatementFigures:
+    """What was measured of one statement in one cell, in so many repeats. Keys are the ends of its
+    metrics' names: `service_us_mean`, `rows_per_query`."""
+
+    name: str
+    cell: Mapping[str, Level]
+    repeats: int
+    figures: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """Each of the workload's own statements by itself: `tables` by its mean service time, `tails`
+    by the 95th percentile. `texts` are name and statement; `sentences` say which changed how."""
+
+    lead: str
+    sentences: tuple[str, ...]
+    texts: tuple[tuple[str, str], ...]
+    tables: tuple[StatementTable, ...]
+    tails: tuple[StatementTable, ...]
+    compared: tuple[Compared, ...]
+    figures: tuple[StatementFigures, ...]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether they are more than anybody reads as an answer."""
+        return any(len(table.groups) > _MANY for table in self.tables)
+
+
+_MANY = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """How the servers that are compared are set otherwise than one another: a sentence and a table
+    for each profile."""
+
+    leads: tuple[str, ...]
+    tables: tuple[TextTable, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +376,10 @@ class Report:
     compared: tuple[Compared, ...]
     overall: tuple[tuple[Overall, ...], ...]
     cells: tuple[CellFigures, ...]
+    statements: Statements | None
+    shapes: tuple[Shape, ...]
     beside: Beside | None
+    sections: tuple[Section, ...]
     cause: Cause | None
     bounds: tuple[str, ...]
     charts: tuple[Chart, ...]
@@ -312,6 +389,7 @@ class Report:
     summary: tuple[tuple[str, str], ...]
     facts: tuple[FactGroup, ...]
     variables: TextTable | None
+    differences: Differences | None
     spec_text: str
     overrides: tuple[str, ...] = field(default=())
 

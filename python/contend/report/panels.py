@@ -53,9 +53,9 @@ def panels_of(
                 title=title,
                 slug=slug(title),
                 context=context,
-                changes=tuple(_change_table(study.roles, layout, context, one) for one in compared),
+                changes=tuple(change_table(study.roles, layout, context, one) for one in compared),
                 published=_published_blocks(study, layout, context),
-                metrics=_metric_tables(study, layout, context, figures),
+                metrics=metric_tables(study, layout, context, figures),
             )
         )
     return tuple(panels)
@@ -66,9 +66,10 @@ def row_label(layout: Layout, label: str) -> str:
     return f"({label}/{layout.baseline})"
 
 
-def _change_table(
+def change_table(
     roles: Roles, layout: Layout, context: Mapping[str, Level], compared: Compared
 ) -> ChangeTable:
+    """The changes by one metric in one panel; no rows if nothing is compared."""
     if roles.baseline is None:
         return ChangeTable(compared.metric, ())
     gains: dict[CellKey, Finding] = {cell_key(one.cell): one for one in compared.comparisons}
@@ -175,12 +176,13 @@ def _head(roles: Roles, layout: Layout, first: int, last: int) -> str:
     return f"{layout.columns[first]} to {layout.columns[last]}"
 
 
-def _metric_tables(
+def metric_tables(
     study: Study,
     layout: Layout,
     context: Mapping[str, Level],
     figures: Mapping[CellKey, CellFigures],
 ) -> tuple[MetricTable, ...]:
+    """A table of each metric that the study shows, in one panel."""
     roles = study.roles
     tables = []
     for metric in study.shown:
@@ -204,7 +206,8 @@ def _published_blocks(
     for published in study.experiment.published:
         rows = _published_rows(study.roles, layout, published, context)
         if rows:
-            blocks.append(PublishedBlock(published.name, published.machine, published.source, rows))
+            about = published.machine, published.source, published.metric
+            blocks.append(PublishedBlock(published.name, *about, rows))
     return tuple(blocks)
 
 
@@ -219,9 +222,9 @@ def _published_rows(
         assert roles.compared is not None and level is not None
         wanted: dict[str, Level] = {**context, roles.compared.path: level}
         for row in published.rows:
-            if _agrees(row.cell, wanted):
+            if row.gain_percent and agrees(row.cell, wanted):
                 gains = tuple(
-                    _gain_at(published.columns, row.gain_percent, column)
+                    gain_at(published.columns, row.gain_percent, column)
                     for column in roles.column_levels
                 )
                 if any(gain is not None for gain in gains):
@@ -229,7 +232,7 @@ def _published_rows(
     return tuple(rows)
 
 
-def _agrees(published: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool:
+def agrees(published: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool:
     """Whether a published row is of this table and level. Factors that it does not name, the
     publication did not vary."""
     return all(
@@ -237,9 +240,8 @@ def _agrees(published: Mapping[str, Level], wanted: Mapping[str, Level]) -> bool
     )
 
 
-def _gain_at(
-    columns: Sequence[Level], gains: Sequence[float], column: Level | None
-) -> float | None:
+def gain_at(columns: Sequence[Level], gains: Sequence[float], column: Level | None) -> float | None:
+    """The published number of one of our columns."""
     for at, gain in zip(columns, gains, strict=True):
         if same_level(at, column):
             return gain

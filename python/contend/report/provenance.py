@@ -11,7 +11,7 @@ from contend.report.causes import Explanation
 from contend.report.model import FactGroup, TextTable
 from contend.report.study import Study
 from contend.report.words import cell_phrase
-from contend.spec import SCRIPT_SCHEMA, DataSpec, Level
+from contend.spec import SCRIPT_SCHEMA, DataSpec, Level, imported_name
 from contend.store import RunRecord, Session
 from contend.units import format_count, format_size
 
@@ -181,8 +181,22 @@ def summary_of(study: Study) -> tuple[tuple[str, str], ...]:
 def _data(data: DataSpec, dataset: Mapping[str, str]) -> str:
     if data.schema == SCRIPT_SCHEMA:
         return "made by the script's prepare"
+    if imported_name(data.schema) is not None:
+        known = (dataset.get("engine"), _rows_of(dataset), dataset.get("tables"))
+        engine, rows, tables = (part or "?" for part in known)
+        return (
+            f"{data.schema}: {engine}, {rows} rows in {tables} table{'' if tables == '1' else 's'}"
+        )
+    if data.known.tables:
+        count, unit = data.size
+        return f"{dataset.get('engine', data.engine)}, {data.schema}, {format_count(count)} {unit}"
     tables = f" in each of {data.tables} tables" if (data.tables or 1) > 1 else ""
     return f"{dataset.get('engine', data.engine)}, {format_count(data.rows)} rows{tables}"
+
+
+def _rows_of(dataset: Mapping[str, str]) -> str:
+    rows = dataset.get("rows", "")
+    return format_count(int(rows)) if rows.isdigit() else rows
 
 
 def _load(study: Study) -> str:

@@ -10,8 +10,10 @@ import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
-from contend.metrics import ALWAYS_SHOWN, Metric, metric_of
+from contend.errors import RequestError
+from contend.metrics import ALWAYS_SHOWN, Metric, UnknownMetric, metric_of
 from contend.spec import (
     CellKey,
     CellSpec,
@@ -27,6 +29,9 @@ from contend.spec import (
 from contend.store import Meta, RunFolder, RunRecord
 
 CONNECTIONS = "load.connections"
+
+BY_SECONDS = frozenset({"buffer-pool-warmup"})
+"""Analyses that look at a run interval by interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +131,10 @@ class Study:
         return _is_in_slices(self.meta)
 
     @property
-    def why_not_slices(self) -> str:
-        """Empty if they were, or if nobody asked for them."""
-        return str(self.meta.facts.get("way", {}).get("why", ""))
+    def way(self) -> Mapping[str, Any]:
+        """How the levels were compared: by, why, servers, own, as `contend.lab.ways.Way` says."""
+        way: Mapping[str, Any] = self.meta.facts.get("way", {})
+        return way
 
     @property
     def finished(self) -> bool:
@@ -176,6 +182,16 @@ def _is_in_slices(meta: Meta) -> bool:
     return bool(meta.facts.get("way", {}).get("by") == "slices")
 
 
+def _known(name: str, folder: RunFolder) -> Metric:
+    try:
+        return metric_of(name)
+    except UnknownMetric:
+        raise RequestError(
+            f"{folder.path} compares {name}, which this version of contend does not know.",
+            hint="Name others, such as --metric qps: what was measured is there.",
+        ) from None
+
+
 def study_of(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Study:
     """Read a run folder into a study that compares `metrics`; without them, the experiment's.
 
@@ -183,10 +199,11 @@ def study_of(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: boo
     """
     meta = folder.meta()
     experiment = from_dict(meta.experiment)
-    compared = tuple(map(metric_of, metrics or experiment.compare.metric))
+    compared = tuple(_known(name, folder) for name in metrics or experiment.compare.metric)
     also = (one for one in ALWAYS_SHOWN if percentiles or one.histogram is None)
-    # Of runs of their own, nobody looks at the seconds.
-    records = folder.records(intervals=_is_in_slices(meta))
+    # Of runs of their own, hardly anybody looks at the seconds.
+    wanted = _is_in_slices(meta) or experiment.explain in BY_SECONDS
+    records = folder.records(intervals=wanted)
     measured = [record for record in records if record.status == "ok" and record.done]
     by_cell: dict[CellKey, dict[int, list[RunRecord]]] = defaultdict(lambda: defaultdict(list))
     for record in measured:

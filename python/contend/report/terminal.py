@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contend.metrics import THROUGHPUT
+from contend.metrics import Metric
 from contend.report.model import (
     ChangeTable,
     Finding,
@@ -20,8 +20,10 @@ from contend.report.model import (
     Overall,
     Panel,
     Report,
+    StatementTable,
     TextTable,
 )
+from contend.report.shape_model import ShapeRow
 from contend.report.words import (
     change_title,
     estimate_text,
@@ -30,6 +32,8 @@ from contend.report.words import (
     plain_gain,
     progress_text,
     repeats_each_text,
+    significant,
+    times_of,
 )
 
 _STYLES = {
@@ -43,6 +47,7 @@ _MARKS = {"equivalent": " ≈", "inconclusive": " ?"}
 _NOT_MEASURED = "–"
 _TEXT_WIDTH = 88
 _GAP = 2
+_NAME_WIDTH = 44
 
 Rows = list[tuple[Text, list[Text]]]
 
@@ -56,7 +61,11 @@ def render(report: Report, console: Console, *, full: bool = False) -> None:
         _gains(report, out)
         _beside(report, out)
     _metrics(report, out, [] if full else [one.metric.name for one in report.compared])
+    _shapes(report, out)
+    _statements(report, out, full=full)
+    _sections(report, out)
     _cause(report, out, full=full)
+    _differences(report, out, full=full)
     _notices(report, out)
     if full:
         _provenance(report, out)
@@ -90,7 +99,9 @@ class _Out:
 
     def figures(self, layout: Layout, title: str, rows: Rows) -> None:
         """A table of the layout's levels and columns."""
-        by = f"{layout.rows_label} by {layout.columns_label}" if layout.columns_label else ""
+        by = (
+            f"{layout.rows_label} by {layout.columns_label}".strip() if layout.columns_label else ""
+        )
         text = ", ".join(part for part in (title, by) if part)
         self.table(text, [head or "all" for head in layout.columns], rows, dim=not title)
 
@@ -124,8 +135,11 @@ class _Out:
 
     def words(self, words: TextTable) -> None:
         table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, title_justify="left")
-        for column in words.columns:
-            table.add_column(column, header_style="dim", overflow="fold")
+        # Names are not broken for the sake of long values.
+        widest = max((len(row[0]) for row in words.rows), default=0)
+        widths = [min(widest, _NAME_WIDTH), *(0 for _ in words.columns[1:])]
+        for column, width in zip(words.columns, widths, strict=True):
+            table.add_column(column, header_style="dim", overflow="fold", min_width=width)
         for row in words.rows:
             table.add_row(*(Text(cell) for cell in row))
         self.line()
@@ -188,8 +202,7 @@ def _gains(report: Report, out: _Out) -> None:
         for panel in report.panels:
             rows = _change_rows(report.layout, panel, panel.changes[at])
             out.figures(report.layout, panel.title, rows)
-        if compared.metric.name == THROUGHPUT:
-            _published(report, out)
+        _published(report, compared.metric, out)
 
 
 def _overall_rows(layout: Layout, overall: Overall) -> Rows:
@@ -199,8 +212,10 @@ def _overall_rows(layout: Layout, overall: Overall) -> Rows:
     ]
 
 
-def _published(report: Report, out: _Out) -> None:
-    blocks = {block.name: block.machine for panel in report.panels for block in panel.published}
+def _published(report: Report, metric: Metric, out: _Out) -> None:
+    blocks = {
+        block.name: block.machine for panel in report.panels for block in panel.published_of(metric)
+    }
     if blocks:
         out.line()
         for name, machine in blocks.items():
@@ -223,12 +238,72 @@ def _beside(report: Report, out: _Out) -> None:
         out.figures(report.layout, panel.title, rows)
 
 
+def _shapes(report: Report, out: _Out) -> None:
+    for shape in report.shapes:
+        out.head(shape.title)
+        out.line(shape.lead, "dim")
+        for panel in shape.panels:
+            rows: Rows = [
+                (Text(row.label, style="dim" if row.published else ""), _shape_cells(row))
+                for row in panel.rows
+            ]
+            out.figures(report.layout, panel.title, rows)
+
+
+def _shape_cells(row: ShapeRow) -> list[Text]:
+    if row.published:
+        return [
+            Text("" if one is None else significant(one, 3), style="dim") for one in row.published
+        ]
+    first, *others = row.measured
+    del first
+    return [
+        Text("1"),
+        *(Text(estimate_text(times_of(one)) if one else _NOT_MEASURED) for one in others),
+    ]
+
+
+def _statements(report: Report, out: _Out, *, full: bool) -> None:
+    found = report.statements
+    if found is None:
+        return
+    out.head("Each statement, ms (mean)")
+    if found.is_long and not full:
+        out.line("They are many: the page has them, and so does `contend show --full`.")
+        return
+    out.line(found.lead, "dim")
+    for text in found.sentences:
+        out.line(text)
+    for table in found.tables:
+        out.figures(report.layout, table.title, _statement_rows(report.layout, table))
+    if full:
+        out.head("Each statement, ms (95th percentile)")
+        for table in found.tails:
+            out.figures(report.layout, table.title, _statement_rows(report.layout, table))
+        for name, text in found.texts:
+            out.item(f"{name}: {text}")
+
+
+def _statement_rows(layout: Layout, table: StatementTable) -> Rows:
+    rows: Rows = []
+    for group in table.groups:
+        for row in group.rows:
+            label = group.name if len(group.rows) == 1 else f"{group.name}, {row.label}"
+            cells = [Text(estimate_text(e) if e else _NOT_MEASURED) for e in row.estimates]
+            rows.append((Text(label), cells))
+        rows += [
+            (Text(f"  ({row.label}/{layout.baseline}), %"), [_gain(gain) for gain in row.gains])
+            for row in group.changes
+        ]
+    return rows
+
+
 def _change_rows(layout: Layout, panel: Panel, changes: ChangeTable) -> Rows:
     rows: Rows = [
         (Text(f"({row.label}/{layout.baseline})"), [_gain(gain) for gain in row.gains])
         for row in changes.rows
     ]
-    for block in panel.published if changes.metric.name == THROUGHPUT else ():
+    for block in panel.published_of(changes.metric):
         rows.append((Text(f"{block.name}, published, other machine", style="dim"), []))
         for label, gains in block.rows:
             name = Text(f"({label}/{layout.baseline})", style="dim")
@@ -269,6 +344,16 @@ def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:
             out.figures(report.layout, panel.title, rows)
 
 
+def _sections(report: Report, out: _Out) -> None:
+    for section in report.sections:
+        out.head(section.title)
+        out.line(section.lead)
+        for table in section.tables:
+            heads = table.columns[1:]
+            rows: Rows = [(Text(row[0]), [Text(cell) for cell in row[1:]]) for row in table.rows]
+            out.table(table.caption, heads, rows)
+
+
 def _cause(report: Report, out: _Out, *, full: bool) -> None:
     cause = report.cause
     if cause is not None:
@@ -285,6 +370,21 @@ def _cause(report: Report, out: _Out, *, full: bool) -> None:
     if report.bounds:
         out.head("What the machine allows")
         out.line(" ".join(report.bounds))
+
+
+def _differences(report: Report, out: _Out, *, full: bool) -> None:
+    """How many they are, and on demand all of them."""
+    if report.differences is None:
+        return
+    out.head("What still differs between the servers")
+    for text in report.differences.leads:
+        out.item(text)
+    if not full:
+        out.item("The page lists them side by side, and so does `contend show --full`.")
+        return
+    for table in report.differences.tables:
+        if table.rows:
+            out.words(table)
 
 
 def _notices(report: Report, out: _Out) -> None:

@@ -18,8 +18,10 @@ _COUNTED = ("load.connections", "load.threads", "workload.points", "data.rows")
 
 
 def factor_label(path: str) -> str:
-    """The last word of a path: `connections`, `points`, `key_cache_segments`."""
-    return path.rpartition(".")[2]
+    """The last word of a path: `connections`, `points`, `key_cache_segments`; of a kind inside a
+    section what it is a kind of: `distribution`."""
+    section, *rest = path.split(".")
+    return rest[-2] if len(rest) > 1 and rest[-1] == "kind" else (rest or [section])[-1]
 
 
 def level_label(level: Level) -> str:
@@ -72,7 +74,10 @@ def slug(text: str) -> str:
 
 
 UNKNOWN = "±?"
-"""Stands if one run gives no interval."""
+"""Stands if one run gives no interval, or two or three give one that says nothing."""
+
+SAYS_NOTHING = 1000
+"""An interval that reaches so many times as far up as the figure itself."""
 
 
 def gain_text(change: Change) -> str:
@@ -106,7 +111,7 @@ def _rounded(change: Change) -> tuple[int, str | None]:
     farther up than down; and of one that ends just before 0, rounding may hide it."""
     gain, half = percent(change), gain_half(change)
     places = _gain_places(gain, half)
-    if not math.isfinite(half):
+    if not math.isfinite(half) or change.high > change.ratio * SAYS_NOTHING:
         return places, UNKNOWN
     if change.low > 0 and change.high / change.ratio <= _MUCH_WIDER:
         covers = change.low <= 1 <= change.high
@@ -137,7 +142,12 @@ def gain_half(change: Change) -> float:
 
 def detectable_text(change: float) -> str:
     """The smallest change that shows: `1.4 %`."""
-    return "not known" if not math.isfinite(change) else f"{significant(change * 100, 2)} %"
+    return "not known" if not change < SAYS_NOTHING else f"{significant(change * 100, 2)} %"
+
+
+def times_of(change: Change) -> Estimate:
+    """A ratio as a figure with its interval, to be told as so many times another."""
+    return Estimate(change.ratio, change.low, change.high, change.n, 0.0)
 
 
 def estimate_text(estimate: Estimate) -> str:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from contend.settings import load, options, server, setup, warm, workload
+from contend.settings import (
+    before_run,
+    check,
+    load,
+    options,
+    profiles,
+    server,
+    setup,
+    warm,
+    workload,
+)
 from contend.settings.model import Setting
 
 __all__ = ["SETTINGS"]
@@ -11,14 +21,19 @@ SETTINGS: list[Setting] = [
     server.KIND,
     server.USE,
     options.CHANGE,
+    profiles.PROFILES,
+    profiles.PROFILE,
     options.OPTIONS,
     server.ENVIRONMENT,
     server.WRAP,
+    server.ROUND_TRIP,
     *workload.DATA,
     setup.SETTING,
     workload.SETTING,
+    check.SETTING,
     # After whatever disturbs the caches.
     warm.SETTING,
+    before_run.SETTING,
     *load.LOAD_SETTINGS,
     *load.SLICES,
     load.SEED,

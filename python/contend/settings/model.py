@@ -39,6 +39,7 @@ class Launch:
 
     Args:
         options: server options, by name.
+        by_kind: options of servers of one kind, or of `any`; `options` goes before them.
         environment: variables in addition to the few that every private server gets.
         wrap: a program with its arguments that starts the server, which it gets as further
             arguments.
@@ -46,9 +47,14 @@ class Launch:
     """
 
     options: dict[str, Level] = field(default_factory=dict)
+    by_kind: dict[str, Mapping[str, Level]] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     wrap: tuple[str, ...] = ()
     from_disk: bool = False
+
+    def options_of(self, kind: str) -> dict[str, Level]:
+        """What a server of that kind is started with."""
+        return {**self.by_kind.get("any", {}), **self.by_kind.get(kind, {}), **self.options}
 
 
 class Target(Protocol):
@@ -67,6 +73,13 @@ class Target(Protocol):
     def on_undo(self, undo: Callable[[], None] | str | None) -> None:
         """How what was done last is undone, if by a statement as its text, so that it can be
         undone later if the lab dies; None if only a new copy of the data undoes it."""
+
+    def stand_apart(self, round_trip_s: float | None) -> None:
+        """Have whoever asks do so over a network of this round trip, by way of a delay line; None
+        for none."""
+
+    def see_conditions(self, when: str) -> None:
+        """Have the tables asked for the conditions of their schema: `ends`, `each_run`, `never`."""
 
     def expect_writes(self) -> None:
         """The run to come may change the tables."""

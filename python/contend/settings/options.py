@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from contend.errors import RequestError
 from contend.settings.model import Launch, Need, Setting, Target, Values
 from contend.settings.plan_keys import OPTION_NAME
+from contend.settings.server import KIND, USE, is_dsn
 from contend.settings.tables import Named
 from contend.settings.values import AnyLevel, Choice, Key, Level
 
@@ -44,9 +46,28 @@ def layout_options(options: Mapping[str, Level]) -> dict[str, Level]:
     return {name: value for name, value in named if name in LAYOUT_OPTIONS}
 
 
+_QUERY_CACHE = "query_cache_"
+
+
+def _is_mysql(cell: Values) -> bool:
+    """Whether the cell names a private MySQL; of a program by its path nobody knows yet."""
+    use = cell[USE.path]
+    if use is None:
+        return bool(cell[KIND.path] == "mysql")
+    return not is_dsn(use) and str(use).startswith("mysql")
+
+
 @dataclass(frozen=True)
 class Options(Setting):
     """Options by name: given at the start, or changed while the server runs."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        names = [name for name in cell[self.path] if name.startswith(_QUERY_CACHE)]
+        if own and names and _is_mysql(cell):
+            raise RequestError(
+                f"{self.path}.{names[0]}: MySQL has no query cache since version 8.0",
+                hint="Take a MariaDB server, or give server.options without the query cache.",
+            )
 
     def between(self, before: Values, after: Values) -> Need:
         was, wanted = before[self.path], after[self.path]

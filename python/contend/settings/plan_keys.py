@@ -2,8 +2,8 @@
 
 It says so itself, in the schema of its plans: kinds, keys, meanings, defaults and ranges are read
 from the copy that is shipped with this package, so that a file can be checked, and an editor
-complete it, without starting a program. `rows`, `table` and `tables` of a workload are left out:
-they follow from `[data]`.
+complete it, without starting a program. `rows`, `string_length`, `table` and `tables` of a workload
+are left out: they follow from `[data]`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
+from contend.settings.schemas import TEST_DATA
 from contend.settings.tables import Named, Table, Tables, Tagged
 from contend.settings.values import (
     Choice,
@@ -30,7 +31,16 @@ from contend.settings.values import (
 SCRIPT = "lua"
 """The kind of workload that is a sysbench script."""
 
-SUPPLIED = frozenset({"rows", "table", "tables"})
+TPCC = "tpcc"
+"""The kind of workload that asks the transactions of TPC-C, and the schema of its tables."""
+
+STRING_LOOKUP = "string_lookup"
+"""The kind of workload that asks the table of the study of warming."""
+
+SCHEMA_OF = {TPCC: TPCC, STRING_LOOKUP: TEST_DATA}
+"""The kinds of workload that ask the tables of one schema other than sbtest."""
+
+SUPPLIED = frozenset({"rows", "string_length", "table", "tables"})
 """Parameters of the plan that the lab fills in from the dataset."""
 
 OPTION_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
@@ -135,9 +145,14 @@ def _value(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
             return Flag()
         case "array":
             return _listed(schema, told["items"])
+        case "object":
+            return _PERCENTS
         case _:
             return Text()
 
+
+_PERCENTS = Named("event", "an event", r"[A-Za-z0-9_]+", Whole(0, 100), dashes=False)
+"""The only free table that a plan has beside a script's options: shares of events, by name."""
 
 _LARGEST = 1e9
 """No rate is beyond it."""
@@ -194,4 +209,5 @@ STATEMENTS = frozenset(
     for variant in _SCHEMA["$defs"]["Workload"]["oneOf"]
     if not SUPPLIED & variant["properties"].keys()
 )
-"""The kinds of workload that are the user's own statements; their tables are named in them."""
+"""The kinds of workload that need nothing said of the tables: the user's own statements name them,
+and those of TPC-C say it themselves."""

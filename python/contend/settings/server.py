@@ -1,5 +1,5 @@
-"""Which private server is asked, one of a kind or one by name; and what it is started with: its
-environment, and a program such as numactl or strace."""
+"""Which private server is asked, one of a kind or one by name; what it is started with: its
+environment, and a program such as numactl or strace; and how far away it is."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.errors import RequestError
-from contend.settings.model import Launch, Need, Setting, Values
+from contend.settings.model import Launch, Need, Setting, Target, Values
 from contend.settings.tables import Named
-from contend.settings.values import AnyLevel, Choice, Command, Key, Text
+from contend.settings.values import AnyLevel, Choice, Command, Duration, Key, Text
 
 _DSN_BEGINNINGS = ("mysql:", "mariadb:", "socket:")
 
@@ -145,4 +145,25 @@ WRAP = Wrap(
     ),
     need=Need.RESTART,
     tried=True,
+)
+
+
+@dataclass(frozen=True)
+class RoundTrip(Setting):
+    """A delay line before the server: all that changes is the address that is asked."""
+
+    def apply(self, target: Target, cell: Values) -> None:
+        target.stand_apart(cell[self.path])
+
+
+ROUND_TRIP = RoundTrip(
+    "server",
+    Key(
+        "round_trip",
+        Duration(zero_allowed=True, most_s=60.0),
+        None,
+        "how far the client is from the server: the time of a round trip, kept by a delay line "
+        "that stands between them; 0 passes the line too (default: no line)",
+    ),
+    need=Need.IN_PLACE,
 )

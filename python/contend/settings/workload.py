@@ -7,55 +7,225 @@ them: whoever plays the cells makes the tables anew after it, or marks the runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from contend.errors import RequestError
 from contend.settings.model import Need, Setting, Target, Values
-from contend.settings.plan_keys import SCRIPT, WORKLOAD, WRITES
-from contend.settings.values import Choice, Key, Text, Whole
+from contend.settings.plan_keys import SCRIPT, TPCC, WORKLOAD, WRITES
+from contend.settings.schemas import (
+    IMPORT_NAME,
+    IMPORT_PREFIX,
+    SCHEMAS,
+    SCRIPT_SCHEMA,
+    imported_name,
+    schema_of,
+)
+from contend.settings.values import Choice, Flag, Key, Refused, Text, Whole, shown
 
-SCRIPT_SCHEMA = "script"
-"""The schema of tables that a script's own `prepare` makes."""
+
+@dataclass(frozen=True, slots=True)
+class SchemaName:
+    """Tables that contend makes, by their name; or those that were imported."""
+
+    made: Choice
+
+    def read(self, value: object) -> str:
+        name = imported_name(value) if isinstance(value, str) else None
+        if name is None:
+            return self.made.read(value)
+        if re.fullmatch(IMPORT_NAME, name) is None:
+            raise Refused(f"must be {self.words()}, not {shown(value)}")
+        return f"{IMPORT_PREFIX}{name}"
+
+    def words(self) -> str:
+        return f'{self.made.words()}, or "{IMPORT_PREFIX}NAME"'
+
+    def schema(self) -> dict[str, object]:
+        imported = {"type": "string", "pattern": f"^{IMPORT_PREFIX}{IMPORT_NAME}$"}
+        return {"anyOf": [self.made.schema(), imported]}
+
+
+@dataclass(frozen=True)
+class Which(Setting):
+    """Which tables: an import is a copy of files, which no server but contend's own gets."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        if not own and imported_name(cell[self.path]) is not None:
+            raise RequestError(
+                f"{self.path} = {shown(cell[self.path])} is for private servers, and the server "
+                "is not contend's own",
+                hint="Leave --server out to use a private server.",
+            )
 
 
 def _of_data(key: Key) -> Setting:
     return Setting("data", key, need=Need.DATA, lasts=Need.DATA)
 
 
-DATA = tuple(
-    _of_data(key)
-    for key in (
+@dataclass(frozen=True)
+class _Checked(Setting):
+    """A key that cannot have every value beside every other."""
+
+    test: Callable[[Values], None] = lambda _cell: None
+
+    def check(self, cell: Values) -> None:
+        self.test(cell)
+
+
+def _checked(key: Key, test: Callable[[Values], None]) -> Setting:
+    return _Checked("data", key, need=Need.DATA, lasts=Need.DATA, test=test)
+
+
+def _enough_rows(cell: Values) -> None:
+    schema = schema_of(cell["data.schema"])
+    if cell["data.rows"] < schema.rows_least:
+        raise Refused(f"must be {schema.rows_least} or more for the schema {schema.name}")
+
+
+def _asked_warehouses(cell: Values) -> None:
+    """A workload that says nothing has as many as the data."""
+    there = cell["data.warehouses"]
+    for name in ("warehouses", "first_warehouse", "last_warehouse"):
+        asked = cell["workload"].get(name)
+        if cell["data.schema"] == TPCC and asked is not None and asked > there:
+            raise Refused(
+                f"workload.{name} is {asked}, and data.warehouses is {there}",
+                hint=f"Write warehouses = {asked} in [data], or leave workload.{name} out.",
+                whole=True,
+            )
+
+
+def _enough_warehouses(cell: Values) -> None:
+    by_value = cell["data.partition_by"] in ("range", "list")
+    if by_value and cell["data.partitions"] > cell["data.warehouses"]:
+        raise Refused(
+            f"must be {cell['data.warehouses']} or fewer: partitions by "
+            f"{cell['data.partition_by']} want a warehouse each"
+        )
+
+
+def _foreign_keys(cell: Values) -> None:
+    if not cell["data.foreign_keys"]:
+        return
+    if cell["data.engine"] != "InnoDB":
+        raise Refused(
+            f"data.foreign_keys: {cell['data.engine']} has no foreign keys",
+            hint='Leave foreign_keys out, or write engine = "InnoDB".',
+            whole=True,
+        )
+    if cell["data.partition_by"] != "none":
+        raise Refused(
+            "data.foreign_keys and data.partition_by exclude one another: InnoDB has no foreign "
+            "keys of, or to, a partitioned table",
+            hint="Leave one of them out.",
+            whole=True,
+        )
+
+
+DATA = (
+    Which(
+        "data",
         Key(
             "schema",
-            Choice(("sbtest", SCRIPT_SCHEMA)),
+            SchemaName(Choice(tuple(SCHEMAS))),
             "sbtest",
             "which tables are made: sbtest (as sysbench 0.5 made it: no column NULL, latin1, for "
-            "MyISAM MAX_ROWS=50000000), or those of the script's own prepare",
+            "MyISAM MAX_ROWS=50000000), employees (the sample database of that name), test_data "
+            "(of the study of warming), tpcc (the nine tables of TPC-C), those of the script's own "
+            "prepare, or those of a dump that `contend data import` keeps as NAME",
         ),
+        need=Need.DATA,
+        lasts=Need.DATA,
+    ),
+    _of_data(
         Key(
             "engine",
             Choice(("InnoDB", "MyISAM", "Aria", "RocksDB")),
             "InnoDB",
             "storage engine of the tables",
-        ),
-        Key("rows", Whole(1), 10_000, "rows of each table"),
+        )
+    ),
+    _checked(
         Key(
-            "tables",
-            Whole(1, 10_000),
-            None,
-            "number of tables, sbtest1, sbtest2 and so on (default: the one table sbtest; for a "
-            "script 1, so sbtest1)",
+            "rows",
+            Whole(1),
+            10_000,
+            "rows of each table; of employees the number of employees, 100 or more (default "
+            "there: all 300,024)",
         ),
-        Key("seed", Whole(0), 1, "seed of the rows' content"),
+        _enough_rows,
+    ),
+    *(
+        _of_data(key)
+        for key in (
+            Key(
+                "tables",
+                Whole(1, 10_000),
+                None,
+                "number of tables, sbtest1, sbtest2 and so on (default: the one table sbtest; for "
+                "a script 1, so sbtest1)",
+            ),
+            Key("seed", Whole(0), 1, "seed of the rows' content"),
+            Key(
+                "k",
+                Choice(("row_number", "random")),
+                "row_number",
+                "how the indexed column k is filled: row_number (unique, in file order, as "
+                "sysbench 0.5 did) or random (as sysbench 1.0 does)",
+            ),
+            Key("table_options", Text(), "", "options appended to each CREATE TABLE"),
+            Key(
+                "emp_no_keys",
+                Flag(),
+                False,
+                "of employees: the plain keys on emp_no that its release 1.0.6 had beside the "
+                "primary keys",
+            ),
+            Key(
+                "string_length",
+                Whole(10, 74),
+                36,
+                "of test_data: characters of each string; the study does not say",
+            ),
+        )
+    ),
+    _checked(
+        Key("warehouses", Whole(1, 100_000), 1, "of tpcc: how many, about 100 MB each"),
+        _asked_warehouses,
+    ),
+    _of_data(
         Key(
-            "k",
-            Choice(("row_number", "random")),
-            "row_number",
-            "how the indexed column k is filled: row_number (unique, in file order, as sysbench "
-            "0.5 did) or random (as sysbench 1.0 does)",
-        ),
-        Key("table_options", Text(), "", "options appended to CREATE TABLE"),
-    )
+            "partition_by",
+            Choice(("none", "hash", "key", "range", "list")),
+            "none",
+            "of tpcc: how all tables but item are divided, by their warehouse",
+        )
+    ),
+    _checked(
+        Key("partitions", Whole(1, 1024), 4, "of tpcc: into how many partitions"),
+        _enough_warehouses,
+    ),
+    _checked(
+        Key("foreign_keys", Flag(), False, "of tpcc: the specification's foreign keys (InnoDB)"),
+        _foreign_keys,
+    ),
+    _of_data(
+        Key(
+            "history_key",
+            Flag(),
+            False,
+            "of tpcc: a primary key for history, which has none in the specification",
+        )
+    ),
+    _of_data(
+        Key(
+            "shrink",
+            Whole(1, 100),
+            1,
+            "of tpcc, for a trial: only one in so many of the customers, orders and items",
+        )
+    ),
 )
 
 
@@ -78,7 +248,31 @@ def may_write(kind: str, parameters: Mapping[str, object]) -> bool:
     known = WRITES.get(kind)
     if known is not None:
         return known
-    return any(_WRITING_WORDS.search(text) for text in _texts(parameters.values()))
+    return writing_share(kind, parameters) > 0
+
+
+_HEADER = re.compile(r"^[ \t]*@(\w+).*$", re.MULTILINE)
+"""The line that an event of a script of statements begins with."""
+
+
+def writing_share(kind: str, parameters: Mapping[str, object]) -> float:
+    """Of the events, those that may leave other rows than they found, from 0 to 1.
+
+    It is known of scripts of statements that say which share of the events each writing one has.
+    """
+    if kind == SCRIPT or WRITES.get(kind) is not None:
+        return float(may_write(kind, parameters))
+    if not any(_WRITING_WORDS.search(text) for text in _texts(parameters.values())):
+        return 0.0
+    shares = parameters.get("shares")
+    if not isinstance(shares, Mapping):
+        return 1.0
+    before, *rest = _HEADER.split(str(parameters.get("text", "")))
+    events = [("", before), *zip(rest[::2], rest[1::2], strict=True)]
+    writing = {name for name, text in events if _WRITING_WORDS.search(text)}
+    if not writing <= shares.keys():
+        return 1.0
+    return sum(int(shares[name]) for name in writing) / 100
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:

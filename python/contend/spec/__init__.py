@@ -3,8 +3,8 @@
 from contend.settings.model import Need
 from contend.settings.options import layout_options
 from contend.settings.plan_keys import SCRIPT, STATEMENTS
+from contend.settings.schemas import SCRIPT_SCHEMA, imported_name
 from contend.settings.values import Level, Refused
-from contend.settings.workload import SCRIPT_SCHEMA
 from contend.spec.cell import cell_spec, cell_specs, cells, combinations
 from contend.spec.load import load_experiment, recipe_text, recipes
 from contend.spec.metric_names import MetricNames, without_metric
@@ -69,6 +69,7 @@ __all__ = [
     "combinations",
     "contexts",
     "from_dict",
+    "imported_name",
     "is_file",
     "is_open",
     "json_schema",

@@ -13,6 +13,7 @@ from contend.settings import SETTINGS
 from contend.settings.model import Setting
 from contend.settings.tables import Tagged
 from contend.settings.values import AnyLevel, Level, Refused, attribute_name, shown
+from contend.spec.build_data import with_data_of_schema
 from contend.spec.build_workload import check_script, read_tagged, with_data_of_script
 from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
@@ -39,6 +40,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
     values = {setting.path: _value(document, setting, factors) for setting in SETTINGS}
     check_script(document, values, factors)
     values = with_data_of_script(document, values, factors)
+    values = with_data_of_schema(document, values, factors)
     _refuse_idle(document, values, factors)
     experiment = Experiment(
         name=about["name"] or _name_of_file(document.file),

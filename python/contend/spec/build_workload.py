@@ -7,9 +7,9 @@ from typing import Any
 
 from contend.errors import did_you_mean
 from contend.settings.plan_keys import SCRIPT
+from contend.settings.schemas import SCRIPT_SCHEMA, imported_name, schema_of
 from contend.settings.tables import Named, Tagged
 from contend.settings.values import Key, Level, Refused
-from contend.settings.workload import SCRIPT_SCHEMA
 from contend.spec.document import Document
 from contend.spec.model import Factor, WorkloadSpec
 from contend.spec.paths import SCRIPT_OPTIONS_PREFIX, resolve
@@ -62,7 +62,8 @@ def with_data_of_script(
                 hint='Write schema = "sbtest".',
             )
         return values
-    if SCRIPT not in kinds:
+    schema = values["data.schema"]
+    if SCRIPT not in kinds or schema_of(schema).tables or imported_name(schema) is not None:
         return values
     silent = "data" not in document.tree and not any(p.startswith("data.") for p in levels)
     scripts = _scripts(workload, levels)

@@ -10,9 +10,9 @@ from typing import Any
 
 from contend.settings import SETTINGS
 from contend.settings.plan_keys import SCRIPT
+from contend.settings.schemas import SCRIPT_SCHEMA
 from contend.settings.tables import Tagged
 from contend.settings.values import Refused
-from contend.settings.workload import SCRIPT_SCHEMA
 from contend.spec.model import Cell, CellSpec, Experiment, Factor, SpecError, cell_key
 from contend.spec.paths import resolve
 from contend.spec.scripts import is_file, reference

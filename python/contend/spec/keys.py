@@ -19,7 +19,9 @@ EXPERIMENT = (
     Key("question", Text(), "", "what the experiment asks, one sentence"),
     Key(
         "explain",
-        Choice(("segmented-key-cache",)),
+        Choice(
+            ("segmented-key-cache", "buffer-pool-warmup", "concurrency", "query-cache", "engines")
+        ),
         None,
         "which analysis of the cause the report adds",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from contend.errors import did_you_mean
@@ -20,8 +21,7 @@ _LARGEST_FILE = 4 << 20
 
 def recipes() -> tuple[str, ...]:
     """Names of the built-in experiment files."""
-    files = resources.files("contend.recipes").iterdir()
-    names = (file.name for file in files if file.name.endswith(".toml"))
+    names = (file.name for file in _files().iterdir() if file.name.endswith(".toml"))
     return tuple(sorted(name.removesuffix(".toml") for name in names))
 
 
@@ -30,7 +30,7 @@ def recipe_text(name: str) -> str:
     if name not in recipes():
         hint = did_you_mean(name, recipes()) or "`contend recipes` lists them."
         raise SpecError(f'there is no recipe "{name}"', hint=hint)
-    return (resources.files("contend.recipes") / f"{name}.toml").read_text(encoding="utf-8")
+    return (_files() / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def load_experiment(
@@ -57,7 +57,9 @@ def load_experiment(
     experiment = build(final, variant=variant, overrides=tuple(sets))
     if not script_files(experiment.base.workload, experiment.factors):
         return experiment
-    return replace(experiment, folder=str(Path(source).absolute().parent))
+    # A script is sought beside the file that names it.
+    path = Path(source) if _is_path(source) else Path(str(_files() / source))
+    return replace(experiment, folder=str(path.absolute().parent))
 
 
 def _read(source: str) -> tuple[str, str]:
@@ -77,6 +79,10 @@ def _read(source: str) -> tuple[str, str]:
     except (OSError, ValueError) as error:
         raise SpecError(f"{source} cannot be read: {_reason(error)}") from None
     return text, source
+
+
+def _files() -> Traversable:
+    return resources.files("contend.recipes")
 
 
 def _is_path(source: str) -> bool:

@@ -49,8 +49,8 @@ def without_metric(name: str, run: Run) -> SpecError:
     part = name.partition(".")[0]
     same = [one for one in had if one.partition(".")[0] == part]
     why = {
-        "seconds": "It is known of runs that end by their number of events (load.events), not by "
-        "load.measure.",
+        "seconds": "It is known of runs that end by their number of events (load.events, times of "
+        "a list), not by load.measure.",
         "status": "A counter that did not change in a run is not recorded.",
     }.get(part)
     close = did_you_mean(name, same if "." in name else had)

@@ -8,14 +8,15 @@ Times are seconds as floats and their names end in `_s`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from contend.errors import RequestError
+from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
+from contend.settings.schemas import SBTEST, Schema, schema_of
 from contend.settings.values import Level
-from contend.settings.workload import SCRIPT_SCHEMA
 
 
 class SpecError(RequestError):
@@ -52,8 +53,11 @@ class DataSpec:
     `k` is how the indexed column is filled: `row_number` (unique, in file order, as the study's
     sysbench 0.5 did) or `random` (as sysbench 1.0 does).
     `tables` of None is the one table `sbtest`; a number stands for `sbtest1`, `sbtest2` and so on.
+    `rows` is of each table, of the schema `employees` the number of employees; the keys from
+    `emp_no_keys` on are of one schema each (`contend.settings.schemas`).
     Under the schema `script` a script's own `prepare` makes the tables; `prepare` is what it is
     told (script and options), known only in the spec of a cell.
+    Under `import:NAME` they are those of a dump, with its own database, engines and rows.
     """
 
     schema: str = "sbtest"
@@ -64,25 +68,58 @@ class DataSpec:
     table_options: str = ""
     tables: int | None = None
     prepare: Mapping[str, object] | None = None
+    emp_no_keys: bool = False
+    string_length: int = 36
+    warehouses: int = 1
+    partition_by: str = "none"
+    partitions: int = 4
+    foreign_keys: bool = False
+    history_key: bool = False
+    shrink: int = 1
+
+    @property
+    def known(self) -> Schema:
+        """What is known of the schema."""
+        return schema_of(self.schema)
+
+    @property
+    def own(self) -> dict[str, object]:
+        """The keys that are the schema's own, with their values."""
+        return {name: getattr(self, name) for name in self.known.own}
 
     @property
     def database(self) -> str:
-        """Where the tables are, on a server of ours; the name that scripts expect."""
-        return "sbtest"
+        """Where the tables are, on a server of ours: the name that scripts and statements
+        expect."""
+        return self.known.database
 
     @property
     def table_names(self) -> tuple[str, ...]:
-        """The tables that the lab makes; none where a script makes its own."""
-        if self.schema == SCRIPT_SCHEMA:
-            return ()
+        """The tables that the lab makes; none if a script makes its own, or a dump has them."""
+        if self.schema != SBTEST:
+            return self.known.tables
         if self.tables is None:
             return ("sbtest",)
         return tuple(f"sbtest{number}" for number in range(1, self.tables + 1))
 
     @property
     def rows_in_all(self) -> int:
-        """Rows of all tables together."""
-        return self.rows * len(self.table_names)
+        """Rows of all tables together; about so many if the schema counts something else."""
+        known = self.known
+        if not known.tables:
+            return self.rows * len(self.table_names)
+        return round(self.size[0] * known.rows_each / self.shrink)
+
+    @property
+    def size(self) -> tuple[int, str]:
+        """How much there is as the schema counts it, and what it counts."""
+        key = self.known.size_key
+        unit = self.schema if key == "rows" and len(self.known.tables) > 1 else key
+        return int(getattr(self, key)), unit
+
+    def small(self) -> DataSpec:
+        """The same tables with hardly a row, for statements to be tried on."""
+        return replace(self, rows=100, warehouses=min(self.warehouses, self.partitions), shrink=100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +166,20 @@ class CompareSpec:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """Published gains in percent of one level over the baseline, by the columns' factor."""
+    """Published gains in percent of one level over the baseline, by the columns' factor; or else
+    the figures themselves."""
 
     cell: Mapping[str, Level]
-    gain_percent: tuple[float, ...]
+    gain_percent: tuple[float, ...] = ()
+    figures: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Figures of another machine, shown beside ours and labelled as such."""
+    """Figures of another machine, shown beside ours and labelled as such.
+
+    `metric` is the name of the one that the rows are about.
+    """
 
     name: str
     machine: str
@@ -145,6 +187,7 @@ class Published:
     columns_path: str
     columns: tuple[Level, ...]
     rows: tuple[PublishedRow, ...]
+    metric: str = THROUGHPUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +340,11 @@ def _published(stored: Mapping[str, Any]) -> Published:
     parts = dict(stored)
     parts["columns"] = tuple(parts["columns"])
     parts["rows"] = tuple(
-        PublishedRow(cell=dict(r["cell"]), gain_percent=tuple(r["gain_percent"]))
+        PublishedRow(
+            cell=dict(r["cell"]),
+            gain_percent=tuple(r["gain_percent"]),
+            figures=tuple(r.get("figures", ())),
+        )
         for r in parts["rows"]
     )
     return Published(**parts)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 
 from contend.errors import did_you_mean
-from contend.settings.values import AnyLevel, Level, Refused, shown
+from contend.metrics import THROUGHPUT
+from contend.settings.values import AnyLevel, Key, Level, Refused, shown
 from contend.spec.document import Document
+from contend.spec.metric_names import MetricNames
 from contend.spec.model import Published, PublishedRow
 from contend.spec.paths import resolve
 
-_KEYS = ("machine", "source", "columns", "rows")
-_ROW_KEYS = ("cell", "gain_percent")
+_KEYS = ("machine", "source", "metric", "columns", "rows")
+_ROW_KEYS = ("cell", "gain_percent", "figures")
 
 
 def read_published(document: Document) -> tuple[Published, ...]:
@@ -31,7 +33,14 @@ def _one(document: Document, name: str) -> Published:
         columns_path=columns_path,
         columns=columns,
         rows=_rows(document, (*place, "rows"), table.get("rows", []), len(columns)),
+        metric=_metric(document, (*place, "metric"), table.get("metric", THROUGHPUT)),
     )
+
+
+def _metric(document: Document, place: tuple[str, ...], name: object) -> str:
+    text = _text(document, place, name)
+    document.read(place, Key("metric", MetricNames(), (THROUGHPUT,), ""), text)
+    return text
 
 
 def _only(
@@ -76,26 +85,42 @@ def _row(
     if not isinstance(row, dict):
         document.refuse(place, "a published row must be a table with cell and gain_percent")
     _only(document, place, row, _ROW_KEYS)
-    cell, gains = row.get("cell"), row.get("gain_percent")
-    if not isinstance(cell, dict) or not cell:
+    cell = row.get("cell")
+    given = [key for key in ("gain_percent", "figures") if key in row]
+    if len(given) != 1:
+        document.refuse(
+            place,
+            "a published row has gain_percent (over the baseline) or figures, one of them",
+        )
+    # Figures stand for themselves; a gain is that of a level.
+    if not isinstance(cell, dict) or (not cell and given == ["gain_percent"]):
         hint = 'Write cell = { "workload.points" = 10 }.'
         document.refuse(place, "a published row needs the cell that it belongs to", hint=hint)
-    if not isinstance(gains, list) or len(gains) != columns:
-        given = len(gains) if isinstance(gains, list) else "none"
-        document.refuse(
-            place, f"gain_percent must have one number a column: {columns}, not {given}"
-        )
-    for gain in gains:
-        is_number = isinstance(gain, int | float) and not isinstance(gain, bool)
-        if not is_number or not abs(gain) < sys.float_info.max:
-            document.refuse(place, f"gain_percent must hold numbers, not {shown(gain)}")
+    numbers = _numbers(document, place, given[0], row[given[0]], columns)
+    if given == ["figures"] and min(numbers) <= 0:
+        document.refuse(place, "figures must be above 0: they are shown as ratios")
     return PublishedRow(
         cell={
             _path(document, (*place, "cell", path), path): _level(document, place, level)
             for path, level in cell.items()
         },
-        gain_percent=tuple(float(gain) for gain in gains),
+        gain_percent=numbers if given == ["gain_percent"] else (),
+        figures=numbers if given == ["figures"] else (),
     )
+
+
+def _numbers(
+    document: Document, place: tuple[str | int, ...], key: str, values: object, columns: int
+) -> tuple[float, ...]:
+    """One number a column."""
+    if not isinstance(values, list) or len(values) != columns:
+        given = len(values) if isinstance(values, list) else "none"
+        document.refuse(place, f"{key} must have one number a column: {columns}, not {given}")
+    for value in values:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not abs(value) < sys.float_info.max:
+            document.refuse(place, f"{key} must hold numbers, not {shown(value)}")
+    return tuple(float(value) for value in values)
 
 
 def _path(document: Document, place: tuple[str | int, ...], path: str) -> str:

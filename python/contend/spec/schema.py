@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.tables import Named, Table, Tables, Tagged
 from contend.settings.values import AnyLevel, Duration, Key, ValueKind
@@ -111,8 +112,14 @@ def _published() -> dict[str, object]:
                 "description": "gain over the baseline in percent, one number a column",
                 "items": {"type": "number"},
             },
+            "figures": {
+                "type": "array",
+                "description": "the figures themselves, one a column",
+                "items": {"type": "number", "exclusiveMinimum": 0},
+            },
         },
-        "required": ["cell", "gain_percent"],
+        "required": ["cell"],
+        "oneOf": [{"required": ["gain_percent"]}, {"required": ["figures"]}],
         "additionalProperties": False,
     }
     machine = {
@@ -120,6 +127,11 @@ def _published() -> dict[str, object]:
         "properties": {
             "machine": {"type": "string", "description": "the machine they were measured on"},
             "source": {"type": "string", "description": "where they were published"},
+            "metric": {
+                "type": "string",
+                "description": "the metric that the rows are about",
+                "default": THROUGHPUT,
+            },
             "columns": {
                 "type": "object",
                 "description": "the path that the columns vary, and its levels",

@@ -35,6 +35,9 @@ from contend.units import format_duration
 TIGHTER = 0.7
 """Of the share of intervals that may miss the truth; found by the simulation above."""
 
+_SAYS_NOTHING = 10
+"""A relative half-width of 1,000 %: one or two repeats that happened to differ."""
+
 Reason = Literal["too few units", "too wide", "width reached", "units measured", "time is up"]
 
 
@@ -91,6 +94,8 @@ class Progress:
         counted = f"{self.n} repeat{'' if self.n == 1 else 's'}"
         if math.isinf(self.half_width):
             return f"no interval after {counted}"
+        if self.half_width > _SAYS_NOTHING:
+            return f"no interval that says anything after {counted}"
         here = f"±{_percent(self.half_width)} after {counted}"
         if self.until is None or self.reason == "width reached":
             return here

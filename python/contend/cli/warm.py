@@ -1,0 +1,234 @@
+"""`contend warm`: load a server's caches, put back what a killed warm-up left."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contend.cli import warm_load, warm_pages
+from contend.cli.warm_text import plan_in_words
+from contend.errors import RequestError
+from contend.host import memory_available_bytes
+from contend.servers.dsn import Dsn
+from contend.servers.existing import ExistingServer
+from contend.units import parse_duration_s
+from contend.warm.journal import Journal, default_folder
+from contend.warm.key_caches import named_key_cache
+from contend.warm.model import Cache, Plan
+from contend.warm.plan import make_plan
+from contend.warm.reads import read_counts
+from contend.warm.survey import survey
+from contend.warm.warm_up import resume, warm_up
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+    from contend.warm.by_list import ByList
+
+
+def add_warm(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Load tables and indexes into the caches of a running server: after a restart, after a "
+        "failover, on a new replica. Reads only: no row is written."
+    )
+    parser.add_argument(
+        "server", metavar="DSN", help="the server, such as mysql://user@host/database"
+    )
+    does = parser.add_mutually_exclusive_group()
+    does.add_argument("--dry-run", action="store_true", help="print the plan and load nothing")
+    does.add_argument(
+        "--resume", action="store_true", help="go on with a warm-up that was interrupted"
+    )
+    does.add_argument(
+        "--restore",
+        action="store_true",
+        help="put back the variables that a killed warm-up had changed, and load nothing",
+    )
+    warm_pages.add_arguments(parser, does)
+    what = parser.add_argument_group("what is loaded, and in which order")
+    what.add_argument(
+        "--table",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only this: db.table, or db.table.index; may be given several times, in order",
+    )
+    what.add_argument(
+        "--hot",
+        metavar="FILE",
+        type=Path,
+        help="a list of names, one a line: these first, then the others",
+    )
+    what.add_argument(
+        "--like",
+        metavar="DSN",
+        help="what is read most on this server first, such as the primary of a new replica",
+    )
+    what.add_argument(
+        "--key-cache",
+        metavar="TABLE=NAME",
+        action="append",
+        default=[],
+        help="give a MyISAM table to this key cache, in which its indexes are then loaded",
+    )
+    how = parser.add_argument_group("how fast")
+    how.add_argument(
+        "--scan",
+        action="store_true",
+        help="scan InnoDB's tables even on the server's own host, where without limits the server "
+        "is given a list of their pages and loads it by itself, many at once",
+    )
+    how.add_argument(
+        "--connections",
+        metavar="N",
+        type=_whole,
+        help="connections that scan (default: 4, or 1 with a limit)",
+    )
+    how.add_argument(
+        "--pages-per-second", metavar="N", type=_whole, help="read at most so many pages a second"
+    )
+    how.add_argument(
+        "--max-latency",
+        metavar="TIME",
+        type=_time,
+        help="read only as fast as a query of one row still takes no longer, such as 5ms",
+    )
+    how.add_argument(
+        "--max-threads-running",
+        metavar="N",
+        type=_whole,
+        help="pause while the server runs more statements than this, those of the warm-up aside",
+    )
+    parser.add_argument(
+        "--journal",
+        metavar="FOLDER",
+        type=Path,
+        help="where to note what must be put back and what is done "
+        "(default: ~/.local/state/contend/warm)",
+    )
+    parser.set_defaults(run=_warm)
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _time(text: str) -> float:
+    try:
+        seconds = parse_duration_s(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError("a time must be above 0")
+    return seconds
+
+
+def _warm(args: argparse.Namespace) -> int:
+    server = _server(args.server)
+    if args.restore:
+        return _restore(args, server)
+    if warm_pages.is_asked(args):
+        return warm_pages.run(args, server)
+    if args.dry_run:
+        _planned(args, server)
+        return 0
+    how = warm_load.how_of(args)
+    with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
+        if args.resume:
+            return warm_load.show(
+                server, journal, lambda load, listen: resume(server, journal, load, how, listen)
+            )
+        plan, kind, by_list = _planned(args, server)
+        host = warm_load.files_host(args, server)
+        return warm_load.show(
+            server,
+            journal,
+            lambda load, listen: warm_up(
+                server, plan, kind, journal, load, how, listen, by_list=by_list, host=host
+            ),
+        )
+
+
+def _planned(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, str, ByList | None]:
+    """The plan, which is printed; the kind of the server; what is loaded by a list."""
+    plan, kind = _plan(args, server)
+    way = warm_load.by_list_or_why(args, server, plan, kind)
+    sys.stdout.write(plan_in_words(plan, way))
+    sys.stdout.flush()
+    return plan, kind, None if isinstance(way, str) else way
+
+
+def _server(dsn: str) -> ExistingServer:
+    return ExistingServer(Dsn.parse(dsn), ask=getpass.getpass if sys.stdin.isatty() else None)
+
+
+def _plan(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, str]:
+    """What the command line asks for, and the kind of the server."""
+    database = server.dsn.database
+    memory = memory_available_bytes() if _is_here(server.dsn) else None
+    with server.connect() as connection:
+        seen = survey(connection, database, memory=memory)
+        counts = None if args.like else read_counts(connection)
+        key_caches = _key_caches(args.key_cache, connection)
+    if args.like:
+        with _server(args.like).connect() as other:
+            counts = read_counts(other)
+        if counts is None:
+            raise RequestError(
+                f"{args.like} does not count reads of indexes.",
+                hint="Set performance_schema=ON there, or userstat=1 on MariaDB.",
+            )
+    plan = make_plan(
+        seen,
+        database=database,
+        only=args.table,
+        first=_hot(args.hot),
+        reads=counts,
+        key_caches=key_caches,
+    )
+    return plan, seen.kind
+
+
+def _key_caches(given: Sequence[str], connection: Connection[Any]) -> dict[str, Cache]:
+    found = {}
+    for word in given:
+        table, equals, name = word.partition("=")
+        if not (table and equals and name):
+            raise RequestError(f"--key-cache {word} is not TABLE=NAME, such as shop.orders=hot.")
+        found[table] = named_key_cache(connection, name)
+    return found
+
+
+def _is_here(dsn: Dsn) -> bool:
+    return dsn.socket is not None or dsn.host in ("localhost", "127.0.0.1", "::1")
+
+
+def _hot(file: Path | None) -> list[str]:
+    """The names of a hot list; `#` begins a comment."""
+    if file is None:
+        return []
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise RequestError(f"the hot list {file} cannot be read: {reason}.") from error
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return [line for line in lines if line]
+
+
+def _restore(args: argparse.Namespace, server: ExistingServer) -> int:
+    folder = args.journal or default_folder()
+    with Journal.open(folder, str(server.dsn)) as journal:
+        if not journal.undo:
+            sys.stdout.write(f"nothing is to be put back on {server.dsn}.\n")
+            return 0
+        with server.connect() as connection:
+            for words in journal.put_back(connection):
+                sys.stdout.write(f"put back: {words}\n")
+    return 0

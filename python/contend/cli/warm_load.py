@@ -1,0 +1,123 @@
+"""Runs a warm-up of `contend warm` and shows it; which way InnoDB's pages are loaded."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from contend.cli.warm_text import loaded_in_words
+from contend.program import find_program
+from contend.servers.existing import ExistingServer
+from contend.warm.gate import Limits
+from contend.warm.journal import Journal
+from contend.warm.progress import Loaded
+from contend.warm.warm_up import How, Listener
+
+if TYPE_CHECKING:
+    from contend.cli.warm_display import Display
+    from contend.load.process import Load, OnEvent
+    from contend.outcome import Done
+    from contend.plan import Plan as LoadPlan
+    from contend.warm.by_list import ByList
+    from contend.warm.model import Plan
+    from contend.warm.server_list import Host
+
+_PAGE = 16384
+"""Pages are told as InnoDB's are by default."""
+
+
+class Program:
+    """contend-load, looked for when something is to be scanned."""
+
+    def run(self, plan: LoadPlan, *, env: Mapping[str, str], on_event: OnEvent) -> Done:
+        from contend.load.process import LoadProcess
+
+        return LoadProcess(find_program()).run(plan, env=env, on_event=on_event)
+
+
+def how_of(args: argparse.Namespace) -> How:
+    """How fast the command line wants it."""
+    return How(
+        Limits(args.pages_per_second, args.max_latency, args.max_threads_running),
+        args.connections,
+    )
+
+
+def host_or_why(args: argparse.Namespace, server: ExistingServer) -> Host | str:
+    """The server's files, if InnoDB's pages are to be loaded by a list; why they are scanned."""
+    from contend.warm.server_list import NoList, loading_host
+
+    if args.scan:
+        return "--scan was asked for"
+    if how_of(args).limits:
+        return "limits cannot hold back the server itself"
+    try:
+        with server.connect() as connection:
+            return loading_host(connection, server.dsn.socket)
+    except NoList as error:
+        return error.message if error.hint is None else f"{error.message}. {error.hint}"
+
+
+def files_host(args: argparse.Namespace, server: ExistingServer) -> Host | None:
+    """The server's files, if those of MyISAM and Aria are to be read by us."""
+    from contend.warm.server_list import NoList, host_of
+
+    if how_of(args).limits:
+        return None
+    try:
+        with server.connect() as connection:
+            return host_of(connection, server.dsn.socket)
+    except NoList:
+        return None
+
+
+def by_list_or_why(
+    args: argparse.Namespace, server: ExistingServer, plan: Plan, kind: str
+) -> ByList | str | None:
+    """What of a plan is loaded by a list, or why nothing is; None if it has nothing of InnoDB."""
+    if not any(item.cache == "innodb" for item in plan.items):
+        return None
+    host = host_or_why(args, server)
+    if isinstance(host, str):
+        return host
+    from contend.warm.by_list import list_of_plan
+    from contend.warm.tablespaces import NoCatalogue
+
+    try:
+        with server.connect() as connection:
+            return list_of_plan(connection, plan, kind, host)
+    except NoCatalogue as error:
+        return error.message
+
+
+def show(server: ExistingServer, journal: Journal, warm: Callable[[Load, Listener], Loaded]) -> int:
+    """Do a warm-up and show how far it is and what it came to; the exit code."""
+    with ExitStack() as shown:
+        displays: list[Display] = []
+
+        def display() -> Display:
+            # What draws takes a moment to import: the server is at work by then.
+            if not displays:
+                from rich.console import Console
+
+                from contend.cli.warm_display import Display
+
+                displays.append(shown.enter_context(Display(Console(stderr=True), _PAGE)))
+            return displays[0]
+
+        listener = Listener(
+            lambda text: display().notice(text), lambda progress: display().progress(progress)
+        )
+        try:
+            loaded = warm(Program(), listener)
+        except KeyboardInterrupt:
+            if journal.work is not None:
+                sys.stderr.write(
+                    f"What is loaded is noted. Resume with `contend warm {server.dsn} --resume`.\n"
+                )
+            raise
+    sys.stdout.write(loaded_in_words(loaded))
+    return 1 if loaded.refused and not loaded.size else 0

@@ -1,0 +1,178 @@
+"""A dump in a server: what is set on the server that loads it, and what is in it afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contend.datasets.dump.errors import DumpFailed, DumpRefused
+from contend.datasets.dump.load import Loader, Rules
+from contend.datasets.loading import (
+    DISK_FULL_CODES,
+    FIXED_BYTES,
+    ROOM_HINT,
+    DiskFull,
+    LoadingFailed,
+    Tell,
+    loading_options,
+    require_engine,
+    require_room,
+)
+from contend.datasets.manifest import TableEntry
+from contend.servers import PrivateServer, ServerBinary
+from contend.spec import DataSpec, Level
+from contend.units import format_size
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+STATEMENT_S = 24 * 3600
+"""An extended INSERT, or an index of a large table, takes its time."""
+
+_PACKED = (".gz", ".bz2", ".xz")
+_PACKED_RATIO = 5
+"""How much longer a dump is unpacked, about."""
+
+_LIST_BYTES_MAX = 1 << 20
+"""A file that is longer holds rows, and does not only name the files that do."""
+
+_SOURCE = re.compile(rb"(?im)^[ \t]*(?:source|\\\.)[ \t]+(\S+)")
+
+_BYTES_PER_ROW = 100
+"""Of a dump, about, to size the caches of the server that loads it."""
+
+_OPTIONS: Mapping[str, Level] = {
+    "max_allowed_packet": "1G",
+    "net_read_timeout": 3600,
+}
+_NEW_ENGINE = "innodb"
+"""What a table is that neither the dump nor a rule gives an engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a dump came to.
+
+    Args:
+        database: where its tables are.
+        tables: all of them, with the rows that the server counts.
+        digest: SHA-256 over names and contents of its files.
+        statements: how many were run.
+        left_out: how many were not, by what they are about.
+    """
+
+    database: str
+    tables: tuple[TableEntry, ...]
+    digest: str
+    statements: int
+    left_out: Mapping[str, int]
+
+    @property
+    def rows(self) -> int:
+        return sum(table.rows for table in self.tables)
+
+
+def files_bytes(path: Path) -> int:
+    """How long a dump is on the disk, with the files that it names.
+
+    Raises:
+        DumpRefused: there is no such file.
+    """
+    if not path.is_file():
+        raise DumpRefused(
+            f"{path} is a folder, not a dump" if path.is_dir() else f"there is no file {path}"
+        )
+    size = int(path.stat().st_size)
+    if size > _LIST_BYTES_MAX:
+        return size
+    named = (name.decode("utf-8", "replace") for name in _SOURCE.findall(path.read_bytes()))
+    others = (path.parent / name.rstrip(";") for name in named)
+    return size + sum(int(other.stat().st_size) for other in others if other.is_file())
+
+
+def dump_options(binary: ServerBinary, path: Path, rules: Rules, cache: Path) -> dict[str, Level]:
+    """Options of a server that does nothing but load this dump.
+
+    Raises:
+        EngineMissing: the server has no such engine.
+        DiskFull: there is no room for it.
+    """
+    size = files_bytes(path) * (_PACKED_RATIO if path.suffix in _PACKED else 1)
+    require_room(cache, 2 * size + FIXED_BYTES, f"the tables of {path.name}")
+    engine = rules.engine or _NEW_ENGINE
+    require_engine(binary, engine)
+    about = DataSpec(engine=engine, rows=max(1, size // _BYTES_PER_ROW))
+    files: dict[str, Level] = {}
+    if "files" in rules.allow:
+        files = {"secure_file_priv": "", "local_infile": 1}
+    # Another engine may not have what the dump asks of a table's rows.
+    lenient: dict[str, Level] = {} if rules.engine is None else {"innodb_strict_mode": 0}
+    return {**loading_options(binary.kind, about), **_OPTIONS, **lenient, **files}
+
+
+def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: Tell) -> Contents:
+    """Load a dump into a server that was started with `dump_options`.
+
+    Raises:
+        DumpRefused: it is damaged, cut off, or would reach beyond its database.
+        DumpFailed: the server refuses a statement of it.
+        LoadingFailed: the server ended.
+        DiskFull: there is no more room.
+    """
+    total = files_bytes(path)
+    what = f"importing {path.name} ({format_size(path.stat().st_size)})"
+
+    def on_bytes(count: int) -> None:
+        # The last part is told when all is done: the server still has to count the rows.
+        tell.progress(what, min(count, total * 98 // 100), total, "bytes")
+
+    more: dict[str, Any] = {"local_infile": True} if "files" in rules.allow else {}
+    with server.connect(read_timeout=STATEMENT_S, write_timeout=STATEMENT_S, **more) as connection:
+        if rules.engine is not None:
+            connection.query(f"SET SESSION default_storage_engine = {rules.engine}")
+        try:
+            loaded = Loader(connection, server.binary.kind, rules, name, on_bytes).load(path)
+            tables = tuple(_tables(connection, loaded.database))
+        except DumpFailed as error:
+            raise _in_words(server, error) from error
+    tell.progress(what, total, total, "bytes")
+    if not tables:
+        raise DumpRefused(f"{path} makes no table in {loaded.database}")
+    digest = hashlib.sha256(repr(loaded.files).encode()).hexdigest()
+    return Contents(loaded.database, tables, digest, loaded.statements, dict(loaded.left_out))
+
+
+def _tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
+    """Every table with its rows, which are counted, and its statistics made anew: whatever the
+    optimizer decides by must not depend on when they were made last."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME",
+            (database,),
+        )
+        found = [(str(name), str(engine)) for name, engine in cursor.fetchall()]
+        for name, engine in found:
+            table = ".".join(f"`{part.replace('`', '``')}`" for part in (database, name))
+            cursor.execute(f"ANALYZE TABLE {table}")
+            cursor.fetchall()
+            cursor.execute(f"SELECT COUNT(*) FROM {table}")
+            row = cursor.fetchone()
+            yield TableEntry(name, engine, int(row[0]) if row else 0)
+
+
+def _in_words(server: PrivateServer, error: DumpFailed) -> DumpFailed | LoadingFailed | DiskFull:
+    cause = error.__cause__
+    code = cause.args[0] if cause is not None and cause.args else 0
+    if code in DISK_FULL_CODES:
+        return DiskFull(error.message, hint=ROOM_HINT)
+    if server.running:
+        return error
+    return LoadingFailed(
+        f"the server ended while it loaded the dump: {error.message}",
+        detail="\n".join(server.log().splitlines()[-12:]) or None,
+    )

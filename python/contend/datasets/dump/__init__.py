@@ -1,0 +1,9 @@
+"""Dumps of mysqldump, mariadb-dump or anybody's own hand, read as a stream.
+
+files     one file of a dump: unpacked while it is read, counted and hashed
+split     bytes in, statements out: knows quotes, comments and DELIMITER
+tokens    the words of one statement
+rules     what a statement would do beyond its own database, and what it is run as
+names     which names of a statement are of another database
+load      the statements, one by one, into a server
+"""

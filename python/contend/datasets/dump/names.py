@@ -1,0 +1,95 @@
+"""Which names of a statement are of another database.
+
+`a.b` is a table `b` of a database `a`, or a column of a table `a`; which one shows the word before
+it. What that leaves open the server finds: no other database is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from contend.datasets.dump.tokens import Token, spelled
+
+_BEFORE_TABLE = frozenset(
+    {
+        *("FROM", "JOIN", "INTO", "UPDATE", "TABLE", "TABLES", "REFERENCES", "VIEW", "TRIGGER"),
+        *("PROCEDURE", "FUNCTION", "EVENT", "SEQUENCE", "LIKE", "CALL", "EXISTS", "RENAME", "TO"),
+        "ON",
+    }
+)
+"""What follows them is the name of a table, or of something else that a database has."""
+
+_COLUMN_AFTER = frozenset({"ON", "LIKE"})
+"""Behind these a column may stand as well: in a condition."""
+
+_BEFORE_FIRST = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "INTO", "IGNORE", "QUICK",
+                           "LOW_PRIORITY", "HIGH_PRIORITY", "DELAYED"})  # fmt: skip
+"""If nothing else is before a name it is the table that is changed."""
+
+_ONLY_TABLES = frozenset({"LOCK", "DROP", "RENAME", "TRUNCATE", "ANALYZE", "OPTIMIZE", "CHECK",
+                          "REPAIR"})  # fmt: skip
+"""Statements without columns: each `a.b` in them is a table."""
+
+_TAKE_FROM = frozenset({"EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "MID", "OVERLAY"})
+"""Functions with a FROM of their own, behind which a column stands."""
+
+_ROWS = frozenset({"NEW", "OLD"})
+"""The row of a trigger."""
+
+READABLE = frozenset({"INFORMATION_SCHEMA", "PERFORMANCE_SCHEMA"})
+"""Every server has them and nobody can write to them."""
+
+
+def other_databases(statement: bytes, found: Sequence[Token], home: str) -> Iterator[str]:
+    """The databases beside `home` that the statement names, as far as its words show it."""
+    all_tables = bool(found) and found[0].text in _ONLY_TABLES
+    for place in range(len(found) - 2):
+        owner, dot, owned = found[place : place + 3]
+        if dot.text != "." or dot.kind != "mark" or owner.names() is None:
+            continue
+        if owned.names() is None or (place and found[place - 1].text == "."):
+            continue
+        if not all_tables and not _is_table(found, place):
+            continue
+        name = spelled(statement, owner)
+        if name.casefold() != home.casefold() and name.upper() not in READABLE:
+            yield name
+
+
+def _is_table(found: Sequence[Token], place: int) -> bool:
+    """Whether the name at this place is behind a word that tables follow."""
+    if place and all(token.text in _BEFORE_FIRST for token in found[:place]):
+        return True
+    before = place - 1
+    while before >= 0 and found[before].kind == "mark" and found[before].text == "(":
+        before -= 1
+    if before < 0 or found[before].kind != "word" or found[before].text not in _BEFORE_TABLE:
+        return False
+    word = found[before].text
+    if found[place].text.upper() in _ROWS:
+        return False
+    if word == "FROM":
+        return not _in_function(found, before)
+    if word == "UPDATE":
+        return found[before - 1].text != "KEY"  # `ON DUPLICATE KEY UPDATE t.a = …`
+    if word not in _COLUMN_AFTER:
+        return True
+    # `… TRIGGER t BEFORE INSERT ON shop.orders`, `CREATE TABLE a LIKE shop.b`; otherwise a
+    # condition: `JOIN b ON a.id = b.id`, `a LIKE b.c`.
+    head = [token.text for token in found[:before]]
+    if word == "ON":
+        return ("TRIGGER" in head or "INDEX" in head) and "JOIN" not in head
+    return head[:2] == ["CREATE", "TABLE"]
+
+
+def _in_function(found: Sequence[Token], place: int) -> bool:
+    """Whether the FROM at this place is that of a function: `EXTRACT(YEAR FROM a.b)`."""
+    depth = 0
+    for before in range(place - 1, 0, -1):
+        token = found[before]
+        if token.kind != "mark":
+            continue
+        depth += {")": 1, "(": -1}.get(token.text, 0)
+        if depth < 0:
+            return found[before - 1].text in _TAKE_FROM
+    return False

@@ -1,0 +1,234 @@
+"""Bytes in, statements out: the way a client reads a dump.
+
+A statement ends at the delimiter, if that stands neither in quotes nor in a comment. Lines such as
+`DELIMITER ;;` and `source FILE` are commands of the client and reach no server.
+
+A dump has statements of many megabytes, so the scan is one pattern that never goes back: it takes
+whole stretches of plain text, quoted text and comments, and stops at a delimiter or at something
+that is not closed in what was read so far. There the scan is taken up again when more is read.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from contend.datasets.dump.errors import DumpRefused
+
+CHUNK_BYTES = 1 << 20
+SOURCE = "source"
+
+_LINE_COMMENT = rb"(?:\#|--(?=[\x00-\x20]))[^\n]*+\n"
+_LAST_LINE_COMMENT = rb"(?:\#|--(?=[\x00-\x20]|\Z))[^\n]*+(?:\n|\Z)"
+_BLOCK_COMMENT = rb"/\*(?>.*?\*/)"
+_NEVER_RUN = rb"/\*(?!M?!(?!999999))(?>.*?\*/)"
+"""A comment that is none for the server is kept: `/*!50003 … */`, `/*M!100616 … */`. mariadb-dump
+writes one of version 999999 for its client alone."""
+
+_COMMAND = re.compile(rb"(?i)(delimiter|source|\\\.)(?:[ \t]+([^\r\n]*?)[ \t]*)?\r?(?:\n|\Z)")
+_MAYBE_COMMAND = re.compile(rb"(?i)(?:delimiter|source)\b|\\\.")
+_LONGEST_WORD = len(b"delimiter ")
+
+
+@functools.cache
+def _lead(*, last: bool) -> re.Pattern[bytes]:
+    """Blanks and comments before a statement."""
+    line = _LAST_LINE_COMMENT if last else _LINE_COMMENT
+    return re.compile(rb"(?:\s++|%b|%b)*+" % (line, _NEVER_RUN), re.DOTALL)
+
+
+@functools.cache
+def _body(delimiter: bytes, *, backslash: bool, last: bool) -> re.Pattern[bytes]:
+    """What belongs to a statement, as far as it is closed.
+
+    Args:
+        delimiter: that ends it.
+        backslash: it escapes the next character in quotes.
+        last: no more will be read.
+    """
+    escaped = rb"|\\." if backslash else b""
+    plain = rb"\\" if backslash else b""
+    quoted = [rb"%b(?:[^%b%b]++%b)*+%b" % (q, q, plain, escaped, q) for q in (b"'", b'"')]
+    line = _LAST_LINE_COMMENT if last else _LINE_COMMENT
+    first = re.escape(delimiter[:1])
+    return re.compile(
+        rb"(?:[^'\"`\#/\-%b]++|%b|`[^`]*+`|(?!%b)(?:%b|%b|/(?!\*)|-(?!-[\x00-\x20]%b)|%b))*+"
+        % (
+            first,
+            b"|".join(quoted),
+            re.escape(delimiter),
+            line,
+            _BLOCK_COMMENT,
+            rb"|-\Z" if last else b"",
+            b"(?![/\\-\\#'\"`])" + first,
+        ),
+        re.DOTALL,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement without its delimiter, or one command of the client.
+
+    Args:
+        text: from its first word to its last.
+        line: of its first word, from 1.
+        command: `source`, and `text` is the file; None for a statement.
+    """
+
+    text: bytes
+    line: int
+    command: str | None = None
+
+
+class Splitter:
+    """The statements of one file, in their order; iterate over it once.
+
+    Args:
+        read: gives the next bytes, at most so many; none at the end.
+        where: names the file in errors.
+
+    Attributes:
+        backslash: whether a backslash escapes; the reader of the statements changes it with the
+            server's sql_mode, between two of them.
+        head: the first bytes of the file.
+        tail: comments after the last statement so far.
+    """
+
+    def __init__(self, read: Callable[[int], bytes], where: str) -> None:
+        self._read = read
+        self._where = where
+        self._buffer = b""
+        self._at = 0
+        self._line = 1
+        self._ended = False
+        self._delimiter = b";"
+        self.backslash = True
+        self.head = b""
+        self.tail = b""
+
+    def __iter__(self) -> Iterator[Statement]:
+        """Raises DumpRefused if the last statement is not ended."""
+        self._fill()
+        self.head = self._buffer[:4096]
+        while self._skip_lead():
+            found = self._command() or self._statement()
+            if found is not None and found.text:
+                self.tail = b""
+                yield found
+
+    # --- the buffer ---
+
+    def _fill(self) -> None:
+        """Read more, and let go of what is done."""
+        kept = self._buffer[self._at :]
+        # What is long already is read in ever larger parts, so that it is not copied too often.
+        self._buffer = kept + self._next(max(CHUNK_BYTES, len(kept)))
+        self._at = 0
+
+    def _next(self, size: int) -> bytes:
+        found = self._read(size)
+        self._ended = not found
+        return found
+
+    def _mend(self) -> None:
+        """See that what was read does not end within a delimiter or the beginning of a comment."""
+        torn = b"-/" + self._delimiter
+        while not self._ended and self._buffer[-1:] in torn:
+            self._buffer += self._next(64)
+
+    def _advance(self, to: int) -> bytes:
+        """Go on to a place of the buffer; what was passed."""
+        passed = self._buffer[self._at : to]
+        self._line += passed.count(b"\n")
+        self._at = to
+        return passed
+
+    # --- parts of a dump ---
+
+    def _skip_lead(self) -> bool:
+        """Pass over blanks and comments; whether there is anything behind them."""
+        while True:
+            self._mend()
+            found = _lead(last=self._ended).match(self._buffer, self._at)
+            assert found is not None
+            self.tail = (self.tail + self._advance(found.end()))[-4096:]
+            left = len(self._buffer) - self._at
+            if self._ended:
+                if left and self._is_open_comment():
+                    self._refuse_open(self._at, "a comment")
+                return left > 0
+            if left > _LONGEST_WORD and not self._is_open_comment():
+                return True
+            self._fill()
+
+    def _is_open_comment(self) -> bool:
+        """A comment that the pattern did not pass is not closed in what was read."""
+        head = self._buffer[self._at : self._at + 10]
+        if head.startswith(b"/*"):
+            return re.match(rb"/\*(?!M?!(?!999999))", head) is not None
+        return head.startswith(b"#") or re.match(rb"--[\x00-\x20]", head) is not None
+
+    def _command(self) -> Statement | None:
+        """A command of the client, if there is one; that of DELIMITER is empty."""
+        if _MAYBE_COMMAND.match(self._buffer, self._at) is None:
+            return None
+        while b"\n" not in self._buffer[self._at :] and not self._ended:
+            self._fill()
+        found = _COMMAND.match(self._buffer, self._at)
+        if found is None:
+            return None
+        word, rest = found[1].lower(), found[2] or b""
+        line = self._line
+        if word == b"delimiter":
+            delimiter = rest.split()[0] if rest else b""
+            if not delimiter or b"\\" in delimiter:
+                raise DumpRefused(f"{self._where}, line {line}: DELIMITER needs one, such as //")
+            self._delimiter = delimiter
+            self._advance(found.end())
+            return Statement(b"", line)
+        name = rest.removesuffix(self._delimiter).strip()
+        if not name:
+            return None  # The server says what is wrong with it.
+        self._advance(found.end())
+        return Statement(name, line, SOURCE)
+
+    def _statement(self) -> Statement:
+        done = 0
+        while True:
+            self._mend()
+            body = _body(self._delimiter, backslash=self.backslash, last=self._ended)
+            found = body.match(self._buffer, self._at + done)
+            assert found is not None
+            end = found.end()
+            if self._buffer.startswith(self._delimiter, end):
+                line = self._line
+                text = self._advance(end)
+                self._at += len(self._delimiter)
+                return Statement(text.rstrip(), line)
+            if self._ended:
+                self._refuse_open(end)
+            done = end - self._at
+            self._fill()
+
+    def _refuse_open(self, at: int, what: str | None = None) -> None:
+        """The file ended in the middle of something."""
+        opened = self._buffer[at : at + 1]
+        line = self._line + self._buffer.count(b"\n", self._at, at)
+        if what is None:
+            what = {b"'": "a quote", b'"': "a quote", b"`": "a quoted name", b"/": "a comment"}.get(
+                opened, "a statement"
+            )
+        if what == "a statement":
+            line = self._line
+            said = f"ends before the statement of line {line} does"
+            hint = (
+                "It was cut off: copy it again from where it was made, or make it again. If it is "
+                f"whole, end its last statement with {self._delimiter.decode(errors='replace')}"
+            )
+        else:
+            said = f"ends within {what} that begins in line {line}"
+            hint = "It was cut off: copy it again from where it was made, or make it again."
+        raise DumpRefused(f"{self._where} {said}", hint=hint)

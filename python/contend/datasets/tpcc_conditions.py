@@ -1,0 +1,256 @@
+"""The twelve consistency conditions of TPC-C (clause 3.3.2).
+
+Each is one query over whole tables that gives a row for each warehouse, district, customer, order
+or line that breaks it. Both sides of an equation are put under one another and summed up by their
+common key, so that what only one of them has is seen too; and NULL equals nothing but NULL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+TABLES = (
+    *("warehouse", "district", "customer", "history"),
+    *("orders", "new_order", "order_line", "item", "stock"),
+)
+
+CONTROL = "contend_tpcc"
+"""What contend's own load says of itself. Tables of other kits have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """
+    Args:
+        name: as the specification numbers it.
+        says: what holds, in a phrase.
+        breaking: a query with a row for each thing that breaks it.
+        fresh_only: it holds only as long as nothing was done to the tables.
+    """
+
+    name: str
+    says: str
+    breaking: str
+    fresh_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One side of an equation: its name in examples, and queries of which each gives the key and
+    an amount. `must` is set if every key has to have it."""
+
+    name: str
+    queries: tuple[str, ...]
+    must: bool = True
+
+
+def _unequal(keys: str, left: Side, right: Side) -> str:
+    """The keys whose sums differ between the two sides, or that a side lacks."""
+    parts = [
+        f"SELECT {side} AS side, one.* FROM ({query}) AS one"
+        for side, queries in enumerate((left.queries, right.queries))
+        for query in queries
+    ]
+    names = f"side, {keys}, amount"
+    lacks = [
+        f"OR COUNT(IF(side = {number}, 1, NULL)) = 0"
+        for number, side in enumerate((left, right))
+        if side.must
+    ]
+    # The first part names the columns of all.
+    whole = " UNION ALL ".join(parts)
+    return (
+        f"WITH sides ({names}) AS ({whole})"
+        f" SELECT {keys}, SUM(IF(side = 0, amount, 0)) AS {left.name},"
+        f" SUM(IF(side = 1, amount, 0)) AS {right.name}"
+        f" FROM sides GROUP BY {keys}"
+        f" HAVING NOT ({left.name} <=> {right.name}) OR SUM(amount IS NULL) > 0 {' '.join(lacks)}"
+    )
+
+
+_DISTRICT = "w_id, d_id"
+_CUSTOMER = "w_id, d_id, c_id"
+_ORDER = "w_id, d_id, o_id"
+
+_LINES_OF_ORDERS = (
+    "SELECT ol_w_id, ol_d_id, ol_o_id, COUNT(*) FROM order_line GROUP BY ol_w_id, ol_d_id, ol_o_id"
+)
+
+_DELIVERED_TO_CUSTOMERS = (
+    "SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) FROM orders JOIN order_line"
+    " ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id"
+    " WHERE ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id"
+)
+
+_PAID_BY_CUSTOMERS = (
+    "SELECT h_c_w_id, h_c_d_id, h_c_id, -SUM(h_amount) FROM history"
+    " GROUP BY h_c_w_id, h_c_d_id, h_c_id"
+)
+
+_LAST_ORDERS = """
+WITH sides (w_id, d_id, next_o_id, o_id, no_o_id) AS (
+  SELECT d_w_id, d_id, d_next_o_id, NULL, NULL FROM district
+  UNION ALL
+  SELECT o_w_id, o_d_id, NULL, MAX(o_id), NULL FROM orders GROUP BY o_w_id, o_d_id
+  UNION ALL
+  SELECT no_w_id, no_d_id, NULL, NULL, MAX(no_o_id) FROM new_order GROUP BY no_w_id, no_d_id
+)
+SELECT w_id, d_id, MAX(next_o_id) AS d_next_o_id, MAX(o_id) AS max_o_id, MAX(no_o_id) AS max_no_o_id
+FROM sides GROUP BY w_id, d_id
+HAVING NOT (MAX(next_o_id) - 1 <=> MAX(o_id))
+  OR (MAX(no_o_id) IS NOT NULL AND NOT (MAX(no_o_id) <=> MAX(o_id)))
+"""
+"""A district whose orders are all delivered has no new ones, and nothing to compare them with. That
+none is missing is condition 5."""
+
+_GAPS = """
+SELECT no_w_id AS w_id, no_d_id AS d_id, MIN(no_o_id) AS min_no_o_id, MAX(no_o_id) AS max_no_o_id,
+  COUNT(*) AS new_orders
+FROM new_order GROUP BY no_w_id, no_d_id
+HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*) OR SUM(no_o_id IS NULL) > 0
+"""
+
+_LINES_OF_NO_DELIVERY = """
+SELECT ol_w_id AS w_id, ol_d_id AS d_id, ol_o_id AS o_id, ol_number, ol_delivery_d, o_carrier_id
+FROM order_line LEFT JOIN orders
+  ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id
+WHERE o_id IS NULL OR (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL)
+"""
+
+CONDITIONS = (
+    Condition(
+        "1",
+        "w_ytd is the sum of d_ytd",
+        _unequal(
+            "w_id",
+            Side("w_ytd", ("SELECT w_id, w_ytd FROM warehouse",)),
+            Side("sum_of_d_ytd", ("SELECT d_w_id, d_ytd FROM district",)),
+        ),
+    ),
+    Condition("2", "d_next_o_id - 1 is the greatest o_id, and the greatest no_o_id", _LAST_ORDERS),
+    Condition("3", "the no_o_id of a district have no gap", _GAPS),
+    Condition(
+        "4",
+        "a district has as many order lines as its orders say",
+        _unequal(
+            _DISTRICT,
+            Side(
+                "sum_of_o_ol_cnt",
+                ("SELECT o_w_id, o_d_id, SUM(o_ol_cnt) FROM orders GROUP BY o_w_id, o_d_id",),
+            ),
+            Side(
+                "order_lines",
+                ("SELECT ol_w_id, ol_d_id, COUNT(*) FROM order_line GROUP BY ol_w_id, ol_d_id",),
+            ),
+        ),
+    ),
+    Condition(
+        "5",
+        "an order has no carrier if and only if it is in new_order",
+        _unequal(
+            _ORDER,
+            Side(
+                "orders_without_carrier",
+                ("SELECT o_w_id, o_d_id, o_id, 1 FROM orders WHERE o_carrier_id IS NULL",),
+            ),
+            Side("new_orders", ("SELECT no_w_id, no_d_id, no_o_id, 1 FROM new_order",)),
+        ),
+    ),
+    Condition(
+        "6",
+        "an order has o_ol_cnt lines",
+        _unequal(
+            _ORDER,
+            Side("o_ol_cnt", ("SELECT o_w_id, o_d_id, o_id, o_ol_cnt FROM orders",)),
+            Side("order_lines", (_LINES_OF_ORDERS,)),
+        ),
+    ),
+    Condition(
+        "7",
+        "a line has no delivery date if and only if its order has no carrier",
+        _LINES_OF_NO_DELIVERY,
+    ),
+    Condition(
+        "8",
+        "w_ytd is the sum of the warehouse's h_amount",
+        _unequal(
+            "w_id",
+            Side("w_ytd", ("SELECT w_id, w_ytd FROM warehouse",)),
+            Side(
+                "sum_of_h_amount",
+                ("SELECT h_w_id, SUM(h_amount) FROM history GROUP BY h_w_id",),
+            ),
+        ),
+    ),
+    Condition(
+        "9",
+        "d_ytd is the sum of the district's h_amount",
+        _unequal(
+            _DISTRICT,
+            Side("d_ytd", ("SELECT d_w_id, d_id, d_ytd FROM district",)),
+            Side(
+                "sum_of_h_amount",
+                ("SELECT h_w_id, h_d_id, SUM(h_amount) FROM history GROUP BY h_w_id, h_d_id",),
+            ),
+        ),
+    ),
+    Condition(
+        "10",
+        "c_balance is what was delivered to the customer less what was paid",
+        _unequal(
+            _CUSTOMER,
+            Side("c_balance", ("SELECT c_w_id, c_d_id, c_id, c_balance FROM customer",)),
+            Side("delivered_less_paid", (_DELIVERED_TO_CUSTOMERS, _PAID_BY_CUSTOMERS), must=False),
+        ),
+    ),
+    Condition(
+        "11",
+        "seven of ten orders of a district are delivered: 2,100 of 3,000",
+        _unequal(
+            _DISTRICT,
+            Side(
+                "orders_less_new_orders",
+                (
+                    "SELECT o_w_id, o_d_id, COUNT(*) FROM orders GROUP BY o_w_id, o_d_id",
+                    "SELECT no_w_id, no_d_id, -COUNT(*) FROM new_order GROUP BY no_w_id, no_d_id",
+                ),
+            ),
+            Side(
+                "seven_tenths_of_customers",
+                (
+                    "SELECT c_w_id, c_d_id, COUNT(*) * 7 DIV 10 FROM customer"
+                    " GROUP BY c_w_id, c_d_id",
+                ),
+            ),
+        ),
+        fresh_only=True,
+    ),
+    Condition(
+        "12",
+        "c_balance + c_ytd_payment is what was delivered to the customer",
+        _unequal(
+            _CUSTOMER,
+            Side(
+                "c_balance_and_c_ytd_payment",
+                ("SELECT c_w_id, c_d_id, c_id, c_balance + c_ytd_payment FROM customer",),
+            ),
+            Side("delivered", (_DELIVERED_TO_CUSTOMERS,), must=False),
+        ),
+    ),
+)
+
+
+def why_unfit(cursor: Any) -> str | None:
+    """Why the tables cannot be judged: contend has not finished loading them."""
+    cursor.execute(
+        "SELECT COUNT(*) FROM information_schema.TABLES"
+        " WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = %s",
+        (CONTROL,),
+    )
+    if cursor.fetchone()[0] == 0:
+        return None
+    cursor.execute(f"SELECT value FROM {CONTROL} WHERE name = 'state'")
+    row = cursor.fetchone()
+    state = "" if row is None else str(row[0])
+    return None if state == "complete" else f"they are half loaded ({CONTROL} says {state!r})"

@@ -1,0 +1,108 @@
+"""Whether the tables hold the conditions of their schema: after loading, before a copy of the data
+is given up, and after every run if that is wanted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import pymysql
+
+from contend.datasets.conditions import SCHEMAS, Checked, DataInconsistent, check
+from contend.errors import ContendError
+from contend.lab.events import Listener, Notice
+from contend.spec import DataSpec
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+FILE_NAME = "conditions.jsonl"
+"""In the run folder: a line for each look."""
+
+Connect = Callable[[], tuple["Connection[Any]", str]]
+"""A connection of its own to the server, and the database of the tables."""
+
+
+class Look(TypedDict):
+    """A line of the file.
+
+    when: `loaded`, `run` (after a run) or `end` (of a copy of the data).
+    """
+
+    at: str
+    schema: str
+    when: str
+    settings: Mapping[str, Any]
+    conditions: list[Checked]
+
+
+class Conditions:
+    """Looks at tables and keeps what it saw.
+
+    Args:
+        folder: the run folder.
+        listen: is told what is broken.
+    """
+
+    def __init__(self, folder: Path, listen: Listener) -> None:
+        self._file = folder / FILE_NAME
+        self._listen = listen
+        self._broken: list[str] = []
+
+    def look(
+        self, connect: Connect, data: DataSpec, when: str, settings: Mapping[str, Any]
+    ) -> None:
+        """Ask the conditions, if the schema of the tables has some. A server that cannot be asked
+        is no reason to lose what was measured: it is told, and the runs go on."""
+        if data.schema not in SCHEMAS:
+            return
+        try:
+            connection, database = connect()
+            with connection:
+                checked = check(connection, database, data.schema, fresh=when == "loaded")
+        except (ContendError, pymysql.err.MySQLError) as error:
+            said = error.message if isinstance(error, ContendError) else str(error.args[-1])
+            self._listen(Notice(f"the conditions of {data.schema} were not asked: {said}"))
+            return
+        line: Look = {
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "schema": data.schema,
+            "when": when,
+            "settings": dict(settings),
+            "conditions": checked,
+        }
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        broken = [one for one in checked if one["broken"]]
+        self._broken += [data.schema for _ in broken]
+        for one in broken:
+            self._listen(
+                Notice(
+                    f"{data.schema}: condition {one['name']} ({one['says']}) is broken by "
+                    f"{one['broken']:,} rows ({when})"
+                )
+            )
+
+    def close(self) -> None:
+        """Raise DataInconsistent if a condition was broken."""
+        broken, self._broken = self._broken, []
+        if broken:
+            raise DataInconsistent(
+                "the tables broke conditions of their schema, so what was asked of them was not "
+                "what the workload means",
+                hint="What was measured is stored. Which, and when: "
+                f"`contend check {broken[0]} {self._file.parent}`.",
+            )
+
+
+def looks_in(folder: Path) -> Iterator[Look]:
+    """Every look that a run folder keeps, in order."""
+    try:
+        text = (folder / FILE_NAME).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return
+    for line in text.splitlines():
+        yield json.loads(line)

@@ -1,0 +1,115 @@
+"""Delay lines: contend-load stands before a server as a network of some length would."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from contend.errors import WorkError
+from contend.load.plan import Address
+from contend.load.process import Child, LoadFailed, parse
+from contend.probed import DelayLine
+
+ANSWER_S = 20.0
+"""A line that says nothing for so long hangs: it answers without a look at its server."""
+
+
+class LineFailed(WorkError):
+    """A delay line could not stand, or has gone."""
+
+
+class Line:
+    """A delay line that stands.
+
+    Args:
+        program: contend-load.
+        target: the server behind it.
+        round_trip_s: how far away it is.
+        socket: where the line listens if the server has a socket; else it takes a free port.
+    """
+
+    def __init__(self, program: Path, target: Address, round_trip_s: float, socket: Path) -> None:
+        self._round_trip_us = round_trip_s * 1e6
+        behind = target.socket or f"{target.host}:{target.port}"
+        self._behind = behind
+        self._child = Child(
+            [
+                *(str(program), "far", f"--round-trip={self._round_trip_us:.3f}us"),
+                *(f"--listen={socket if target.socket else 0}", "--on-request", "--", behind),
+            ],
+            {},
+        )
+        try:
+            listening = self._answer("listening")
+        except BaseException:
+            self.close()
+            raise
+        self.address = (
+            replace(target, socket=listening["socket"])
+            if target.socket
+            else replace(target, host="127.0.0.1", port=listening["port"])
+        )
+
+    def report(self) -> DelayLine:
+        """What passed since the last report; raises LineFailed."""
+        self._child.tell(b"\n")
+        return cast(DelayLine, {"round_trip_us": self._round_trip_us} | self._answer("passed"))
+
+    def close(self) -> None:
+        self._child.__exit__()
+
+    def _answer(self, kind: str) -> dict[str, Any]:
+        try:
+            line = next(self._child.lines(limit_s=ANSWER_S), None)
+            answer = {} if line is None else parse(line)
+        except LoadFailed as error:
+            raise self._failed(error.message) from error
+        if answer.pop("type", None) != kind:
+            raise self._failed(self._child.stderr_tail() or "it ended without a word")
+        return answer
+
+    def _failed(self, why: str) -> LineFailed:
+        return LineFailed(
+            f"the delay line before {self._behind} does not stand",
+            hint="The server may have gone. Without server.round_trip there is no line.",
+            detail=why,
+        )
+
+
+class Lines:
+    """The delay lines of a stage, each made when it is first wanted and kept until the end.
+
+    A line that is not asked takes no CPU time, so those of several distances may stand before one
+    server.
+    """
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+        self._stack = contextlib.ExitStack()
+        self._lines: dict[tuple[Address, float], Line] = {}
+        self._folder: Path | None = None
+
+    def before(self, target: Address, round_trip_s: float) -> Line:
+        """The line of this length before this server; raises LineFailed."""
+        key = (target, round_trip_s)
+        if key not in self._lines:
+            # Short, for the path of a socket has at most 108 bytes.
+            socket = self._sockets() / str(len(self._lines))
+            line = Line(self._program, target, round_trip_s, socket)
+            self._stack.callback(line.close)
+            self._lines[key] = line
+        return self._lines[key]
+
+    def close(self) -> None:
+        self._lines.clear()
+        self._folder = None
+        self._stack.close()
+
+    def _sockets(self) -> Path:
+        if self._folder is None:
+            made = tempfile.TemporaryDirectory(prefix="contend-far-")
+            self._folder = Path(self._stack.enter_context(made))
+        return self._folder

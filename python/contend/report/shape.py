@@ -1,0 +1,193 @@
+"""How a figure grows along the columns: how many times that of the first column each is.
+
+That is what can be compared with a published sweep of another machine, whose seconds cannot. It is
+also all that a sweep says that compares nothing: from which load on a server gets no more done.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contend.metrics import FIXED, THROUGHPUT, Metric
+from contend.report.changes import Table, model_of
+from contend.report.model import Layout, Panel
+from contend.report.panels import agrees, gain_at
+from contend.report.shape_model import Shape, ShapePanel, ShapeRow
+from contend.report.study import Study
+from contend.report.words import estimate_text, level_phrase, times_of
+from contend.spec import Level, Published
+from contend.stats import Change
+from contend.store import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One metric's growth in every row of every panel; None if a repeat has not both columns.
+
+    `rows` are as the panels' rows, one after the other; `changes` have one a column but the first.
+    """
+
+    metric: Metric
+    rows: tuple[tuple[int, Level | None], ...]
+    changes: tuple[tuple[Change | None, ...], ...]
+
+
+def sweep_of(study: Study, metric: Metric) -> Sweep | None:
+    """None if there are no columns to grow along, or nothing was measured at two of them."""
+    roles = study.roles
+    if roles.columns is None or len(roles.columns.levels) < 2:
+        return None
+    first, *others = roles.columns.levels
+    contexts = roles.table_contexts()
+    places = list(itertools.product(range(len(contexts)), roles.levels))
+    repeats = study.repeats
+    d = np.full((len(repeats), len(places), len(others)), np.nan)
+    for at, (context, level) in enumerate(places):
+        base = study.repeats_of(roles.cell(contexts[context], first, level))
+        for column, other in enumerate(others):
+            theirs = study.repeats_of(roles.cell(contexts[context], other, level))
+            for unit, repeat in enumerate(repeats):
+                d[unit, at, column] = _log_mean(metric, theirs.get(repeat, ())) - _log_mean(
+                    metric, base.get(repeat, ())
+                )
+    if not np.any(np.isfinite(d)):
+        return None
+    lost = np.zeros(d.shape[1:], dtype=int)
+    table = Table(metric, [{} for _ in places], [None], others, d, lost)
+    answer = model_of(study, table)
+    changes = tuple(
+        tuple(
+            change if (change := answer.cell(column, row, 0)).cells else None
+            for column in range(len(others))
+        )
+        for row in range(len(places))
+    )
+    return Sweep(metric, tuple(places), changes)
+
+
+def _log_mean(metric: Metric, runs: Sequence[RunRecord]) -> float:
+    values = [value for value in map(metric.value, runs) if value is not None and value > 0]
+    return math.fsum(map(math.log, values)) / len(values) if values else math.nan
+
+
+def shapes_of(study: Study, layout: Layout, panels: Sequence[Panel]) -> tuple[Shape, ...]:
+    """Of the metric that decides, if nothing is compared or figures of it were published; beside
+    times, of the throughput too."""
+    metric = study.metrics[0]
+    published = [one for one in study.experiment.published if any(r.figures for r in one.rows)]
+    if study.roles.columns is None or not (published or study.roles.baseline is None):
+        return ()
+    also = [FIXED[THROUGHPUT]] if metric.kind == "time" else []
+    found = (_shape(study, layout, panels, one, published) for one in (metric, *also))
+    return tuple(one for one in found if one is not None)
+
+
+def _shape(
+    study: Study,
+    layout: Layout,
+    panels: Sequence[Panel],
+    metric: Metric,
+    published: Sequence[Published],
+) -> Shape | None:
+    sweep = sweep_of(study, metric)
+    if sweep is None:
+        return None
+    assert study.roles.columns is not None
+    first = level_phrase(study.roles.columns.path, study.roles.columns.levels[0])
+    theirs = [one for one in published if one.metric == metric.name]
+    shown = []
+    for at, panel in enumerate(panels):
+        rows = [
+            ShapeRow(label, (None, *changes))
+            for label, (context, _), changes in zip(
+                itertools.cycle(layout.levels), sweep.rows, sweep.changes, strict=False
+            )
+            if context == at
+        ]
+        shown.append(ShapePanel(panel.title, (*rows, *_published_rows(study, panel, theirs))))
+    beside = (
+        " Published figures are of other machines, single runs without intervals." if theirs else ""
+    )
+    return Shape(
+        metric=metric,
+        title=f"{metric.title}: how many times that at {first}",
+        lead=f"±: half of the interval; all of them hold together.{beside}",
+        panels=tuple(shown),
+    )
+
+
+def _published_rows(study: Study, panel: Panel, published: Sequence[Published]) -> list[ShapeRow]:
+    """Each machine over its own first column; of two machines, the first over the second."""
+    ours = study.roles.columns
+    if ours is None:
+        return []
+    rows, figures = [], {}
+    for one in published:
+        if one.columns_path != ours.path:
+            continue
+        for row in one.rows:
+            known = {path: level for path, level in row.cell.items() if path in panel.context}
+            if not row.figures or not agrees(known, panel.context):
+                continue
+            values = [gain_at(one.columns, row.figures, column) for column in ours.levels]
+            base = row.figures[0]
+            figures[one.name] = values
+            relative = tuple(None if value is None else value / base for value in values)
+            since = level_phrase(one.columns_path, one.columns[0])
+            since = "" if one.columns[0] == ours.levels[0] else f", over {since}"
+            rows.append(ShapeRow(f"{one.name}, published{since}", (), relative))
+    if len(figures) == 2:
+        (name, above), (other, below) = figures.items()
+        over = tuple(
+            a / b if a is not None and b is not None else None
+            for a, b in zip(above, below, strict=True)
+        )
+        rows.append(ShapeRow(f"{name} over {other}, published", (), over, is_growth=False))
+    return rows
+
+
+def sweep_sentences(study: Study) -> list[str]:
+    """From which load on the server gets no more done, for a sweep that compares nothing."""
+    roles = study.roles
+    sweep = sweep_of(study, FIXED[THROUGHPUT])
+    if sweep is None or roles.columns is None:
+        return []
+    path, levels = roles.columns.path, roles.columns.levels
+    contexts, found = roles.table_contexts(), []
+    for (context, level), changes in zip(sweep.rows, sweep.changes, strict=True):
+        known = [(at, change) for at, change in zip(levels[1:], changes, strict=True) if change]
+        if not known or any(change.n < 2 for _, change in known):
+            continue
+        place = {**contexts[context], **_of(roles.compared.path if roles.compared else None, level)}
+        with_ = " and ".join(level_phrase(p, one) for p, one in place.items())
+        found.append(_most_done(path, levels[0], known, with_))
+    return found
+
+
+def _of(path: str | None, level: Level | None) -> dict[str, Level]:
+    return {} if path is None or level is None else {path: level}
+
+
+def _most_done(path: str, first: Level, known: Sequence[tuple[Level, Change]], with_: str) -> str:
+    best = max(known, key=lambda one: one[1].ratio)
+    begin = f"With {with_}, the" if with_ else "The"
+    at_first, last = level_phrase(path, first), known[-1]
+    if best[1].low <= 1:
+        text = f"{begin} server gets most done at {at_first}: more of them add nothing certain"
+    else:
+        # The first that is not certainly below the best.
+        near = next(one for one in known if one[1].high >= best[1].low)
+        text = (
+            f"{begin} server answers {estimate_text(times_of(near[1]))} times as many queries a "
+            f"second at {level_phrase(path, near[0])} as at {at_first}"
+        )
+        if near[0] != last[0]:
+            text += ", and no more is certain beyond"
+    if last[1].high < best[1].low and last[0] != best[0]:
+        text += f"; at {level_phrase(path, last[0])} it is {estimate_text(times_of(last[1]))} times"
+    return f"{text}."

@@ -1,0 +1,212 @@
+"""Each of the workload's own statements by itself: its service time, and how that changed.
+
+A list of statements, or a script of them, gets better as a whole while one of its statements gets
+worse. The model is the same for each of them; the intervals of one statement's changes hold
+together, each statement's for itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from contend.metrics import Metric, metric_of
+from contend.report.causes import Explanation
+from contend.report.changes import Analysis, analysis_of
+from contend.report.claims import claims_of
+from contend.report.figures import cell_figures
+from contend.report.model import (
+    CellFigures,
+    Compared,
+    Layout,
+    MetricRow,
+    Panel,
+    StatementFigures,
+    StatementGroup,
+    Statements,
+    StatementTable,
+)
+from contend.report.panels import change_table, metric_tables
+from contend.report.study import Study
+from contend.report.words import size_text
+from contend.settings.plan_keys import STATEMENTS
+from contend.spec import Level, cell_key
+from contend.stats import Estimate
+
+FIGURES = (
+    "service_us_mean",
+    "service_us_p50",
+    "service_us_p95",
+    "service_us_p99",
+    "qps",
+    "rows_per_query",
+    "errors_per_query",
+)
+"""Of each statement, by the ends of their metrics' names."""
+
+_LISTED = 6
+"""More names than these of which nothing is certain are counted."""
+
+_MEAN, _TAIL = "service_us_mean", "service_us_p95"
+
+MOST = 40
+"""Statements that are looked at one by one: those that took most time."""
+
+
+def statements_of(
+    study: Study,
+    explanation: Explanation,
+    layout: Layout,
+    panels: Sequence[Panel],
+    cells: Sequence[CellFigures],
+) -> Statements | None:
+    """None if the workload is not of the user's own statements, or is a single one."""
+    taken = _time_of_each(study)
+    if len(taken) < 2:
+        return None
+    most = set(sorted(taken, key=lambda name: -taken[name])[:MOST])
+    names = [name for name in taken if name in most]
+    own = replace(study, shown=tuple(_metric(name, end) for name in names for end in FIGURES))
+    found = [figures for cell in cells if (figures := cell_figures(own, cell.cell)) is not None]
+    analyses = {name: analysis_of(study, _metric(name, _MEAN)) for name in names}
+    tables, tails = (
+        _tables(own, layout, panels, names, analyses, found, e) for e in (_MEAN, _TAIL)
+    )
+    more = len(taken) - len(names)
+    return Statements(
+        lead="Service time, from sending a statement to the last byte of its answer. "
+        + ("Intervals of one statement's changes hold together. " if study.roles.baseline else "")
+        + (f"The {len(names)} that took most time; {more} more are in the runs." if more else ""),
+        sentences=tuple(_sentences(study, explanation, analyses)),
+        texts=tuple(_texts(study, names)),
+        tables=tables,
+        tails=tails,
+        compared=tuple(one.compared for one in analyses.values() if one is not None),
+        figures=tuple(_figures(names, found)),
+    )
+
+
+def _metric(name: str, end: str) -> Metric:
+    return metric_of(f"statement.{name}.{end}")
+
+
+def _time_of_each(study: Study) -> dict[str, float]:
+    """Microseconds by the name of the statement; nothing of other workloads than statements."""
+    taken: dict[str, float] = defaultdict(float)
+    for run in study.measured:
+        workload = run.plan.get("workload")
+        if workload is None or workload["kind"] not in STATEMENTS:
+            return {}
+        for one in (run.done.get("classes") if run.done else None) or ():
+            mean = (one.get("latency_us") or {}).get("mean") or 0.0
+            taken[str(one["name"])] += float(mean) * one["queries"]
+    return taken
+
+
+def _tables(
+    study: Study,
+    layout: Layout,
+    panels: Sequence[Panel],
+    names: Sequence[str],
+    analyses: Mapping[str, Analysis | None],
+    cells: Sequence[CellFigures],
+    end: str,
+) -> tuple[StatementTable, ...]:
+    """One a panel; changes stand beside the means."""
+    figures = {cell_key(one.cell): one for one in cells}
+    tables = []
+    for panel in panels:
+        by_key = {one.key: one.rows for one in metric_tables(study, layout, panel.context, figures)}
+        groups = []
+        for name in names:
+            analysis = analyses[name] if end == _MEAN else None
+            changes = (
+                change_table(study.roles, layout, panel.context, analysis.compared).rows
+                if analysis is not None
+                else ()
+            )
+            rows = by_key.get(_metric(name, end).name, ())
+            if rows:
+                groups.append(StatementGroup(name, tuple(map(_in_ms, rows)), changes))
+        if groups:
+            tables.append(StatementTable(panel.title, tuple(groups)))
+    return tuple(tables)
+
+
+def _in_ms(row: MetricRow) -> MetricRow:
+    def scaled(one: Estimate) -> Estimate:
+        return replace(one, mean=one.mean / 1000, low=one.low / 1000, high=one.high / 1000)
+
+    return MetricRow(row.label, tuple(one and scaled(one) for one in row.estimates))
+
+
+def _texts(study: Study, names: Sequence[str]) -> list[tuple[str, str]]:
+    """What each statement is, where the plan has them one by one."""
+    workload = study.measured[0].plan.get("workload")
+    statements = list(workload.get("statements") or ()) if workload else []
+    called = list(workload.get("names") or ()) if workload else []
+    called = called or [f"statement_{number}" for number in range(1, len(statements) + 1)]
+    known = dict(zip(called, statements, strict=False))
+    return [(name, known[name].strip()) for name in names if name in known]
+
+
+def _figures(names: Sequence[str], cells: Sequence[CellFigures]) -> list[StatementFigures]:
+    found = []
+    for cell in cells:
+        for name in names:
+            prefix = f"statement.{name}."
+            figures = {
+                key.removeprefix(prefix): one
+                for key, one in cell.figures.items()
+                if key.startswith(prefix) and key.removeprefix(prefix) in FIGURES
+            }
+            found.append(StatementFigures(name, cell.cell, cell.repeats, figures))
+    return found
+
+
+def _sentences(
+    study: Study, explanation: Explanation, analyses: Mapping[str, Analysis | None]
+) -> list[str]:
+    """`InnoDB instead of MyISAM: count_name takes 40 % (±3) less time; …`, one a level."""
+    roles = study.roles
+    if roles.baseline is None or not study.finished:
+        return []
+    found = []
+    for level in roles.levels[1:]:
+        if level is not None and (said := _said_of(level, analyses)):
+            instead = f"{explanation.level(level)} instead of {explanation.level(roles.baseline)}"
+            found.append(f"By statement, {instead}: {said}.")
+    return found
+
+
+def _said_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
+    said: dict[str, list[str]] = defaultdict(list)
+    for name, analysis in analyses.items():
+        if analysis is None:
+            continue
+        compared = analysis.compared
+        whole = next((one for one in compared.wholes if one.level == level), None)
+        if whole is None:
+            continue
+        claims = claims_of(compared, level)
+        if claims.depth == "whole":
+            size = "" if whole.tone == "equivalent" else f" {size_text(whole.change)}"
+            said[whole.tone].append(f"{name}{size}")
+        else:
+            said["crosses" if _crosses(compared, level) else "uncertain"].append(name)
+    words = {
+        "better": "less time for",
+        "worse": "more time for",
+        "equivalent": "no difference that matters for",
+        "crosses": "less time at one load and more at another for",
+        "uncertain": "nothing certain over all cells for",
+    }
+    if len(said["uncertain"]) > _LISTED:
+        said["uncertain"] = [f"{len(said['uncertain'])} of them"]
+    return "; ".join(f"{text} {', '.join(said[key])}" for key, text in words.items() if said[key])
+
+
+def _crosses(compared: Compared, level: Level) -> bool:
+    tones = {one.tone for one in claims_of(compared, level).findings}
+    return {"better", "worse"} <= tones

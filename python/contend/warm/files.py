@@ -1,0 +1,105 @@
+"""How much of the files of MyISAM and Aria tables is in the page cache of the server's host, and
+how all of it gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contend.host import page_cache
+from contend.warm.model import KEYS, ROWS
+from contend.warm.server_list import Host
+from contend.warm.tablespaces import is_system, plain_names
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+ENDINGS = {
+    ".MYD": ("MyISAM", ROWS),
+    ".MYI": ("MyISAM", KEYS),
+    ".MAD": ("Aria", ROWS),
+    ".MAI": ("Aria", KEYS),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """A file of a table, its partitions added up.
+
+    Args:
+        table: `database.table`.
+        engine: `MyISAM` or `Aria`.
+        part: `ROWS` or `KEYS`.
+        resident: bytes in the page cache.
+        size: bytes.
+    """
+
+    table: str
+    engine: str
+    part: str
+    resident: int
+    size: int
+
+    @property
+    def share(self) -> float | None:
+        """Of a file without a byte nothing is in the page cache, and nothing is not."""
+        return self.resident / self.size if self.size else None
+
+
+def files_held(
+    connection: Connection[Any], host: Host, database: str | None = None
+) -> list[FilePart]:
+    """Every MyISAM and Aria table that is not the server's own, or those of a database, by name.
+    Reads no file."""
+    found = _files(connection, host)
+    wanted = [key for key in found if key[0].startswith(f"{database}." if database else "")]
+    return _looked_at(found, wanted, page_cache.resident_bytes)
+
+
+def read_through(
+    connection: Connection[Any], host: Host, wanted: Collection[tuple[str, str]]
+) -> list[FilePart]:
+    """Read files whole and in order, unless they are in the page cache; what is there then. Of
+    tables whose files are not found, or not for us, nothing is told.
+
+    Args:
+        wanted: table and part, as of `FilePart`.
+    """
+    found = _files(connection, host)
+    return _looked_at(found, [key for key in found if key in wanted], page_cache.fill)
+
+
+_Files = Mapping[tuple[str, str], list[Path]]
+"""Table and part -> its files, of which partitions have one each."""
+
+
+def _files(connection: Connection[Any], host: Host) -> _Files:
+    paths = [
+        path for path in sorted(host.data_folder.glob("*/*")) if path.suffix.upper() in ENDINGS
+    ]
+    names = {path: f"{path.parent.name}/{path.stem}" for path in paths}
+    plain = plain_names(connection, set(names.values()))
+    found: dict[tuple[str, str], list[Path]] = {}
+    for path in paths:
+        table = plain[names[path]][0]
+        if not is_system(table):
+            found.setdefault((table, ENDINGS[path.suffix.upper()][1]), []).append(path)
+    return found
+
+
+def _looked_at(
+    files: _Files, wanted: Iterable[tuple[str, str]], look: Callable[[Path], int]
+) -> list[FilePart]:
+    """`look` gives the bytes of a file that are in the page cache."""
+    parts = []
+    for table, part in wanted:
+        paths = files[table, part]
+        try:
+            resident = sum(map(look, paths))
+            size = sum(path.stat().st_size for path in paths)
+        except (FileNotFoundError, page_cache.PageCacheError):
+            continue  # It was dropped while we looked, or is not for us.
+        parts.append(FilePart(table, ENDINGS[paths[0].suffix.upper()][0], part, resident, size))
+    return parts

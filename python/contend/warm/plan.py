@@ -1,0 +1,214 @@
+"""What is loaded, in which order, and what does not fit. No effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from contend.errors import RequestError, did_you_mean
+from contend.units import format_size
+from contend.warm.model import (
+    KEYS,
+    PRIMARY,
+    ROWS,
+    Cache,
+    Item,
+    LeftOut,
+    Plan,
+    Survey,
+    Table,
+)
+
+USABLE = 0.95
+"""Share of a cache that a warm-up fills. The rest is for pages of the server's own; a warm-up that
+filled it whole would evict what it loaded first."""
+
+Reads = Mapping[tuple[str, str, str], int]
+"""(database, table, index) -> how often it was read; the index is `PRIMARY` for the rows."""
+
+
+def make_plan(
+    survey: Survey,
+    *,
+    database: str | None = None,
+    only: Sequence[str] = (),
+    first: Sequence[str] = (),
+    reads: Reads | None = None,
+    key_caches: Mapping[str, Cache] | None = None,
+) -> Plan:
+    """The plan of a warm-up.
+
+    Args:
+        survey: what the server has.
+        database: of names that have none.
+        only: `table`, `db.table` or `db.table.index`; nothing else is loaded, in this order.
+        first: names that come before all others, in this order; one that is not there is noted.
+        reads: how often each index was read somewhere; what is read most for its size comes
+            first. None: what is smallest comes first, so that most tables are warm as a whole.
+        key_caches: table, as `db.table` -> the named key cache that its indexes are given to.
+
+    Raises:
+        RequestError: `only` names what is not there, or cannot be warmed.
+    """
+    named = dict(key_caches or {})
+    items = [item for table in survey.tables for item in _items(table, reads, named)]
+    lost = named.keys() - {str(item.table) for item in items if item.key_cache is not None}
+    if lost:
+        raise RequestError(f"{min(lost)} is no MyISAM table with an index.")
+    caches = (*survey.caches, *dict.fromkeys(named.values()))
+    notices = list(survey.notices)
+    left_out = [LeftOut(name, None, why) for name, why in survey.passed_over]
+    if only:
+        items = _named(items, only, database, survey)
+        left_out = []
+        order = "as named"
+    else:
+        items.sort(key=_hottest if reads else _smallest)
+        order = "reads for their size" if reads else "the smallest first"
+        chosen, unknown = _first(items, first, database)
+        notices += [f"there is no {name} to load first" for name in unknown]
+        items = chosen + [item for item in items if item not in chosen]
+        order = f"the named first, then {order}" if chosen else order
+    taken, too_large = _fit(items, caches)
+    return Plan(tuple(taken), caches, tuple(too_large + left_out), tuple(notices), order)
+
+
+def _items(table: Table, reads: Reads | None, named: Mapping[str, Cache]) -> list[Item]:
+    """What can be loaded of a table. The rows come first: if there is an index that holds them, it
+    gives the others the places at which to cut."""
+    if table.index(PRIMARY) is not None and not table.rows_size:
+        return [
+            Item(table, index.name, index.size, index.size, _reads(table, index.name, reads))
+            for index in table.indexes
+        ]
+    keys = sum(index.size for index in table.indexes)
+    cache = named.get(str(table)) if table.engine.lower() == "myisam" else None
+    key_cache = None if cache is None else cache.engine.partition(" ")[2]
+    counted = _reads(table, None, reads)
+    found = [Item(table, KEYS, keys, keys, counted, key_cache)] if keys else []
+    if table.rows_size:
+        found.append(Item(table, ROWS, table.rows_size, table.rows_size, counted))
+    return found
+
+
+def _reads(table: Table, index: str | None, reads: Reads | None) -> int | None:
+    if reads is None:
+        return None
+    if index is None:
+        return sum(
+            count for (schema, name, _), count in reads.items()
+            if (schema, name) == (table.database, table.name)
+        )  # fmt: skip
+    count = reads.get((table.database, table.name, index), 0)
+    if index == PRIMARY:
+        # A query that walks another index mostly wants the row as well, and only that one counts.
+        others = (reads.get((table.database, table.name, one.name), 0) for one in table.indexes)
+        return max(count, *others)
+    return count
+
+
+def _hottest(item: Item) -> tuple[float, int]:
+    return -((item.reads or 0) / max(1, item.size)), item.size
+
+
+def _smallest(item: Item) -> tuple[int, str]:
+    return item.size, str(item)
+
+
+def _matches(item: Item, name: str, database: str | None) -> bool:
+    names = [str(item.table), str(item)]
+    if database is not None and item.table.database == database:
+        names += [item.table.name, f"{item.table.name}.{item.part}"]
+    return name in names
+
+
+def _named(
+    items: Sequence[Item], names: Sequence[str], database: str | None, survey: Survey
+) -> list[Item]:
+    chosen: list[Item] = []
+    for name in names:
+        found = [item for item in items if _matches(item, name, database)]
+        if not found:
+            raise _unknown(name, items, database, survey)
+        chosen += [item for item in found if item not in chosen]
+    return chosen
+
+
+def _unknown(
+    name: str, items: Sequence[Item], database: str | None, survey: Survey
+) -> RequestError:
+    whole = name if database is None or name.startswith(f"{database}.") else f"{database}.{name}"
+    why = dict(survey.passed_over).get(whole)
+    if why is not None:
+        return RequestError(f"{name} cannot be warmed: {why}.")
+    hint = None
+    if "." not in name and database is None:
+        hint = "Write database.table, or name the database in the DSN."
+    known = {str(item.table) for item in items} | {str(item) for item in items}
+    return RequestError(
+        f"the server has no table or index {name}, or this user may not see it.",
+        hint=hint or did_you_mean(whole, sorted(known)),
+    )
+
+
+def _first(
+    items: Sequence[Item], names: Iterable[str], database: str | None
+) -> tuple[list[Item], list[str]]:
+    chosen: list[Item] = []
+    unknown = []
+    for name in names:
+        found = [item for item in items if _matches(item, name, database)]
+        if not found:
+            unknown.append(name)
+        chosen += [item for item in found if item not in chosen]
+    return chosen, unknown
+
+
+def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], list[LeftOut]]:
+    """The items for which there is room, the last of a cache as far as it fits."""
+    room = {cache.engine: _room(cache) for cache in caches}
+    names = {cache.engine: cache for cache in caches}
+    taken, left_out = [], []
+    for item in items:
+        left = room.get(item.cache)
+        if left is None:
+            left_out.append(LeftOut(str(item), item.size, _NO_MEMORY))
+            continue
+        cache = names[item.cache]
+        if item.size <= left:
+            taken.append(item)
+            room[item.cache] = left - item.size
+        elif _in_parts(item) and left >= cache.page:
+            taken.append(replace(item, take=left))
+            why = f"{cache.name} has no room for the rest ({_size(cache)})"
+            left_out.append(LeftOut(f"{item}, the lower keys", item.size - left, why))
+            room[item.cache] = 0
+        else:
+            why = f"it does not fit in {cache.name} ({_size(cache)})"
+            left_out.append(LeftOut(str(item), item.size, why))
+    return taken, left_out
+
+
+def _room(cache: Cache) -> int:
+    """Bytes of a cache that are filled."""
+    return max(0, min(int(cache.size * USABLE), cache.size - cache.kept_free))
+
+
+def _size(cache: Cache) -> str:
+    size = format_size(cache.size)
+    if not cache.kept_free:
+        return size
+    return f"{size}, of which the server keeps {format_size(cache.kept_free)} free"
+
+
+_NO_MEMORY = "the server's host caches its rows, and how much memory it has is not known here"
+
+
+def _in_parts(item: Item) -> bool:
+    """A part of it can be loaded alone: the end of a key, where the newest rows are."""
+    first = next((index.columns[:1] for index in item.table.indexes if index.name == item.part), ())
+    column = item.table.column(first[0]) if first and first[0] is not None else None
+    return column is not None and column.type in WHOLE_NUMBERS
+
+
+WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})

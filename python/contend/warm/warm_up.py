@@ -1,0 +1,357 @@
+"""A warm-up from its plan to its end; the server is left as it was found."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pymysql
+
+from contend.errors import ContendError, RequestError
+from contend.servers.dsn import Dsn
+from contend.warm.files import ENDINGS, read_through
+from contend.warm.gate import Limits
+from contend.warm.journal import Journal, Work
+from contend.warm.key_caches import load_index
+from contend.warm.model import FILES, KEYS, Plan
+from contend.warm.parts import OURS, PAGES_OF_A_RANGE, parts_of
+from contend.warm.progress import Loaded, Progress, WarmingBroke
+from contend.warm.server_life import Life, life_of, was_restarted
+from contend.warm.server_list import NoList
+from contend.warm.variables import set_old_blocks_time
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+    from contend.load.process import Load
+    from contend.warm.by_list import ByList
+    from contend.warm.server_list import Host
+
+# contend-load, datasets and numpy are imported by what needs them: a warm-up by a list needs no
+# scans, scans need no list, and each is a tenth of a second that the user would wait for.
+
+MARK = "contend warm"
+
+CONNECTIONS, CONNECTIONS_LIMITED = 4, 1
+"""Connections that read, and if limits are given."""
+
+STATEMENT_S = 24 * 3600
+"""An index of a large table is loaded by one statement."""
+
+PROBE_S = 600
+"""A probe that is not answered for so long, such as one of a table that is locked, ends the
+warm-up, which is held back meanwhile."""
+
+PAGES_LIMITED = 32
+"""Of a range, if the load may be held back: 512 KiB, so that a stop works at once."""
+
+
+class Server(Protocol):
+    """The server to warm."""
+
+    @property
+    def dsn(self) -> Dsn: ...
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Is told what happens.
+
+    Args:
+        notice: a line for the user.
+        progress: how far it is.
+    """
+
+    notice: Callable[[str], None]
+    progress: Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How fast a warm-up reads.
+
+    Args:
+        limits: what holds it back.
+        connections: that read; None: as many as suit the limits.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    connections: int | None = None
+
+    @property
+    def readers(self) -> int:
+        return self.connections or (CONNECTIONS_LIMITED if self.limits else CONNECTIONS)
+
+
+def warm_up(
+    server: Server,
+    plan: Plan,
+    kind: str,
+    journal: Journal,
+    load: Load,
+    how: How,
+    listen: Listener,
+    *,
+    by_list: ByList | None = None,
+    host: Host | None = None,
+) -> Loaded:
+    """Load a plan.
+
+    Args:
+        kind: of the server, `mariadb` or `mysql`.
+        journal: of the server.
+        load: contend-load.
+        by_list: what the server loads by a list of pages; the rest of the plan is scanned. None:
+            all of it is.
+        host: the server's files, of which those of MyISAM and Aria are then read by us, in order;
+            None: through the server.
+
+    Raises:
+        WarmingBroke: the server went away; what is done is in the journal.
+    """
+    put_back_left_over(server, journal, listen)
+    with _leaving_as_found(server, journal, listen) as connection:
+        _say_what_is_there(plan, listen)
+        loaded = Loaded()
+        if host is not None:
+            plan, loaded = _read_files(connection, host, plan, listen)
+        loaded += Loaded(refused=_load_indexes(connection, plan, listen))
+        if by_list is not None:
+            work, gone = _work(server, connection, replace(plan, items=by_list.left), kind, how)
+            work.listed = by_list.runs
+            work.asked["page_bytes"] = by_list.page_bytes
+            try:
+                return (
+                    loaded
+                    + Loaded(refused=gone)
+                    + _go_on(server, connection, work, journal, load, how, listen)
+                )
+            except NoList as error:
+                listen.notice(f"{error.message}. InnoDB's tables are scanned instead")
+        work, gone = _work(server, connection, plan, kind, how)
+        loaded += Loaded(refused=gone)
+        return loaded + _go_on(server, connection, work, journal, load, how, listen)
+
+
+def resume(server: Server, journal: Journal, load: Load, how: How, listen: Listener) -> Loaded:
+    """Go on with what was interrupted.
+
+    Raises:
+        RequestError: there is nothing to go on with, or the caches are empty again.
+    """
+    put_back_left_over(server, journal, listen)
+    work = journal.work
+    again = f"Begin anew with `contend warm {server.dsn}`."
+    if work is None:
+        raise RequestError(f"no warm-up of {server.dsn} was interrupted.", hint=again)
+    with _leaving_as_found(server, journal, listen) as connection:
+        if was_restarted(Life(**work.asked["life"]), life_of(connection, server.dsn.socket)):
+            journal.work = None
+            journal.write()
+            raise RequestError(
+                f"{server.dsn} was restarted since, so its caches are empty again.", hint=again
+            )
+        return _go_on(server, connection, work, journal, load, how, listen)
+
+
+@contextmanager
+def _leaving_as_found(
+    server: Server, journal: Journal, listen: Listener
+) -> Iterator[Connection[Any]]:
+    """A connection; what was changed meanwhile is put back afterwards.
+
+    Raises:
+        WarmingBroke: the server went away.
+    """
+    with server.connect(read_timeout=STATEMENT_S) as connection:
+        try:
+            yield connection
+        except pymysql.err.MySQLError as error:
+            if (error.args[0] if error.args else 0) < OURS:
+                raise
+            raise WarmingBroke(
+                f"the warm-up broke off: {error.args[-1]}.",
+                hint="What is done is noted: go on with `contend warm --resume`.",
+            ) from error
+        finally:
+            _put_back(server, journal, listen)
+
+
+def _work(
+    server: Server, connection: Connection[Any], plan: Plan, kind: str, how: How
+) -> tuple[Work, dict[str, str]]:
+    """The scans of a plan, and what the server refuses of it."""
+    mark = f"{MARK} {secrets.token_hex(4)}"
+    pages = PAGES_LIMITED if how.limits else PAGES_OF_A_RANGE
+    parts, gone = parts_of(connection, plan, mark=mark, pages=pages)
+    asked = {
+        "sizes": {str(item): item.take for item in plan.items if item.part != KEYS},
+        "mark": mark,
+        "pages": pages,
+        "kind": kind,
+        "innodb": any(item.cache == "innodb" for item in plan.items),
+        "life": asdict(life_of(connection, server.dsn.socket)),
+    }
+    return Work.of(parts, asked), gone
+
+
+def _go_on(
+    server: Server,
+    connection: Connection[Any],
+    work: Work,
+    journal: Journal,
+    load: Load,
+    how: How,
+    listen: Listener,
+) -> Loaded:
+    """The work that is left."""
+    journal.work = work
+    journal.write()
+    loaded = Loaded()
+    if work.listed:
+        loaded += _load_list(server, connection, work, journal, listen)
+        work.listed = {}
+        journal.write()
+    if work.upto < work.total:
+        _hold_variables(connection, work, journal, listen)
+        loaded += _scan(server, work, journal, load, how, listen)
+    journal.work = None
+    journal.write()
+    return loaded
+
+
+def _load_list(
+    server: Server, connection: Connection[Any], work: Work, journal: Journal, listen: Listener
+) -> Loaded:
+    from contend.warm.by_list import load_list
+    from contend.warm.page_list import of_runs
+    from contend.warm.server_list import host_of
+
+    host = host_of(connection, server.dsn.socket)
+    pages = {name: of_runs(runs) for name, runs in work.listed.items()}
+    return load_list(connection, host, journal, pages, work.asked["page_bytes"], listen.progress)
+
+
+def _say_what_is_there(plan: Plan, listen: Listener) -> None:
+    for cache in plan.caches:
+        wanted = sum(item.take for item in plan.of(cache))
+        if wanted and cache.used is not None and cache.used >= wanted:
+            listen.notice(
+                f"{cache.name} has as much in it already as is to be loaded. Pages that are there"
+                " are not read from the disk again"
+            )
+
+
+def _hold_variables(
+    connection: Connection[Any], work: Work, journal: Journal, listen: Listener
+) -> None:
+    if not work.asked["innodb"]:
+        return
+    why_not = set_old_blocks_time(connection, journal)
+    if why_not is not None:
+        listen.notice(why_not)
+
+
+def _read_files(
+    connection: Connection[Any], host: Host, plan: Plan, listen: Listener
+) -> tuple[Plan, Loaded]:
+    """Read the files of engines that read through the page cache; the plan without the rows that
+    are cached nowhere else."""
+    engines = {engine.lower() for engine, _part in ENDINGS.values()}
+    items = [item for item in plan.items if item.table.engine.lower() in engines]
+    if not items:
+        return plan, Loaded()
+    began_s = time.monotonic()
+    names = ", ".join(sorted({str(item.table) for item in items}))
+    listen.notice(f"the files of {names} are read")
+    parts = read_through(connection, host, {(str(item.table), item.part) for item in items})
+    read = {(part.table, part.part): part for part in parts}
+    done = [i for i in items if i.cache == FILES and (str(i.table), i.part) in read]
+    shares = {str(item): read[str(item.table), item.part].share or 1.0 for item in done}
+    refused = {
+        name: f"{share:.0%} of it is in the page cache after it was read"
+        for name, share in shares.items()
+        if share < 1
+    }
+    left = tuple(item for item in plan.items if item not in done)
+    size = sum(item.take for item in done)
+    loaded = Loaded(size, time.monotonic() - began_s, refused=refused)
+    return replace(plan, items=left), loaded
+
+
+def _load_indexes(connection: Connection[Any], plan: Plan, listen: Listener) -> dict[str, str]:
+    """Key caches first: their files are read in order, and are small beside the rows."""
+    refused = {}
+    for item in plan.items:
+        if item.part != KEYS:
+            continue
+        listen.notice(f"{item}: LOAD INDEX INTO CACHE")
+        why = load_index(connection, item)
+        if why is not None:
+            refused[str(item)] = why
+    return refused
+
+
+def _scan(
+    server: Server, work: Work, journal: Journal, load: Load, how: How, listen: Listener
+) -> Loaded:
+    from contend.datasets.existing import entrance
+    from contend.warm.loader import load_parts
+
+    address, env = entrance(server.dsn, None)
+    try:
+        return load_parts(
+            load,
+            address.as_plan(),
+            work,
+            work.asked["sizes"],
+            journal,
+            kind=work.asked["kind"],
+            connect=lambda: server.connect(read_timeout=PROBE_S),
+            env=env,
+            limits=how.limits,
+            pages=work.asked["pages"],
+            connections=how.readers,
+            listen=listen.progress,
+        )
+    except BaseException:
+        # Those that the server was at when the load was stopped.
+        _end_statements(server, work.asked["mark"])
+        raise
+
+
+def _end_statements(server: Server, mark: str) -> None:
+    from contend.warm.loader import end_marked
+
+    try:
+        with server.connect() as connection:
+            end_marked(connection, mark)
+    except (ContendError, OSError, pymysql.err.MySQLError):
+        return  # It is gone, and they with it.
+
+
+def put_back_left_over(server: Server, journal: Journal, listen: Listener) -> None:
+    """What a warm-up that was killed had changed."""
+    if not journal.undo:
+        return
+    with server.connect() as connection:
+        for words in journal.put_back(connection):
+            listen.notice(f"put back after an earlier warm-up: {words}")
+
+
+def _put_back(server: Server, journal: Journal, listen: Listener) -> None:
+    """Leave the server as it was, over a connection of its own: the other may be gone, or still
+    wait for an answer."""
+    if not journal.undo:
+        return
+    try:
+        with server.connect() as connection:
+            journal.put_back(connection)
+    except ContendError as error:
+        # What broke the warm-up is the news; this is noted.
+        listen.notice(f"{error.message} `contend warm --restore {server.dsn}` puts back what was")
