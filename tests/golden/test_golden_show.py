@@ -20,6 +20,7 @@ from synthetic_run import (
     write_run,
     write_slices,
 )
+from synthetic_tpcc import of_tpcc
 
 from contend.cli.main import main
 from contend.spec import load_experiment
@@ -94,6 +95,15 @@ def test_answers_of_slices(
 def test_a_script_beside_the_native_workload(capsys: pytest.CaptureFixture[str]) -> None:
     experiment = load_experiment("segmented-key-cache-sysbench", variant="quick")
     check("show-beside", shown(capsys, str(write_run(Path("run"), experiment))))
+
+
+@pytest.mark.parametrize(("name", "waits_percent"), [("tpcc", 0), ("tpcc-waits", 100)])
+def test_tpcc(capsys: pytest.CaptureFixture[str], name: str, waits_percent: int) -> None:
+    sets = ("workload.points=10", "load.connections=[64]")
+    experiment = load_experiment("segmented-key-cache", variant="quick", sets=sets)
+    write_run(Path("run"), experiment, change=lambda record: of_tpcc(record, waits_percent))
+    section = shown(capsys, "run").partition("\nTPC-C: ")[2].partition("\nWhy: ")[0]
+    check(f"show-{name}", section)
 
 
 def test_nothing_yet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from together import SHARED_SERVERS, unit_of
-from tree import ROOT
-
-FILES = sorted((ROOT / "tests" / "server").glob("test_*.py"))
-
-
-@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
-def test_the_tests_of_a_file_that_shares_a_server_stay_together(path: Path) -> None:
-    text = path.read_text()
-    assert ("shared_server" in text) == bool(SHARED_SERVERS.search(str(path)))
+from together import unit_of
 
 
 @pytest.mark.parametrize(

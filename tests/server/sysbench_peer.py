@@ -64,7 +64,7 @@ def until(wanted: Said, say: Callable[[], Said]) -> Said:
     Its threads print a word and the end of its line apart, so that the lines of two may run
     together, and it ends a report where it happens to be when the time is over.
     """
-    for _ in range(5):
+    for _ in range(20):
         said = say()
         if said == wanted:
             break

@@ -11,6 +11,7 @@ from run_lab import RUNS, Finished, Lab, NewLab, finish, wait_for
 from sql import query
 
 from contend.servers import PrivateServer, ServerBinary
+from contend.store import RunFolder
 
 PASSWORD = "s3cret-of-the-bench"
 THEIR_OPTIONS = {"key_buffer_size": "20M"}
@@ -70,6 +71,12 @@ def at(lab: Lab, theirs: Theirs) -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="module")
+def other(shared_server: Factory, mariadb_binary: ServerBinary) -> Theirs:
+    """Another server of theirs."""
+    return Theirs(shared_server(mariadb_binary, {}, tcp=True))
+
+
+@pytest.fixture(scope="module")
 def measured(
     tmp_path_factory: pytest.TempPathFactory, standing: Theirs, new_lab: NewLab
 ) -> Finished:
@@ -88,6 +95,39 @@ def test_it_is_measured_and_its_options_are_put_back(measured: Finished, standin
     assert {option: standing.value(option) for option in AT_FIRST} == AT_FIRST
     assert "put back" in measured.done.stderr
     assert not (lab.out / "server-options-before.json").exists()
+
+
+def test_it_takes_on_the_levels_in_turn_while_nothing_is_asked(measured: Finished) -> None:
+    with RunFolder.open(measured.lab.out) as folder:
+        way = folder.meta().facts["way"]
+    assert way == {"by": "slices", "why": "", "servers": 1, "own": False}
+    for record in measured.lab.records():
+        entered = [" ".join(arm["enter"]) for arm in record.plan["arms"]]
+        assert sorted("key_cache_segments = 32" in one for one in entered) == [False, True]
+        assert all("LOAD INDEX INTO CACHE" in one for one in entered)
+    assert "on one server that was switched" in measured.done.stdout.replace("\n ", "")
+
+
+def test_two_of_them_are_compared_in_slices(lab: Lab, theirs: Theirs, other: Theirs) -> None:
+    theirs.takes(lab)
+    lab.edit(
+        '"server.options.key_cache_segments" = [0, 32]',
+        f'"server.use" = ["{theirs.dsn}", "{other.dsn}"]',
+    )
+    lab.edit('"server.options.key_cache_segments" = 0 }', f'"server.use" = "{theirs.dsn}" }}')
+    done = lab.contend("run", lab.file, "--out", lab.out, "--yes")
+    assert done.returncode == 0, done.stderr
+    with RunFolder.open(lab.out) as folder:
+        way = folder.meta().facts["way"]
+    assert way == {"by": "slices", "why": "", "servers": 2, "own": False}
+    for record in lab.records():
+        assert record.status == "ok"
+        assert record.probes["server"]["source"] == record.cell["server.use"]
+        assert len({arm["server"]["port"] for arm in record.plan["arms"]}) == 2
+    assert "each on the server that it names" in done.stdout.replace("\n ", "")
+    assert PASSWORD not in done.stdout + done.stderr
+    assert {option: theirs.value(option) for option in AT_FIRST} == AT_FIRST
+    other.sql("DROP DATABASE mine")
 
 
 def test_its_table_is_marked_used_again_and_dropped_on_request(

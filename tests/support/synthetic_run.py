@@ -121,7 +121,7 @@ def write_run(
     return path
 
 
-IN_SLICES = {**FACTS, "way": {"by": "slices", "why": ""}}
+WAY = {"by": "slices", "why": "", "servers": 2, "own": True}
 ROUNDS, SLICE_S = 16, 0.1
 
 Gain = Callable[[int, int, int], float]
@@ -144,6 +144,8 @@ def write_slices(
     server_sd: float = 0.005,
     slice_sd: float = 0.02,
     finished: str | None = "every planned run was made",
+    way: dict[str, Any] = WAY,
+    facts: dict[str, Any] | None = None,
     seed: int = 7,
 ) -> Path:
     """Make a run folder of comparisons in slices and store its first `blocks` blocks.
@@ -155,7 +157,9 @@ def write_slices(
     planned = planned_runs(experiment, in_slices=True)
     last = len(planned) if blocks is None else blocks
     chance = random.Random(seed)
-    with RunFolder.create(path, to_dict(experiment), planned, IN_SLICES) as folder:
+    with RunFolder.create(
+        path, to_dict(experiment), planned, {**(facts or FACTS), "way": way}
+    ) as folder:
         clock = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
         servers: dict[tuple[int, Any], float] = {}
         for block, of_block in itertools.groupby(planned, lambda one: one.block):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import os
 import re
 from collections.abc import Callable
@@ -11,10 +12,7 @@ from typing import Any
 
 import pytest
 
-SHARED_SERVERS = re.compile(
-    r"test_(load_live|load_nodes|fill_live|run_existing|servers_existing|servers_variables|server_sysbench_\w+)\.py"
-)
-"""Files of tests/server whose tests share a server."""
+TESTS = Path(__file__).parents[1]
 
 MOST_PROCESSES = 4
 
@@ -24,12 +22,18 @@ RUNS_OF_THE_LAB = {"new_lab", "tiny_run"}
 KIND = re.compile(r"(?<=[\[-])(mariadb|mariadb_new|mysql)(?=[-\]])")
 
 
+@functools.cache
+def shares_a_server(file: str) -> bool:
+    """Whether the tests of a file share a server: they ask for one by this name."""
+    return "shared_server" in (TESTS / "server" / Path(file).name).read_text()
+
+
 def unit_of(nodeid: str) -> str:
     """What a test must not be parted from: those of its class, its file, or its kind of server."""
     file, *names = nodeid.split("::")
     if "/server/" not in file:
         return file
-    if SHARED_SERVERS.search(file):
+    if shares_a_server(file):
         kind = KIND.search(nodeid)
         return f"{file} {kind[0] if kind else ''}"
     return nodeid if len(names) == 1 else f"{file}::{names[0]}"
@@ -40,7 +44,7 @@ def rank(item: pytest.Item) -> int:
     the servers of their file, then others with a server, then those with a browser."""
     if item.path.parent.name != "server":
         return 3 if item.path.parent.name == "golden" else 4
-    if SHARED_SERVERS.search(item.path.name):
+    if shares_a_server(item.path.name):
         return 1
     return 2 if RUNS_OF_THE_LAB.isdisjoint(getattr(item, "fixturenames", ())) else 0
 

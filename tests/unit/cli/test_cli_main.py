@@ -115,6 +115,7 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     [
         (["--help"], {"numpy", "contend.spec", "contend.cli.run"}),
         (["recipes"], {"numpy", "contend.report", "contend.load"}),
+        (["mysqlslap", "--version"], {"argparse", "contend.spec", "contend.load", "subprocess"}),
         (["sysbench", "--version"], {"argparse", "contend.spec", "contend.load", "subprocess"}),
     ],
 )

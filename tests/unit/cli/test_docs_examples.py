@@ -18,6 +18,14 @@ def test_the_experiment_of_the_first_page_is_one(tmp_path: Path) -> None:
     assert len(planned_runs(load_experiment(str(file)))) == 32
 
 
+def test_the_experiment_of_the_guide_to_distance_is_one(tmp_path: Path) -> None:
+    page = (DOCS / "guides" / "distance.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
+    file = tmp_path / "far.toml"
+    file.write_text(text)
+    assert len(planned_runs(load_experiment(str(file)))) == 12
+
+
 def test_the_experiments_of_the_guide_to_settings_are_some(tmp_path: Path) -> None:
     page = (DOCS / "guides" / "what-can-vary.md").read_text(encoding="utf-8")
     texts = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
@@ -26,4 +34,31 @@ def test_the_experiments_of_the_guide_to_settings_are_some(tmp_path: Path) -> No
         file = tmp_path / f"{number}.toml"
         file.write_text(text)
         runs.append(len(planned_runs(load_experiment(str(file)))))
-    assert runs == [12, 8, 8, 9, 12]
+    assert runs == [12, 16, 8, 8, 9, 12]
+
+
+def test_the_experiment_of_the_guide_to_closed_work_is_one(tmp_path: Path) -> None:
+    page = (DOCS / "guides" / "closed-work.md").read_text(encoding="utf-8")
+    whole, before_run = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
+    file = tmp_path / "mine.toml"
+    for text, runs in ((whole, 24), (before_run, 8)):
+        file.write_text(text)
+        assert len(planned_runs(load_experiment(str(file)))) == runs
+
+
+def test_the_experiment_of_the_guide_to_own_data_is_one(tmp_path: Path) -> None:
+    page = (DOCS / "guides" / "your-own-data.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)
+    file = tmp_path / "own.toml"
+    file.write_text(text)
+    assert len(planned_runs(load_experiment(str(file)))) == 8
+
+
+def test_the_experiments_of_the_guide_to_datasets_are_some(tmp_path: Path) -> None:
+    page = (DOCS / "guides" / "datasets.md").read_text(encoding="utf-8")
+    runs = []
+    for number, text in enumerate(re.findall(r"^```toml\n(.*?)^```$", page, re.S | re.M)):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(text)
+        runs.append(len(planned_runs(load_experiment(str(file), variant="quick"))))
+    assert runs == [24, 16]

@@ -65,17 +65,17 @@ class FakeFill:
         address: Any,
         *,
         pipe_folder: Path,
-        on_progress: Callable[[str, int], None],
+        on_progress: Callable[[str, int, int], None],
     ) -> Filled:
         assert pipe_folder.is_dir()
         FakeFill.loads += 1
-        on_progress("load", data.rows // 2)
+        on_progress("load", data.rows // 2, data.rows)
         if FakeFill.error is not None:
             raise FakeFill.error
         table = Path(address.socket).parent / "data" / data.schema
         table.mkdir()
         (table / "sbtest.MYD").write_bytes(b"row" * data.rows)
-        on_progress("keys", data.rows)
+        on_progress("keys", data.rows, data.rows)
         return Filled(data.rows, "0", ("the keys were slow",))
 
 

@@ -70,7 +70,7 @@ class FakeFill:
         FakeFill.server.comment = more["comment"]
         if FakeFill.error is not None:
             raise FakeFill.error
-        more["on_progress"]("done", data.rows)
+        more["on_progress"]("done", data.rows, data.rows)
         return Filled(data.rows, "0", ())
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fake_connection import FakeConnection, Rows
+
 from contend.calibration import Calibration
 from contend.datasets import Dataset
 from contend.datasets.manifest import Manifest
@@ -63,49 +65,29 @@ def experiment(tmp_path: Path, text: str = EXPERIMENT, **changes: str) -> Experi
     return load_experiment(str(path))
 
 
-class FakeCursor:
-    def __init__(self, connection: FakeConnection) -> None:
-        self._connection = connection
-        self._rows: list[tuple[Any, ...]] = []
+TABLES = ("sbtest", "sbtest1", "sbtest2", "sbtest3")
 
-    def __enter__(self) -> FakeCursor:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def execute(self, statement: str, _parameters: object = None) -> None:
-        self._connection.statements.append(statement)
-        self._rows = self._connection.answer(statement)
-
-    def fetchall(self) -> list[tuple[Any, ...]]:
-        return self._rows
-
-    def fetchone(self) -> tuple[Any, ...] | None:
-        return self._rows[0] if self._rows else None
-
-
-class FakeConnection:
-    """Answers the statements of probes and warmers."""
-
-    def __init__(self) -> None:
-        self.statements: list[str] = []
-        self.closed = False
-        self.answers: dict[str, list[tuple[Any, ...]]] = {
-            "SHOW GLOBAL STATUS": [("Questions", "10"), ("Key_reads", "0"), ("Name", "text")],
-            "information_schema.KEY_CACHES": [("default", None, 5, 0, 0, 0)],
-            "information_schema.TABLES": [(1000, 500)],
-            "@@GLOBAL": [(1_000_000,)],
-        }
-
-    def answer(self, statement: str) -> list[tuple[Any, ...]]:
-        return next((rows for words, rows in self.answers.items() if words in statement), [])
-
-    def cursor(self) -> FakeCursor:
-        return FakeCursor(self)
-
-    def close(self) -> None:
-        self.closed = True
+ANSWERS: dict[str, Rows] = {
+    "SELECT VERSION()": [("10.11.19-MariaDB", "a fake")],
+    "SHOW GLOBAL VARIABLES": [("key_buffer_size", "1000000"), ("key_cache_block_size", "1024")],
+    "'Key_blocks_unused'": [],
+    "@@datadir": [("/nowhere",)],
+    "'Uptime'": [("Uptime", "5"), ("Connections", "7")],
+    "UNIX_TIMESTAMP": [(1_800_000_000,)],
+    "TABLE_NAME = 'STATISTICS'": [],
+    "information_schema.COLUMNS": [
+        ("sbtest", table, "id", "int", "int(11)", "", "NO", None) for table in TABLES
+    ],
+    "information_schema.STATISTICS": [
+        ("sbtest", table, "PRIMARY", "id", None, "BTREE", 0) for table in TABLES
+    ],
+    "FROM information_schema.TABLES": [
+        ("sbtest", table, "BASE TABLE", "MyISAM", 1000, 500) for table in TABLES
+    ],
+    "SHOW GLOBAL STATUS": [("Questions", "10"), ("Key_reads", "0"), ("Name", "text")],
+    "information_schema.KEY_CACHES": [("default", None, 5, 0, 0, 0)],
+}
+"""To the statements of probes and of warming."""
 
 
 class FakeServer:
@@ -122,12 +104,16 @@ class FakeServer:
         self.life: list[str] = []
         self.launches: list[tuple[tuple[str, ...], dict[str, str]]] = []
         self.options: dict[str, Level] = {}
-        self.connection = FakeConnection()
+        self.connection = FakeConnection(ANSWERS)
         self.truncates: dict[str, str] = {}
         self.dead = False
 
     def claim(self) -> None:
-        self.data_folder.mkdir(parents=True, exist_ok=True)
+        database = self.data_folder / "sbtest"
+        database.mkdir(parents=True, exist_ok=True)
+        for name in TABLES:
+            for ending in (".MYD", ".MYI"):
+                (database / f"{name}{ending}").write_bytes(b"x" * 1000)
 
     def start(self, options: Mapping[str, Level]) -> list[Truncated]:
         assert not self.running
@@ -161,6 +147,9 @@ class FakeServer:
         self.life.append("set " + " ".join(f"{k}={v}" for k, v in changes.items()))
         return self._truncated(changes)
 
+    def variables(self) -> dict[str, str]:
+        return {"key_buffer_size": "67108864"}
+
     def variables_that_differ(self) -> dict[str, tuple[str, str | None]]:
         self.life.append("differ")
         return {"key_buffer_size": ("67108864", "134217728")}
@@ -182,10 +171,11 @@ class FakeStage:
         self.died: ServerDied | None = None
         self.closed = False
 
-    def set(self, cell: CellSpec) -> Ready:
+    def set(self, cell: CellSpec, seed: int = 0) -> Ready:
+        del seed
         self.cells.append(cell)
         self._on_set(cell)
-        connection: Any = FakeConnection()
+        connection: Any = FakeConnection(ANSWERS)
         return Ready(
             address=Address(socket="/s", database="sbtest"),
             sight=Sight(connection, "mariadb"),
@@ -225,3 +215,10 @@ def numbers() -> Iterator[int]:
     while True:
         count += 1
         yield count
+
+
+class NoLoad:
+    """Stands for contend-load if there is nothing to scan."""
+
+    def run(self, *_arguments: object, **_more: object) -> Any:
+        raise AssertionError("a MyISAM table is warmed without contend-load")

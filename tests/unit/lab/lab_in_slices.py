@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 from fake_load import FakeLoad, Rates, done_of
-from lab_fakes import EXPERIMENT, FakeServer, dataset, experiment
+from lab_fakes import EXPERIMENT, FakeServer, NoLoad, dataset, experiment
 
-from contend import warm
 from contend.lab import measure, walk
 from contend.lab.arms import InSlices
 from contend.lab.events import Event
@@ -145,7 +144,8 @@ class Bench:
 
         program = Program(server, {"kind": "mariadb", "version": "10.11.19"}, provide)
         return StageOf(
-            PrivatePlace(lambda _cell: program, lambda _cell, _address: None), self.heard.append
+            PrivatePlace(lambda _cell: program, lambda _cell, _address: None, NoLoad()),
+            self.heard.append,
         )
 
 
@@ -162,7 +162,6 @@ class _Server(FakeServer):
 
 def made_up(monkeypatch: pytest.MonkeyPatch, bench: Bench) -> Bench:
     """Have the records of a bench told in its own time, and no file looked at."""
-    monkeypatch.setattr(warm, "_missing_bytes", lambda _path: 0)
     monkeypatch.setattr(measure, "now", bench.clock.iso)
     monkeypatch.setattr(walk, "now", bench.clock.iso)
     return bench

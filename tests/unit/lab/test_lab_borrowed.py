@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import pymysql
 import pytest
-from lab_fakes import FakeConnection, experiment
+from fake_connection import FakeConnection
+from lab_fakes import ANSWERS, NoLoad, experiment
 
 from contend.errors import RequestError, WorkError
 from contend.lab.borrowed import ORIGINALS_NAME, UNDOS_NAME, BorrowedPlace
@@ -57,7 +58,7 @@ class FakeExisting:
         return None
 
     def connect(self, database: str | None = None, **_more: Any) -> Any:
-        return FakeConnection()
+        return FakeConnection(ANSWERS)
 
     def set_global(self, changes: Mapping[str, Level]) -> list[Truncated]:
         truncated = []
@@ -85,7 +86,7 @@ class Bench:
     def stage(self) -> StageOf:
         server: Any = self.server
         place = BorrowedPlace(
-            server, self.provide, self.spoiled.append, self.tmp_path, self.heard.append
+            server, self.provide, self.spoiled.append, NoLoad(), self.tmp_path, self.heard.append
         )
         return StageOf(place, self.heard.append)
 

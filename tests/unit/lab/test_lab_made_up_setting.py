@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from lab_fakes import FakeServer, dataset, experiment
+from lab_fakes import FakeServer, NoLoad, dataset, experiment
 
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
@@ -85,11 +85,10 @@ def test_editors_and_the_reference_know_it() -> None:
 def test_the_lab_applies_undoes_and_records_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contend.warm._missing_bytes", lambda _path: 0, raising=False)
     server = FakeServer(tmp_path)
     program = Program(server, {"kind": "mariadb"}, lambda data, _options, into: dataset(data, into))
     said: list[str] = []
-    place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None)
+    place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None, NoLoad())
     run: Callable[[str], float] = lambda statement: float(said.append(statement) or 0)  # noqa: E731
     monkeypatch.setattr(place, "execute", run)
     stage = StageOf(place, lambda _event: None)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from lab_fakes import FakeServer, dataset, experiment
+from lab_fakes import FakeServer, NoLoad, dataset, experiment
 
-from contend import warm
 from contend.errors import ContendError, WorkError
+from contend.host import page_cache
 from contend.lab.events import Event
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
@@ -29,7 +29,7 @@ class Bench:
         identity = {"kind": "mariadb", "version": "10.11.19"}
         program = Program(self.server, identity, self.provide)
         self.heard: list[Event] = []
-        place = PrivatePlace(lambda _cell: program, self.prepare)
+        place = PrivatePlace(lambda _cell: program, self.prepare, NoLoad())
         self.stage = StageOf(place, self.heard.append)
         self.tiny = experiment(tmp_path)
 
@@ -57,8 +57,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setattr(warm, "_missing_bytes", lambda _path: 0)
+def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
@@ -224,25 +223,30 @@ class TestWarm:
         assert ready.expected.files_cached
 
     def test_one_that_is_too_small_is_not(self, bench: Bench) -> None:
-        bench.server.connection.answers["information_schema.TABLES"] = [(1000, 2_000_000)]
+        bench.server.connection.answers["FROM information_schema.TABLES"] = [
+            ("sbtest", "sbtest", "BASE TABLE", "MyISAM", 1000, 2_000_000)
+        ]
         ready = bench.stage.set(bench.cell())
         assert ready.expected.cache_counter is None
-        assert "do not fit in key_buffer_size" in ready.probes["warmed"]["why_not"]
+        why_not = ready.probes["warmed"]["why_not"]
+        assert "sbtest.sbtest.keys: it does not fit in MyISAM's key cache" in why_not
+        assert not any("LOAD INDEX" in said for said in bench.server.connection.statements)
 
     def test_files_beyond_the_memory_are_read_once(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        looked: list[Path] = []
+        read: list[str] = []
 
-        def missing(path: Path) -> int:
-            looked.append(path)
-            return 1
+        def warm(path: Path) -> int:
+            read.append(path.suffix)
+            return 0
 
-        monkeypatch.setattr(warm, "_missing_bytes", missing)
+        monkeypatch.setattr(page_cache, "resident_bytes", lambda _path: 0)
+        monkeypatch.setattr(page_cache, "warm", warm)
         for segments in (0, 32, 0):
             ready = bench.stage.set(bench.cell(segments))
             assert not ready.expected.files_cached
-        assert len(looked) == 2
+        assert sorted(read) == [".MYD", ".MYI"]
 
 
 def test_variables_are_asked_for_once_in_each_state(bench: Bench) -> None:

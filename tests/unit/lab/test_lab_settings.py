@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_fakes import FakeServer, dataset, experiment
+from lab_fakes import FakeServer, NoLoad, dataset, experiment
 
 from contend.errors import ContendError, RequestError, WorkError
 from contend.host import page_cache
@@ -38,7 +38,7 @@ class Bench:
         self.said: list[str] = []
         self.refuses: set[str] = set()
         self.program = Program(self.server, {"kind": "mariadb"}, self.provide)
-        place = PrivatePlace(lambda _cell: self.program, lambda _cell, _address: None)
+        place = PrivatePlace(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
         self.stage = StageOf(place, self.heard.append, strict=strict)
 
@@ -214,7 +214,6 @@ class TestWarm:
     def test_how_says_whether_caches_are_filled(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch, how: str, filled: int
     ) -> None:
-        monkeypatch.setattr("contend.lab.caches.warmer_of", lambda _engine: None)
         calls: list[str] = []
         monkeypatch.setattr(caches.Caches, "fill", lambda _self, how, *_rest: calls.append(how))
         bench.stage.set(cell([], server__warm=how))

@@ -9,9 +9,8 @@ from typing import Any
 import pymysql
 import pytest
 from fake_load import FakeLoad, done_of
-from lab_fakes import FakeServer, FakeStage, dataset, experiment, numbers, play_alone
+from lab_fakes import FakeServer, FakeStage, NoLoad, dataset, experiment, numbers, play_alone
 
-from contend import warm
 from contend.datasets import Dataset, DiskFull
 from contend.errors import RequestError, WorkError
 from contend.lab.errors import TooManyFailures
@@ -188,7 +187,6 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
     tiny: Experiment, folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server that loads failed, and the one under test was ended before: that is no death."""
-    monkeypatch.setattr(warm, "_missing_bytes", lambda _path: 0)
     server = FakeServer(tmp_path)
     times = numbers()
 
@@ -206,7 +204,7 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
     load = FakeLoad(die_once)
     identity = {"kind": "mariadb", "version": "10.11.19"}
     program = Program(server, identity, provide)
-    place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None)
+    place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None, NoLoad())
     stage = StageOf(place, lambda _event: None)
     play_alone(tiny, folder, stage, load, lambda _event: None)
     records = folder.records()

@@ -162,6 +162,17 @@ def test_a_server_that_is_not_ours_is_alone(tmp_path: Path) -> None:
     assert "own" in refused(tiny, tmp_path, own=False)
 
 
+def test_a_layout_that_cannot_be_matched_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = IN_SLICES.replace("[compare]\n", '[compare]\nlayout = "matched"\n')
+    assert way_of(experiment(tmp_path, text), tmp_path).in_slices
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RequestError, match="setarch") as caught:
+        way_of(experiment(tmp_path, text), tmp_path)
+    assert "util-linux" in str(caught.value.hint)
+
+
 class TestRoom:
     """Engines as levels, so that no server could take on the levels of the others."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contend.errors import RequestError
-from contend.load import Address, ScriptProcess, plan_of
+from contend.load import Address, ScriptProcess, cpus_together, plan_of
 from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
 from contend.spec import CellSpec
 
@@ -28,7 +28,7 @@ def test_every_native_kind_is_accepted_with_what_a_file_gives_by_default(
 
 def test_statements_are_accepted_and_need_no_tables(load_program: Path) -> None:
     asked = plan("sql", text="SELECT c FROM sbtest1 WHERE id = {id:uniform(1, 9)};")
-    assert asked["workload"].keys() == {"kind", "text"}
+    assert asked["workload"].keys() == {"kind", "text", "shares"}
     ScriptProcess(load_program).check(asked)
 
 
@@ -49,3 +49,7 @@ def test_what_is_wrong_is_told_in_one_line(
         ScriptProcess(load_program).check(asked)
     assert said in caught.value.message
     assert "\n" not in caught.value.message
+
+
+def test_what_all_cpus_do_at_once_is_measured(load_program: Path) -> None:
+    assert cpus_together(load_program) > 0

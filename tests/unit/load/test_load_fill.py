@@ -49,6 +49,23 @@ def test_a_fill_over_a_socket_is_told_all_it_needs() -> None:
     ]
 
 
+def test_a_schema_of_its_own_tables_is_told_its_own_keys() -> None:
+    data = DataSpec(schema="tpcc", warehouses=10, partition_by="hash")
+    words = fill_arguments(data, SOCKET, "", None)
+    own = [word for word in words if word.startswith("--with=")]
+    assert own == [
+        "--with=warehouses=10",
+        '--with=partition_by="hash"',
+        "--with=partitions=4",
+        "--with=foreign_keys=false",
+        "--with=history_key=false",
+        "--with=shrink=1",
+    ]
+    assert not [word for word in words if word.startswith(("--rows", "--tables", "--k="))]
+    employees = fill_arguments(DataSpec(schema="employees", rows=500), SOCKET, "", None)
+    assert {"--rows=500", "--with=emp_no_keys=false"} <= set(employees)
+
+
 def test_a_host_has_a_port_and_the_password_stays_in_the_environment() -> None:
     address = Address(host="db1", port=3307, user="me", password_env="SECRET", database="d")
     words = fill_arguments(DataSpec(rows=1), address, "", None)
@@ -57,7 +74,7 @@ def test_a_host_has_a_port_and_the_password_stays_in_the_environment() -> None:
 
 
 def test_progress_is_passed_on_and_the_rows_come_back(tmp_path: Path) -> None:
-    progress = {"type": "fill_progress", "phase": "load", "rows": 10}
+    progress = {"type": "fill_progress", "phase": "load", "rows": 10, "rows_total": 30}
     path = program(
         tmp_path,
         [
@@ -66,12 +83,12 @@ def test_progress_is_passed_on_and_the_rows_come_back(tmp_path: Path) -> None:
             {"type": "fill_done", "rows": 30, "checksum": "0f", "warnings": ["slow keys"]},
         ],
     )
-    told: list[tuple[str, int]] = []
+    told: list[tuple[str, int, int]] = []
     filled = FillProcess(path).run(
-        DATA, SOCKET, on_progress=lambda phase, rows: told.append((phase, rows))
+        DATA, SOCKET, on_progress=lambda phase, rows, total: told.append((phase, rows, total))
     )
     assert filled == Filled(30, "0f", ("slow keys",))
-    assert told == [("load", 10), ("keys", 30)]
+    assert told == [("load", 10, 30), ("keys", 30, 30)]
     argv = (tmp_path / "argv").read_text().splitlines()
     assert argv[1:] == ["fill", *fill_arguments(DATA, SOCKET, "", None)]
 
@@ -80,11 +97,12 @@ def test_a_refusal_keeps_the_server_s_words(tmp_path: Path) -> None:
     error = {"type": "error", "message": "table sbtest exists already", "code": 1050}
     path = program(tmp_path, [error], code=2)
     with pytest.raises(LoadFailed, match="exists already") as raised:
-        FillProcess(path).run(DATA, SOCKET, on_progress=lambda phase, rows: None)
+        FillProcess(path).run(DATA, SOCKET, on_progress=lambda phase, rows, total: None)
     assert raised.value.code == 1050
 
 
 def test_a_fill_without_an_end_is_no_success(tmp_path: Path) -> None:
-    path = program(tmp_path, [{"type": "fill_progress", "phase": "load", "rows": 10}], code=1)
+    progress = {"type": "fill_progress", "phase": "load", "rows": 10, "rows_total": 30}
+    path = program(tmp_path, [progress], code=1)
     with pytest.raises(LoadFailed, match="exit code 1"):
-        FillProcess(path).run(DATA, SOCKET, on_progress=lambda phase, rows: None)
+        FillProcess(path).run(DATA, SOCKET, on_progress=lambda phase, rows, total: None)

@@ -1,4 +1,4 @@
-"""The page on plans names every key of the schema, each with the default that it has."""
+"""The pages on plans name every key of the schema, each with the default that it has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "load-plan.md").read_text("utf-8")
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
+PAGE = "".join((REFERENCE / name).read_text("utf-8") for name in ("load-plan.md", "tpcc.md"))
 SCHEMA: dict[str, Any] = json.loads(
     (resources.files("contend.load") / "plan.schema.json").read_text(encoding="utf-8")
 )
@@ -45,7 +46,7 @@ def test_every_key_and_kind_is_named() -> None:
     kinds = [
         variant["properties"]["kind"]["const"] for variant in SCHEMA["$defs"]["Workload"]["oneOf"]
     ]
-    assert len(kinds) == 14
+    assert len(kinds) == 19
     assert [kind for kind in kinds if f"| `{kind}` |" not in PAGE] == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fake_connection import FakeConnection, Rows
 from fake_load import done_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,33 +17,9 @@ from contend.probes.counters import HostProbe, KeyCachesProbe, Sight, StatusProb
 PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
 DONE = done_of(PLAN)
 
-Rows = list[tuple[Any, ...]]
-
-
-class Connection:
-    """Answers every statement with the same rows."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-
-    def cursor(self) -> Connection:
-        return self
-
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def execute(self, _statement: str) -> None:
-        pass
-
-    def fetchall(self) -> Rows:
-        return self.rows
-
 
 def sight(rows: Rows, kind: str = "mariadb") -> Sight:
-    connection: Any = Connection(rows)
+    connection: Any = FakeConnection({"": rows})
     return Sight(connection, kind)
 
 
@@ -168,6 +145,13 @@ class TestChecks:
             pytest.param({"open": {"overloaded": False}}, {}, WARM, [], id="kept-up"),
             pytest.param({}, {"status": {"Key_reads": 500}}, WARM, ["cache-not-warm"], id="cold"),
             pytest.param({}, {"status": {"Key_reads": 5}}, WARM, [], id="few-misses"),
+            pytest.param(
+                {},
+                {"status": {"Key_reads": 500, "Key_read_requests": 600_000}},
+                WARM,
+                [],
+                id="few-misses-of-long-queries",
+            ),
             pytest.param({}, {"status": {"Key_reads": 500}}, Expected(), [], id="not-meant-warm"),
             pytest.param(
                 {"server": {"cpu_us": 1.0, "read_bytes": 10**6}},

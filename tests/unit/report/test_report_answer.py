@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, Gain, study, write_run, write_slices
+from synthetic_run import (
+    CONNECTIONS,
+    POINTS,
+    SEGMENTS,
+    WAY,
+    Gain,
+    study,
+    write_run,
+    write_slices,
+)
 
 from contend.report import Report, build
+from contend.report.causes import Explanation
+from contend.report.study import roles_of
 from contend.report.words import gain_text
-from contend.store import RunFolder
+from contend.store import RunFolder, RunRecord
 
 SMALL = (f"{CONNECTIONS}=[1, 8, 64]", f"{POINTS}=[10, 100]", f"{SEGMENTS}=[0, 32]")
 
@@ -177,6 +190,62 @@ def test_runs_of_their_own_say_why_they_are_no_slices(tmp_path: Path) -> None:
     assert basis[1] == (
         "In runs of their own, and not in slices: a script asks one server at a time."
     )
+
+
+@pytest.mark.parametrize(
+    ("servers", "which"),
+    [
+        (1, "on one server that was switched from one to the next while nothing was asked"),
+        (2, "each on the server that it names"),
+    ],
+)
+def test_servers_that_are_not_ours_are_told_to_be_never_restarted(
+    tmp_path: Path, servers: int, which: str
+) -> None:
+    way = {**WAY, "servers": servers, "own": False}
+    basis = with_gains(tmp_path, by_load(1.5, 1.5, 1.5), way=way).answer.basis
+    assert basis[0].startswith("Compared 8 times: each time 16 slices of 0.1 s of every level")
+    assert f"in turn, {which}, with the same queries. The servers were not restarted" in basis[1]
+
+
+def test_what_allowing_for_a_disturbance_bought_is_told(tmp_path: Path) -> None:
+    """The hypervisor takes some CPU from each run, and each is slower by as much."""
+    chance = random.Random(3)
+
+    def steal(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        share = chance.uniform(0, 0.3)
+        host = {"steal_share": share, "own_cpu_s": None, "stall_share": {}}
+        done = {**record.done, "qps": record.done["qps"] * (1 - share)}
+        return replace(record, probes={**record.probes, "host": host}, done=done)  # type: ignore[arg-type]
+
+    def basis(name: str, *more: str) -> str:
+        experiment = study(sets=(*SMALL, *more))
+        with RunFolder.open(write_run(tmp_path / name, experiment, change=steal)) as folder:
+            return " ".join(build(folder).answer.basis)
+
+    found = re.search(
+        r"Allowed for steal: a cell scatters by ([\d.]+) % from repeat to repeat, not ([\d.]+) %",
+        basis("allowed", 'compare.adjust=["steal"]'),
+    )
+    assert found is not None
+    after, before = map(float, found.groups())
+    assert after < before / 4
+    assert "Allowed for" not in basis("not")
+
+
+def test_another_server_is_no_setting() -> None:
+    roles = roles_of(
+        study(
+            sets=(
+                'server.use=["mariadb@bookworm", "mysql@sid"]',
+                f"{SEGMENTS}=0",
+                'compare.baseline={"server.use" = "mariadb@bookworm"}',
+            )
+        )
+    )
+    change = Explanation().change(roles, "mysql@sid")
+    assert change == "Changing from mariadb@bookworm to mysql@sid"
 
 
 def test_levels_that_differ_are_told_apart(tmp_path: Path) -> None:

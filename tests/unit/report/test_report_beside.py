@@ -9,7 +9,7 @@ import pytest
 from synthetic_run import CONNECTIONS, as_failed, study, write_run
 
 from contend.report import Report, build, html
-from contend.report.export import as_json
+from contend.report.document import as_json
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
 

@@ -239,7 +239,11 @@ kind = "random_points"
     assert "names no baseline" in report.answer.basis[0]
     assert report.layout.levels == ("10", "100")
     assert report.layout.columns == ("1", "8")
-    assert {chart.kind for chart in report.charts} == {"Throughput", "Response time"}
+    assert {chart.kind for chart in report.charts} == {
+        "Throughput",
+        "Response time",
+        "Throughput: how many times that at 1 connection",
+    }
 
 
 def test_without_factors_there_is_one_cell(tmp_path: Path) -> None:

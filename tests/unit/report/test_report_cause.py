@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
+from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run, write_slices
 
 from contend.report import Report, build
 from contend.report.words import gain_text
@@ -79,6 +79,17 @@ def test_a_full_machine_is_named_as_a_bound(study_report: Report) -> None:
         and "of its 2 CPUs" in said
         and "bounds the gain" in said
     )
+
+
+@pytest.mark.parametrize(("together", "told"), [(1.32, True), (1.9, False), (None, False)])
+def test_cpus_that_share_a_core_are_told(
+    tmp_path: Path, together: float | None, told: bool
+) -> None:
+    facts = {**FACTS, "cpu": {**FACTS["cpu"], "together": together}}
+    with RunFolder.open(write_slices(tmp_path / "run", facts=facts)) as folder:
+        said = " ".join(build(folder).bounds)
+    assert "bounds the gain" in said
+    assert ("Its 2 CPUs together do 1.3 times what one of them does alone" in said) == told
 
 
 def test_a_gain_above_the_ceiling_refutes_it(tmp_path: Path) -> None:

@@ -171,6 +171,18 @@ def test_a_mistyped_metric_is_refused_on_the_command_line(
     assert 'Did you mean "events_per_s"?' in capsys.readouterr().err
 
 
+def test_a_metric_of_another_version_is_refused_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    experiment = study(sets=SMALL)
+    compare = replace(experiment.compare, metric=("qps_of_old",))
+    path = write_run(tmp_path / "run", replace(experiment, compare=compare))
+    assert main(["show", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert "compares qps_of_old, which this version of contend does not know" in err
+    assert main(["show", str(path), "--metric", "qps"]) == 0
+
+
 def test_what_the_experiment_names_and_no_run_has_costs_only_the_answer(tmp_path: Path) -> None:
     report = report_of(run_of(tmp_path, "compare.metric=statement.none.qps"))
     assert report.answer.sentence == "Nothing to compare: no statement.none.qps was recorded."

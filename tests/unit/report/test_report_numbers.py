@@ -92,6 +92,8 @@ def test_an_uneven_interval_is_written_out(
 
 def test_a_gain_without_an_interval_says_so() -> None:
     assert gain_text(change_of(1.5)) == "+50 ±?"
+    # As of two values that are far apart.
+    assert gain_text(change_of(1.0, 100.0)) == "+900 ±?"
     assert gain_text(change_of()) == "n/a"
     assert size_text(change_of(1.5)) == "50 %"
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from contend.settings.plan_keys import WORKLOAD
+from contend.settings.plan_keys import SCHEMA_OF, WORKLOAD
 from contend.spec import (
     Cell,
     CellSpec,
@@ -126,6 +126,8 @@ LEVELS: dict[str, tuple[object, object]] = {
     "server.use": ("mysql@sid", "mysql@sid"),
     "server.warm": ("full", "full"),
     "server.wrap": ("nice -n 5", ["nice", "-n", "5"]),
+    "server.round_trip": ("250ms", 0.25),
+    "check": ("each_run", "each_run"),
     "load.answer_timeout": ("2s", 2.0),
     "load.arrival.kind": ("closed", "closed"),
     "load.arrival.think": ("10ms", 0.01),
@@ -149,6 +151,14 @@ LEVELS: dict[str, tuple[object, object]] = {
     "data.k": ("random", "random"),
     "data.table_options": ("CHECKSUM=1", "CHECKSUM=1"),
     "data.tables": (3, 3),
+    "data.emp_no_keys": (True, True),
+    "data.warehouses": (2, 2),
+    "data.partition_by": ("hash", "hash"),
+    "data.partitions": (2, 2),
+    "data.foreign_keys": (True, True),
+    "data.history_key": (True, True),
+    "data.string_length": (40, 40),
+    "data.shrink": (2, 2),
     "load.connections": (3, 3),
     "load.threads": (2, 2),
     "load.warmup": ("1m", 60.0),
@@ -167,10 +177,31 @@ LEVELS: dict[str, tuple[object, object]] = {
     "workload.range_size": (4, 4),
     "workload.auto_increment": (False, False),
     "workload.batch": (4, 4),
+    "workload.batch_rows": (4, 4),
+    "workload.select_by": ("in", "in"),
+    "workload.insert_by": ("multi_row", "multi_row"),
     "workload.bulk_execute": (True, True),
     "workload.text": ("SELECT 1", "SELECT 1"),
     "workload.times": (4, 4),
+    "workload.ask": ("in", "in"),
+    "workload.deliveries": ("deferred", "deferred"),
+    "workload.mix": ("weights", "weights"),
+    "workload.c_load": (4, 4),
+    "workload.first_warehouse": (4, 4),
+    "workload.last_warehouse": (4, 4),
+    "workload.remote_lines_percent": (4, 4),
+    "workload.remote_payments_percent": (4, 4),
+    "workload.rollbacks_percent": (4, 4),
+    "workload.waits_percent": (4, 4),
+    "workload.warehouses": (4, 4),
+    "workload.mix_weights.delivery": (4, 4),
+    "workload.mix_weights.new_order": (4, 4),
+    "workload.mix_weights.order_status": (4, 4),
+    "workload.mix_weights.payment": (4, 4),
+    "workload.mix_weights.stock_level": (4, 4),
+    "workload.order": ("index", "index"),
     "workload.shared": (True, True),
+    "workload.skip": (0, 0),
     **{
         f"workload.{name}": (0, 0)
         for name in (
@@ -178,6 +209,7 @@ LEVELS: dict[str, tuple[object, object]] = {
             *("index_updates", "non_index_updates", "delete_inserts"),
         )
     },
+    "server.profile": ("same", "same"),
     "workload.script": ("oltp_insert", "oltp_insert"),
     "workload.distribution.kind": ("zipfian", "zipfian"),
     "workload.distribution.iter": (4, 4),
@@ -194,11 +226,12 @@ def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str)
     kinds = {"h": "pareto", "exp": "zipfian"}
     name = path.rsplit(".", 1)[-1]
     having = (kind for kind, keys in WORKLOAD.kinds.items() if name in {key.name for key in keys})
-    kind = next(having, "random_points")
+    kind = "tpcc" if ".mix_weights." in path else next(having, "random_points")
     required = {
         "lua": 'script = "bulk_insert"\n',
         "sql": 'text = "SELECT 2"\n',
         "list": 'statements = ["SELECT 2"]\n',
+        "scan": 'parts = [{ name = "a", statement = "SELECT 2" }]\n',
     }
     arrival = "open" if name in ("rate", "process") else "closed"
     text = (
@@ -206,6 +239,8 @@ def test_every_path_that_can_be_a_factor_reaches_the_cell(load: Load, path: str)
         if ".arrival." in path
         else ""
     )
+    if kind in SCHEMA_OF:
+        text += f'[data]\nschema = "{SCHEMA_OF[kind]}"\n'
     text += f'[workload]\nkind = "{kind}"\n{required.get(kind, "")}'
     if path.startswith("workload.distribution.") and name != "kind":
         text += f'distribution = {{ kind = "{kinds.get(name, "special")}" }}\n'

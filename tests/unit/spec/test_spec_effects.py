@@ -8,7 +8,10 @@ from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
 from contend.settings.workload import may_write
 from contend.spec.scripts import BUNDLED
 
-READING = {"point_select", "random_points", "random_ranges", "read_only"}
+READING = {
+    *("batch_select", "point_select", "random_points", "random_ranges", "read_only"),
+    "string_lookup",
+}
 READING_SCRIPTS = {
     *("oltp_point_select", "oltp_read_only"),
     *("select_random_points", "select_random_ranges"),

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from contend.cli.main import main
-from contend.spec import cells, load_experiment, planned_load_s, planned_runs, recipe_text, recipes
+from contend.spec import (
+    cell_specs,
+    cells,
+    load_experiment,
+    planned_load_s,
+    planned_runs,
+    recipe_text,
+    recipes,
+)
 
 STUDY = "segmented-key-cache"
 
@@ -29,6 +39,29 @@ def test_the_study_by_a_script_fits_its_time(variant: str, runs: int, limit_s: f
     experiment = load_experiment(f"{STUDY}-sysbench", variant=variant)
     assert len(planned_runs(experiment)) == runs
     assert 15 + planned_load_s(experiment) + 0.3 * runs <= limit_s
+
+
+@pytest.mark.parametrize(("variant", "limit_s"), [("default", 10 * 60), ("quick", 2 * 60)])
+def test_servers_are_compared_within_the_time(variant: str, limit_s: float) -> None:
+    experiment = load_experiment("server-versus-server", variant=variant)
+    assert experiment.compare.at_most_s is not None
+    # Three servers are initialised and loaded if that was never done, and the client calibrated.
+    assert 45 + experiment.compare.at_most_s <= limit_s
+
+
+SAME = (
+    *("skip_log_bin", "performance_schema", "character_set_server", "innodb_buffer_pool_size"),
+    *("innodb_flush_method", "innodb_flush_log_at_trx_commit", "innodb_doublewrite"),
+    "innodb_io_capacity",
+)
+
+
+def test_the_same_settings_are_those_that_decide() -> None:
+    profiles = load_experiment("server-versus-server").base["server.profiles"]
+    assert profiles["own"] == {}
+    assert profiles["same"]["any"].keys() >= set(SAME)
+    redo = profiles["same"]["mariadb"]["innodb_log_file_size"]
+    assert redo == profiles["same"]["mysql"]["innodb_redo_log_capacity"]
 
 
 def test_the_study_has_its_63_cells() -> None:
@@ -64,6 +97,55 @@ def test_the_published_figures_are_the_studys() -> None:
     assert "2 GB" in perro.machine
 
 
+@pytest.mark.parametrize(
+    ("recipe", "limit_s"),
+    [
+        ("slap-concurrency", 25 * 60),
+        ("slap-auto-generated", 6 * 60),
+        ("query-cache", 12 * 60),
+        ("engines", 10 * 60),
+    ],
+)
+def test_those_of_the_mysqlslap_study_fit_their_time(recipe: str, limit_s: float) -> None:
+    default, quick = (load_experiment(recipe, variant=v).compare for v in ("default", "quick"))
+    assert default.at_most_s is not None and quick.at_most_s is not None
+    assert 90 + default.at_most_s <= limit_s
+    assert 30 + quick.at_most_s <= 2 * 60
+
+
+def test_the_mysqlslap_study_is_asked_and_published_as_it_was() -> None:
+    five = load_experiment("slap-concurrency")
+    statements = five.base["workload"]["statements"]
+    # The slip of the study is kept.
+    assert "salaries.emp_no = salaries.emp_no" in statements[4] and len(statements) == 5
+    assert statements == load_experiment("engines").base["workload"]["statements"]
+    (clients,) = (factor.levels for factor in five.factors)
+    assert clients == tuple(2**power for power in range(10))
+    figures = {one.name: one.rows[0].figures for one in five.published}
+    assert figures["new"] == (0.459, 0.473, 0.486, 0.569, 0.948, 1.65, 3.306, 6.744, 13.474, 26.085)
+    assert figures["old"] == (0.627, 0.626, 0.656, 1.136, 1.75, 2.455, 3.176, 5.737, 3.451, 15.862)
+    auto = load_experiment("slap-auto-generated")
+    figures = {one.name: one.rows[0].figures for one in auto.published}
+    assert figures["new"] == (0.002, 0.007, 0.015, 0.033, 0.074, 0.197, 0.587)
+    assert figures["old"] == (0.002, 0.005, 0.011, 0.029, 0.097, 0.293, 1.009)
+    names = auto.base["workload"]["names"]
+    assert (names.count("insert"), names.count("select")) == (6, 5)
+
+
+@pytest.mark.parametrize(
+    ("path", "levels", "baseline"),
+    [
+        ("server.use", '["mariadb@bookworm", "mariadb@trixie"]', '"mariadb@bookworm"'),
+        ("server.wrap", '["", "numactl --interleave=all"]', '""'),
+    ],
+)
+def test_servers_and_placements_can_be_compared_by_it(
+    path: str, levels: str, baseline: str
+) -> None:
+    sets = (f"{path}={levels}", f'compare.baseline={{ "{path}" = {baseline} }}')
+    assert load_experiment("slap-concurrency", sets=sets).compare.baseline.keys() == {path}
+
+
 def test_the_command_lists_them_with_their_questions(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes"]) == 0
     out = capsys.readouterr().out
@@ -79,3 +161,64 @@ def test_the_command_prints_one(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_command_does_not_know_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recipes", "show", "segmented"]) == 2
     assert 'there is no recipe "segmented"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("variant", ["default", "quick", "full"])
+@pytest.mark.parametrize("name", ["buffer-pool-warmup", "buffer-pool-size"])
+def test_the_studies_of_warming_ask_for_rows_that_are_there(name: str, variant: str) -> None:
+    experiment = load_experiment(name, variant=variant)
+    assert experiment.compare.baseline == {"server.warm": "cold"}
+    assert experiment.explain == "buffer-pool-warmup"
+    for cell in cell_specs(experiment):
+        text = cell.workload.parameters.get("text")
+        assert text is None or f"uniform(1, {cell.data.rows:_})" in str(text)
+
+
+def test_the_published_figures_of_warming_are_the_studys() -> None:
+    (published,) = load_experiment("buffer-pool-warmup").published
+    seconds = {"repeated": 1.740, "queries": 2.132, "queries-repeated": 1.886}
+    for row in published.rows:
+        gain = (7.562 / seconds[str(row.cell["server.warm"])] - 1) * 100
+        assert row.gain_percent == (round(gain),)
+
+
+TPCC = ("tpcc", "partition-by-warehouse", "tpcc-script")
+
+
+@pytest.mark.parametrize("name", TPCC)
+@pytest.mark.parametrize(
+    ("variant", "preparation_s", "limit_s"), [("default", 180, 900), ("quick", 50, 120)]
+)
+def test_tpcc_fits_its_time(name: str, variant: str, preparation_s: float, limit_s: float) -> None:
+    compare = load_experiment(name, variant=variant).compare
+    assert compare.at_most_s is not None
+    assert preparation_s + compare.at_most_s <= limit_s
+
+
+BATCHING = ("batching", "batching-inserts")
+
+
+@pytest.mark.parametrize("name", BATCHING)
+@pytest.mark.parametrize(("variant", "limit_s"), [("default", 900), ("quick", 120)])
+def test_batching_fits_its_time(name: str, variant: str, limit_s: float) -> None:
+    compare = load_experiment(name, variant=variant).compare
+    assert compare.at_most_s is not None
+    assert 40 + compare.at_most_s <= limit_s
+
+
+def test_the_talks_figures_stand_beside_batching() -> None:
+    (by_in,) = load_experiment("batching").published
+    assert [row.gain_percent for row in by_in.rows] == [(-90,)]
+    bulk, trips = load_experiment("batching-inserts").published
+    assert [row.gain_percent for row in bulk.rows] == [(-99,)]
+    assert (trips.metric, trips.columns) == ("round_trips_per_event", (5,))
+    assert [row.gain_percent for row in trips.rows] == [(-80,)]
+
+
+def test_the_script_of_a_recipe_is_beside_it() -> None:
+    experiment = load_experiment("tpcc-script")
+    scripts = {one.workload.parameters.get("script") for one in cell_specs(experiment)} - {None}
+    assert scripts and all(Path(str(one)).is_file() for one in scripts)
+    options = [one.workload.parameters["options"] for one in cell_specs(experiment)
+               if one.workload.kind == "lua"]  # fmt: skip
+    assert options[0] == {"warehouses": 2}

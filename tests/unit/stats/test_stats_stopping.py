@@ -150,6 +150,8 @@ def test_the_line_says_what_it_would_take() -> None:
     assert reached.words() == "±1.98 % after 12 repeats"
     never = Progress(True, "time is up", 2.5, 2, None, math.inf, 0.02)
     assert never.words() == "±250 % after 2 repeats; ±2 % is out of reach"
+    two = Progress(True, "time is up", 7e4, 2, None, math.inf, None)
+    assert two.words() == "no interval that says anything after 2 repeats"
 
 
 def test_a_familys_critical_value_widens() -> None:

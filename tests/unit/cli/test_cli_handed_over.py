@@ -1,4 +1,7 @@
-"""`contend sysbench` becomes contend-load: words, exit code and signals pass through unread."""
+"""`contend sysbench` and `contend mysqlslap` become contend-load: words pass through unread.
+
+So do exit code and signals.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,12 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-def test_words_and_exit_code_pass_through(program: Path) -> None:
+@pytest.mark.parametrize("name", ["sysbench", "mysqlslap"])
+def test_words_and_exit_code_pass_through(program: Path, name: str) -> None:
     words: list[str | bytes] = ["oltp_read_only", "--help", "--", "-h", "a b", b"\xff", "run"]
-    done = contend(program, "sysbench", *words)
+    done = contend(program, name, *words)
     given = b"oltp_read_only\n--help\n--\n-h\na b\n\xff\nrun\n"
-    assert done.stdout.startswith(b"sysbench\n" + given)
+    assert done.stdout.startswith(name.encode() + b"\n" + given)
     assert (done.returncode, done.stderr) == (7, b"")
 
 

@@ -1,0 +1,19 @@
+"""What `contend show` prints of closed work: a sweep without a baseline, and statements apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from closed_run import ENGINES, SWEEP, write_closed
+from test_golden_show import check, plain_terminal, shown
+
+__all__ = ["plain_terminal"]
+
+
+def test_a_sweep_beside_published_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    check("show-sweep", shown(capsys, str(write_closed(Path(), SWEEP))))
+
+
+def test_statements_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    check("show-statements", shown(capsys, str(write_closed(Path(), ENGINES))))

@@ -1,0 +1,371 @@
+"""Dumps on real servers: what is in the tables afterwards, and what is refused where.
+
+The tests of one server share it: each loads into a database of its own.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import itertools
+import json
+import lzma
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from needs import program
+from run_lab import Lab
+
+from contend.datasets import DumpFailed, DumpRefused, Rules
+from contend.datasets.dump.load import Loaded, Loader
+from contend.servers import PrivateServer, ServerBinary
+
+pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
+
+SHOP = """\
+-- {kind} dump 10.19  Distrib 10.11.6, for debian-linux-gnu (x86_64)
+--
+-- Host: localhost    Database: shop
+-- ------------------------------------------------------
+-- Server version\t{version}
+
+/*!40101 SET NAMES utf8mb4 */;
+/*!40014 SET @OLD_FOREIGN_KEY_CHECKS=@@FOREIGN_KEY_CHECKS, FOREIGN_KEY_CHECKS=0 */;
+/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */;
+
+DROP TABLE IF EXISTS `customers`;
+CREATE TABLE `customers` (
+  `id` int NOT NULL,
+  `name` varchar(40) COLLATE {collation} NOT NULL DEFAULT 'it''s; -- "none"',
+  `orders` int NOT NULL DEFAULT 0,
+  PRIMARY KEY (`id`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+
+LOCK TABLES `customers` WRITE;
+/*!40000 ALTER TABLE `customers` DISABLE KEYS */;
+INSERT INTO `customers` VALUES (0,'zero;\\'/*',0),(1,'J\u00fcrgen\\\\',0),(2,'"; -- `',0);
+/*!40000 ALTER TABLE `customers` ENABLE KEYS */;
+UNLOCK TABLES;
+
+CREATE TABLE `orders` (
+  `id` int NOT NULL AUTO_INCREMENT,
+  `customer_id` int NOT NULL,
+  `cents` int NOT NULL,
+  PRIMARY KEY (`id`),
+  KEY `customer_id` (`customer_id`),
+  CONSTRAINT `of` FOREIGN KEY (`customer_id`) REFERENCES `customers` (`id`) ON DELETE CASCADE
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4;
+
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`nobody`@`%`*/ /*!50003 TRIGGER `counted`
+AFTER INSERT ON `orders` FOR EACH ROW BEGIN
+  UPDATE `customers` SET `orders` = `orders` + 1 WHERE `id` = NEW.`customer_id`;
+END */;;
+DELIMITER ;
+
+INSERT INTO `orders` VALUES (1,1,100),(2,1,250),(3,2,-5);
+
+/*!50001 CREATE ALGORITHM=UNDEFINED */
+/*!50013 DEFINER=`nobody`@`%` SQL SECURITY DEFINER */
+/*!50001 VIEW `sales` AS select `customer_id`, sum(`cents`) AS `cents` from `orders`
+group by `customer_id` */;
+/*!40101 SET SQL_MODE=@OLD_SQL_MODE */;
+
+-- Dump completed on 2026-11-22 10:00:00
+"""
+"""What mysqldump writes of two tables, a trigger and a view, whose users nobody knows here."""
+
+
+def shop(collation: str = "utf8mb4_general_ci", version: str = "10.11.6-MariaDB") -> str:
+    kind = "MariaDB" if "MariaDB" in version else "MySQL"
+    return SHOP.format(kind=kind, version=version, collation=collation)
+
+
+NUMBERS = itertools.count(1)
+
+Load = Callable[..., Loaded]
+
+
+@pytest.fixture
+def server(shared_server: Any, any_binary: ServerBinary) -> PrivateServer:
+    made: PrivateServer = shared_server(any_binary)
+    return made
+
+
+@pytest.fixture
+def load(server: PrivateServer, tmp_path: Path) -> Iterator[Load]:
+    """`load(text, **rules)`: what came of the dump, in a database of the test's own."""
+    name = f"import_{next(NUMBERS)}"
+
+    def do(text: str | Path, **rules: Any) -> Loaded:
+        path = tmp_path / "shop.sql"
+        if isinstance(text, Path):
+            path = text
+        else:
+            path.write_text(text, encoding="utf-8")
+        told = {key: frozenset(rules.pop(key, ())) for key in ("allow", "skip")}
+        with server.connect() as connection:
+            loader = Loader(
+                connection, server.binary.kind, Rules(**rules, **told), name, lambda _bytes: None
+            )
+            return loader.load(path)
+
+    yield do
+    with server.connect() as connection:
+        connection.query(f"DROP DATABASE IF EXISTS {name}")
+
+
+def rows(server: PrivateServer, database: str, query: str) -> list[tuple[Any, ...]]:
+    with server.connect(database) as connection, connection.cursor() as cursor:
+        cursor.execute(query)
+        return list(cursor.fetchall())
+
+
+def test_tables_trigger_and_view_are_there_and_work(server: PrivateServer, load: Load) -> None:
+    loaded = load(shop())
+    assert loaded.database.startswith("import_")
+    assert rows(server, loaded.database, "SELECT id, name, orders FROM customers ORDER BY id") == [
+        (0, "zero;'/*", 0),
+        (1, "J\u00fcrgen\\", 2),
+        (2, '"; -- `', 1),
+    ]
+    # The view's definer is nobody here; it would not answer with him.
+    assert rows(server, loaded.database, "SELECT * FROM sales ORDER BY 1") == [(1, 350), (2, -5)]
+    with server.connect(loaded.database) as connection:
+        connection.query("INSERT INTO orders VALUES (0, 2, 1)")
+        connection.query("DELETE FROM customers WHERE id = 1")
+    assert rows(server, loaded.database, "SELECT COUNT(*) FROM orders") == [(2,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "words", "hint"),
+    [
+        ("SELECT 1;\nGRANT ALL ON *.* TO a;\n", {}, "line 2: GRANT ALL ON", "`--skip users`"),
+        ("SET GLOBAL max_connections=5;", {}, "line 1: SET GLOBAL", "`--allow global` runs"),
+        ("SELECT 1;\n\nLOAD DATA INFILE 'x' INTO TABLE t;", {}, "line 3: LOAD DATA", "files"),
+        ("USE shop;\nUSE other;\n", {}, "line 2: USE other is refused", "`--database shop`"),
+        ("USE mysql;\n", {}, "line 1: USE mysql is refused", "--database NAME"),
+        ("CREATE TABLE t (a INT);\nINSERT INTO mysql.user VALUES (1);", {}, '"mysql"', "skip"),
+        ("USE shop;", {"database": "stock"}, "has no database stock", "It has shop"),
+        ("-- nothing\n", {}, "holds no statement that makes a table", None),
+        ("source missing.dump ;", {}, "it reads missing.dump, which is not beside it", "Put"),
+        ("source /etc/passwd", {}, "which is outside of its folder", "`--allow files`"),
+        ("source shop.sql", {}, "leads back to itself", None),
+        ("INSERT INTO t VALUES ('a", {}, "ends within a quote that begins in line 1", "cut off"),
+        ("CREATE TABLE t (a INT)", {}, "ends before the statement of line 1 does", "cut off"),
+        (shop()[:900], {}, "is cut off: it begins as a dump", "--skip-comments"),
+    ],
+)
+def test_what_is_wrong_with_a_dump_is_said_with_its_line(
+    shared_server: Any,
+    mariadb_binary: ServerBinary,
+    tmp_path: Path,
+    text: str,
+    rules: dict[str, Any],
+    words: str,
+    hint: str | None,
+) -> None:
+    path = tmp_path / "shop.sql"
+    path.write_text(text)
+    server: PrivateServer = shared_server(mariadb_binary)
+    with server.connect() as connection, pytest.raises(DumpRefused) as refused:
+        Loader(connection, "mariadb", Rules(**rules), "refused", lambda _bytes: None).load(path)
+    assert words in refused.value.message
+    assert (refused.value.hint is None) if hint is None else (hint in str(refused.value.hint))
+
+
+def test_kinds_are_allowed_and_left_out_one_by_one(server: PrivateServer, load: Load) -> None:
+    text = "CREATE TABLE t (a INT);\nCREATE USER imported;\nDROP USER imported;\nFLUSH TABLES;\n"
+    skipped = load(text, skip=["users"])
+    assert dict(skipped.left_out) == {"users": 2}
+    with server.connect() as connection:
+        connection.query(f"DROP TABLE {skipped.database}.t")
+    allowed = load(text, allow=["users"])
+    assert (dict(allowed.left_out), allowed.statements) == ({}, 3)
+
+
+def test_one_database_of_several_is_taken(server: PrivateServer, load: Load) -> None:
+    name = f"import_taken_{server.binary.kind}"
+    text = (
+        f"CREATE DATABASE `other`;\nUSE `other`;\nCREATE TABLE a (i INT);\nGRANT x ON y TO z;\n"
+        f"CREATE DATABASE /*!32312 IF NOT EXISTS*/ `{name}`;\nUSE `{name}`;\n"
+        f"CREATE TABLE b (i INT);\nINSERT INTO {name}.b VALUES (1);\nUSE `other`;\nDROP TABLE a;\n"
+    )
+    loaded = load(text, database=name)
+    assert (loaded.database, dict(loaded.left_out)) == (name, {"of database other": 3})
+    assert rows(server, name, "SELECT i FROM b") == [(1,)]
+    assert rows(server, name, "SHOW DATABASES LIKE 'other'") == []
+    with server.connect() as connection:
+        connection.query(f"DROP DATABASE {name}")
+
+
+def test_backslashes_are_read_as_the_dump_sets_them(server: PrivateServer, load: Load) -> None:
+    loaded = load(
+        "CREATE TABLE t (a VARCHAR(9));\nSET @old = @@sql_mode, sql_mode='NO_BACKSLASH_ESCAPES';\n"
+        "INSERT INTO t VALUES ('a\\');\nSET sql_mode = @old;\nINSERT INTO t VALUES ('b\\';');\n"
+    )
+    assert rows(server, loaded.database, "SELECT a FROM t ORDER BY a") == [("a\\",), ("b';",)]
+
+
+def test_all_tables_get_another_engine(server: PrivateServer, load: Load) -> None:
+    loaded = load(shop(), engine="MyISAM")
+    engines = rows(
+        server,
+        loaded.database,
+        "SELECT DISTINCT ENGINE FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE'"
+        f" AND TABLE_SCHEMA = '{loaded.database}'",
+    )
+    assert engines == [("MyISAM",)]
+
+
+def test_files_that_a_dump_names_are_read_in_their_place(
+    server: PrivateServer, load: Load, tmp_path: Path
+) -> None:
+    """As the employees release has it: tables, then `source` of files that fill them."""
+    (tmp_path / "load_a.dump").write_text(
+        "INSERT INTO `a` VALUES (1),(2);\nINSERT INTO a VALUES (3);\n"
+    )
+    loaded = load(
+        "SELECT 'CREATING' AS INFO;\nCREATE TABLE a (i INT);\nflush /*!50503 binary */ logs;\n"
+        "SELECT 'LOADING a' AS INFO;\nsource load_a.dump ;\n"
+    )
+    assert rows(server, loaded.database, "SELECT SUM(i) FROM a") == [(6,)]
+    assert [name for name, _ in loaded.files] == ["load_a.dump", "shop.sql"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_packed_dump_is_unpacked_whatever_its_name(
+    shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    server: PrivateServer = shared_server(mariadb_binary)
+    name = f"packed_{pack.__module__.lstrip('_')}"
+    path = tmp_path / "shop.sql.packed"
+    packed = pack(shop().encode())
+    path.write_bytes(packed)
+    with server.connect() as connection:
+        Loader(connection, "mariadb", Rules(), name, lambda _bytes: None).load(path)
+    assert rows(server, name, "SELECT COUNT(*) FROM orders") == [(3,)]
+    path.write_bytes(packed[: len(packed) // 2])
+    with server.connect() as connection, pytest.raises(DumpRefused, match="cut off or damaged"):
+        Loader(connection, "mariadb", Rules(), f"{name}_cut", lambda _bytes: None).load(path)
+
+
+def test_a_dump_of_mysql_says_which_server_can_load_it(
+    shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path
+) -> None:
+    path = tmp_path / "shop.sql"
+    path.write_text(shop("utf8mb4_0900_ai_ci", "8.0.36"))
+    server: PrivateServer = shared_server(mariadb_binary)
+    with server.connect() as connection, pytest.raises(DumpFailed) as failed:
+        Loader(connection, "mariadb", Rules(), "dialect", lambda _bytes: None).load(path)
+    assert "line 12: the MariaDB server refuses CREATE TABLE `customers`" in failed.value.message
+    assert "utf8mb4_0900_ai_ci" in failed.value.message
+    assert "made by MySQL 8.0.36" in str(failed.value.hint)
+    assert "--server mysql@sid" in str(failed.value.hint)
+
+
+def test_what_mariadb_dump_writes_comes_back(
+    shared_server: Any, mariadb_binary: ServerBinary, tmp_path: Path
+) -> None:
+    """Every byte of rows that hold all bytes, through the real program."""
+    server: PrivateServer = shared_server(mariadb_binary)
+    with server.connect() as connection:
+        connection.query("CREATE DATABASE bytes")
+        connection.query("CREATE TABLE bytes.b (i INT PRIMARY KEY, raw VARBINARY(8)) ENGINE=Aria")
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                "INSERT INTO bytes.b VALUES (%s, %s)",
+                [(i, bytes([i, 39, i, 92, i])) for i in range(256)],
+            )
+    dumped = subprocess.run(
+        [program("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root",
+         "--routines", "--databases", "bytes"],
+        capture_output=True,
+        check=True,
+    )  # fmt: skip
+    before = rows(server, "bytes", "CHECKSUM TABLE b")
+    with server.connect() as connection:
+        connection.query("DROP DATABASE bytes")
+    path = tmp_path / "bytes.sql"
+    path.write_bytes(dumped.stdout)
+    with server.connect() as connection:
+        loaded = Loader(connection, "mariadb", Rules(), "unused", lambda _bytes: None).load(path)
+    assert loaded.database == "bytes"
+    assert rows(server, "bytes", "CHECKSUM TABLE b") == before
+
+
+ASKED = """
+[experiment]
+name = "own"
+question = "Does an index on what is summed help?"
+
+[server]
+options = {{ innodb_buffer_pool_size = "32M" }}
+
+[data]
+schema = "import:shop"
+
+[workload]
+kind = "sql"
+text = "SELECT SUM(cents) FROM orders WHERE customer_id = {{c:uniform(1, 2)}};"
+
+[load]
+warmup = "20ms"
+measure = "100ms"
+
+[factors]
+"{factor}" = {levels}
+
+[compare]
+baseline = {{ "{factor}" = {baseline} }}
+repeats = 2
+"""
+
+
+def test_an_import_is_measured_like_any_other_data(lab: Lab) -> None:
+    """From the dump to the report; the second import finds it kept."""
+    dump = lab.folder / "shop.sql"
+    dump.write_text(shop())
+    first = lab.contend("data", "import", dump, "--server", lab.server)
+    assert (first.returncode, first.stderr.count("importing shop.sql")) >= (0, 1)
+    assert "import:shop: 6 rows in 2 tables of shop" in first.stdout
+    assert "  orders: 3 rows, InnoDB" in first.stdout
+    again = lab.contend("data", "import", dump, "--server", lab.server)
+    assert "is kept already" in again.stdout
+    (kept,) = [
+        one
+        for one in json.loads(lab.contend("data", "list", "--json").stdout)["datasets"]
+        if one["inputs"]["schema"] == "import:shop"
+    ]
+    assert kept["rows"] == 6
+
+    text = ASKED.format(factor="load.connections", levels="[1, 2]", baseline=1)
+    text = f'setup = [{{ do = "CREATE INDEX c ON orders (cents)" }}]\n{text}'
+    lab.file.write_text(text)
+    assert lab.run().returncode == 0
+    assert all(count > 0 for count in lab.answered().values())
+    record = lab.records()[0]
+    about = record.probes["dataset"]
+    assert (about["engine"], about["rows"], about["tables"]) == ("InnoDB", 6, 2)
+    assert (record.probes["warmed"] or {})["cache"] is True
+    assert record.plan["server"]["database"] == "shop"
+    shown = lab.contend("show", lab.out, "--full").stdout
+    assert "import:shop: InnoDB, 6 rows in 2 tables" in shown
+
+    dump.write_text(shop().replace("100),", "101),"))
+    taken = lab.contend("data", "import", dump, "--server", lab.server)
+    assert (taken.returncode, "its content has changed since" in taken.stderr) == (2, True)
+    assert "--replace" in taken.stderr
+    replaced = lab.contend("data", "import", dump, "--server", lab.server, "--replace")
+    assert replaced.returncode == 0
+
+
+def test_an_import_that_is_not_there_is_missed_before_anything_is_done(lab: Lab) -> None:
+    text = ASKED.format(factor="load.connections", levels="[1, 2]", baseline=1)
+    lab.file.write_text(text.replace("import:shop", "import:shopp"))
+    done = lab.run()
+    assert (done.returncode, 'nothing was imported as "shopp"' in done.stderr) == (2, True)
+    assert not lab.out.exists()

@@ -1,0 +1,250 @@
+"""Datasets of several tables against real servers: what is there, whatever happened on the way."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sql import query
+
+from contend.servers import PrivateServer, ServerBinary
+from contend.settings.schemas import SCHEMAS
+
+Factory = Callable[..., PrivateServer]
+Fill = Callable[..., subprocess.CompletedProcess[str]]
+
+EMPLOYEES = 600
+LOCK = "CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40))"
+SMALL = ("--schema", "tpcc", "--with", "warehouses=2", "--with", "shrink=50")
+
+
+@pytest.fixture
+def command(load_program: Path) -> Callable[..., list[str]]:
+    def words(server: PrivateServer, *more: str) -> list[str]:
+        start = [str(load_program), "fill", "--socket", str(server.socket)]
+        return [*start, "--create-database", *more]
+
+    return words
+
+
+@pytest.fixture
+def fill(command: Callable[..., list[str]]) -> Fill:
+    """`fill(server, *words)`: the program run to its end."""
+
+    def run(server: PrivateServer, *more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(server, *more), capture_output=True, text=True, check=False, timeout=240
+        )
+
+    return run
+
+
+@pytest.fixture
+def server(any_binary: ServerBinary, shared_server: Factory) -> Iterator[PrivateServer]:
+    server = shared_server(any_binary)
+    yield server
+    clean(server)
+
+
+@pytest.fixture
+def mariadb(mariadb_binary: ServerBinary, shared_server: Factory) -> Iterator[PrivateServer]:
+    server = shared_server(mariadb_binary)
+    yield server
+    clean(server)
+
+
+def clean(server: PrivateServer) -> None:
+    for database in ("employees", "tpcc"):
+        query(server, f"DROP DATABASE IF EXISTS {database}")
+
+
+def last_line(run: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    line: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return line
+
+
+def done(run: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert run.returncode == 0, run.stderr
+    return last_line(run)
+
+
+def tables_in(server: PrivateServer, database: str) -> set[str]:
+    return {str(row[0]) for row in query(server, f"SHOW TABLES FROM {database}")}
+
+
+ORPHANS = (
+    "SELECT COUNT(*) FROM employees.{table} AS child LEFT JOIN employees.{parent} AS parent"
+    " ON parent.{key} = child.{key} WHERE parent.{key} IS NULL"
+)
+
+
+@pytest.mark.parametrize("engine", ["InnoDB", "MyISAM", "Aria"])
+def test_employees_are_consistent(server: PrivateServer, fill: Fill, engine: str) -> None:
+    if engine == "Aria" and server.binary.kind == "mysql":
+        pytest.skip("MySQL has no Aria")
+    words = ["--schema", "employees", "--engine", engine, "--rows", str(EMPLOYEES)]
+    filled = done(fill(server, *words, "--with", "emp_no_keys=true"))
+    schema = SCHEMAS["employees"]
+    assert tables_in(server, "employees") == {*schema.tables, *schema.views}
+    counts = {one["table"]: one["rows"] for one in filled["tables"]}
+    assert list(counts) == list(schema.tables)
+    for table, rows in counts.items():
+        assert query(server, f"SELECT COUNT(*) FROM employees.{table}") == [(rows,)]
+    assert (counts["employees"], counts["dept_manager"], counts["departments"]) == (600, 24, 9)
+    children = {
+        "emp_no": ("employees", ("dept_manager", "dept_emp", "titles", "salaries")),
+        "dept_no": ("departments", ("dept_manager", "dept_emp")),
+    }
+    for key, (parent, tables) in children.items():
+        for table in tables:
+            orphans = ORPHANS.format(table=table, parent=parent, key=key)
+            assert query(server, orphans) == [(0,)]
+    constraints = query(
+        server,
+        "SELECT COUNT(*) FROM information_schema.REFERENTIAL_CONSTRAINTS"
+        " WHERE CONSTRAINT_SCHEMA = 'employees' AND DELETE_RULE = 'CASCADE'",
+    )
+    assert constraints == [(6 if engine == "InnoDB" else 0,)]
+    current = "SELECT COUNT(*) FROM employees.current_dept_emp WHERE to_date = '9999-01-01'"
+    salaries = "SELECT COUNT(*) FROM employees.salaries WHERE to_date = '9999-01-01'"
+    assert query(server, current) == query(server, salaries)
+    assert query(server, "SELECT COUNT(*) FROM employees.current_dept_emp") == [(EMPLOYEES,)]
+    if engine == "InnoDB":
+        query(server, "DELETE FROM employees.employees WHERE emp_no = 10001")
+        left = "SELECT COUNT(*) FROM employees.salaries WHERE emp_no = 10001"
+        assert query(server, left) == [(0,)]
+
+
+STUDY = {
+    "SELECT emp_no, first_name, last_name, gender FROM employees LIMIT 10": 10,
+    "SELECT emp_no, first_name, last_name, gender FROM employees ORDER BY last_name ASC"
+    " LIMIT 10": 10,
+    "SELECT COUNT(emp_no) FROM employees WHERE last_name = 'Aamodt'": 1,
+    "SELECT last_name, COUNT(emp_no) AS num_emp FROM employees GROUP BY last_name"
+    " ORDER BY num_emp DESC LIMIT 10": 10,
+    "SELECT employees.* FROM employees LEFT JOIN dept_emp ON (dept_emp.emp_no = employees.emp_no)"
+    " LEFT JOIN salaries ON (salaries.emp_no = salaries.emp_no)"
+    " WHERE employees.first_name LIKE '%Jo%' AND salaries.from_date > '1993-01-21'"
+    " AND salaries.to_date < '1998-01-01' LIMIT 0, 100": 100,
+}
+
+
+def test_the_study_s_queries_have_answers_of_the_published_shape(
+    mariadb: PrivateServer, fill: Fill
+) -> None:
+    done(fill(mariadb, "--schema", "employees", "--engine", "MyISAM", "--rows", str(EMPLOYEES)))
+    with mariadb.connect("employees") as connection, connection.cursor() as cursor:
+        for statement, rows in STUDY.items():
+            cursor.execute(statement)
+            answer = cursor.fetchall()
+            assert len(answer) == rows, statement
+            if "Aamodt" in statement:
+                assert answer[0][0] >= 1
+            if "ORDER BY last_name" in statement:
+                assert answer[0][2] == "Aamodt"
+            if "LIKE" in statement:
+                assert all("Jo" in row[2] for row in answer)
+
+
+def test_tpcc_is_there_whole_and_says_so(server: PrivateServer, fill: Fill) -> None:
+    filled = done(fill(server, *SMALL, "--with", "foreign_keys=true"))
+    schema = SCHEMAS["tpcc"]
+    assert tables_in(server, "tpcc") == {*schema.tables, *schema.journal}
+    for one in filled["tables"]:
+        assert query(server, f"SELECT COUNT(*) FROM tpcc.{one['table']}") == [(one["rows"],)]
+    told = dict(query(server, "SELECT name, value FROM tpcc.contend_tpcc"))
+    assert told["state"] == "complete"
+    assert (told["warehouses"], told["customers_per_district"], told["items"]) == (
+        *("2", "60", "2000"),
+    )
+    undelivered = query(
+        server,
+        "SELECT COUNT(*) FROM tpcc.orders JOIN tpcc.new_order ON no_w_id = o_w_id"
+        " AND no_d_id = o_d_id AND no_o_id = o_id WHERE o_carrier_id IS NULL",
+    )
+    nulls = "SELECT COUNT(*) FROM tpcc.orders WHERE o_carrier_id IS NULL"
+    assert undelivered == query(server, nulls) == [(2 * 10 * 18,)]
+    constraints = query(
+        server,
+        "SELECT COUNT(*) FROM information_schema.REFERENTIAL_CONSTRAINTS"
+        " WHERE CONSTRAINT_SCHEMA = 'tpcc'",
+    )
+    assert constraints == [(10,)]
+    again = fill(server, *SMALL, "--with", "foreign_keys=true")
+    assert again.returncode == 2
+    assert "are there, complete; nothing was touched" in again.stderr
+
+
+@pytest.mark.parametrize("by", ["hash", "key", "range", "list"])
+def test_warehouses_are_divided(server: PrivateServer, fill: Fill, by: str) -> None:
+    words = (*SMALL, "--with", f"partition_by={by}", "--with", "partitions=2")
+    refused = fill(server, *words, "--with", "foreign_keys=true")
+    assert refused.returncode == 2 and "exclude one another" in refused.stderr
+    assert query(server, "SHOW DATABASES LIKE 'tpcc'") == []
+    done(fill(server, *words))
+    divided = query(
+        server,
+        "SELECT TABLE_NAME, COUNT(*) FROM information_schema.PARTITIONS"
+        " WHERE TABLE_SCHEMA = 'tpcc' AND PARTITION_NAME IS NOT NULL GROUP BY TABLE_NAME",
+    )
+    assert dict(divided) == dict.fromkeys(set(SCHEMAS["tpcc"].tables) - {"item"}, 2)
+    assert query(server, "SELECT COUNT(*) FROM tpcc.stock WHERE s_w_id = 2") == [(2_000,)]
+
+
+def test_a_killed_loader_is_gone_on_with(
+    server: PrivateServer, fill: Fill, command: Callable[..., list[str]]
+) -> None:
+    words = ("--schema", "tpcc", "--with", "shrink=10", "--sessions", "1")
+    whole = {one["table"]: one["checksum"] for one in done(fill(server, *words))["tables"]}
+    clean(server)
+    with subprocess.Popen(
+        command(server, *words, "--progress", "json"), stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            phases = [one["phase"] for one in json.loads(line)["tables"]]
+            # One table is complete and another was begun.
+            if "done" in phases and "load" in phases:
+                break
+        child.send_signal(signal.SIGKILL)
+    noted = query(server, "SELECT name FROM tpcc.contend_tpcc WHERE name LIKE 'loaded.%'")
+    assert 0 < len(noted) < len(whole)
+    other = fill(server, *words, "--seed", "2")
+    assert other.returncode == 2
+    assert "a load with seed 1 was broken off here, and this one has 2" in other.stderr
+    filled = done(fill(server, *words))
+    assert {one["table"]: one["checksum"] for one in filled["tables"]} == whole
+    for one in filled["tables"]:
+        assert query(server, f"SELECT COUNT(*) FROM tpcc.{one['table']}") == [(one["rows"],)]
+
+
+def test_two_loaders_at_once_are_one_too_many(mariadb: PrivateServer, fill: Fill) -> None:
+    query(mariadb, "CREATE DATABASE tpcc")
+    with mariadb.connect("tpcc") as connection, connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT GET_LOCK(CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40)), 0)"
+        )
+        assert cursor.fetchone() == (1,)
+        second = fill(mariadb, *SMALL)
+    assert second.returncode == 2
+    assert "another contend-load fills this database now" in second.stderr
+    assert tables_in(mariadb, "tpcc") == set()
+
+
+def test_tables_of_another_kit_are_left_alone(mariadb: PrivateServer, fill: Fill) -> None:
+    query(mariadb, "CREATE DATABASE tpcc")
+    query(mariadb, "CREATE TABLE tpcc.stock (a INT) SELECT 7 AS a")
+    run = fill(mariadb, *SMALL)
+    assert run.returncode == 2
+    assert "table or view stock exists already; nothing was touched" in run.stderr
+    assert tables_in(mariadb, "tpcc") == {"stock"}
+    query(mariadb, "CREATE DATABASE employees")
+    query(mariadb, "CREATE VIEW employees.current_dept_emp AS SELECT 1")
+    run = fill(mariadb, "--schema", "employees", "--rows", "100")
+    assert run.returncode == 2
+    assert "current_dept_emp exists already" in run.stderr

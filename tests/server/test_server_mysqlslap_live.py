@@ -1,0 +1,214 @@
+"""mariadb-slap and its twin on one server: the same words, the same statements in the same order.
+
+And without `--strict-compat`: what mariadb-slap does wrong is done right, and said.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import slap_peer as peer
+
+from contend.servers import PrivateServer, ServerBinary
+
+Factory = Callable[..., PrivateServer]
+G = "--auto-generate-sql"
+SMALL = f"-a {G}-write-number=4 {G}-unique-query-number=3"
+TABLE = "--create='create table t(a int primary key)'"
+
+
+@pytest.fixture(scope="module")
+def server(mariadb_binary: ServerBinary, shared_server: Factory) -> Iterator[PrivateServer]:
+    """It writes down what it is asked."""
+    yield shared_server(mariadb_binary, {"general_log": 1, "log_output": "TABLE"})
+
+
+class Slap:
+    """Runs command lines in a folder, and tells what the server was asked meanwhile."""
+
+    def __init__(self, program: Path, server: PrivateServer, folder: Path) -> None:
+        self.program = program
+        self.server = server
+        self.folder = folder
+
+    def ask(self, sql: str) -> list[tuple[object, ...]]:
+        with self.server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())
+
+    def run(self, program: list[str], words: str) -> tuple[peer.Done, list[str]]:
+        self.ask("DROP SCHEMA IF EXISTS mysqlslap")
+        self.ask("DROP SCHEMA IF EXISTS kept")
+        self.ask("TRUNCATE mysql.general_log")
+        entry = [f"--socket={self.server.socket}", "--user=root"]
+        done = peer.run(program, [*entry, *shlex.split(words)], self.folder)
+        rows = self.ask(
+            "SELECT command_type, argument FROM mysql.general_log"
+            " WHERE thread_id <> CONNECTION_ID() AND command_type <> 'Quit'"
+        )
+        return done, [f"{_text(kind)} {_text(said)}" for kind, said in rows]
+
+    def ours(self, words: str) -> peer.Done:
+        return self.run([str(self.program), "mysqlslap"], words)[0]
+
+    def asked(self, words: str) -> list[str]:
+        """The statements, of clients and of the control connection."""
+        done, log = self.run([str(self.program), "mysqlslap"], words)
+        assert done.code == 0, done
+        return [line.removeprefix("Query ") for line in log if line.startswith("Query ")]
+
+
+def _text(value: object) -> str:
+    text = value.decode() if isinstance(value, bytes) else str(value)
+    # mariadb-slap sends the end of its own strings with made-up statements.
+    return text.removesuffix("\0").removesuffix("\\0")
+
+
+@pytest.fixture
+def slap(load_program: Path, server: PrivateServer, tmp_path: Path) -> Slap:
+    return Slap(load_program, server, tmp_path)
+
+
+SAME = [
+    SMALL,
+    f"{SMALL} --csv -i 2",
+    f"{SMALL} -vvv",
+    f"{SMALL} {G}-add-autoincrement {G}-load-type=write -e heap,myisam",
+    f"{SMALL} {G}-guid-primary {G}-load-type=read",
+    f"{SMALL} {G}-add-autoincrement {G}-load-type=key {G}-write-number=2",
+    f"{SMALL} --commit=3 {G}-execute-number=7 -vv",
+    f"{SMALL} --init-command='set @a=1' --detach=3",
+    f"{SMALL} --pre-query='select 100' --post-query='select 101' --post-system='exit 2'",
+    "",
+    "-q 'select 1'",
+    f"{TABLE} -q 'insert into t values(1);select 2;select 3' -F';' --commit=2 -i 2",
+    f"{TABLE} -q 'select 1;select 2;select 3' -F';' --detach=2 --commit=2 --number-of-queries=7",
+    f"{TABLE} -q 'select 1; ;select 2' -F';'",
+    f"{TABLE} -q 'insert into t values(1);select * from nosuch;select 3' -F';'",
+    f"{TABLE} -q 'create procedure p() begin select 1@ end/call p()/select 3' -F/",
+    "--create='create table t(a int);create bad' -q 'select 1' -F';'",
+    f"{TABLE} --pre-query='select bad' -q 'select 1'",
+    f"{TABLE} -q 'select 1' --no-drop --create-schema=kept",
+    "-q 'select 1' -u nobody",
+    "-a -e nosuchengine",
+    "-a -i 0",
+]
+
+
+@pytest.mark.parametrize("words", SAME)
+def test_words_and_statements_are_the_same(words: str, slap: Slap) -> None:
+    theirs, their_log = slap.run(peer.find_peer(), words)
+    ours, our_log = slap.run(peer.ours(slap.program), words)
+    assert ours.masked() == theirs.masked()
+    assert our_log == their_log
+
+
+def test_a_statement_that_fails_is_a_failure_that_is_named(slap: Slap) -> None:
+    done = slap.ours(f"{TABLE} -q 'select 1;select * from nosuch' -F';'")
+    assert done.code == 1
+    assert "error 1146 (42S02): Table 'mysqlslap.nosuch' doesn't exist" in done.err
+    assert "client 1 of 1, statement 2 of its list" in done.err
+    assert "the statement was: select * from nosuch" in done.err
+    assert "Benchmark" not in done.out
+
+
+def test_a_statement_that_fails_for_one_client_names_the_client(slap: Slap) -> None:
+    done = slap.ours(f"{TABLE} -q 'insert into t values(1)' -c 2")
+    assert done.code == 1
+    assert "error 1062 (23000): Duplicate entry" in done.err
+    assert "of 2, statement 1 of its list" in done.err
+
+
+def test_errors_that_are_ignored_are_counted(slap: Slap) -> None:
+    done = slap.ours(f"{TABLE} -q 'insert into t values(1)' -c 4 --ignore-errors=1062 --json")
+    assert done.code == 0, done
+    figures = json.loads(done.out)
+    assert (figures["queries"], figures["queries_failed"]) == (1, 3)
+    assert [(error["code"], error["count"]) for error in figures["errors"]] == [(1062, 3)]
+
+
+def test_the_report_tells_more(slap: Slap) -> None:
+    done = slap.ours(f"{SMALL} -c 2 --by-statement")
+    lines = done.masked().out.splitlines()
+    assert lines[:3] == [
+        "Benchmark",
+        "\tAverage number of seconds to run all queries: S.mmm seconds",
+        "\tMinimum number of seconds to run all queries: S.mmm seconds",
+    ]
+    assert "\tAverage number of queries per client: 3" in lines
+    for words in ("Queries answered: 6,", "Response time", "Connecting, before", "Statement 3: 2 "):
+        assert any(words in line for line in lines), (words, lines)
+    assert done.err == ""
+
+
+def test_as_many_rows_and_statements_are_made_as_were_asked_for(slap: Slap) -> None:
+    asked = slap.asked(f"{SMALL} {G}-load-type=read")
+    assert sum(sql.startswith("INSERT") for sql in asked) == 4
+    assert sum(sql.startswith("SELECT") for sql in asked if "t1" in sql) == 3
+
+
+def test_every_client_commits_though_it_reconnects(slap: Slap) -> None:
+    words = f"{TABLE} -q 'insert into t values(1);insert into t values(2);insert into t values(3)'"
+    asked = slap.asked(f"{words} -F';' --commit=2 --detach=1 --no-drop")
+    rows = slap.ask("SELECT COUNT(*) FROM mysqlslap.t")
+    assert rows == [(3,)]
+    assert asked.count("SET AUTOCOMMIT=0") == 3
+
+
+def test_an_empty_statement_does_not_end_the_list(slap: Slap) -> None:
+    asked = slap.asked(f"{TABLE} -q 'select 1;;select 2;\n;' -F';'")
+    assert [sql for sql in asked if sql.startswith("select")] == ["select 1", "select 2"]
+
+
+def test_a_delimiter_may_be_long_and_counts_only_between_statements(slap: Slap) -> None:
+    asked = slap.asked(f"""{TABLE} -q "select '//'//select 2/1 -- //\n//" -F//""")
+    assert [sql for sql in asked if sql.startswith("select")] == ["select '//'", "select 2/1 -- //"]
+
+
+def test_pre_query_is_committed_and_seen_by_the_clients(slap: Slap) -> None:
+    words = f"{TABLE} --pre-query='insert into t values(7)' -q 'update t set a=a+1' --commit=1"
+    slap.asked(f"{words} --no-drop")
+    assert slap.ask("SELECT a FROM mysqlslap.t") == [(8,)]
+
+
+def test_a_schema_that_others_made_is_not_dropped(slap: Slap) -> None:
+    words = f"{TABLE} -q 'select 1' --create-schema=precious"
+    slap.ask("CREATE SCHEMA precious")
+    slap.ask("CREATE TABLE precious.things (a INT)")
+    done = slap.ours(words)
+    assert done.code == 2
+    assert "--drop-existing" in done.err
+    assert slap.ask("SHOW TABLES IN precious") == [("things",)]
+    assert slap.ours(f"{words} --drop-existing").code == 0
+    assert slap.ask("SHOW SCHEMAS LIKE 'precious'") == []
+
+
+def test_a_schema_may_have_any_name(slap: Slap) -> None:
+    done = slap.ours(f"{TABLE} -q 'select 1' --create-schema='a`b'")
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("more", ["", "--ps-mode=prepared", "-C", "--rate=2000", "--sql-mode=ANSI"])
+def test_ways_to_ask(more: str, slap: Slap) -> None:
+    words = f"{SMALL} {G}-add-autoincrement {G}-load-type=key -c 2 --number-of-queries=40 --json"
+    done = slap.ours(f"{words} {more}")
+    assert done.code == 0, done
+    assert json.loads(done.out)["queries"] == 40
+
+
+def test_a_duration_ends_the_load(slap: Slap) -> None:
+    done = slap.ours(f"{SMALL} -c 2 --duration=300ms --json {G}-load-type=read")
+    assert done.code == 0, done
+    figures = json.loads(done.out)
+    assert figures["queries"] > 0
+    assert figures["seconds"] == [pytest.approx(0.3)]
+
+
+def test_the_password_is_hidden_at_once(slap: Slap) -> None:
+    done = slap.ours("-a --only-print -pother-word --pre-system='cat /proc/$PPID/cmdline >&2'")
+    assert "--only-print" in done.err
+    assert "other-word" not in done.err

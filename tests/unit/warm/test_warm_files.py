@@ -1,0 +1,77 @@
+"""The files of MyISAM and Aria tables: found by the names of their tables, and read through."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_connection import FakeConnection
+
+from contend.host import page_cache
+from contend.warm.files import FilePart, files_held, read_through
+from contend.warm.model import KEYS, ROWS
+from contend.warm.server_list import Host
+
+SIZE = 10_000
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    for name in ("shop/t.MYD", "shop/t.MYI", "shop/p#P#one.MAD", "shop/p#P#two.MAD",
+                 "shop/t@002dx.MYD", "shop/t.frm", "mysql/db.MAD"):  # fmt: skip
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x" * SIZE)
+    return Host(tmp_path)
+
+
+def connection() -> Any:
+    return FakeConnection()
+
+
+def test_files_go_by_the_names_of_their_tables_with_partitions_added_up(host: Host) -> None:
+    held = {(one.table, one.part): (one.engine, one.size) for one in files_held(connection(), host)}
+    assert held == {
+        ("shop.t", ROWS): ("MyISAM", SIZE),
+        ("shop.t", KEYS): ("MyISAM", SIZE),
+        ("shop.t-x", ROWS): ("MyISAM", SIZE),
+        ("shop.p", ROWS): ("Aria", 2 * SIZE),
+    }
+    assert files_held(connection(), host, "other") == []
+
+
+def test_those_that_are_wanted_are_read_whole(host: Host) -> None:
+    for path in host.data_folder.glob("shop/*"):
+        page_cache.drop(path)
+    found = read_through(
+        connection(), host, {("shop.t", ROWS), ("shop.p", ROWS), ("shop.no", ROWS)}
+    )
+    assert sorted((one.table, one.part, one.share) for one in found) == [
+        ("shop.p", ROWS, 1.0),
+        ("shop.t", ROWS, 1.0),
+    ]
+
+
+def test_what_is_in_the_page_cache_is_not_read_again(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(page_cache, "resident_bytes", lambda path: SIZE * (path.suffix == ".MYI"))
+    monkeypatch.setattr(page_cache, "warm", lambda path: read.append(path.name) or 1)
+    found = read_through(connection(), host, {("shop.t", ROWS), ("shop.t", KEYS)})
+    assert read == ["t.MYD"]
+    assert found == [
+        FilePart("shop.t", "MyISAM", ROWS, 1, SIZE),
+        FilePart("shop.t", "MyISAM", KEYS, SIZE, SIZE),
+    ]
+
+
+def test_of_a_table_whose_file_cannot_be_read_nothing_is_told(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> int:
+        raise page_cache.PageCacheError(f"{path} cannot be opened")
+
+    monkeypatch.setattr(page_cache, "fill", refuse)
+    assert read_through(connection(), host, {("shop.t", ROWS)}) == []

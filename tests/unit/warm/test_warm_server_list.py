@@ -1,0 +1,133 @@
+"""The waits for a server that writes or loads its list of pages, with a server made up."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contend.warm import server_list
+from contend.warm.journal import Journal
+from contend.warm.page_list import of_tablespace
+from contend.warm.server_list import FILE_NAME, Host, NoList, load, take
+
+NEVER = "Loading of buffer pool not started"
+BEGUN = "Loading buffer pool(s) from /data/ib_buffer_pool"
+ABORTED = "Buffer pool(s) load aborted on request"
+PAGES = of_tablespace(5, np.arange(100, dtype=np.uint32))
+
+
+def completed(second: int) -> str:
+    return f"Buffer pool(s) load completed at 261122  9:34:{second:02}"
+
+
+class Server:
+    """Says one text a look, the last for ever; remembers what was set."""
+
+    def __init__(self, *said: str) -> None:
+        self.said: Iterator[str] = itertools.chain(said[:-1], itertools.repeat(said[-1]))
+        self.set: list[tuple[str, str]] = []
+
+    def status(self, _connection: Any, _name: str) -> str:
+        return next(self.said)
+
+    def trigger(self, _connection: Any, name: str, value: str = "ON") -> None:
+        self.set.append((name.removeprefix("innodb_buffer_pool_"), value))
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The data folder, with a list of the server's own."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / FILE_NAME).write_text("1,1\n")
+    return folder
+
+
+def stands_for(patch: pytest.MonkeyPatch, server: Server) -> None:
+    patch.setattr(server_list, "_status", server.status)
+    patch.setattr(server_list, "_set", server.trigger)
+    patch.setattr(server_list.time, "sleep", lambda _seconds: None)
+
+
+def loaded(patch: pytest.MonkeyPatch, data: Path, said: Iterable[str]) -> tuple[Server, list[int]]:
+    """Has it load a list; the server, and the pages it was said to have loaded."""
+    server, told = Server(*said), list[int]()
+    stands_for(patch, server)
+    connection: Any = None
+    with Journal.open(data.parent, "s") as journal:
+        load(connection, Host(data), journal, PAGES, lambda done, _all: told.append(done))
+    return server, told
+
+
+@pytest.mark.parametrize("before", ["", NEVER, ABORTED, completed(1)])
+def test_a_load_is_waited_for_whatever_was_said_before(
+    monkeypatch: pytest.MonkeyPatch, data: Path, before: str
+) -> None:
+    monkeypatch.setattr(server_list.time, "time", lambda: 2.0)
+    said = [before, before, before, BEGUN, "Loaded 50/100 pages", completed(9)]
+    server, told = loaded(monkeypatch, data, said)
+    assert told == [50, 100]
+    assert server.set == [("load_now", "ON")]
+    assert (data / FILE_NAME).read_text() == "1,1\n"
+
+
+def test_one_that_the_server_is_at_is_waited_for_first(
+    monkeypatch: pytest.MonkeyPatch, data: Path
+) -> None:
+    monkeypatch.setattr(server_list.time, "time", lambda: 2.0)
+    said = [BEGUN, "Loaded 7/9 pages", completed(1), completed(1), completed(2)]
+    assert loaded(monkeypatch, data, said)[1] == [100]
+
+
+def test_a_second_is_let_pass_in_which_another_load_was_completed(
+    monkeypatch: pytest.MonkeyPatch, data: Path
+) -> None:
+    times = iter([61.9, 61.95, 62.0])
+    monkeypatch.setattr(server_list.time, "time", lambda: next(times))
+    loaded(monkeypatch, data, [completed(1), completed(2)])
+    assert next(times, None) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ([NEVER], "to load a list of pages, and nothing has changed .* not started"),
+        ([""], "to load a list of pages, .* it says: nothing"),
+        ([BEGUN], "the end of a load that was not begun by contend, .* from /data/ib_buffer_pool"),
+        ([NEVER, BEGUN, "Loaded 7/9 pages"], "to load a list of pages, .* Loaded 7/9 pages"),
+        ([NEVER, BEGUN, ABORTED], "does not load a list of pages: .* aborted on request"),
+        ([ABORTED], "to load a list of pages, .* aborted on request"),
+    ],
+)
+def test_a_load_without_an_end_is_given_up_and_stopped(
+    monkeypatch: pytest.MonkeyPatch, data: Path, said: list[str], words: str
+) -> None:
+    server = Server(*said)
+    stands_for(monkeypatch, server)
+    connection: Any = None
+    with Journal.open(data.parent, "s") as journal, pytest.raises(NoList, match=words):
+        load(connection, Host(data), journal, PAGES)
+    assert server.set in ([], [("load_now", "ON"), ("load_abort", "ON")])
+    assert (data / FILE_NAME).read_text() == "1,1\n"
+
+
+def test_a_list_that_does_not_grow_is_given_up_and_one_that_grows_is_not(
+    monkeypatch: pytest.MonkeyPatch, data: Path
+) -> None:
+    stands_for(monkeypatch, Server("Dumping of buffer pool not started"))
+    connection: Any = None
+    grown = itertools.chain(range(1, 2 * server_list._LOOKS), itertools.repeat(0))
+    looks = itertools.count(1)
+    monkeypatch.setattr(server_list, "_size", lambda _file: next(looks) and next(grown))
+    with (
+        Journal.open(data.parent, "s") as journal,
+        pytest.raises(NoList, match="to write its list"),
+    ):
+        take(connection, Host(data), journal)
+    assert next(looks) > 3 * server_list._LOOKS
+    assert (data / FILE_NAME).read_text() == "1,1\n"

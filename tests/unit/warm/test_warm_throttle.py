@@ -1,0 +1,102 @@
+"""A load that is held back as a process, with a probe made up."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pymysql
+import pytest
+
+from contend.warm.gate import Limits
+from contend.warm.throttle import NO_PROBE, Throttle
+
+SOON_S = 60
+"""No answer of this takes a second; a host that stands still may take longer."""
+
+PROBE = "SELECT 1 FROM orders WHERE id = 5"
+LATENCY = Limits(latency_s=1000.0)
+
+
+class Server:
+    """Answers a connection's statements; `seen` is set when `wanted` was asked."""
+
+    def __init__(self, wanted: str, *, running: int = 0) -> None:
+        self.wanted = wanted
+        self.running = running
+        self.asked: list[str] = []
+        self.seen = threading.Event()
+
+    def connect(self) -> Any:
+        return self
+
+    def cursor(self) -> Any:
+        return self
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute(self, statement: str) -> None:
+        self.asked.append(statement)
+        if statement == PROBE:
+            raise pymysql.err.ProgrammingError(1146, "Table 'shop.orders' doesn't exist")
+        if self.asked.count(self.wanted) > 2:
+            self.seen.set()
+
+    def fetchall(self) -> list[Any]:
+        return []
+
+    def fetchone(self) -> tuple[str, str]:
+        return "Threads_running", str(self.running)
+
+
+@pytest.fixture
+def load() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "3600"]) as process:
+        yield process
+        process.kill()
+
+
+def probe() -> str:
+    return PROBE
+
+
+def test_a_probe_whose_table_was_dropped_reads_nothing_from_then_on(
+    load: subprocess.Popen[bytes],
+) -> None:
+    server = Server(NO_PROBE)
+    with Throttle(server.connect, LATENCY, probe, 1) as throttle:
+        throttle.hold(load.pid)
+        assert server.seen.wait(SOON_S)
+    assert throttle.broken is None
+    assert server.asked.count(PROBE) == 1
+    assert load.poll() is None
+
+
+def test_a_load_that_nobody_could_hold_back_any_more_is_ended(
+    load: subprocess.Popen[bytes],
+) -> None:
+    def refused() -> Any:
+        raise pymysql.err.OperationalError(1040, "Too many connections")
+
+    with Throttle(refused, LATENCY, probe, 1) as throttle:
+        throttle.hold(load.pid)
+        assert load.wait(SOON_S) != 0
+    assert throttle.broken == "Too many connections"
+
+
+def test_it_goes_on_when_the_throttle_is_over(load: subprocess.Popen[bytes]) -> None:
+    server = Server("SHOW GLOBAL STATUS LIKE 'Threads_running'", running=50)
+    with Throttle(server.connect, Limits(threads_running=8), probe, 1) as throttle:
+        throttle.hold(load.pid)
+        assert server.seen.wait(SOON_S)
+        assert throttle.held == "threads running"
+    assert throttle.held_s > 0
+    load.terminate()
+    # A stopped process would not hear it.
+    assert load.wait(SOON_S) != 0
