@@ -9,28 +9,19 @@ server and client used: they say the same on a machine that has other things to 
 from __future__ import annotations
 
 import argparse
-import os
-import resource
 import shutil
-import statistics
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fill_costs import SERVER_OPTIONS, Cost, cost_of, table_of, tell
 from lab import DATABASE, private_server
-from rounds import alternate, markdown_table, publish, ratio
+from rounds import alternate, publish
 
 from contend.load import find_program
 from contend.servers import PrivateServer
 
-SERVER_OPTIONS: dict[str, str | int] = {
-    "innodb_buffer_pool_size": "1G",
-    "innodb_log_file_size": "1G",
-    "key_buffer_size": "512M",
-    "local_infile": 1,
-}
 TABLE = "sbtest1"
 COLUMNS = (
     "id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT NULL, "
@@ -42,18 +33,6 @@ FILE_LIMIT = 1.1
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What one fill took."""
-
-    wall_s: float
-    server_cpu_s: float
-    client_cpu_s: float
-
-    def __str__(self) -> str:
-        return f"{self.wall_s:.2f} s, server {self.server_cpu_s:.2f} CPU s"
-
-
-@dataclass(frozen=True)
 class Bench:
     """One server, and every way to fill a table on it."""
 
@@ -61,52 +40,36 @@ class Bench:
     rows: int
     file: Path
 
-    def contend(self, engine: str, *more: str) -> Cost:
+    def contend(self, engine: str, *more: str) -> None:
         """contend-load's own fill, random k as sysbench has it."""
-        return self.run(
-            [
-                *(str(find_program()), "fill", f"--socket={self.server.socket}"),
-                *(f"--database={DATABASE}", f"--table={TABLE}", "--schema=sbtest-1.0"),
-                *(f"--engine={engine}", f"--rows={self.rows}", "--k=random", *more),
-            ]
+        _run(
+            *(str(find_program()), "fill", f"--socket={self.server.socket}"),
+            *(f"--database={DATABASE}", f"--table={TABLE}", "--schema=sbtest-1.0"),
+            *(f"--engine={engine}", f"--rows={self.rows}", "--k=random", *more),
         )
 
-    def sysbench(self, engine: str) -> Cost:
+    def sysbench(self, engine: str) -> None:
         """`sysbench oltp_read_write prepare`."""
-        return self.run(
-            [
-                *("sysbench", "oltp_read_write", f"--mysql-socket={self.server.socket}"),
-                *("--mysql-user=root", f"--mysql-db={DATABASE}", "--tables=1"),
-                *(f"--mysql-storage-engine={engine}", f"--table-size={self.rows}", "prepare"),
-            ]
+        _run(
+            *("sysbench", "oltp_read_write", f"--mysql-socket={self.server.socket}"),
+            *("--mysql-user=root", f"--mysql-db={DATABASE}", "--tables=1"),
+            *(f"--mysql-storage-engine={engine}", f"--table-size={self.rows}", "prepare"),
         )
 
-    def load_file(self, engine: str, where: str) -> Cost:
+    def load_file(self, engine: str, where: str) -> None:
         """`LOAD DATA` of the ready file, as one who knows the bulk path would do it."""
         statements = (
             f"CREATE TABLE {TABLE} ({COLUMNS}) ENGINE={engine};"
             "SET unique_checks = 0, foreign_key_checks = 0;"
             f"LOAD DATA {where} INFILE '{self.file}' INTO TABLE {TABLE}"
         )
-        client = ["mariadb", "--no-defaults", f"--socket={self.server.socket}", "-uroot"]
-        return self.run([*client, "--local-infile=1", DATABASE, "-e", statements])
+        tell(self.server, DATABASE, statements)
 
-    def run(self, command: list[str]) -> Cost:
+    def run(self, way: Callable[[], None]) -> Cost:
         """Run one way to its end, then drop what it made."""
-        os.sync()
-        before, server_before = resource.getrusage(resource.RUSAGE_CHILDREN), self.server_cpu_s()
-        began = time.monotonic()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        wall_s = time.monotonic() - began
-        after, server_after = resource.getrusage(resource.RUSAGE_CHILDREN), self.server_cpu_s()
+        cost = cost_of(way, self.server)
         self.drop()
-        client = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
-        return Cost(wall_s, server_after - server_before, client)
-
-    def server_cpu_s(self) -> float:
-        """CPU that the server has used so far."""
-        fields = Path(f"/proc/{self.server.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cost
 
     def drop(self) -> None:
         """The table goes, outside the measured time."""
@@ -114,26 +77,22 @@ class Bench:
             rows = self.rows
             cursor.execute(f"SELECT COUNT(*) FROM {TABLE}")
             found = cursor.fetchone()
-            assert found == (rows,), f"{found} rows where {rows} are due"
+            assert found == (rows,), f"{found} rows instead of {rows}"
             cursor.execute(f"DROP TABLE {TABLE}")
 
     def write_file(self) -> None:
         """The rows of contend-load as a file, which the first reader leaves in the page cache."""
-        subprocess.run(
-            [
-                *(str(find_program()), "fill", f"--socket={self.server.socket}"),
-                *(f"--database={DATABASE}", f"--table={TABLE}", "--schema=sbtest-1.0"),
-                *("--engine=MyISAM", f"--rows={self.rows}", "--k=random"),
-            ],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        self.contend("MyISAM")
         with self.server.connect(DATABASE) as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {TABLE} INTO OUTFILE '{self.file}'")
         self.drop()
 
 
-def contestants(bench: Bench, engine: str) -> dict[str, Callable[[], Cost]]:
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def contestants(bench: Bench, engine: str) -> dict[str, Callable[[], None]]:
     """Every way to fill a table, by the name that the result gives it."""
     pipe = f"--pipe-dir={bench.server.socket.parent}"
     return {
@@ -145,36 +104,11 @@ def contestants(bench: Bench, engine: str) -> dict[str, Callable[[], Cost]]:
     }
 
 
-def rows_of(costs: Mapping[str, list[Cost]]) -> list[list[str]]:
-    """One row a way: medians, then ratios of neighbours."""
-    walls = {name: [cost.wall_s for cost in runs] for name, runs in costs.items()}
-
-    def against(name: str, other: str) -> str:
-        return "" if name == other else ratio(walls[name], walls[other])
-
-    return [
-        [
-            name,
-            f"{statistics.median(walls[name]):.2f}",
-            f"{statistics.median(cost.server_cpu_s for cost in runs):.2f}",
-            f"{statistics.median(cost.client_cpu_s for cost in runs):.2f}",
-            against(name, "sysbench prepare"),
-            against(name, "LOAD DATA INFILE"),
-            against(name, "LOAD DATA LOCAL INFILE"),
-        ]
-        for name, runs in costs.items()
-    ]
-
-
-HEAD = [
-    "way",
-    "wall s",
-    "server CPU s",
-    "client CPU s",
-    "wall / sysbench",
-    "wall / file",
-    "wall / local file",
-]
+AGAINST = {
+    "sysbench": "sysbench prepare",
+    "file": "LOAD DATA INFILE",
+    "local file": "LOAD DATA LOCAL INFILE",
+}
 
 
 def main() -> None:
@@ -192,13 +126,13 @@ def main() -> None:
         bench.write_file()
         for engine in options.engines:
             ways = contestants(bench, engine)
-            costs = alternate(ways, lambda way: way(), rounds=options.rounds, seed=303)
+            costs = alternate(ways, bench.run, rounds=options.rounds, seed=303)
             limits = ", ".join(f"{n} {limit}" for n, limit in LIMITS.get(engine, {}).items())
             parts += [
                 f"## {engine}",
                 "",
                 *([f"Aims: at most {limits}, file {FILE_LIMIT}.", ""] if limits else []),
-                markdown_table(HEAD, rows_of(costs)),
+                table_of(costs, AGAINST),
                 "",
             ]
     publish(

@@ -1,6 +1,6 @@
 """The gain of 32 key cache segments on the same two servers: by slices, and by sysbench in ABBA.
 
-    python bench/gain_both.py [--pairs 8] [--rounds 12] [--seconds 1]
+    python bench/gain_both.py [--pairs 8] [--rounds 12] [--seconds 1] [--threads-as-sysbench]
 
 A pair is two freshly started servers, one without segments (A) and one with 32 (B), which is the
 first in every other pair. In each cell contend-load asks them in slices of 0.1 s, and sysbench in
@@ -39,10 +39,17 @@ class Seen:
     client_share: float
 
 
-def by_slices(pair: Pair, order: tuple[int, int], job: Job, rounds: int) -> Seen:
+def by_slices(
+    pair: Pair, order: tuple[int, int], job: Job, rounds: int, threads: int | None
+) -> Seen:
     arms = tuple(Arm(str(LEVELS[place]), server) for place, server in enumerate(order))
     by_round = pair.rounds(
-        arms, connections=job.connections, points=job.points, rounds=rounds, seed=job.seed
+        arms,
+        connections=job.connections,
+        points=job.points,
+        rounds=rounds,
+        seed=job.seed,
+        threads=threads,
     )
     slices = [one for both in by_round for one in both.values()]
     client_us = sum(one["client_cpu_us"] for one in slices)
@@ -76,6 +83,13 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=12, help="of slices of 0.1 s")
     parser.add_argument("--seconds", type=int, default=1, help="of each run of sysbench")
+    parser.add_argument("--connections", type=int, nargs="+", default=CONNECTIONS)
+    parser.add_argument("--points", type=int, nargs="+", default=POINTS)
+    parser.add_argument(
+        "--threads-as-sysbench",
+        action="store_true",
+        help="a thread of contend-load for each connection, in place of one for each CPU",
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     asked = parser.parse_args()
     draw = random.Random(303)
@@ -84,7 +98,7 @@ def main() -> int:
         for number in range(asked.pairs):
             order = (0, 1) if number % 2 == 0 else (1, 0)
             segments = [LEVELS[order.index(server)] for server in (0, 1)]
-            cells = list(itertools.product(CONNECTIONS, POINTS))
+            cells = list(itertools.product(asked.connections, asked.points))
             draw.shuffle(cells)
             with data.pair(SYSTEM, padding=0.0, segments=segments) as pair:
                 for connections, points in cells:
@@ -96,11 +110,12 @@ def main() -> int:
                         distribution="special",
                         seed=draw.randrange(1, 1 << 31),
                     )
+                    threads = connections if asked.threads_as_sysbench else None
                     ways = ["contend", "sysbench"]
                     draw.shuffle(ways)
                     for way in ways:
                         seen = (
-                            by_slices(pair, order, job, asked.rounds)
+                            by_slices(pair, order, job, asked.rounds, threads)
                             if way == "contend"
                             else by_sysbench(pair, order, job)
                         )
@@ -110,7 +125,7 @@ def main() -> int:
         version = data.version
     rows = []
     all_logs: list[list[float]] = []
-    for connections, points in itertools.product(CONNECTIONS, POINTS):
+    for connections, points in itertools.product(asked.connections, asked.points):
         ours = found["contend", connections, points]
         theirs = found["sysbench", connections, points]
         logs = [a.log_gain - b.log_gain for a, b in zip(ours, theirs, strict=True)]
@@ -129,6 +144,8 @@ def main() -> int:
             f"server: {version}, MyISAM, {asked.rows:,} rows of the study's table, Unix socket",
             f"{asked.pairs} freshly started pairs of servers, n = {asked.pairs}; {asked.rounds} "
             f"rounds of slices of 0.1 s; four runs of {asked.seconds} s by sysbench",
+            "a thread of contend-load for each "
+            + ("connection, as of sysbench" if asked.threads_as_sysbench else "CPU"),
             version_of("sysbench") + ", by bench/random_points.lua: the keys of the whole table",
             "gains with 95 % intervals over pairs; ratio of the two gains with its 90 % interval; "
             "client: its share of the time of all CPUs",

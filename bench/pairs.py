@@ -141,9 +141,17 @@ class Pair:
         return estimate([math.log(both[1]["qps"] / both[0]["qps"]) for both in by_round])
 
     def rounds(
-        self, arms: Sequence[Arm], *, connections: int, points: int, rounds: int, seed: int
+        self,
+        arms: Sequence[Arm],
+        *,
+        connections: int,
+        points: int,
+        rounds: int,
+        seed: int,
+        threads: int | None = None,
     ) -> list[dict[int, dict[str, Any]]]:
-        """What contend-load says of each slice, by the arm's index, round by round."""
+        """What contend-load says of each slice, by the arm's index, round by round; with so many
+        threads, or as many as it takes by itself."""
         plan = self._plan(connections, points, seed)
         plan["arms"] = [
             {
@@ -158,6 +166,8 @@ class Pair:
             "warmup_s": 0.3,
             "slices": {"slice_s": SLICE_S, "settle_s": SETTLE_S, "rounds": rounds},
         }
+        if threads is not None:
+            plan["load"]["threads"] = threads
         found: dict[int, dict[int, dict[str, Any]]] = {}
         for line in self.run(plan):
             if line["type"] == "slice":
