@@ -145,6 +145,11 @@ fn tables_that_are_not_there_or_not_whole_are_refused() {
     }
     let without = Looked::complete().without("c_load");
     assert!(refusal(json!({}), without).contains("does not say"));
+    for size in ["0", "many"] {
+        let mut none = Looked::complete();
+        none.told[3] = ("customers_per_district", size);
+        assert!(refusal(json!({}), none).contains("does not say"));
+    }
     let mut mysql = Looked::complete();
     mysql.flavour = Flavour::MySql;
     assert!(refusal(json!({"ask": "no_read"}), mysql).contains("only MariaDB"));
