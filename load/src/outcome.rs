@@ -5,17 +5,15 @@
 //! Of a replay: one `validated` or one `error`.
 
 mod fill;
-
-pub use fill::{FillDone, FillOutcome, FillProgress, FilledTable, TableProgress};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 mod scanned;
 mod validated;
 
+pub use fill::{FillDone, FillOutcome, FillProgress, FilledTable, TableProgress};
 pub use scanned::{Scanned, ScannedPart};
 pub use validated::{Validated, WrongAnswer};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The version of these lines.
 pub const OUTCOME_VERSION: u32 = 1;

@@ -214,9 +214,15 @@ def test_a_killed_loader_is_gone_on_with(
         child.send_signal(signal.SIGKILL)
     noted = query(server, "SELECT name FROM tpcc.contend_tpcc WHERE name LIKE 'loaded.%'")
     assert 0 < len(noted) < len(whole)
-    other = fill(server, *words, "--seed", "2")
-    assert other.returncode == 2
-    assert "a load with seed 1 was broken off here, and this one has 2" in other.stderr
+    for name, wrong, there, word in (
+        ("seed", "2", "1", "--seed"),
+        ("engine", "MyISAM", "InnoDB", "--engine"),
+        ("table_options", "COMMENT='it''s'", "", "--table-options"),
+    ):
+        other = fill(server, *words, word, wrong)
+        assert other.returncode == 2
+        refusal = f'a load with {name} "{there}" was broken off here, and this one has "{wrong}"'
+        assert refusal in other.stderr
     filled = done(fill(server, *words))
     assert {one["table"]: one["checksum"] for one in filled["tables"]} == whole
     for one in filled["tables"]:

@@ -68,6 +68,36 @@ def test_every_way_of_asking_leaves_the_same_rows_as_every_other(stage: Stage) -
     assert set(map(tuple, counts.values())) == {(100, 100, 10, 10, 10)}
 
 
+def test_a_procedure_with_another_body_is_made_anew(stage: Stage) -> None:
+    workload = {"kind": "tpcc", "ask": "procedure"}
+
+    def routines() -> dict[str, list[Any]]:
+        rows = query(
+            stage.server,
+            "SELECT routine_name, routine_definition, routine_comment FROM \
+            information_schema.routines WHERE routine_schema = 'tpcc'",
+        )
+        return {name: rest for name, *rest in rows}
+
+    stage.events(fresh(stage), workload, 1, connections=1)
+    made = routines()
+    delivery = "CREATE PROCEDURE tpcc.contend_delivery(in_w INT, in_carrier INT) COMMENT '{}' DO 1"
+    for left_by_an_earlier_build in ("contend-load 0.1.0", made["contend_payment"][1]):
+        query(
+            stage.server,
+            "DROP PROCEDURE tpcc.contend_delivery",
+            delivery.format(left_by_an_earlier_build),
+        )
+        stage.events(fresh(stage), workload, 1, connections=1)
+        assert routines() == made
+    # One that is as it should be stays: nobody else's call finds it gone meanwhile.
+    created = "SELECT MAX(created) FROM information_schema.routines WHERE routine_schema = 'tpcc'"
+    before = number(stage, created)
+    query(stage.server, "DO SLEEP(1.1)")
+    stage.events(fresh(stage), workload, 1, connections=1)
+    assert number(stage, created) == before
+
+
 def test_every_row_effect_is_there(stage: Stage) -> None:
     server = fresh(stage)
     before = {

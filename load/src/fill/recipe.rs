@@ -135,7 +135,7 @@ fn at_least(variable: &str, bytes: u64) -> String {
 }
 
 /// A string literal; valid in every SQL mode that a session of ours sets.
-fn text(value: &str) -> String {
+pub fn text(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 const PARTS_MAX: usize = 100_000;
+const RANGES_MAX: u64 = 1_000_000_000;
 
 /// Reads tables and indexes once, range by range; the next range goes to whichever connection is
 /// free first. The run ends with the last.
@@ -115,6 +116,11 @@ impl told::Keys for Keys {
             }
         }
         let ranges = self.ranges();
+        if ranges > RANGES_MAX {
+            return Err(format!(
+                "workload.parts: {ranges} ranges in all; at most {RANGES_MAX} can be read"
+            ));
+        }
         if self.skip >= ranges {
             return Err(format!(
                 "workload.skip: {} of {ranges} ranges leave none to read",
@@ -410,6 +416,8 @@ mod tests {
             let words = refusal(cut(first, last, ranges), 0);
             assert!(words.starts_with("workload.parts[0].keys: from"), "{words}");
         }
+        let words = refusal(cut(i64::MIN, i64::MAX, u64::MAX), 0);
+        assert!(words.contains("at most 1000000000"), "{words}");
         let empty = json!([{"name": "a", "statement": " "}]);
         assert!(refusal(empty, 0).starts_with("workload.parts[0].statement"));
     }

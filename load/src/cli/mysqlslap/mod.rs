@@ -116,6 +116,12 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), Halt> 
         .iter()
         .for_each(|warning| eprintln!("{warning}"));
     let options = Options::new(&line.given);
+    // The exact words were taken before anything was read, since they say how to read.
+    if options.is_on("strict-compat") {
+        return Err(Halt::Request(
+            "say --strict-compat in these letters, on the command line, without a value".into(),
+        ));
+    }
     if options.has("help") {
         print(&format!(
             "{}{}",
@@ -254,4 +260,20 @@ fn print(text: &str) {
 /// What the system says, without the number that Rust adds.
 fn plain_words(error: &io::Error) -> String {
     failure::words(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strict_compat_in_other_words_is_not_passed_over() {
+        for word in ["--strict_compat", "--strict-compat=1", "--strict-compat=0"] {
+            let line = ["--no-defaults", "--only-print", "--query=x", word];
+            let halt = serve("mysqlslap", &line.map(str::to_owned), false).err();
+            let is_refused =
+                matches!(&halt, Some(Halt::Request(why)) if why.contains("--strict-compat"));
+            assert_eq!(is_refused, !word.ends_with('0'), "{word}: {halt:?}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Passwords: out of sight on the command line, asked for on the terminal.
 
+use super::options::{OPTIONS, Takes};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 
@@ -49,14 +50,14 @@ fn passwords(arguments: &[u8]) -> Vec<(usize, usize)> {
     let mut place = 0;
     for argument in arguments.split(|byte| *byte == 0) {
         let text = String::from_utf8_lossy(argument);
-        // Letters in front of -p may take no value: -vpSECRET.
+        // Letters in front of -p take no value: -vpSECRET.
         let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
         let before = match (
             letters,
             text.strip_prefix("--").and_then(|t| t.split_once('=')),
         ) {
             (Some(letters), _) => letters
-                .find(|c| !"aCsTvV".contains(c))
+                .find(|letter| !takes_nothing(letter))
                 .filter(|at| letters.get(*at..).is_some_and(|rest| rest.starts_with('p')))
                 .map(|at| at + 2),
             (None, Some((name, _))) => (name.len() >= 2
@@ -72,6 +73,12 @@ fn passwords(arguments: &[u8]) -> Vec<(usize, usize)> {
         place += argument.len() + 1;
     }
     found
+}
+
+fn takes_nothing(letter: char) -> bool {
+    OPTIONS.iter().any(|known| {
+        known.letter == Some(letter) && matches!(known.takes, Takes::Nothing | Takes::Switch)
+    })
 }
 
 /// Asks on the terminal, or on standard error and input where there is none.

@@ -238,6 +238,7 @@ impl Writers {
             let file = OpenOptions::new().append(true).create(true).open(path);
             match file {
                 Ok(file) => Ok(Some(Some(file))),
+                // The n at its end is mysqlslap's.
                 Err(_) if settings.strict => {
                     Err(Halt::Failed(format!("Could not open {what} file: {path}n")))
                 }

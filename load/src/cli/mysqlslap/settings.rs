@@ -80,6 +80,8 @@ pub struct Says {
 const SCHEMA: &str = "mysqlslap";
 const TOO_MANY: &str = "Either auto-generate-sql-execute-number or number-of-queries can be used!";
 const ROWS_MAX: u64 = 100_000_000;
+/// The servers' own limit; without one, texts would be made until no memory is left.
+const COLUMNS_MAX: u64 = 4096;
 
 impl Settings {
     /// # Errors
@@ -239,6 +241,12 @@ fn auto(options: &Options<'_>, load_type: &str, strict: bool) -> Result<Auto, St
     }
     let (int_columns, int_indexed) = columns(options, "number-int-cols", strict)?;
     let (char_columns, char_indexed) = columns(options, "number-char-cols", strict)?;
+    let secondary_indexes = number("auto-generate-sql-secondary-indexes", 0);
+    if int_columns.max(char_columns).max(secondary_indexes) > COLUMNS_MAX {
+        return Err(format!(
+            "-a: no server has a table of more than {COLUMNS_MAX} columns"
+        ));
+    }
     if !strict && int_columns + char_columns == 0 {
         return Err("a table needs columns: raise -x or -y".to_owned());
     }
@@ -250,7 +258,7 @@ fn auto(options: &Options<'_>, load_type: &str, strict: bool) -> Result<Auto, St
     }
     Ok(Auto {
         key,
-        secondary_indexes: number("auto-generate-sql-secondary-indexes", 0),
+        secondary_indexes,
         int_columns,
         int_indexed,
         char_columns,

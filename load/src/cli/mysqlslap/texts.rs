@@ -85,9 +85,6 @@ fn text_of(name: &str, given: &str, strict: bool) -> Result<(String, String), St
         }
         return Ok((given.to_owned(), format!("--{name}")));
     };
-    if given.is_empty() {
-        return Ok((String::new(), format!("--{name}")));
-    }
     let theirs = match name {
         "create" => ("Create", "create"),
         _ => ("User query supplied", "query supplied"),

@@ -90,7 +90,10 @@ pub fn concurrency(text: &str, strict: bool) -> Result<Concurrency, String> {
         true => items
             .map(leading_number)
             .take_while(|clients| *clients > 0)
-            .map(|clients| u32::try_from(clients).map_err(|_| wrong(text)))
+            .map(|clients| match u32::try_from(clients) {
+                Ok(clients @ ..=CLIENTS_MAX) => Ok(clients),
+                _ => Err(wrong(&clients.to_string())),
+            })
             .collect(),
         false => items
             .map(|item| match item.trim().parse() {
@@ -180,6 +183,7 @@ mod tests {
         assert_eq!(concurrency("2,0,3", true), list(&[2]));
         assert_eq!(concurrency("0", true), Ok(Concurrency::Endless));
         assert!(concurrency("-1", true).is_err());
+        assert!(concurrency("1,4000000000", true).is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use super::{Filled, Transport, Trouble};
 use crate::drive::blocking::{Connection, Target, endless};
 use crate::drive::failure;
+use crate::fill::recipe::text;
 use crate::fill::schema::{Dataset, Step};
 use crate::fill::table::quote;
 use crate::outcome::Failure;
@@ -131,8 +132,8 @@ impl Journal {
         ))?;
         // The state is told first: whoever finds a journal without it finds one that was just begun.
         self.tell(STATE, LOADING)?;
-        for (name, value) in &dataset.facts {
-            self.tell(name, value)?;
+        for (name, value) in facts(dataset) {
+            self.tell(name, &value)?;
         }
         Ok(())
     }
@@ -153,16 +154,17 @@ impl Journal {
             let name = dataset.name;
             return Err(exists(format!("the tables of {name} are there, complete")));
         }
-        for (name, wanted) in &dataset.facts {
-            match told.get(*name) {
-                Some(there) if there == wanted => {}
+        for (name, wanted) in facts(dataset) {
+            match told.get(name) {
+                Some(there) if *there == wanted => {}
                 Some(there) => {
                     return Err(exists(format!(
-                        "a load with {name} {there} was broken off here, and this one has {wanted}"
+                        "a load with {name} {there:?} was broken off here, and this one has \
+                         {wanted:?}"
                     )));
                 }
                 // It was broken off before it said so, so before its first table.
-                None => self.tell(name, wanted).map_err(Trouble::Failed)?,
+                None => self.tell(name, &wanted).map_err(Trouble::Failed)?,
             }
         }
         Ok(())
@@ -181,8 +183,9 @@ impl Journal {
 
     fn tell(&mut self, name: &str, value: &str) -> Result<(), Failure> {
         let statement = format!(
-            "REPLACE INTO {} (name, value) VALUES ('{name}', '{value}')",
-            quote(&self.table)
+            "REPLACE INTO {} (name, value) VALUES ('{name}', {})",
+            quote(&self.table),
+            text(value),
         );
         self.run(&statement)
     }
@@ -190,6 +193,17 @@ impl Journal {
     fn run(&mut self, statement: &str) -> Result<(), Failure> {
         self.connection.run(statement, &mut endless).map(drop)
     }
+}
+
+/// What must be the same for a load to go on: also how tables are stored, or some of them would be
+/// stored otherwise than the others.
+fn facts(dataset: &Dataset) -> Vec<(&'static str, String)> {
+    let mut facts = dataset.facts.clone();
+    if let Some(first) = dataset.tables.first() {
+        facts.push(("engine", first.table.engine().name().to_owned()));
+        facts.push(("table_options", first.table.options().to_owned()));
+    }
+    facts
 }
 
 fn exists(what: String) -> Trouble {

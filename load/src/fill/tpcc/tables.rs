@@ -11,6 +11,7 @@
 //! | `warehouses` | how many |
 //! | `customers_per_district`, `items` | 3000 and 100000, unless the load was shrunk |
 //! | `c_load` | the constant C of NURand(255, 0, 999) that made `c_last` (clause 2.1.6.1) |
+//! | `engine`, `table_options` | how all tables are stored |
 //! | `loaded.TABLE` | rows and checksum of each table that is complete |
 
 use crate::fill::table::{Definition, Foreign};

@@ -19,8 +19,10 @@ enum State {
     /// Preparing the statement at this place of the distinct ones.
     Preparing(usize),
     Asking,
-    /// The event ends with this commit.
-    Committing,
+    /// The event ends with this commit; it counts if its statement was good.
+    Committing {
+        is_good: bool,
+    },
     /// The connection is closed after this commit.
     Leaving,
     /// The last commit, after the last event.
@@ -292,10 +294,11 @@ impl Client {
                 }
                 self.prepare(place + 1, out)
             }
-            State::Asking => self.commit(State::Committing, out),
+            State::Asking => self.commit(State::Committing { is_good: true }, out),
             State::Leaving => Step::Disconnect(0),
             State::Ending => Step::Stop,
-            State::Committing | State::Idle | State::Connecting => self.end(),
+            State::Committing { is_good: false } => self.drop_event(),
+            State::Committing { is_good: true } | State::Idle | State::Connecting => self.end(),
         }
     }
 
@@ -303,6 +306,12 @@ impl Client {
         self.cycle = None;
         self.state = State::Idle;
         Step::EventEnd(Ending::default())
+    }
+
+    fn drop_event(&mut self) -> Step {
+        self.cycle = None;
+        self.state = State::Idle;
+        Step::EventDropped
     }
 
     fn commit(&mut self, state: State, out: &mut Vec<u8>) -> Step {
@@ -332,11 +341,9 @@ impl Client {
         if self.state == State::Asking && self.clients.ignores.has(error.code) {
             let every = self.clients.commit_every;
             if every > 0 && self.uncommitted >= every {
-                return self.commit(State::Committing, out);
+                return self.commit(State::Committing { is_good: false }, out);
             }
-            self.cycle = None;
-            self.state = State::Idle;
-            return Step::EventDropped;
+            return self.drop_event();
         }
         self.fail(error.message.clone(), Some(error))
     }

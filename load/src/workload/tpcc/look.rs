@@ -42,9 +42,20 @@ pub fn facts(keys: &Keys, server: &mut dyn Server) -> Result<Facts, Failure> {
         ));
     }
     let number = |name: &str| told.get(name).and_then(|value| value.parse::<u64>().ok());
-    let (Some(loaded), Some(c_load)) = (number("warehouses"), number("c_load")) else {
+    // What is not told is of the specification's size.
+    let size = |name: &str, full| match told.contains_key(name) {
+        true => number(name).filter(|size| *size > 0),
+        false => Some(full),
+    };
+    let (Some(loaded), Some(c_load), Some(customers), Some(items)) = (
+        number("warehouses"),
+        number("c_load"),
+        size("customers_per_district", CUSTOMERS),
+        size("items", ITEMS),
+    ) else {
         return Err(refusal(
-            "contend_tpcc does not say how many warehouses there are, or how last names were made"
+            "contend_tpcc does not say how many warehouses, customers and items there are, or how \
+             last names were made"
                 .to_owned(),
             "load the tables anew with contend-load fill",
         ));
@@ -72,8 +83,8 @@ pub fn facts(keys: &Keys, server: &mut dyn Server) -> Result<Facts, Failure> {
     let warehouses = keys.warehouses.map_or(loaded, u64::from);
     Ok(Facts {
         warehouses,
-        customers: number("customers_per_district").unwrap_or(CUSTOMERS),
-        items: number("items").unwrap_or(ITEMS),
+        customers,
+        items,
         constants: Constants::of_run(c_load),
         first_home: keys.first_warehouse.into(),
         last_home: keys.last_warehouse.map_or(warehouses, u64::from),

@@ -3,14 +3,20 @@
 
 use crate::outcome::Failure;
 use crate::workload::Server;
-
-/// Written into the comment of each procedure, so that one of another version is made anew.
-const VERSION: &str = concat!("contend-load ", env!("CARGO_PKG_VERSION"));
+use sha2::{Digest, Sha256};
 
 /// Another load generator has made it meanwhile.
 const IS_THERE: u16 = 1304;
 
-/// Creates the procedures that are not there, in the database of the run.
+/// Written into the comment of a procedure, so that one with another text is made anew, even one
+/// of the same version of this program.
+fn mark(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    let digits: String = digest.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    format!("contend-load {digits}")
+}
+
+/// Creates the procedures that are not there as they are here, in the database of the run.
 ///
 /// # Errors
 /// The user may not create them, or no database was named.
@@ -20,19 +26,22 @@ pub fn create(server: &mut dyn Server) -> Result<(), Failure> {
          WHERE routine_schema = DATABASE() AND routine_type = 'PROCEDURE'",
     )?;
     for (name, parameters, body) in PROCEDURES {
+        let text = |mark: &str| {
+            format!(
+                "CREATE PROCEDURE {name}({parameters})\nMODIFIES SQL DATA COMMENT '{mark}'\n{body}"
+            )
+        };
+        let mark = mark(&text(""));
         let mut named = there
             .iter()
             .filter(|row| row.first().is_some_and(|it| it.as_deref() == Some(name)));
         if let Some(row) = named.next() {
-            if row.get(1).is_some_and(|it| it.as_deref() == Some(VERSION)) {
+            if row.get(1).is_some_and(|it| it.as_deref() == Some(&mark)) {
                 continue;
             }
             server.rows(&format!("DROP PROCEDURE IF EXISTS {name}"))?;
         }
-        let text = format!(
-            "CREATE PROCEDURE {name}({parameters})\nMODIFIES SQL DATA COMMENT '{VERSION}'\n{body}"
-        );
-        match server.rows(&text) {
+        match server.rows(&text(&mark)) {
             Err(failure) if failure.code != Some(IS_THERE) => return Err(failure),
             _ => {}
         }

@@ -1,4 +1,5 @@
-//! What a client asks, step by step, with good answers only.
+//! What a client asks, step by step.
+#![allow(clippy::unwrap_used)]
 
 use super::*;
 use crate::wire::{Agreed, Capabilities, Flavour, Summary};
@@ -148,4 +149,43 @@ fn only_the_codes_named_are_ignored() {
     let codes = Ignored::Codes(vec![1062]);
     assert!(codes.has(1062) && !codes.has(1213));
     assert!(Ignored::All.has(1213) && !Ignored::None.has(1213));
+}
+
+#[test]
+fn a_statement_that_fails_counts_as_failed_though_a_commit_follows() {
+    let clients = Clients {
+        commit_every: 1,
+        ignores: Ignored::All,
+        ..list(&["a"])
+    };
+    let seat = Seat {
+        index: 0,
+        count: 1,
+        worker: 0,
+        seed: 1,
+    };
+    let mut session = ClientList::new(clients).session(seat).unwrap();
+    walk(session.as_mut(), Call::Start, &mut Vec::new());
+    let mut out = Vec::new();
+    session.next(
+        Call::Event {
+            cycle: 0,
+            late_ns: 0,
+            counts: true,
+        },
+        &mut out,
+    );
+    let error = ServerError {
+        code: 1062,
+        sqlstate: *b"23000",
+        message: "Duplicate entry".to_owned(),
+    };
+    let failed = Answer {
+        error: Some(&error),
+        ..Answer::default()
+    };
+    let commit = session.next(Call::Answer(&failed), &mut out);
+    assert!(matches!(commit, Step::Send(_)) && out.ends_with(b"COMMIT"));
+    let end = session.next(Call::Answer(&Answer::default()), &mut out);
+    assert!(matches!(end, Step::EventDropped), "{end:?}");
 }
