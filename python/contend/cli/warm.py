@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pymysql
+
 from contend.cli import warm_load, warm_pages
 from contend.cli.warm_text import plan_in_words
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
 from contend.host import memory_available_bytes
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
@@ -130,6 +132,16 @@ def _time(text: str) -> float:
 
 
 def _warm(args: argparse.Namespace) -> int:
+    try:
+        return _done(args)
+    except pymysql.err.MySQLError as error:
+        raise WorkError(
+            f"{Dsn.parse(args.server)} refused a statement of contend warm: "
+            f"{error.args[-1]} (error {error.args[0]})."
+        ) from error
+
+
+def _done(args: argparse.Namespace) -> int:
     server = _server(args.server)
     if args.restore:
         return _restore(args, server)

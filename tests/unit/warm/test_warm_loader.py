@@ -12,6 +12,7 @@ from contend.load.process import LoadFailed
 from contend.warm.gate import Limits
 from contend.warm.journal import Journal, Work
 from contend.warm.loader import end_marked, load_parts
+from contend.warm.model import PATIENCE
 from contend.warm.parts import Part
 from contend.warm.progress import Loaded, Progress, WarmingBroke
 
@@ -73,7 +74,7 @@ def test_what_is_told_and_how_far_it_is(tmp_path: Path) -> None:
     assert plan["workload"]["kind"] == "scan"
     assert plan["workload"]["parts"][0]["keys"] == {"first": 1, "last": 90, "ranges": 3}
     assert plan["workload"]["skip"] == 0
-    assert plan["server"]["init_sql"][0] == "SET SESSION max_statement_time = 0"
+    assert plan["server"]["init_sql"][0] == PATIENCE["mariadb"]
     # Three connections that read 20 pages each ten times a second.
     assert plan["load"]["arrival"]["think_s"] == 0.1
     assert "READ ONLY" in plan["server"]["init_sql"][1]
