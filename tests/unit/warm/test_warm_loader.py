@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_connection import FakeConnection
 
 from contend.load.process import LoadFailed
 from contend.warm.gate import Limits
@@ -109,26 +110,8 @@ def test_a_broken_one_leaves_in_the_journal_how_far_it_was(tmp_path: Path) -> No
 
 
 def test_only_statements_with_the_mark_are_ended() -> None:
-    class Talk:
-        def __init__(self) -> None:
-            self.statements: list[str] = []
-
-        def cursor(self) -> Any:
-            return self
-
-        def __enter__(self) -> Any:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def execute(self, statement: str) -> None:
-            self.statements.append(statement)
-
-        def fetchall(self) -> list[tuple[Any, ...]]:
-            rows = {7: "SELECT /* warm 1a */ 1", 8: "SELECT /* warm 2b */ 1", 9: None}
-            return [(number, "u", "h", "d", "Query", 1, "", text) for number, text in rows.items()]
-
-    talk: Any = Talk()
+    rows = {7: "SELECT /* warm 1a */ 1", 8: "SELECT /* warm 2b */ 1", 9: None}
+    threads = [(number, "u", "h", "d", "Query", 1, "", text) for number, text in rows.items()]
+    talk: Any = FakeConnection({"PROCESSLIST": threads})
     assert end_marked(talk, "warm 1a") == 1
     assert talk.statements[1:] == ["KILL QUERY 7"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pymysql
 import pytest
+from fake_connection import FakeConnection, Rows
 
 from contend.warm.gate import Limits
 from contend.warm.throttle import NO_PROBE, Throttle
@@ -20,39 +21,23 @@ PROBE = "SELECT 1 FROM orders WHERE id = 5"
 LATENCY = Limits(latency_s=1000.0)
 
 
-class Server:
-    """Answers a connection's statements; `seen` is set when `wanted` was asked."""
+class Server(FakeConnection):
+    """`seen` is set when `wanted` was asked."""
 
     def __init__(self, wanted: str, *, running: int = 0) -> None:
+        super().__init__({"Threads_running": [("Threads_running", str(running))]})
         self.wanted = wanted
-        self.running = running
-        self.asked: list[str] = []
         self.seen = threading.Event()
 
     def connect(self) -> Any:
         return self
 
-    def cursor(self) -> Any:
-        return self
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def execute(self, statement: str) -> None:
-        self.asked.append(statement)
+    def answer(self, statement: str) -> Rows:
         if statement == PROBE:
             raise pymysql.err.ProgrammingError(1146, "Table 'shop.orders' doesn't exist")
-        if self.asked.count(self.wanted) > 2:
+        if self.statements.count(self.wanted) > 2:
             self.seen.set()
-
-    def fetchall(self) -> list[Any]:
-        return []
-
-    def fetchone(self) -> tuple[str, str]:
-        return "Threads_running", str(self.running)
+        return super().answer(statement)
 
 
 @pytest.fixture
@@ -74,7 +59,7 @@ def test_a_probe_whose_table_was_dropped_reads_nothing_from_then_on(
         throttle.hold(load.pid)
         assert server.seen.wait(SOON_S)
     assert throttle.broken is None
-    assert server.asked.count(PROBE) == 1
+    assert server.statements.count(PROBE) == 1
     assert load.poll() is None
 
 
