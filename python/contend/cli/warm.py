@@ -142,6 +142,7 @@ def _warm(args: argparse.Namespace) -> int:
 
 
 def _done(args: argparse.Namespace) -> int:
+    _refuse_unused(args)
     server = _server(args.server)
     if args.restore:
         return _restore(args, server)
@@ -165,6 +166,18 @@ def _done(args: argparse.Namespace) -> int:
                 server, plan, kind, journal, load, how, listen, by_list=by_list, host=host
             ),
         )
+
+
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """What names a plan goes with making one."""
+    others = ("restore", "resume", "status", "save", "from_dump")
+    does = next((name for name in others if getattr(args, name)), None)
+    given = next(
+        (name for name in ("table", "hot", "like", "key_cache") if getattr(args, name)), None
+    )
+    if does is not None and given is not None:
+        words = [f"--{name.replace('_', '-')}" for name in (given, does)]
+        raise RequestError(f"{words[0]} does not go with {words[1]}.")
 
 
 def _planned(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, str, ByList | None]:
