@@ -15,7 +15,7 @@ from contend.servers.folder import free_port
 
 Factory = Callable[..., PrivateServer]
 
-PASSWORD = "correct horse"
+PASSWORD = "correct hörse €"
 
 
 @pytest.fixture(scope="module")
