@@ -131,8 +131,8 @@ impl Journal {
         ))?;
         // The state is told first: whoever finds a journal without it finds one that was just begun.
         self.tell(STATE, LOADING)?;
-        for (name, value) in &dataset.facts {
-            self.tell(name, value)?;
+        for (name, value) in facts(dataset) {
+            self.tell(name, &value)?;
         }
         Ok(())
     }
@@ -153,16 +153,16 @@ impl Journal {
             let name = dataset.name;
             return Err(exists(format!("the tables of {name} are there, complete")));
         }
-        for (name, wanted) in &dataset.facts {
-            match told.get(*name) {
-                Some(there) if there == wanted => {}
+        for (name, wanted) in facts(dataset) {
+            match told.get(name) {
+                Some(there) if *there == wanted => {}
                 Some(there) => {
                     return Err(exists(format!(
                         "a load with {name} {there} was broken off here, and this one has {wanted}"
                     )));
                 }
                 // It was broken off before it said so, so before its first table.
-                None => self.tell(name, wanted).map_err(Trouble::Failed)?,
+                None => self.tell(name, &wanted).map_err(Trouble::Failed)?,
             }
         }
         Ok(())
@@ -190,6 +190,15 @@ impl Journal {
     fn run(&mut self, statement: &str) -> Result<(), Failure> {
         self.connection.run(statement, &mut endless).map(drop)
     }
+}
+
+/// What tables of one load have in common: the schema's own facts, and the engine.
+fn facts(dataset: &Dataset) -> Vec<(&'static str, String)> {
+    let mut facts = dataset.facts.clone();
+    if let Some(first) = dataset.tables.first() {
+        facts.push(("engine", first.table.engine().name().to_owned()));
+    }
+    facts
 }
 
 fn exists(what: String) -> Trouble {

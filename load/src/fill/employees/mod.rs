@@ -224,6 +224,7 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
         facts: vec![
             ("seed", wish.seed.to_string()),
             ("employees", count.to_string()),
+            ("emp_no_keys", keys.emp_no_keys.to_string()),
         ],
         facts_stay: false,
     })
