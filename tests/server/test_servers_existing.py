@@ -15,7 +15,7 @@ from contend.servers.existing import table_comment, table_key
 
 Factory = Callable[..., PrivateServer]
 
-PASSWORD = "correct horse"
+PASSWORD = "correct hörse €"
 
 
 @pytest.fixture(scope="module")

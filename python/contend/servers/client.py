@@ -101,7 +101,8 @@ def connect(
             host=None if socket is not None else host,
             port=port,
             user=user,
-            password=password,
+            # PyMySQL itself would send it in Latin-1, which servers do not expect.
+            password=password.encode("utf-8", "surrogateescape"),
             database=database,
             connect_timeout=connect_timeout_s,
             autocommit=True,
