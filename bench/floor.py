@@ -15,14 +15,16 @@ ROOT = Path(__file__).resolve().parents[1]
 class Floor:
     """One of the loops of load/benches/floor: epoll, uring, uring-single, runtime.
 
-    `threads` of None: as many as contend-load has workers. Made before anything is measured, for
-    it builds the program.
+    `threads` of None: as many as contend-load has workers. `text`: statements as text, else they
+    are prepared. Made before anything is measured, for it builds the program.
     """
 
-    def __init__(self, kind: str, threads: int | None = None) -> None:
+    def __init__(self, kind: str, threads: int | None = None, *, text: bool = False) -> None:
         program()
         self.kind = kind
-        self.threads = [] if threads is None else [f"--threads={threads}"]
+        self.more = [] if threads is None else [f"--threads={threads}"]
+        if text:
+            self.more.append("--text")
         self.name = f"floor ({kind})"
 
     def run(self, target: Target, job: Job) -> Sample:
@@ -38,7 +40,7 @@ class Floor:
                 *(f"--database={target.database}", f"--table={target.table}"),
                 *(f"--rows={target.rows}", f"--points={points}"),
                 *(f"--connections={job.connections}", f"--seconds={job.seconds}"),
-                *self.threads,
+                *self.more,
             ]
         )
         line = json.loads(output.strip().splitlines()[-1])

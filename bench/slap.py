@@ -95,7 +95,7 @@ def main() -> int:
         jobs = jobs_of(server, Path(folder), arguments.rows, arguments.queries)
         wanted = arguments.jobs or list(jobs)
         has_points = any(name.startswith("points") for name in wanted)
-        bare = Bare(Floor("epoll")) if has_points else None
+        bare = Bare(Floor("epoll", text=True)) if has_points else None
         for name in wanted:
             words, connections = jobs[name]
             run = {

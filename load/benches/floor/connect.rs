@@ -71,7 +71,7 @@ fn prepare(stream: &mut dyn Duplex, arguments: &Arguments) -> io::Result<Prepare
         .ok_or_else(|| io::Error::other(format!("{:?}", answer.error())))
 }
 
-fn sql(arguments: &Arguments) -> String {
+pub fn sql(arguments: &Arguments) -> String {
     let table = &arguments.table;
     match arguments.points {
         0 => format!("SELECT c FROM {table} WHERE id = ?"),

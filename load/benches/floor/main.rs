@@ -1,13 +1,14 @@
 //! The floor: what asking costs when nothing is measured and nothing can go wrong.
 //!
-//! Bare loops, as many threads as contend-load has workers, that send the same bytes as `contend-load run` does (prepared
-//! statements, parameter types sent once) and only look for the end of the answer. What
-//! contend-load costs above the best of them is the price of recording, checking and timing.
+//! Bare loops, as many threads as contend-load has workers, that send the same bytes as
+//! `contend-load run` does (prepared statements, parameter types sent once; with `--text` the
+//! statement as text) and only look for the end of the answer. What contend-load costs above the
+//! best of them is the price of recording, checking and timing.
 //!
 //! ```text
 //! floor --loop epoll|uring|uring-single|runtime --socket PATH | --host HOST --port PORT
 //!       --user NAME --database NAME --table NAME --rows N --points N (0: point_select)
-//!       --connections N --seconds S [--threads N]
+//!       --connections N --seconds S [--threads N] [--text]
 //! ```
 //! Prints one JSON line: the loop, queries, seconds, and the CPU that the process used.
 
@@ -50,6 +51,9 @@ pub struct Arguments {
     /// As many as contend-load has workers, unless given.
     #[arg(long)]
     threads: Option<u32>,
+    /// Statements as text instead of prepared ones.
+    #[arg(long)]
+    text: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,34 +1,42 @@
 //! The bytes of one question, and where an answer ends.
 
 use super::Arguments;
+use super::connect::sql;
 use contend_load::random::Stream;
-use contend_load::wire::{Prepared, Statement, Value};
+use contend_load::wire::{Prepared, Statement, Value, command};
+
+/// Digits of a key in a text: a number may begin with zeros.
+const DIGITS: usize = 10;
 
 /// One connection's statement. Only the keys change from one question to the next.
 pub struct Question {
     stream: Stream,
     rows: u64,
-    parameters: usize,
+    keys: Keys,
     first: Vec<u8>,
     next: Vec<u8>,
     asked: bool,
 }
 
+/// Where the keys stand in the bytes.
+enum Keys {
+    /// So many of 8 bytes each, at the end.
+    Binary(usize),
+    /// As digits, from these places on.
+    Text(Vec<usize>),
+}
+
 impl Question {
     pub fn new(prepared: Prepared, arguments: &Arguments, index: u64) -> Self {
-        let mut statement = Statement::new(prepared);
-        let parameters = usize::from(prepared.parameters);
-        let values = vec![Value::Int(1); parameters];
-        let (mut first, mut next) = (Vec::new(), Vec::new());
-        // The first execution announces the types, the second is what all later ones look like.
-        let written = statement
-            .execute(&mut first, &values)
-            .and_then(|()| statement.execute(&mut next, &values));
-        debug_assert!(written.is_ok());
+        let (keys, first, next) = if arguments.text {
+            text(arguments)
+        } else {
+            executions(prepared)
+        };
         Self {
             stream: Stream::new(303, index),
             rows: arguments.rows,
-            parameters,
+            keys,
             first,
             next,
             asked: false,
@@ -44,16 +52,57 @@ impl Question {
             &mut self.first
         };
         self.asked = true;
-        let keys = bytes.len() - 8 * self.parameters;
-        for place in bytes
-            .get_mut(keys..)
-            .unwrap_or_default()
-            .chunks_exact_mut(8)
-        {
-            place.copy_from_slice(&self.stream.uniform(1, self.rows).to_le_bytes());
+        match &self.keys {
+            Keys::Binary(count) => {
+                let keys = bytes.len() - 8 * count;
+                for place in bytes
+                    .get_mut(keys..)
+                    .unwrap_or_default()
+                    .chunks_exact_mut(8)
+                {
+                    place.copy_from_slice(&self.stream.uniform(1, self.rows).to_le_bytes());
+                }
+            }
+            Keys::Text(places) => {
+                for &at in places {
+                    let mut key = self.stream.uniform(1, self.rows);
+                    for digit in bytes
+                        .get_mut(at..at + DIGITS)
+                        .unwrap_or_default()
+                        .iter_mut()
+                        .rev()
+                    {
+                        *digit = b'0' + (key % 10) as u8;
+                        key /= 10;
+                    }
+                }
+            }
         }
         bytes
     }
+}
+
+/// The first execution announces the types, the second is what all later ones look like.
+fn executions(prepared: Prepared) -> (Keys, Vec<u8>, Vec<u8>) {
+    let mut statement = Statement::new(prepared);
+    let parameters = usize::from(prepared.parameters);
+    let values = vec![Value::Int(1); parameters];
+    let (mut first, mut next) = (Vec::new(), Vec::new());
+    let written = statement
+        .execute(&mut first, &values)
+        .and_then(|()| statement.execute(&mut next, &values));
+    debug_assert!(written.is_ok());
+    (Keys::Binary(parameters), first, next)
+}
+
+fn text(arguments: &Arguments) -> (Keys, Vec<u8>, Vec<u8>) {
+    let zeros = "0".repeat(DIGITS);
+    let mut bytes = Vec::new();
+    command::query(&mut bytes, sql(arguments).replace('?', &zeros).as_bytes());
+    let places = (0..bytes.len())
+        .filter(|&at| bytes.get(at..at + DIGITS) == Some(zeros.as_bytes()))
+        .collect();
+    (Keys::Text(places), bytes.clone(), bytes)
 }
 
 /// Looks for the end of an answer that may come in pieces.
