@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,31 @@ def test_a_killed_loader_is_gone_on_with(
     assert {one["table"]: one["checksum"] for one in filled["tables"]} == whole
     for one in filled["tables"]:
         assert query(server, f"SELECT COUNT(*) FROM tpcc.{one['table']}") == [(one["rows"],)]
+
+
+def test_a_signal_ends_a_loader_that_waits_for_a_table(
+    mariadb: PrivateServer, command: Callable[..., list[str]]
+) -> None:
+    query(
+        mariadb,
+        "CREATE DATABASE tpcc",
+        "CREATE TABLE tpcc.contend_tpcc (name VARCHAR(64) PRIMARY KEY, value VARCHAR(255))",
+        "INSERT INTO tpcc.contend_tpcc VALUES ('state', 'loading')",
+        "CREATE TABLE tpcc.item (half INT)",
+    )
+    waits = (
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for%lock'"
+    )
+    with mariadb.connect("tpcc") as connection, connection.cursor() as cursor:
+        cursor.execute("LOCK TABLES item READ")
+        with subprocess.Popen(command(mariadb, *SMALL), stderr=subprocess.PIPE, text=True) as child:
+            while query(mariadb, waits) == [(0,)]:
+                assert child.poll() is None
+                time.sleep(0.05)
+            child.send_signal(signal.SIGINT)
+            _, said = child.communicate(timeout=120)
+    assert child.returncode == 1
+    assert "the fill was stopped by a signal" in said
 
 
 def test_two_loaders_at_once_are_one_too_many(mariadb: PrivateServer, fill: Fill) -> None:

@@ -30,7 +30,7 @@ pub fn fill_dataset(
     let (journal, mut filled) = if dataset.facts.is_empty() {
         (None, Vec::new())
     } else {
-        let (journal, complete) = Journal::open(target, dataset)?;
+        let (journal, complete) = Journal::open(target, dataset, stop)?;
         (Some(Mutex::new(journal)), complete)
     };
     let is_there = |name: &str| filled.iter().any(|table| table.table == name);
