@@ -224,7 +224,11 @@ def test_a_killed_loader_is_gone_on_with(
         assert other.returncode == 2
         refusal = f'a load with {name} "{there}" was broken off here, and this one has "{wrong}"'
         assert refusal in other.stderr
-    filled = done(fill(server, *words))
+    last = fill(server, *words, "--progress", "json")
+    filled = done(last)
+    told = [json.loads(line) for line in last.stdout.splitlines()]
+    progress = [line for line in told if line["type"] == "fill_progress"][-1]
+    assert progress["phase"] == "done" and progress["rows"] == progress["rows_total"]
     assert {one["table"]: one["checksum"] for one in filled["tables"]} == whole
     for one in filled["tables"]:
         assert query(server, f"SELECT COUNT(*) FROM tpcc.{one['table']}") == [(one["rows"],)]
