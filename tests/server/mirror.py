@@ -35,7 +35,9 @@ class Mirror:
         build = self.folder.parent / f"build-{name}"
         (build / "DEBIAN").mkdir(parents=True)
         if tree is not None:
-            subprocess.run(["cp", "-al", f"{tree}/.", str(build)], check=True)
+            # Copies, not links: a link that another test makes or removes changes the file's
+            # ctime, and dpkg-deb ends with "file changed as we read it".
+            subprocess.run(["cp", "-a", f"{tree}/.", str(build)], check=True)
         control = (
             f"Package: {name}\nVersion: {version}\nArchitecture: {architecture()}\n"
             f"Maintainer: nobody\nDescription: a test\n"

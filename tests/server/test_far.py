@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_lab import Lab, finish
+from run_lab import Lab, finish, wait_for
 
 from contend.load import Address, LineFailed, Lines
 from contend.metrics import metric_of
@@ -110,8 +110,7 @@ def test_a_target_that_has_gone_is_named(gone: Path, load_program: Path) -> None
         line = lines.before(Address(socket=str(gone)), 0.0)
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(60)
-            while gone.exists():
-                pass
+            wait_for(lambda: not gone.exists())
             client.connect(str(line.address.socket))
             said = client.recv(1000)
         assert f"cannot reach socket {gone}".encode() in said

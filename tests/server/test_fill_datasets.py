@@ -21,6 +21,13 @@ Fill = Callable[..., subprocess.CompletedProcess[str]]
 
 EMPLOYEES = 600
 LOCK = "CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40))"
+BROKEN_OFF = (
+    "CREATE TABLE employees.contend_employees"
+    " (name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(255) NOT NULL)",
+    "INSERT INTO employees.contend_employees VALUES ('state', 'loading'), ('seed', '1'),"
+    f" ('employees', '{EMPLOYEES}'), ('emp_no_keys', 'false'), ('engine', 'InnoDB')",
+)
+"""A load that wrote its journal and no table."""
 SMALL = ("--schema", "tpcc", "--with", "warehouses=2", "--with", "shrink=50")
 
 
@@ -257,6 +264,18 @@ def test_a_signal_ends_a_loader_that_waits_for_a_table(
             _, said = child.communicate(timeout=120)
     assert child.returncode == 1
     assert "the fill was stopped by a signal" in said
+
+
+def test_tables_of_one_load_have_the_same_keys(mariadb: PrivateServer, fill: Fill) -> None:
+    words = ("--schema", "employees", "--rows", str(EMPLOYEES), "--with")
+    wrong = fill(mariadb, *words, "emp_no_keys=perhaps")
+    assert wrong.returncode == 2
+    assert "--with emp_no_keys=perhaps: " in wrong.stderr
+    query(mariadb, "CREATE DATABASE employees", *BROKEN_OFF)
+    other = fill(mariadb, *words, "emp_no_keys=true")
+    assert other.returncode == 2
+    assert 'a load with emp_no_keys "false" was broken off here' in other.stderr
+    done(fill(mariadb, *words, "emp_no_keys=false"))
 
 
 def test_two_loaders_at_once_are_one_too_many(mariadb: PrivateServer, fill: Fill) -> None:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import tpcc_data
 from load_live import Stage
 from sql import query
-from tpcc_live import OPTIONS, fresh, number, tpcc_stage
+from tpcc_live import fresh, number, stage_on_shared_server
 
-from contend.servers import PrivateServer, ServerBinary
+stage = stage_on_shared_server
 
 pytestmark = pytest.mark.timeout(600)  # a busy machine may take its time
 
@@ -22,16 +20,6 @@ WAYS = ("each", "in", "multi_row", "no_read", "procedure")
 SAME_TIME = ["SET timestamp = 1770000000"]
 ALWAYS_OK = {"remote_lines_percent": 20, "remote_payments_percent": 30, "rollbacks_percent": 10}
 EVENTS = 230
-
-
-@pytest.fixture(scope="module")
-def stage(
-    any_binary: ServerBinary,
-    shared_server: Callable[..., PrivateServer],
-    load_program: Path,
-) -> Iterator[Stage]:
-    with tpcc_stage(shared_server(any_binary, OPTIONS), load_program) as stage:
-        yield stage
 
 
 def digests(stage: Stage) -> dict[str, str]:

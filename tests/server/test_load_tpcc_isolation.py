@@ -5,19 +5,19 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 import tpcc_data
 from load_live import Stage
 from sql import query
-from tpcc_live import OPTIONS, fresh, number, tpcc_stage
+from tpcc_live import fresh, number, stage_on_shared_server
 
 from contend.datasets.conditions import check
-from contend.servers import PrivateServer, ServerBinary
+
+stage = stage_on_shared_server
 
 pytestmark = pytest.mark.timeout(600)  # a busy machine may take its time
 
@@ -27,16 +27,6 @@ WAITS = "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'L
 # Who asks again within 0.1 s is told the same: InnoDB looks anew only after a pause.
 ASKED_EVERY_S = 0.12
 PATIENCE_S = 60.0
-
-
-@pytest.fixture(scope="module")
-def stage(
-    any_binary: ServerBinary,
-    shared_server: Callable[..., PrivateServer],
-    load_program: Path,
-) -> Iterator[Stage]:
-    with tpcc_stage(shared_server(any_binary, OPTIONS), load_program) as stage:
-        yield stage
 
 
 def has_snapshots(stage: Stage) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,11 +12,10 @@ import pytest
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 from contend.servers.errors import ConnectionRefused, TableNotOurs, WrongLogin
 from contend.servers.existing import table_comment, table_key
-from contend.servers.folder import free_port
 
 Factory = Callable[..., PrivateServer]
 
-PASSWORD = "correct horse"
+PASSWORD = "correct hörse €"
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +96,12 @@ def test_an_unknown_database_has_words(
 
 
 def test_a_server_that_does_not_answer_has_words(tmp_path: Path) -> None:
-    port = free_port()
-    with pytest.raises(ConnectionRefused, match=rf"127\.0\.0\.1:{port}/ does not answer") as gone:
-        ExistingServer(Dsn.parse(f"mysql://u@127.0.0.1:{port}/")).connect()
+    with socket.socket() as deaf:
+        # Held without a listener, so that nobody else begins to answer there.
+        deaf.bind(("127.0.0.1", 0))
+        port = deaf.getsockname()[1]
+        with pytest.raises(ConnectionRefused, match=rf":{port}/ does not answer") as gone:
+            ExistingServer(Dsn.parse(f"mysql://u@127.0.0.1:{port}/")).connect()
     assert "user u, error 2003" in gone.value.message
     with pytest.raises(ConnectionRefused, match=rf"socket={tmp_path}/s does not answer"):
         ExistingServer(Dsn.parse(f"socket:{tmp_path}/s")).connect()

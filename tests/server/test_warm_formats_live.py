@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,4 +149,46 @@ def test_encrypted_tables_are_scanned_and_told_as_a_whole(
         },
     )
     filled(server, {"locked": "ENCRYPTED=YES"})
+    check(server, {"locked": "encryption"}, capsys, tmp_path)
+
+
+@pytest.fixture
+def mysql_with_keys(mysql_binary: ServerBinary, tmp_path: Path) -> ServerBinary:
+    """MySQL in a folder of its own: the component that keeps keys in a file is loaded only if a
+    manifest lies beside the program, which would give every other test's server keys too."""
+    whole = next((up for up in mysql_binary.basedir.parents if up.name == "root"), None)
+    if whole is None:
+        missing("only a MySQL that `contend server get` unpacked can be copied")
+    copy = tmp_path / "root"
+    subprocess.run(["cp", "-a", f"{whole}/.", str(copy)], check=True)
+
+    def moved(where: object) -> str:
+        return str(where).replace(str(whole), str(copy))
+
+    binary = replace(
+        mysql_binary,
+        argv=tuple(moved(word) for word in mysql_binary.argv),
+        basedir=Path(moved(mysql_binary.basedir)),
+        share_dir=Path(moved(mysql_binary.share_dir)),
+        plugin_dir=Path(moved(mysql_binary.plugin_dir)),
+    )
+    component, keys = "component_keyring_file", {"path": f"{tmp_path}/keys", "read_only": False}
+    assert binary.plugin_dir is not None
+    (binary.plugin_dir / f"{component}.cnf").write_text(json.dumps(keys))
+    [mysqld] = copy.rglob("sbin/mysqld")
+    mysqld.with_suffix(".my").write_text(json.dumps({"components": f"file://{component}"}))
+    return binary
+
+
+def test_encrypted_tables_of_mysql(
+    mysql_with_keys: ServerBinary,
+    private_server: Factory,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    load_program: Path,
+) -> None:
+    monkeypatch.setenv("CONTEND_LOAD", str(load_program))
+    server = private_server(mysql_with_keys, OPTIONS)
+    filled(server, {"locked": "ENCRYPTION='Y'"})
     check(server, {"locked": "encryption"}, capsys, tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 from child_python import import_path
 from sql import query
@@ -193,6 +195,8 @@ def test_only_what_is_named_is_loaded_in_that_order(one_shop: PrivateServer, war
         (("--hot", "/nowhere/hot"), "hot list /nowhere/hot cannot be read: No such file"),
         (("--max-latency", "5"), "is not a duration such as"),
         (("--max-latency", "5 parsecs"), "is not a unit of time"),
+        (("--status", "--table", "orders"), "--table does not go with --status"),
+        (("--resume", "--key-cache", "a=b"), "--key-cache does not go with --resume"),
         (("--connections", "0"), "is not a whole number above 0"),
     ],
 )
@@ -217,10 +221,32 @@ def test_a_hot_list_comes_first_and_says_what_is_not_there(
     assert "there is no shop.gone to load first" in out
 
 
+def asks(server: PrivateServer, statement: str) -> None:
+    with contextlib.suppress(pymysql.err.OperationalError):  # it is ended
+        query(server, statement)
+
+
+def end_when_held(server: PrivateServer, statement: str) -> None:
+    """End it once the warm-up has counted the running threads often enough, without reading."""
+    count, ours, first = "SHOW GLOBAL STATUS LIKE 'Com_show_status'", 0, None
+    while True:
+        counted = int(query(server, count)[0][1]) - ours
+        first = counted if first is None else first
+        if counted - first >= 20:
+            break
+        ours += 1
+        time.sleep(0.05)
+    for number, text in query(server, "SELECT ID, INFO FROM information_schema.PROCESSLIST"):
+        if text == statement:
+            query(server, f"KILL QUERY {number}")
+
+
 def test_others_that_run_hold_it_back_and_all_is_read_in_the_end(
     one_shop: PrivateServer, warm: Any
 ) -> None:
-    others = [threading.Thread(target=query, args=(one_shop, "SELECT SLEEP(2)")) for _ in range(3)]
+    busy = "SELECT SLEEP(600)"
+    others = [threading.Thread(target=asks, args=(one_shop, busy)) for _ in range(3)]
+    others.append(threading.Thread(target=end_when_held, args=(one_shop, busy)))
     for one in others:
         one.start()
     words = ("--pages-per-second", "2000", "--max-threads-running", "1", "--max-latency", "10s")

@@ -357,3 +357,15 @@ def test_what_cannot_be_is_said(server: PrivateServer, contend: Contend, tmp_pat
     assert code == 2
     assert "--names DSN" in err
     assert contend(server, "--exact")[0] == 2
+
+
+def test_a_full_text_index_has_no_pages_of_its_own(
+    server: PrivateServer, contend: Callable[..., tuple[int, str, str]]
+) -> None:
+    asked(server, "CREATE TABLE articles (id INT PRIMARY KEY, body TEXT, FULLTEXT KEY body (body))")
+    try:
+        code, out, err = contend(server, "--status")
+    finally:
+        asked(server, "DROP TABLE articles")
+    assert code == 0, err
+    assert re.search(r"^shop\.articles ", out, re.MULTILINE)

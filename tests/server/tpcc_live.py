@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import tpcc_data
 from load_live import Stage
 from sql import query
 from tls_files import TlsFiles
 
-from contend.servers import PrivateServer
+from contend.servers import PrivateServer, ServerBinary
 
 OPTIONS: dict[str, str | int] = {"innodb_flush_log_at_trx_commit": 0}
 
 
-@contextlib.contextmanager
-def tpcc_stage(server: PrivateServer, program: Path) -> Iterator[Stage]:
-    none = Path("none")
+@pytest.fixture(scope="module")
+def stage_on_shared_server(
+    any_binary: ServerBinary, shared_server: Callable[..., PrivateServer], load_program: Path
+) -> Iterator[Stage]:
+    server, none = shared_server(any_binary, OPTIONS), Path("none")
     for database in ("at_first", "tpcc"):
         query(server, *tpcc_data.statements(database))
-    yield Stage(program, server, TlsFiles(none, none, none))
+    yield Stage(load_program, server, TlsFiles(none, none, none))
     server.kill()
 
 

@@ -57,8 +57,17 @@ impl<'w> Wish<'w> {
                 "{name} is for schemas of tables that are all alike, such as sbtest"
             )));
         }
-        serde_json::from_value(Value::Object(self.keys.clone()))
-            .map_err(|error| BadWish::new(format!("--with: {error}")))
+        let keys = |keys: Map<String, Value>| serde_json::from_value::<K>(Value::Object(keys));
+        // Alone, a key says of itself what is wrong with it.
+        for (key, value) in &self.keys {
+            keys(Map::from_iter([(key.clone(), value.clone())])).map_err(|error| {
+                let given = value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned);
+                BadWish::new(format!("--with {key}={given}: {error}"))
+            })?;
+        }
+        keys(self.keys.clone()).map_err(|error| BadWish::new(format!("--with: {error}")))
     }
 }
 

@@ -88,6 +88,20 @@ fn walk(packets: &[u8]) -> u8 {
     next
 }
 
+/// Bytes of the first of these whole commands: its first frame, and those that go on with it, whose
+/// numbers are not zero.
+pub(crate) fn first_command_bytes(commands: &[u8]) -> usize {
+    let mut rest = commands;
+    while let Some((head, after)) = rest.split_first_chunk::<HEADER_BYTES>() {
+        let (length, sequence) = header(*head);
+        if sequence == 0 && rest.len() < commands.len() {
+            return commands.len() - rest.len();
+        }
+        rest = after.get(length..).unwrap_or_default();
+    }
+    commands.len()
+}
+
 /// Gives whole packets out of bytes that arrive in any pieces.
 ///
 /// Holds what arrived and was not read yet, never more: a length that the server claims

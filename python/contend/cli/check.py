@@ -12,6 +12,7 @@ from pathlib import Path
 from contend.datasets.conditions import SCHEMAS, Checked, check, lines_of, schema_of
 from contend.errors import RequestError
 from contend.lab.conditions import looks_in
+from contend.servers.client import LONG_S
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.settings.server import is_dsn
@@ -59,7 +60,7 @@ def _ask_server(dsn: str, schema: str, *, fresh: bool) -> list[Checked]:
             f"{server.dsn} names no database",
             hint="Put it behind the host: mysql://user@host/database.",
         )
-    with server.connect() as connection:
+    with server.connect(read_timeout=LONG_S) as connection:
         return check(connection, database, schema, fresh=fresh)
 
 

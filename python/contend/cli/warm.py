@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pymysql
+
 from contend.cli import warm_load, warm_pages
 from contend.cli.warm_text import plan_in_words
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
 from contend.host import memory_available_bytes
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
@@ -130,6 +132,17 @@ def _time(text: str) -> float:
 
 
 def _warm(args: argparse.Namespace) -> int:
+    try:
+        return _done(args)
+    except pymysql.err.MySQLError as error:
+        raise WorkError(
+            f"{Dsn.parse(args.server)} refused a statement of contend warm: "
+            f"{error.args[-1]} (error {error.args[0]})."
+        ) from error
+
+
+def _done(args: argparse.Namespace) -> int:
+    _refuse_unused(args)
     server = _server(args.server)
     if args.restore:
         return _restore(args, server)
@@ -153,6 +166,18 @@ def _warm(args: argparse.Namespace) -> int:
                 server, plan, kind, journal, load, how, listen, by_list=by_list, host=host
             ),
         )
+
+
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """What names a plan goes with making one."""
+    others = ("restore", "resume", "status", "save", "from_dump")
+    does = next((name for name in others if getattr(args, name)), None)
+    given = next(
+        (name for name in ("table", "hot", "like", "key_cache") if getattr(args, name)), None
+    )
+    if does is not None and given is not None:
+        words = [f"--{name.replace('_', '-')}" for name in (given, does)]
+        raise RequestError(f"{words[0]} does not go with {words[1]}.")
 
 
 def _planned(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, str, ByList | None]:

@@ -7,18 +7,19 @@ import argparse
 import getpass
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.cli import warm_load
 from contend.cli.warm_text import plan_in_words
 from contend.errors import RequestError
+from contend.servers.client import LONG_S
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.warm.journal import Journal, default_folder
 from contend.warm.survey import survey
-from contend.warm.warm_up import Listener, put_back_left_over, warm_up
+from contend.warm.warm_up import Listener, put_back_left_over, undone, warm_up
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -74,8 +75,9 @@ def is_asked(args: argparse.Namespace) -> bool:
 def run(args: argparse.Namespace, server: ExistingServer) -> int:
     """Do it, and put back what was changed for it."""
     with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
-        put_back_left_over(server, journal, Listener(_say, lambda _progress: None))
-        with server.connect() as connection, _undone(connection, journal):
+        listen = Listener(_say, lambda _progress: None)
+        put_back_left_over(server, journal, listen)
+        with undone(server, journal, listen), server.connect() as connection:
             if args.status:
                 return _status(args, server, connection, journal)
             if args.save:
@@ -85,14 +87,6 @@ def run(args: argparse.Namespace, server: ExistingServer) -> int:
 
 def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
-
-
-@contextmanager
-def _undone(connection: Connection[Any], journal: Journal) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        journal.put_back(connection)
 
 
 def _host(server: ExistingServer, connection: Connection[Any]) -> Host | NoList:
@@ -120,14 +114,16 @@ def _status(
             "and other queries may wait.\n"
         )
     database = server.dsn.database
-    status = read_status(
-        connection,
-        survey(connection, database),
-        journal,
-        _host(server, connection),
-        exact=args.exact,
-        database=database,
-    )
+    with ExitStack() as more:
+        exact = more.enter_context(server.connect(read_timeout=LONG_S)) if args.exact else None
+        status = read_status(
+            connection,
+            survey(connection, database),
+            journal,
+            _host(server, connection),
+            exact=exact,
+            database=database,
+        )
     sys.stdout.write(as_json(status) if args.json else as_text(status))
     return 0
 

@@ -89,6 +89,13 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
     """
     schema = schema_of(name)
     with _words_for(name), connection.cursor() as cursor:
+        connection.select_db(database)
+        why = schema.why_unfit(cursor)
+        if why is not None:
+            raise RequestError(
+                f"the tables of {name} in {database} cannot be judged: {why}",
+                hint="Give the same `contend-load fill` again: it goes on with what is missing.",
+            )
         cursor.execute(
             "SELECT LOWER(TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s",
             (database,),
@@ -100,10 +107,6 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
                 f"the database {database} has no table {', '.join(missing)}",
                 hint=f"Name the database that holds the tables of {name}, or load them first.",
             )
-        connection.select_db(database)
-        why = schema.why_unfit(cursor)
-        if why is not None:
-            raise RequestError(f"the tables of {name} in {database} cannot be judged: {why}")
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         try:

@@ -24,14 +24,12 @@ from contend.datasets.loading import (
 )
 from contend.datasets.manifest import TableEntry
 from contend.servers import PrivateServer, ServerBinary
+from contend.servers.client import LONG_S
 from contend.spec import DataSpec, Level
 from contend.units import format_size
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
-
-STATEMENT_S = 24 * 3600
-"""An extended INSERT, or an index of a large table, takes its time."""
 
 _PACKED = (".gz", ".bz2", ".xz")
 _PACKED_RATIO = 5
@@ -131,7 +129,7 @@ def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: 
         tell.progress(what, min(count, total * 98 // 100), total, "bytes")
 
     more: dict[str, Any] = {"local_infile": True} if "files" in rules.allow else {}
-    with server.connect(read_timeout=STATEMENT_S, write_timeout=STATEMENT_S, **more) as connection:
+    with server.connect(read_timeout=LONG_S, write_timeout=LONG_S, **more) as connection:
         if rules.engine is not None:
             connection.query(f"SET SESSION default_storage_engine = {rules.engine}")
         try:

@@ -25,6 +25,7 @@ from contend.lab.stage import Ready
 from contend.load import Load
 from contend.probed import RunWarning
 from contend.probes import Sight
+from contend.servers.client import LONG_S
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import OptionRejected
 from contend.servers.options import as_number, as_text, normal_name
@@ -165,7 +166,7 @@ class BorrowedPlace:
 
     def tables(self) -> tuple[Connection[Any], str]:
         assert self._data is not None
-        return self._server.connect(), self._database(self._data)
+        return self._server.connect(read_timeout=LONG_S), self._database(self._data)
 
     def warm(self, how: str, seed: int) -> None:
         del seed

@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pymysql
 
 from contend.errors import WorkError
+from contend.servers.client import ANSWER_S, LONG_S
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
-
-TIMEOUT_S = 600
-"""A control statement that takes longer hangs; warming a large table takes minutes at most."""
-
-
-STATEMENT_S = 24 * 3600
-"""For a statement of the user's: an index of a large table takes its time."""
 
 
 class StatementFailed(WorkError):
@@ -34,7 +28,7 @@ def run_statement(connect: Callable[..., Connection[Any]], database: str, statem
         StatementFailed: the server refused it.
     """
     started = time.monotonic()
-    connection = connect(database, read_timeout=STATEMENT_S, write_timeout=STATEMENT_S)
+    connection = connect(database, read_timeout=LONG_S, write_timeout=LONG_S)
     try:
         with connection.cursor() as cursor:
             cursor.execute(statement)
@@ -73,7 +67,7 @@ class Control:
 
     def connection(self) -> Connection[Any]:
         if self._connection is None:
-            self._connection = self._connect(read_timeout=TIMEOUT_S, write_timeout=TIMEOUT_S)
+            self._connection = self._connect(read_timeout=ANSWER_S, write_timeout=ANSWER_S)
         return self._connection
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from contend.load import Address, Load, plan_of
 from contend.probed import Probes
 from contend.probes import Sight
 from contend.servers import Dsn
+from contend.servers.client import LONG_S
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
 from contend.settings.model import Launch
@@ -182,7 +183,7 @@ class PrivatePlace:
         self._caches.disturbed(options)
 
     def tables(self) -> tuple[Connection[Any], str]:
-        return self._server.connect(), self._data.database
+        return self._server.connect(read_timeout=LONG_S), self._data.database
 
     def warm(self, how: str, seed: int) -> None:
         if how not in COLD_STARTS:

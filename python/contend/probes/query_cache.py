@@ -14,6 +14,7 @@ import pymysql
 
 from contend.probed import Probes, QueryCacheWaits
 from contend.probes.counters import Sight
+from contend.servers.errors import ConnectionLost
 
 PERIOD_S = 0.2
 """The look itself takes about a millisecond of the server's time among 500 connections."""
@@ -65,7 +66,7 @@ class QueryCacheWatch:
                 with self._sight.connection.cursor() as cursor:
                     cursor.execute(_LOOK, (WAITS,))
                     row = cursor.fetchone()
-            except (OSError, pymysql.err.MySQLError):
+            except (ConnectionLost, OSError, pymysql.err.MySQLError):
                 return  # That the server died, others tell.
             running, waiting = row or (0, 0)
             self._seen["looks"] += 1

@@ -16,18 +16,64 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 from pymysql.constants import CR, ER
 
-from contend.servers.errors import ConnectionRefused, WrongLogin
+from contend.servers.errors import ConnectionLost, ConnectionRefused, WrongLogin
+from contend.units import format_duration
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
+    _Connection = Connection[Any]
+else:
+    _Connection = pymysql.connections.Connection
+
 
 CONNECT_TIMEOUT_S = 10
+"""For the login too: a server that stands still is connected to, and never says a word."""
+
+ANSWER_S = 600
+"""A control statement that takes longer hangs, unless it is long by nature."""
+
+LONG_S = 24 * 3600
+"""For a statement that reads or makes a whole table."""
+
+_CLOSED = 0
+"""PyMySQL's code for a connection that broke before."""
+
+_LOST = frozenset({CR.CR_SERVER_LOST, CR.CR_SERVER_GONE_ERROR, _CLOSED})
+_SHOWN = 200
+"""Letters of a statement in an error."""
 
 _WRONG_LOGIN = frozenset(
     {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.HOST_NOT_PRIVILEGED, 1698}
 )
-_UNREACHABLE = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR})
+_UNREACHABLE = frozenset({CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, *_LOST})
+
+
+class Control(_Connection):
+    """A connection that tells in words when it breaks: which server, at which statement."""
+
+    server = ""
+    _read_timeout: float | None
+
+    def connect(self, sock: Socket | None = None) -> None:
+        answer_s, self._read_timeout = self._read_timeout, self.connect_timeout
+        super().connect(sock)
+        self._read_timeout = answer_s
+
+    def query(self, sql: str | bytes, unbuffered: bool = False) -> int:
+        try:
+            return super().query(sql, unbuffered)
+        except (pymysql.err.OperationalError, pymysql.err.InterfaceError) as error:
+            if error.args[0] not in _LOST:
+                raise
+            text = sql if isinstance(sql, str) else sql.decode("utf-8", "replace")
+            is_late = isinstance(error.__context__, TimeoutError)
+            raise ConnectionLost(
+                f"{self.server} did not answer within {format_duration(self._read_timeout or 0)}."
+                if is_late
+                else f"{self.server} broke off the connection.",
+                text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…",
+            ) from error
 
 
 def connect(
@@ -50,12 +96,13 @@ def connect(
         more: passed to `pymysql.connect`.
     """
     try:
-        connection = pymysql.connect(
+        connection = Control(
             unix_socket=None if socket is None else str(socket),
             host=None if socket is not None else host,
             port=port,
             user=user,
-            password=password,
+            # PyMySQL itself would send it in Latin-1, which servers do not expect.
+            password=password.encode("utf-8", "surrogateescape"),
             database=database,
             connect_timeout=connect_timeout_s,
             autocommit=True,
@@ -65,6 +112,7 @@ def connect(
             ssl_disabled=socket is not None,
             **more,
         )
+        connection.server = server
         if socket is not None:
             # PyMySQL takes a socket it did not open for an insecure one, and would then ask for a
             # key when the server expects the password.

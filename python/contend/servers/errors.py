@@ -41,6 +41,25 @@ class ConnectionRefused(WorkError):
     """The server does not answer, or refuses the login."""
 
 
+class ConnectionLost(WorkError):
+    """The server did not answer a statement in time, or broke off the connection. Other than a
+    refusal this is no `MySQLError`: what handles those goes on, and here there is nobody any more.
+
+    Args:
+        statement: what was asked.
+    """
+
+    code = 2013
+    """As a client of the server's calls it."""
+
+    def __init__(self, message: str, statement: str) -> None:
+        super().__init__(
+            message,
+            hint="Its error log and its process list may say why.",
+            detail=statement,
+        )
+
+
 class WrongLogin(ConnectionRefused):
     """The server answers, but refuses this user with this password."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from contend.servers import variables
-from contend.servers.client import connect, socket_peer
+from contend.servers.client import ANSWER_S, connect, socket_peer
 from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
 from contend.servers.error_log import Truncated
 from contend.servers.errors import TableNotOurs, WrongLogin
@@ -53,7 +53,7 @@ class ExistingServer:
         return f"ExistingServer({self.dsn})"
 
     def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
-        """A control connection. `more` goes to `pymysql.connect`."""
+        """A control connection. `more` goes to PyMySQL; `read_timeout` is `ANSWER_S` without it."""
         try:
             return self._login(database, more)
         except WrongLogin:
@@ -72,7 +72,7 @@ class ExistingServer:
             host=self.dsn.host,
             port=self.dsn.port or DEFAULT_PORT,
             database=database,
-            **more,
+            **{"read_timeout": ANSWER_S, "write_timeout": ANSWER_S, **more},
         )
 
     def identity(self) -> Identity:

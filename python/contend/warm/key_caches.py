@@ -9,7 +9,6 @@ import pymysql
 
 from contend.errors import RequestError
 from contend.warm.model import Cache, Item
-from contend.warm.parts import OURS
 from contend.warm.quoting import qualified, quoted
 
 if TYPE_CHECKING:
@@ -47,8 +46,6 @@ def _refusal(connection: Connection[Any], statement: str) -> str | None:
             cursor.execute(statement)
             rows = [[str(word) for word in row] for row in cursor.fetchall()]
     except pymysql.err.MySQLError as error:
-        if error.args and error.args[0] >= OURS:
-            raise
         return f"{error.args[-1]} ({error.args[0]})"
     wrong = [row[-1] for row in rows if row[-2].lower() == "error" or row[-1] != "OK"]
     return wrong[0] if wrong else None
@@ -65,9 +62,8 @@ def named_key_cache(connection: Connection[Any], name: str) -> Cache:
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT @@GLOBAL.{quoted(name)}.key_buffer_size")
             size = int((cursor.fetchone() or (0,))[0] or 0)
-    except pymysql.err.MySQLError as error:
-        if error.args and error.args[0] >= OURS:
-            raise
+    except pymysql.err.MySQLError:
+        pass
     if not size:
         raise RequestError(
             f"the server has no key cache {name}.",

@@ -18,6 +18,7 @@ from contend.plan import Plan as LoadPlan
 from contend.plan import Server
 from contend.warm.gate import Limits
 from contend.warm.journal import Journal, Work
+from contend.warm.model import PATIENCE, within_s
 from contend.warm.progress import Loaded, Progress, WarmingBroke
 from contend.warm.throttle import NO_PROBE, Throttle
 
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
 LONGEST_S = 30 * 24 * 3600.0
 INTERVAL_S = 0.1
 NOTED_EVERY_S = 1.0
-
-NO_TIME_LIMIT = {
-    "mariadb": "SET SESSION max_statement_time = 0",
-    "mysql": "SET SESSION max_execution_time = 0",
-}
 
 READ_ONLY = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED, READ ONLY"
 """The server itself then refuses any write, and keeps no old versions of rows for us."""
@@ -97,9 +93,11 @@ def load_parts(
 
     with Throttle(connect, limits, _probe(work.parts), connections) as throttle:
         try:
-            ended = load.run(
-                _plan(server, work, kind, connections, pause_s), env=env, on_event=heard
-            )
+            plan = _plan(server, work, kind, connections, pause_s)
+            # A load that is held back, for however long, would not have looked for answers.
+            if not limits.are_watched:
+                plan["load"]["answer_timeout_s"] = within_s(max(sizes.values(), default=0))
+            ended = load.run(plan, env=env, on_event=heard)
         except LoadFailed as error:
             raise WarmingBroke(
                 f"the warm-up broke off: {throttle.broken or error.message}",
@@ -121,7 +119,7 @@ def load_parts(
 def _plan(server: Server, work: Work, kind: str, connections: int, pause_s: float) -> LoadPlan:
     plan = {
         "version": PLAN_VERSION,
-        "server": {**server, "init_sql": [NO_TIME_LIMIT[kind], READ_ONLY]},
+        "server": {**server, "init_sql": [PATIENCE[kind], READ_ONLY]},
         "workload": {"kind": "scan", "parts": work.parts, "skip": work.upto},
         "load": {
             "connections": connections,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from contend.servers.client import ANSWER_S
+
 PRIMARY = "PRIMARY"
 """The clustered index of InnoDB, which holds the rows, whether the table has a primary key or not;
 of other engines the index of that name."""
@@ -15,8 +17,23 @@ ROWS = "rows"
 KEYS = "keys"
 """Of the same engines: all indexes of a table, which are in one file."""
 
+_SLOWEST = 1 << 20
+"""Bytes a second that the slowest disk reads at least."""
+
+PATIENCE = {
+    "mariadb": "SET SESSION max_statement_time = 0, lock_wait_timeout = 300",
+    "mysql": "SET SESSION max_execution_time = 0, lock_wait_timeout = 300",
+}
+"""For the statements that load, by the kind of the server: reading a table may take long, and one
+that somebody has locked is passed over."""
+
 FILES = "files"
 """In place of an engine: the page cache of the server's host, in which MyISAM's rows are."""
+
+
+def within_s(size: int) -> float:
+    """A statement that reads so many bytes hangs if it takes longer."""
+    return ANSWER_S + size / _SLOWEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,6 @@ CUTS_MAX = 128
 
 _INT64_MAX = 2**63 - 1
 
-OURS = 2000
-"""Errors from here on are the client's own: the connection is gone, or nobody knows."""
-
 _LONG = frozenset(
     {"tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext"}
     | {"json", "geometry", "point", "vector"}
@@ -96,10 +93,7 @@ def parts_of(
         try:
             parts += _parts(connection, item, caches[item.cache], mark, pages)
         except pymysql.err.MySQLError as error:
-            code = error.args[0] if error.args else 0
-            if code >= OURS:
-                raise
-            refused[str(item)] = f"{error.args[-1]} ({code})"
+            refused[str(item)] = f"{error.args[-1]} ({error.args[0]})"
     return parts, refused
 
 

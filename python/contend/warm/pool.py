@@ -69,7 +69,7 @@ def held(
     journal: Journal,
     host: Host | NoList,
     *,
-    exact: bool = False,
+    exact: Connection[Any] | None = None,
     database: str | None = None,
 ) -> Held:
     """Ask a server which parts of its tables are in the buffer pool.
@@ -80,7 +80,7 @@ def held(
         survey: of the same server.
         journal: has what must be put back while the list is written.
         host: the server's files, or why they cannot be reached.
-        exact: read INNODB_BUFFER_PAGE.
+        exact: read INNODB_BUFFER_PAGE over this connection, which may take long.
         database: tell of its tables alone.
     """
     found = _held(connection, survey, journal, host, exact=exact)
@@ -96,14 +96,14 @@ def _held(
     journal: Journal,
     host: Host | NoList,
     *,
-    exact: bool,
+    exact: Connection[Any] | None,
 ) -> Held:
     pool = survey.cache("innodb")
     if pool is None:
         return Held((), None, "the server runs without InnoDB")
     try:
-        if exact:
-            return Held(_exact(connection, survey, pool.page), EXACT)
+        if exact is not None:
+            return Held(_exact(exact, survey, pool.page), EXACT)
         catalogue = read_catalogue(connection, survey.kind)
         if isinstance(host, NoList) and survey.kind == "mysql":
             return Held(_counted(connection, catalogue, survey, pool.page), COUNTS, NOT_COUNTED)

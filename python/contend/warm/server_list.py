@@ -21,6 +21,7 @@ import pymysql
 
 from contend.errors import WorkError
 from contend.servers.client import socket_peer
+from contend.servers.errors import ConnectionLost
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -227,11 +228,17 @@ def take(connection: Connection[Any], host: Host, journal: Journal) -> Pages:
         patience = _Patience("write its list of pages")
         # The server writes under another name first, so the file is whole when it is there.
         unfinished = path.with_name(f"{FILE_NAME}.incomplete")
-        while not path.exists():
-            said = _status(connection, "Innodb_buffer_pool_dump_status")
-            if said.lower().startswith(("cannot", "error")):
-                raise NoList(f"the server cannot write its list of pages: {said}")
-            patience.wait(said, _size(unfinished))
+        try:
+            while not path.exists():
+                said = _status(connection, "Innodb_buffer_pool_dump_status")
+                if said.lower().startswith(("cannot", "error")):
+                    raise NoList(f"the server cannot write its list of pages: {said}")
+                patience.wait(said, _size(unfinished))
+        except KeyboardInterrupt:
+            # It cannot be stopped, and would put its list in the place of the one from before.
+            while not path.exists():
+                patience.wait("", _size(unfinished))
+            raise
         return page_list.read(path)
 
 
@@ -278,7 +285,7 @@ def load(
                 patience.wait(said)
         except (KeyboardInterrupt, NoList):
             # It would go on with a list that is no longer there, or with its own.
-            with contextlib.suppress(NoList):
+            with contextlib.suppress(NoList, ConnectionLost):
                 _set(connection, "innodb_buffer_pool_load_abort")
             raise
     on_progress(len(pages), len(pages))

@@ -97,7 +97,7 @@ def read_status(
     journal: Journal,
     host: Host | NoList,
     *,
-    exact: bool = False,
+    exact: Connection[Any] | None = None,
     database: str | None = None,
     apart_s: float = 1.0,
     sleep: Callable[[float], None] = time.sleep,

@@ -117,8 +117,7 @@ def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
     indexes = tuple(
         Index(int(number), str(name), *plain[str(table)], int(space), int(root))
         for table, number, name, space, root in rows
-        # A full-text index has no tree of its own, but tables of the server's.
-        if number is not None and 0 < int(root) < 2**32 - 1 and str(table) in plain
+        if number is not None and _has_tree(root) and str(table) in plain
     )
     without = {
         int(space): plain[str(table)][0]
@@ -134,6 +133,12 @@ def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
     named = {int(row[3]): f"./{row[0]}.ibd" for row in rows if int(row[3]) != 0}
     paths = {int(space): _text(path) for space, path in files if path}
     return Catalogue(indexes, named | paths, without)
+
+
+def _has_tree(root: int | None) -> bool:
+    """A full-text index has no tree of its own, but tables of the server's. Of its root page
+    MariaDB says NULL, other servers say 0 or the greatest number there is."""
+    return root is not None and 0 < int(root) < 2**32 - 1
 
 
 def _text(value: str | bytes) -> str:

@@ -34,6 +34,9 @@ THREADS_EVERY = 10
 """So many probes later the running threads are counted again, which costs more."""
 
 
+LAST_ANSWER_S = 5.0
+"""So long the last probe is waited for at the end."""
+
 NO_PROBE = "SELECT 1"
 """If there is no row to read by its key."""
 
@@ -76,8 +79,9 @@ class Throttle:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         if self._thread.is_alive():
-            self._thread.join()
-        if self._load is not None:
+            self._thread.join(LAST_ANSWER_S)
+        # A probe that is still not answered, such as by a server that hangs, is left to itself.
+        if self._load is not None and not self._thread.is_alive():
             os.close(self._load)
             self._load = None
 

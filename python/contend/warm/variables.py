@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.warm.journal import Journal
-from contend.warm.parts import OURS
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -44,12 +43,9 @@ def set_variable(
             journal.note_undo("variable", name=name, value=before)
             cursor.execute(f"SET GLOBAL {name} = {value}")
     except pymysql.err.MySQLError as error:
-        code = error.args[0] if error.args else 0
-        if code >= OURS:
-            raise
         if journal.undo and journal.undo[-1].get("name") == name:
             # The server refused, so there is nothing to put back.
             journal.undo.pop()
             journal.write()
-        return f"{name} cannot be set to {value} (error {code}: {error.args[-1]})"
+        return f"{name} cannot be set to {value} (error {error.args[0]}: {error.args[-1]})"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -12,13 +13,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pymysql
 
 from contend.errors import ContendError, RequestError
+from contend.servers.client import ANSWER_S
 from contend.servers.dsn import Dsn
+from contend.servers.errors import ConnectionLost
 from contend.warm.files import ENDINGS, read_through
 from contend.warm.gate import Limits
 from contend.warm.journal import Journal, Work
 from contend.warm.key_caches import load_index
-from contend.warm.model import FILES, KEYS, Plan
-from contend.warm.parts import OURS, PAGES_OF_A_RANGE, parts_of
+from contend.warm.model import FILES, KEYS, PATIENCE, Plan, within_s
+from contend.warm.parts import PAGES_OF_A_RANGE, parts_of
 from contend.warm.progress import Loaded, Progress, WarmingBroke
 from contend.warm.server_life import Life, life_of, was_restarted
 from contend.warm.server_list import NoList
@@ -38,13 +41,6 @@ MARK = "contend warm"
 
 CONNECTIONS, CONNECTIONS_LIMITED = 4, 1
 """Connections that read, and if limits are given."""
-
-STATEMENT_S = 24 * 3600
-"""An index of a large table is loaded by one statement."""
-
-PROBE_S = 600
-"""A probe that is not answered for so long, such as one of a table that is locked, ends the
-warm-up, which is held back meanwhile."""
 
 PAGES_LIMITED = 32
 """Of a range, if the load may be held back: 512 KiB, so that a stop works at once."""
@@ -115,12 +111,12 @@ def warm_up(
         WarmingBroke: the server went away; what is done is in the journal.
     """
     put_back_left_over(server, journal, listen)
-    with _leaving_as_found(server, journal, listen) as connection:
+    with _leaving_as_found(server, kind, journal, listen) as connection:
         _say_what_is_there(plan, listen)
         loaded = Loaded()
         if host is not None:
             plan, loaded = _read_files(connection, host, plan, listen)
-        loaded += Loaded(refused=_load_indexes(connection, plan, listen))
+        loaded += Loaded(refused=_load_indexes(server, plan, kind, listen))
         if by_list is not None:
             work, gone = _work(server, connection, replace(plan, items=by_list.left), kind, how)
             work.listed = by_list.runs
@@ -149,7 +145,7 @@ def resume(server: Server, journal: Journal, load: Load, how: How, listen: Liste
     again = f"Begin anew with `contend warm {server.dsn}`."
     if work is None:
         raise RequestError(f"no warm-up of {server.dsn} was interrupted.", hint=again)
-    with _leaving_as_found(server, journal, listen) as connection:
+    with _leaving_as_found(server, work.asked["kind"], journal, listen) as connection:
         if was_restarted(Life(**work.asked["life"]), life_of(connection, server.dsn.socket)):
             journal.work = None
             journal.write()
@@ -161,25 +157,27 @@ def resume(server: Server, journal: Journal, load: Load, how: How, listen: Liste
 
 @contextmanager
 def _leaving_as_found(
-    server: Server, journal: Journal, listen: Listener
+    server: Server, kind: str, journal: Journal, listen: Listener
 ) -> Iterator[Connection[Any]]:
     """A connection; what was changed meanwhile is put back afterwards.
 
     Raises:
         WarmingBroke: the server went away.
     """
-    with server.connect(read_timeout=STATEMENT_S) as connection:
+    with (
+        undone(server, journal, listen),
+        server.connect(read_timeout=ANSWER_S, init_command=PATIENCE[kind]) as connection,
+    ):
         try:
             yield connection
-        except pymysql.err.MySQLError as error:
-            if (error.args[0] if error.args else 0) < OURS:
-                raise
+        except (ConnectionLost, pymysql.err.MySQLError) as error:
             raise WarmingBroke(
-                f"the warm-up broke off: {error.args[-1]}.",
-                hint="What is done is noted: go on with `contend warm --resume`.",
+                f"the warm-up broke off: {str(error.args[-1]).rstrip('.')}.",
+                hint=f"What is done is noted: go on with `contend warm {server.dsn} --resume`."
+                if journal.work is not None
+                else None,
+                detail=getattr(error, "detail", None),
             ) from error
-        finally:
-            _put_back(server, journal, listen)
 
 
 def _work(
@@ -284,14 +282,16 @@ def _read_files(
     return replace(plan, items=left), loaded
 
 
-def _load_indexes(connection: Connection[Any], plan: Plan, listen: Listener) -> dict[str, str]:
+def _load_indexes(server: Server, plan: Plan, kind: str, listen: Listener) -> dict[str, str]:
     """Key caches first: their files are read in order, and are small beside the rows."""
     refused = {}
     for item in plan.items:
         if item.part != KEYS:
             continue
         listen.notice(f"{item}: LOAD INDEX INTO CACHE")
-        why = load_index(connection, item)
+        limit_s = within_s(item.size)
+        with server.connect(read_timeout=limit_s, init_command=PATIENCE[kind]) as connection:
+            why = load_index(connection, item)
         if why is not None:
             refused[str(item)] = why
     return refused
@@ -312,7 +312,7 @@ def _scan(
             work.asked["sizes"],
             journal,
             kind=work.asked["kind"],
-            connect=lambda: server.connect(read_timeout=PROBE_S),
+            connect=lambda: server.connect(read_timeout=ANSWER_S),
             env=env,
             limits=how.limits,
             pages=work.asked["pages"],
@@ -344,14 +344,29 @@ def put_back_left_over(server: Server, journal: Journal, listen: Listener) -> No
             listen.notice(f"put back after an earlier warm-up: {words}")
 
 
+@contextmanager
+def undone(server: Server, journal: Journal, listen: Listener) -> Iterator[None]:
+    """What is changed in here is put back at its end, over a connection of its own: the other may
+    be gone, or still wait for an answer.
+
+    Raises:
+        ContendError: it could not be, and nothing else went wrong, which would be the news.
+    """
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(ContendError):
+            _put_back(server, journal, listen)
+        raise
+    _put_back(server, journal, listen)
+
+
 def _put_back(server: Server, journal: Journal, listen: Listener) -> None:
-    """Leave the server as it was, over a connection of its own: the other may be gone, or still
-    wait for an answer."""
     if not journal.undo:
         return
     try:
         with server.connect() as connection:
             journal.put_back(connection)
     except ContendError as error:
-        # What broke the warm-up is the news; this is noted.
         listen.notice(f"{error.message} `contend warm --restore {server.dsn}` puts back what was")
+        raise

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_connection import FakeConnection
 
 from contend.load.process import LoadFailed
 from contend.warm.gate import Limits
 from contend.warm.journal import Journal, Work
 from contend.warm.loader import end_marked, load_parts
+from contend.warm.model import PATIENCE
 from contend.warm.parts import Part
 from contend.warm.progress import Loaded, Progress, WarmingBroke
 
@@ -73,7 +75,7 @@ def test_what_is_told_and_how_far_it_is(tmp_path: Path) -> None:
     assert plan["workload"]["kind"] == "scan"
     assert plan["workload"]["parts"][0]["keys"] == {"first": 1, "last": 90, "ranges": 3}
     assert plan["workload"]["skip"] == 0
-    assert plan["server"]["init_sql"][0] == "SET SESSION max_statement_time = 0"
+    assert plan["server"]["init_sql"][0] == PATIENCE["mariadb"]
     # Three connections that read 20 pages each ten times a second.
     assert plan["load"]["arrival"]["think_s"] == 0.1
     assert "READ ONLY" in plan["server"]["init_sql"][1]
@@ -108,26 +110,8 @@ def test_a_broken_one_leaves_in_the_journal_how_far_it_was(tmp_path: Path) -> No
 
 
 def test_only_statements_with_the_mark_are_ended() -> None:
-    class Talk:
-        def __init__(self) -> None:
-            self.statements: list[str] = []
-
-        def cursor(self) -> Any:
-            return self
-
-        def __enter__(self) -> Any:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def execute(self, statement: str) -> None:
-            self.statements.append(statement)
-
-        def fetchall(self) -> list[tuple[Any, ...]]:
-            rows = {7: "SELECT /* warm 1a */ 1", 8: "SELECT /* warm 2b */ 1", 9: None}
-            return [(number, "u", "h", "d", "Query", 1, "", text) for number, text in rows.items()]
-
-    talk: Any = Talk()
+    rows = {7: "SELECT /* warm 1a */ 1", 8: "SELECT /* warm 2b */ 1", 9: None}
+    threads = [(number, "u", "h", "d", "Query", 1, "", text) for number, text in rows.items()]
+    talk: Any = FakeConnection({"PROCESSLIST": threads})
     assert end_marked(talk, "warm 1a") == 1
     assert talk.statements[1:] == ["KILL QUERY 7"]

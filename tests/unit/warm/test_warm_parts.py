@@ -9,6 +9,7 @@ import pymysql
 import pytest
 from fake_connection import FakeConnection, Rows
 
+from contend.servers.errors import ConnectionLost
 from contend.warm.model import PRIMARY, Cache, Column, Index, Item, Plan, Table
 from contend.warm.parts import Part, parts_of
 
@@ -151,8 +152,8 @@ def test_a_table_that_is_gone_is_named_and_the_others_are_read() -> None:
 def test_a_server_that_is_gone_is_no_table_that_is_gone() -> None:
     class Lost(Connection):
         def answer(self, statement: str) -> Rows:
-            raise pymysql.err.OperationalError(2013, "Lost connection")
+            raise ConnectionLost("the server is gone.", statement)
 
     talk: Any = Lost()
-    with pytest.raises(pymysql.err.OperationalError):
+    with pytest.raises(ConnectionLost):
         parts_of(talk, Plan((Item(table(), PRIMARY, 100, 100),), (POOL,)), mark="m")

@@ -131,3 +131,24 @@ def test_a_list_that_does_not_grow_is_given_up_and_one_that_grows_is_not(
         take(connection, Host(data), journal)
     assert next(looks) > 3 * server_list._LOOKS
     assert (data / FILE_NAME).read_text() == "1,1\n"
+
+
+def test_a_list_that_is_being_written_when_it_is_interrupted_does_not_stay(
+    monkeypatch: pytest.MonkeyPatch, data: Path
+) -> None:
+    stands_for(monkeypatch, Server(""))
+    looks = itertools.count()
+
+    def sleep(_seconds: float) -> None:
+        look = next(looks)
+        if look == 3:
+            raise KeyboardInterrupt
+        if look == 6:
+            (data / FILE_NAME).write_text("5,5\n")
+
+    monkeypatch.setattr(server_list.time, "sleep", sleep)
+    connection: Any = None
+    with Journal.open(data.parent, "s") as journal, pytest.raises(KeyboardInterrupt):
+        take(connection, Host(data), journal)
+    assert next(looks) > 6
+    assert (data / FILE_NAME).read_text() == "1,1\n"

@@ -9,7 +9,9 @@ from typing import Any
 
 import pymysql
 import pytest
+from fake_connection import FakeConnection, Rows
 
+from contend.warm import throttle
 from contend.warm.gate import Limits
 from contend.warm.throttle import NO_PROBE, Throttle
 
@@ -20,39 +22,23 @@ PROBE = "SELECT 1 FROM orders WHERE id = 5"
 LATENCY = Limits(latency_s=1000.0)
 
 
-class Server:
-    """Answers a connection's statements; `seen` is set when `wanted` was asked."""
+class Server(FakeConnection):
+    """`seen` is set when `wanted` was asked."""
 
     def __init__(self, wanted: str, *, running: int = 0) -> None:
+        super().__init__({"Threads_running": [("Threads_running", str(running))]})
         self.wanted = wanted
-        self.running = running
-        self.asked: list[str] = []
         self.seen = threading.Event()
 
     def connect(self) -> Any:
         return self
 
-    def cursor(self) -> Any:
-        return self
-
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def execute(self, statement: str) -> None:
-        self.asked.append(statement)
+    def answer(self, statement: str) -> Rows:
         if statement == PROBE:
             raise pymysql.err.ProgrammingError(1146, "Table 'shop.orders' doesn't exist")
-        if self.asked.count(self.wanted) > 2:
+        if self.statements.count(self.wanted) > 2:
             self.seen.set()
-
-    def fetchall(self) -> list[Any]:
-        return []
-
-    def fetchone(self) -> tuple[str, str]:
-        return "Threads_running", str(self.running)
+        return super().answer(statement)
 
 
 @pytest.fixture
@@ -70,11 +56,11 @@ def test_a_probe_whose_table_was_dropped_reads_nothing_from_then_on(
     load: subprocess.Popen[bytes],
 ) -> None:
     server = Server(NO_PROBE)
-    with Throttle(server.connect, LATENCY, probe, 1) as throttle:
-        throttle.hold(load.pid)
+    with Throttle(server.connect, LATENCY, probe, 1) as held:
+        held.hold(load.pid)
         assert server.seen.wait(SOON_S)
-    assert throttle.broken is None
-    assert server.asked.count(PROBE) == 1
+    assert held.broken is None
+    assert server.statements.count(PROBE) == 1
     assert load.poll() is None
 
 
@@ -84,19 +70,40 @@ def test_a_load_that_nobody_could_hold_back_any_more_is_ended(
     def refused() -> Any:
         raise pymysql.err.OperationalError(1040, "Too many connections")
 
-    with Throttle(refused, LATENCY, probe, 1) as throttle:
-        throttle.hold(load.pid)
+    with Throttle(refused, LATENCY, probe, 1) as held:
+        held.hold(load.pid)
         assert load.wait(SOON_S) != 0
-    assert throttle.broken == "Too many connections"
+    assert held.broken == "Too many connections"
 
 
 def test_it_goes_on_when_the_throttle_is_over(load: subprocess.Popen[bytes]) -> None:
     server = Server("SHOW GLOBAL STATUS LIKE 'Threads_running'", running=50)
-    with Throttle(server.connect, Limits(threads_running=8), probe, 1) as throttle:
-        throttle.hold(load.pid)
+    with Throttle(server.connect, Limits(threads_running=8), probe, 1) as held:
+        held.hold(load.pid)
         assert server.seen.wait(SOON_S)
-        assert throttle.held == "threads running"
-    assert throttle.held_s > 0
+        assert held.held == "threads running"
+    assert held.held_s > 0
     load.terminate()
     # A stopped process would not hear it.
     assert load.wait(SOON_S) != 0
+
+
+def test_a_probe_without_an_answer_is_not_waited_for_at_the_end(
+    load: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttle, "LAST_ANSWER_S", 0.01)
+    asked, answered, over = (threading.Event() for _ in range(3))
+
+    class Hanging(Server):
+        def answer(self, statement: str) -> Rows:
+            asked.set()
+            answered.wait(SOON_S)
+            over.set()
+            return []
+
+    server = Hanging(NO_PROBE)
+    with Throttle(server.connect, LATENCY, probe, 1) as held:
+        held.hold(load.pid)
+        assert asked.wait(SOON_S)
+    assert not over.is_set()
+    answered.set()

@@ -45,25 +45,28 @@ impl Channel {
             .is_some_and(|layers| layers.encryption.is_some())
     }
 
-    /// Appends to `socket` what must be sent to say `packets`: whole packets, the first of which
-    /// begins a command.
+    /// Appends to `socket` what must be sent to say `packets`: whole commands.
     pub fn seal(&mut self, packets: &[u8], socket: &mut Vec<u8>) -> Result<(), WireError> {
-        if let Some(layers) = &mut self.layers
-            && let Some(compression) = &mut layers.compression
-        {
-            compression.begin_command();
-        }
-        self.seal_more(packets, socket)
+        self.seal_by(Compression::seal_commands, packets, socket)
     }
 
     /// As [`Self::seal`], for packets that go on with a command: the parts of a local file.
     pub fn seal_more(&mut self, packets: &[u8], socket: &mut Vec<u8>) -> Result<(), WireError> {
+        self.seal_by(Compression::seal, packets, socket)
+    }
+
+    fn seal_by(
+        &mut self,
+        compress: CompressBy,
+        packets: &[u8],
+        socket: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
         match &mut self.layers {
             None => {
                 socket.extend_from_slice(packets);
                 Ok(())
             }
-            Some(layers) => layers.seal(packets, socket),
+            Some(layers) => layers.seal(compress, packets, socket),
         }
     }
 
@@ -116,15 +119,23 @@ impl Channel {
     }
 }
 
+/// Whole commands, or what goes on with one.
+type CompressBy = fn(&mut Compression, &[u8], &mut Vec<u8>) -> Result<(), WireError>;
+
 impl Layers {
-    fn seal(&mut self, packets: &[u8], socket: &mut Vec<u8>) -> Result<(), WireError> {
+    fn seal(
+        &mut self,
+        compress: CompressBy,
+        packets: &[u8],
+        socket: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
         match (&mut self.compression, &mut self.encryption) {
             (None, None) => socket.extend_from_slice(packets),
-            (Some(compression), None) => compression.seal(packets, socket)?,
+            (Some(compression), None) => compress(compression, packets, socket)?,
             (None, Some(encryption)) => encryption.seal(packets, socket)?,
             (Some(compression), Some(encryption)) => {
                 self.between.clear();
-                compression.seal(packets, &mut self.between)?;
+                compress(compression, packets, &mut self.between)?;
                 encryption.seal(&self.between, socket)?;
                 self.between.clear();
             }

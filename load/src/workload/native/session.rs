@@ -235,27 +235,20 @@ impl<K: Kind> NativeSession<K> {
         }
     }
 
-    /// Whether this session can carry what is to be asked is seen before anything is prepared.
-    ///
-    /// Not every server has a bulk execute. And of several requests in a compressed packet a
-    /// server answers the first and, if that answer is longer than its request was, forgets the
-    /// others (seen of MariaDB 10.11 and 11.8 and MySQL 9.7, with zlib and zstd).
+    /// Whether this session can carry what is to be asked is seen before anything is prepared:
+    /// not every server has a bulk execute.
     fn connected(&mut self, link: Link, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
         self.link = link;
         if let Some(state) = self.links.get_mut(usize::from(link)) {
             state.capabilities = agreed.capabilities;
         }
-        let carries = |what| self.queries.iter().any(|query| query.carries == what);
-        if agreed.capabilities.is_compressed() && carries(Carries::Pipeline) {
-            return self.failed(
-                "a pipeline sends requests together, and of those in a compressed packet servers \
-                 may answer only the first"
-                    .to_owned(),
-                Some("leave out the compression, or ask in another way than by a pipeline."),
-            );
-        }
         let has_bulk = agreed.capabilities.has(Capabilities::MARIADB_STMT_BULK);
-        if !has_bulk && carries(Carries::Bulk) {
+        if !has_bulk
+            && self
+                .queries
+                .iter()
+                .any(|query| query.carries == Carries::Bulk)
+        {
             return self.failed(
                 "the server has no bulk execute (COM_STMT_BULK_EXECUTE)".to_owned(),
                 Some("MariaDB has it; other servers have to be asked in another way."),

@@ -16,6 +16,7 @@ from contend.datasets.dump.errors import DumpFailed, DumpRefused
 from contend.datasets.dump.files import DumpFile
 from contend.datasets.dump.rules import KINDS, Verdict, judge
 from contend.datasets.dump.split import SOURCE, Splitter, Statement
+from contend.servers.errors import ConnectionLost
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -277,7 +278,7 @@ class Loader:
     def _run(self, where: str, text: bytes, words: str) -> None:
         try:
             self._query(text)
-        except pymysql.err.MySQLError as error:
+        except (ConnectionLost, pymysql.err.MySQLError) as error:
             raise self._failed(where, words, error) from error
         self._loaded.statements += 1
 
@@ -293,8 +294,10 @@ class Loader:
 
     # --- what went wrong ---
 
-    def _failed(self, where: str, words: str, error: pymysql.err.MySQLError) -> DumpFailed:
-        code = error.args[0] if error.args else 0
+    def _failed(
+        self, where: str, words: str, error: ConnectionLost | pymysql.err.MySQLError
+    ) -> DumpFailed:
+        code = getattr(error, "code", error.args[0] if error.args else 0)
         said = str(error.args[-1]) if error.args else str(error)
         named = {"mariadb": "MariaDB", "mysql": "MySQL"}
         kind, version = self._made_by()
