@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -230,10 +231,39 @@ def test_a_killed_loader_is_gone_on_with(
         assert other.returncode == 2
         refusal = f'a load with {name} "{there}" was broken off here, and this one has "{wrong}"'
         assert refusal in other.stderr
-    filled = done(fill(server, *words))
+    last = fill(server, *words, "--progress", "json")
+    filled = done(last)
+    told = [json.loads(line) for line in last.stdout.splitlines()]
+    progress = [line for line in told if line["type"] == "fill_progress"][-1]
+    assert progress["phase"] == "done" and progress["rows"] == progress["rows_total"]
     assert {one["table"]: one["checksum"] for one in filled["tables"]} == whole
     for one in filled["tables"]:
         assert query(server, f"SELECT COUNT(*) FROM tpcc.{one['table']}") == [(one["rows"],)]
+
+
+def test_a_signal_ends_a_loader_that_waits_for_a_table(
+    mariadb: PrivateServer, command: Callable[..., list[str]]
+) -> None:
+    query(
+        mariadb,
+        "CREATE DATABASE tpcc",
+        "CREATE TABLE tpcc.contend_tpcc (name VARCHAR(64) PRIMARY KEY, value VARCHAR(255))",
+        "INSERT INTO tpcc.contend_tpcc VALUES ('state', 'loading')",
+        "CREATE TABLE tpcc.item (half INT)",
+    )
+    waits = (
+        "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for%lock'"
+    )
+    with mariadb.connect("tpcc") as connection, connection.cursor() as cursor:
+        cursor.execute("LOCK TABLES item READ")
+        with subprocess.Popen(command(mariadb, *SMALL), stderr=subprocess.PIPE, text=True) as child:
+            while query(mariadb, waits) == [(0,)]:
+                assert child.poll() is None
+                time.sleep(0.05)
+            child.send_signal(signal.SIGINT)
+            _, said = child.communicate(timeout=120)
+    assert child.returncode == 1
+    assert "the fill was stopped by a signal" in said
 
 
 def test_tables_of_one_load_have_the_same_keys(mariadb: PrivateServer, fill: Fill) -> None:
@@ -244,7 +274,7 @@ def test_tables_of_one_load_have_the_same_keys(mariadb: PrivateServer, fill: Fil
     query(mariadb, "CREATE DATABASE employees", *BROKEN_OFF)
     other = fill(mariadb, *words, "emp_no_keys=true")
     assert other.returncode == 2
-    assert "a load with emp_no_keys false was broken off here" in other.stderr
+    assert 'a load with emp_no_keys "false" was broken off here' in other.stderr
     done(fill(mariadb, *words, "emp_no_keys=false"))
 
 

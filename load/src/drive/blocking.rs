@@ -9,7 +9,7 @@ mod broken;
 mod statements;
 
 pub use broken::Broken;
-pub use statements::{Connection, Whole};
+pub use statements::{Connection, TextRows, Whole};
 
 use super::link::{Heard, Link};
 use super::socket::{Address, receive, send};

@@ -3,12 +3,13 @@
 //! A server that is too small would say so itself, but in the middle: after thousands of
 //! connections, to whichever came last. What the server does not tell is not checked.
 
-use super::blocking::{Connection, Target, endless};
+use super::blocking::{Connection, Target};
 use super::failure;
 use super::job::Setup;
 use crate::outcome::Failure;
 use crate::wire::Flavour;
 use crate::workload;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A server that is asked for its variables answers at once, or has other troubles.
@@ -27,39 +28,54 @@ struct Room {
     statements: u64,
 }
 
-/// Asks the server and compares with what the run will need.
+/// Asks the server and compares with what the run will need. Ends when `stop` is raised.
 ///
 /// # Errors
 /// Nobody answers, or the server is too small; the hint names the variable to raise.
-pub fn check(setup: &Setup) -> Result<(), Failure> {
+pub fn check(setup: &Setup, stop: &AtomicBool) -> Result<(), Failure> {
     // Of arms or nodes there is one at each place; a run that has neither has one server.
     let places = setup.arms.len().max(setup.nodes.len()).max(1) as u16;
     for place in 0..places {
         let server = setup.server_at(place);
         let here = |other: &u16| setup.server_at(*other).address == server.address;
         let times = (0..places).filter(here).count() as u64;
-        check_server(server, setup, times).map_err(|failure| setup.at(place, failure))?;
+        check_server(server, setup, times, stop).map_err(|failure| setup.at(place, failure))?;
     }
     Ok(())
 }
 
 /// `times`: how many of the run's arms, or nodes, this server is.
-fn check_server(server: &Target, setup: &Setup, times: u64) -> Result<(), Failure> {
+fn check_server(
+    server: &Target,
+    setup: &Setup,
+    times: u64,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     let mut connection = Connection::open(server)?;
     if let Some(room) = ask(&mut connection) {
         compare(room, setup, times)?;
     }
-    setup.workload.look(&mut connection)
+    setup.workload.look(&mut Looked { connection, stop })
 }
 
-/// As a workload looks at it: with all the time that the answers take.
-impl workload::Server for Connection {
+/// A server as a workload looks at it: with all the time that the answers take.
+struct Looked<'s> {
+    connection: Connection,
+    stop: &'s AtomicBool,
+}
+
+impl workload::Server for Looked<'_> {
     fn flavour(&self) -> Flavour {
-        self.agreed().flavour
+        self.connection.agreed().flavour
     }
 
     fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
-        Connection::rows(self, sql, &mut endless)
+        let stop = self.stop;
+        let mut patience = |_| match stop.load(Ordering::Relaxed) {
+            true => Err(failure::plain("ended by a signal before the load began")),
+            false => Ok(()),
+        };
+        self.connection.rows(sql, &mut patience)
     }
 }
 

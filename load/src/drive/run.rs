@@ -16,6 +16,7 @@ use crate::outcome::Failure;
 use crate::record::Tally;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 
 /// Runs a job and tells how it goes.
@@ -31,11 +32,17 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     let engine = choose(job.engine, job.setup.sockets_of(0))?.name;
     let (sender, reports) = mpsc::channel();
     let told = sender.clone();
-    let signals = Signals::listen(move || told.send(Report::Signal).is_ok())
+    let stop = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&stop);
+    let tell = move || {
+        raised.store(true, Ordering::Relaxed);
+        told.send(Report::Signal).is_ok()
+    };
+    let signals = Signals::listen(tell)
         .map_err(|error| failure::plain(format!("listening for signals: {error}")))?;
     let setup = Arc::new(job.setup);
     if setup.looks_first {
-        preflight::check(&setup)?;
+        preflight::check(&setup, &stop)?;
     }
     let mut mailboxes = Vec::new();
     for number in 0..setup.workers {

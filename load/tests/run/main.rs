@@ -117,6 +117,42 @@ fn a_signal_ends_the_run_with_its_figures() {
     assert!(done["measured_s"].as_f64().unwrap() < 3600.0);
 }
 
+/// Knows no limits, and never answers what a workload wants to know before the load; says on a
+/// pipe that it was asked.
+struct Silent(Mutex<Option<std::io::PipeWriter>>);
+
+impl Script for Silent {
+    fn answer(&self, to: &mut UnixStream, _: u8, body: &[u8], _: usize) -> bool {
+        if body.starts_with(b"SELECT name, value") {
+            drop(self.0.lock().unwrap().take());
+            return true;
+        }
+        to.write_all(&fake::error(1, 1193, "HY000", "no such variable"))
+            .is_ok()
+    }
+}
+
+#[test]
+fn a_signal_ends_a_look_at_a_server_that_does_not_answer() {
+    let folder = Folder::new("signal-look");
+    let (mut asked, asks) = std::io::pipe().unwrap();
+    let server = FakeServer::start(&folder.0, Silent(Mutex::new(Some(asks))));
+    let mut plan = plan(&server.socket, "auto");
+    plan["workload"] = json!({"kind": "tpcc"});
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "-"]).stdout(Stdio::piped());
+    let child = begun(&mut command, &plan.to_string());
+    asked.read_to_end(&mut Vec::new()).unwrap();
+    // SAFETY: the child is ours and has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let failure = failure(&child.wait_with_output().unwrap());
+    let message = failure["message"].as_str().unwrap();
+    assert!(
+        message.contains("ended by a signal before the load began"),
+        "{message}"
+    );
+}
+
 /// What each connection asked, in order.
 #[derive(Clone, Default)]
 struct Listens(Arc<Mutex<HashMap<ThreadId, Vec<String>>>>);

@@ -57,6 +57,10 @@ impl Board {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(row) = rows.get_mut(place) {
             row.told = Some(progress);
+            // Of a table that was complete before no row comes, and none is waited for.
+            if progress.phase == FillPhase::Done {
+                row.rows_total = progress.rows;
+            }
         }
         let all = self.sum(&rows);
         // Told with the lock held, so that lines come in order.
@@ -183,6 +187,31 @@ mod tests {
         board.tell(1, at(FillPhase::Done, 10));
         assert_eq!(now().phase, "keys");
         board.tell(0, at(FillPhase::Done, 10));
-        assert_eq!(now().phase, "done");
+        assert_eq!((now().phase.as_str(), now().rows_total), ("done", 20));
+    }
+
+    #[test]
+    fn tables_that_were_complete_before_are_not_waited_for() {
+        let wish = Wish {
+            rows: Some(100),
+            ..Wish::of(1, Engine::InnoDb)
+        };
+        let dataset = (registry::named("employees").unwrap().dataset)(&wish).unwrap();
+        let board = Board::new(&dataset, Show::Nothing);
+        let at = |phase, rows| Progress {
+            phase,
+            rows,
+            bytes: 0,
+            elapsed: Duration::ZERO,
+        };
+        for place in 1..dataset.tables.len() {
+            board.tell(place, at(FillPhase::Done, 0));
+        }
+        board.tell(0, at(FillPhase::Keys, 100));
+        let sum = board.sum(&board.rows.lock().unwrap());
+        assert_eq!(
+            (sum.phase.as_str(), sum.rows, sum.rows_total),
+            ("keys", 100, 100)
+        );
     }
 }

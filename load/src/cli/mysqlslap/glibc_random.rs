@@ -69,7 +69,8 @@ mod tests {
                 1_957_747_793
             ]
         );
-        // SAFETY: glibc's rand() is its random(); this process draws from it nowhere else, and other numbers would do no harm.
+        // SAFETY: glibc's rand() is its random(); this process draws from it nowhere else, and
+        // other numbers would do no harm.
         let theirs = unsafe {
             libc::srand(1);
             (0..2000).map(|_| libc::rand() as u32).collect::<Vec<_>>()

@@ -2,12 +2,13 @@
 
 use super::journal::Journal;
 use super::tables::fill_tables;
-use super::{Filled, Order, Progress, Target, Trouble};
+use super::{FillPhase, Filled, Order, Progress, Target, Trouble};
 use crate::fill::schema::Dataset;
 use crate::outcome::Failure;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 const GO_ON: &str = "the tables that are complete stay; the same command goes on with the others";
 
@@ -30,14 +31,25 @@ pub fn fill_dataset(
     let (journal, mut filled) = if dataset.facts.is_empty() {
         (None, Vec::new())
     } else {
-        let (journal, complete) = Journal::open(target, dataset)?;
+        let (journal, complete) = Journal::open(target, dataset, stop)?;
         (Some(Mutex::new(journal)), complete)
     };
     let is_there = |name: &str| filled.iter().any(|table| table.table == name);
     let mut places: Vec<usize> = Vec::new();
     let mut orders = Vec::new();
-    let mut missing: Vec<_> = dataset.tables.iter().enumerate().collect();
-    missing.retain(|(_, filling)| !is_there(filling.table.name()));
+    let all = dataset.tables.iter().enumerate();
+    let (there, mut missing): (Vec<_>, Vec<_>) =
+        all.partition(|(_, filling)| is_there(filling.table.name()));
+    // They are done, and this call has made no row of them.
+    let nothing_left = Progress {
+        phase: FillPhase::Done,
+        rows: 0,
+        bytes: 0,
+        elapsed: Duration::ZERO,
+    };
+    there
+        .iter()
+        .for_each(|(place, _)| tell(*place, nothing_left));
     if journal.is_some() {
         missing.sort_by_key(|(_, one)| {
             std::cmp::Reverse(one.content.count().saturating_mul(one.table.row_bytes()))

@@ -4,14 +4,16 @@
 //! The table is called `contend_` and the schema's name, and holds names and values. A table of
 //! the dataset that it does not name is not complete, whatever is in it.
 
+use super::watch::heed;
 use super::{Filled, Transport, Trouble};
-use crate::drive::blocking::{Connection, Target, endless};
+use crate::drive::blocking::{Connection, Target, TextRows, endless};
 use crate::drive::failure;
 use crate::fill::recipe::text;
 use crate::fill::schema::{Dataset, Step};
 use crate::fill::table::quote;
 use crate::outcome::Failure;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 
 /// The name of the lock: of the database, and short enough for every server.
 const LOCK: &str = "CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40))";
@@ -23,22 +25,29 @@ const COMPLETE: &str = "complete";
 /// In front of the name of a table that is complete.
 const LOADED: &str = "loaded.";
 
-pub struct Journal {
+pub struct Journal<'s> {
     connection: Connection,
     table: String,
+    /// What may take long ends when this is raised.
+    stop: &'s AtomicBool,
 }
 
-impl Journal {
+impl<'s> Journal<'s> {
     /// The journal of the dataset, alone: made anew if there is nothing of the dataset yet. Tables
     /// that a loader left half filled are dropped. With the tables that are complete.
     ///
     /// # Errors
     /// Another loader is at work, or there are tables of these names that are not ours to go on
     /// with. Nothing was touched then.
-    pub fn open(target: &Target, dataset: &Dataset) -> Result<(Self, Vec<Filled>), Trouble> {
+    pub fn open(
+        target: &Target,
+        dataset: &Dataset,
+        stop: &'s AtomicBool,
+    ) -> Result<(Self, Vec<Filled>), Trouble> {
         let mut journal = Self {
             connection: Connection::open(target).map_err(Trouble::Failed)?,
             table: format!("contend_{}", dataset.name),
+            stop,
         };
         journal.lock()?;
         let there = journal.tables_there().map_err(Trouble::Failed)?;
@@ -99,8 +108,7 @@ impl Journal {
         // The connection waits while tables load, however long that takes.
         let _ = self.run("SET SESSION wait_timeout = 31536000");
         let query = format!("SELECT GET_LOCK({LOCK}, {LOCK_WAITED_S})");
-        let got = self.connection.rows(&query, &mut endless);
-        let got = got.map_err(Trouble::Failed)?;
+        let got = self.rows(&query).map_err(Trouble::Failed)?;
         match got.first().and_then(|row| row.first()?.as_deref()) {
             Some("1") => Ok(()),
             _ => Err(Trouble::Exists(Failure {
@@ -115,7 +123,7 @@ impl Journal {
     fn tables_there(&mut self) -> Result<BTreeSet<String>, Failure> {
         let query =
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()";
-        let rows = self.connection.rows(query, &mut endless)?;
+        let rows = self.rows(query)?;
         Ok(rows.into_iter().flatten().flatten().collect())
     }
 
@@ -140,7 +148,7 @@ impl Journal {
 
     fn told(&mut self) -> Result<BTreeMap<String, String>, Failure> {
         let query = format!("SELECT name, value FROM {}", quote(&self.table));
-        let rows = self.connection.rows(&query, &mut endless)?;
+        let rows = self.rows(&query)?;
         let pairs = rows.into_iter().filter_map(|row| {
             let mut fields = row.into_iter().flatten();
             Some((fields.next()?, fields.next()?))
@@ -178,7 +186,7 @@ impl Journal {
             "SELECT 1 FROM information_schema.TABLE_CONSTRAINTS WHERE TABLE_SCHEMA = DATABASE() \
              AND TABLE_NAME = '{table}' AND CONSTRAINT_NAME = '{constraint}'"
         );
-        Ok(!self.connection.rows(&query, &mut endless)?.is_empty())
+        Ok(!self.rows(&query)?.is_empty())
     }
 
     fn tell(&mut self, name: &str, value: &str) -> Result<(), Failure> {
@@ -187,11 +195,19 @@ impl Journal {
             quote(&self.table),
             text(value),
         );
-        self.run(&statement)
+        // A table that is complete is told of also where the load is to stop.
+        self.connection.run(&statement, &mut endless).map(drop)
     }
 
     fn run(&mut self, statement: &str) -> Result<(), Failure> {
-        self.connection.run(statement, &mut endless).map(drop)
+        let stop = self.stop;
+        let told = self.connection.run(statement, &mut |_| heed(stop));
+        told.map(drop)
+    }
+
+    fn rows(&mut self, query: &str) -> Result<TextRows, Failure> {
+        let stop = self.stop;
+        self.connection.rows(query, &mut |_| heed(stop))
     }
 }
 

@@ -110,10 +110,7 @@ impl<'a> Watch<'a> {
         if self.told.get().elapsed() >= TOLD_EVERY {
             self.tell();
         }
-        if self.is_stopped() {
-            return Err(failure::plain("the fill was stopped by a signal"));
-        }
-        Ok(())
+        heed(self.stop)
     }
 
     pub fn is_stopped(&self) -> bool {
@@ -160,6 +157,15 @@ impl<'a> Watch<'a> {
         if let Ok(mut tell) = self.tell.try_borrow_mut() {
             tell(progress);
         }
+    }
+}
+
+/// # Errors
+/// `stop` was raised.
+pub fn heed(stop: &AtomicBool) -> Result<(), Failure> {
+    match stop.load(Ordering::Relaxed) {
+        true => Err(failure::plain("the fill was stopped by a signal")),
+        false => Ok(()),
     }
 }
 

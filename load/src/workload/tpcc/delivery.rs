@@ -170,6 +170,10 @@ impl Delivery {
             Step::Carrier => {
                 if ask == Ask::NoRead {
                     self.customer = said.summary().last_insert_id;
+                    // Customers count from 1: no row was updated.
+                    if self.customer == 0 {
+                        return Err("order of a new order");
+                    }
                 }
                 Step::Lines
             }

@@ -212,7 +212,7 @@ impl Payment {
                     _ => Step::Customer,
                 }
             }
-            Step::Customer if ask == Ask::NoRead => Step::History,
+            Step::Customer if ask == Ask::NoRead && said.summary().rows > 0 => Step::History,
             Step::Customer => {
                 let is_bad = said.value_at(CREDIT, |value| matches!(value, Value::Bytes(b"BC")));
                 match is_bad.ok_or("customer")? {

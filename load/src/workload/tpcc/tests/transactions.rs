@@ -321,33 +321,49 @@ fn a_transaction_begins_with_its_first_statement() {
 
 #[test]
 fn a_row_that_must_be_there_and_is_not_ends_the_run() {
-    let mut asked = Asked::new(json!({}));
-    asked.of_name = 0;
-    let failed = (0..100).find_map(|cycle| {
-        let mut step = asked.call(begin(cycle));
-        loop {
-            match step {
-                Step::Send(request) if request.ends.is_none() => {
-                    let (bytes, summary) = answer(&asked.session.statement(), 0);
-                    let answer = Answer {
-                        summary,
-                        bytes: Some(&bytes),
-                        ..Answer::default()
-                    };
-                    step = asked.call(Call::Answer(&answer));
-                }
-                Step::Fail(failure) => return Some(failure),
-                _ => return None,
+    for (ask, asked_after, missing) in [
+        ("each", "SELECT c_id", "customer of a last name"),
+        ("each", "SELECT c_first", "customer"),
+        ("each", "SELECT w_name", "warehouse"),
+        ("each", "SELECT i_price", "item"),
+        ("each", "SELECT s_quantity", "row of stock"),
+        ("in", "SELECT i_id", "item"),
+        ("in", "SELECT s_w_id", "row of stock"),
+        ("each", "SELECT o_c_id", "order of a new order"),
+        ("no_read", "UPDATE orders", "order of a new order"),
+        ("no_read", "SELECT c_first", "customer"),
+    ] {
+        let mut asked = Asked::new(json!({"ask": ask, "rollbacks_percent": 0}));
+        let failed = (0..100).find_map(|cycle| fails(&mut asked, cycle, asked_after));
+        let failure = failed.unwrap();
+        let ends = failure.message.ends_with(&format!("there is no {missing}"));
+        assert!(ends, "{ask} {asked_after}: {}", failure.message);
+        assert!(failure.statement.unwrap().starts_with(asked_after));
+    }
+}
+
+/// How an event fails that finds no row where it asks so.
+fn fails(asked: &mut Asked, cycle: u64, asked_after: &str) -> Option<Box<Failure>> {
+    let mut step = asked.call(begin(cycle));
+    loop {
+        match step {
+            Step::Send(request) if request.ends.is_none() => {
+                let sql = asked.session.statement();
+                let (bytes, summary) = match sql.starts_with(asked_after) {
+                    true => (in_packets(&[]), Summary::default()),
+                    false => answer(&sql, 5),
+                };
+                let answer = Answer {
+                    summary,
+                    bytes: Some(&bytes),
+                    ..Answer::default()
+                };
+                step = asked.call(Call::Answer(&answer));
             }
+            Step::Fail(failure) => return Some(failure),
+            _ => return None,
         }
-    });
-    let failure = failed.unwrap();
-    assert!(
-        failure
-            .message
-            .ends_with("there is no customer of a last name")
-    );
-    assert!(failure.statement.unwrap().starts_with("SELECT c_id"));
+    }
 }
 
 #[test]
