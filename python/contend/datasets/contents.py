@@ -47,6 +47,10 @@ _OPTIONS: Mapping[str, Level] = {
     "max_allowed_packet": "1G",
     "net_read_timeout": 3600,
 }
+_NO_FILES = "/dev/null"
+"""No file is below it, so none is read or written. MariaDB's own default lets statements have any;
+MySQL is started without."""
+
 _NEW_ENGINE = "innodb"
 """What a table is that neither the dump nor a rule gives an engine."""
 
@@ -104,7 +108,7 @@ def dump_options(binary: ServerBinary, path: Path, rules: Rules, cache: Path) ->
     engine = rules.engine or _NEW_ENGINE
     require_engine(binary, engine)
     about = DataSpec(engine=engine, rows=max(1, size // _BYTES_PER_ROW))
-    files: dict[str, Level] = {}
+    files: dict[str, Level] = {"secure_file_priv": _NO_FILES} if binary.kind == "mariadb" else {}
     if "files" in rules.allow:
         files = {"secure_file_priv": "", "local_infile": 1}
     # Another engine may not have what the dump asks of a table's rows.
