@@ -25,6 +25,7 @@ from contend.datasets.loading import (
 from contend.datasets.manifest import TableEntry
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.client import LONG_S
+from contend.servers.names import qualified
 from contend.spec import DataSpec, Level
 from contend.units import format_size
 
@@ -159,7 +160,7 @@ def _tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
         )
         found = [(str(name), str(engine)) for name, engine in cursor.fetchall()]
         for name, engine in found:
-            table = ".".join(f"`{part.replace('`', '``')}`" for part in (database, name))
+            table = qualified(database, name)
             cursor.execute(f"ANALYZE TABLE {table}")
             cursor.fetchall()
             cursor.execute(f"SELECT COUNT(*) FROM {table}")
