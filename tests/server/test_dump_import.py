@@ -369,3 +369,15 @@ def test_an_import_that_is_not_there_is_missed_before_anything_is_done(lab: Lab)
     done = lab.run()
     assert (done.returncode, 'nothing was imported as "shopp"' in done.stderr) == (2, True)
     assert not lab.out.exists()
+
+
+def test_no_file_of_this_machine_gets_into_the_tables(lab: Lab) -> None:
+    secret = lab.folder / "secret"
+    secret.write_text("secret")
+    secret.chmod(0o644)
+    dump = lab.folder / "sly.sql"
+    rows = f"(1),(2),(3),(4),(5),(6),(7),(IFNULL(LENGTH(LOAD_FILE('{secret}')),8))"
+    dump.write_text(f"CREATE TABLE t (a INT PRIMARY KEY);\nINSERT INTO t VALUES {rows};\n")
+    done = lab.contend("data", "import", dump, "--server", lab.server)
+    assert done.returncode == 0, done.stderr
+    assert "8 rows" in done.stdout

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ def server(
 ) -> Iterator[PrivateServer]:  # fmt: skip
     """One whose user waits for a moment only; it may be left standing."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setattr(existing, "connect", partial(client.connect, connect_timeout_s=LIMIT_S))
+    monkeypatch.setattr(client, "CONNECT_TIMEOUT_S", LIMIT_S)
     monkeypatch.setattr(existing, "ANSWER_S", LIMIT_S)
     server = private_server(mariadb_binary)
     yield server

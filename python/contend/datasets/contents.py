@@ -25,6 +25,7 @@ from contend.datasets.loading import (
 from contend.datasets.manifest import TableEntry
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.client import LONG_S
+from contend.servers.names import qualified
 from contend.spec import DataSpec, Level
 from contend.units import format_size
 
@@ -47,6 +48,10 @@ _OPTIONS: Mapping[str, Level] = {
     "max_allowed_packet": "1G",
     "net_read_timeout": 3600,
 }
+_NO_FILES = "/dev/null"
+"""No file is below it, so none is read or written. MariaDB's own default lets statements have any;
+MySQL is started without."""
+
 _NEW_ENGINE = "innodb"
 """What a table is that neither the dump nor a rule gives an engine."""
 
@@ -104,7 +109,7 @@ def dump_options(binary: ServerBinary, path: Path, rules: Rules, cache: Path) ->
     engine = rules.engine or _NEW_ENGINE
     require_engine(binary, engine)
     about = DataSpec(engine=engine, rows=max(1, size // _BYTES_PER_ROW))
-    files: dict[str, Level] = {}
+    files: dict[str, Level] = {"secure_file_priv": _NO_FILES} if binary.kind == "mariadb" else {}
     if "files" in rules.allow:
         files = {"secure_file_priv": "", "local_infile": 1}
     # Another engine may not have what the dump asks of a table's rows.
@@ -155,7 +160,7 @@ def _tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
         )
         found = [(str(name), str(engine)) for name, engine in cursor.fetchall()]
         for name, engine in found:
-            table = ".".join(f"`{part.replace('`', '``')}`" for part in (database, name))
+            table = qualified(database, name)
             cursor.execute(f"ANALYZE TABLE {table}")
             cursor.fetchall()
             cursor.execute(f"SELECT COUNT(*) FROM {table}")

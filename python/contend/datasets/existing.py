@@ -25,6 +25,7 @@ from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.existing import TABLE_MARK, ExistingServer, table_comment, table_key
+from contend.servers.names import qualified
 from contend.settings.schemas import SCHEMAS, Schema
 from contend.units import format_size
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 def drop_table(connection: Connection[Any], database: str, table: str) -> None:
     """Drop the table if it exists. The caller has checked that it is contend's."""
     with connection.cursor() as cursor:
-        cursor.execute(f"DROP TABLE IF EXISTS {_quoted(database)}.{_quoted(table)}")
+        cursor.execute(f"DROP TABLE IF EXISTS {qualified(database, table)}")
 
 
 def _let_go(connection: Connection[Any], database: str, schema: Schema) -> None:
@@ -50,19 +51,14 @@ def _let_go(connection: Connection[Any], database: str, schema: Schema) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION foreign_key_checks = 0")
         for view in schema.views:
-            cursor.execute(f"DROP VIEW IF EXISTS {_quoted(database)}.{_quoted(view)}")
+            cursor.execute(f"DROP VIEW IF EXISTS {qualified(database, view)}")
 
 
 def set_comment(connection: Connection[Any], database: str, table: str, comment: str) -> None:
     """Give the table another comment. The caller has checked that it is contend's."""
     with connection.cursor() as cursor:
-        name = f"{_quoted(database)}.{_quoted(table)}"
+        name = f"{qualified(database, table)}"
         cursor.execute(f"ALTER TABLE {name} COMMENT = %s", (comment,))
-
-
-def _quoted(name: str) -> str:
-    """A name as a statement takes it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 CHANGED = "changed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -105,4 +106,6 @@ def looks_in(folder: Path) -> Iterator[Look]:
     except FileNotFoundError:
         return
     for line in text.splitlines():
-        yield json.loads(line)
+        # One that a full disk or a crash has cut off says nothing.
+        with suppress(ValueError):
+            yield json.loads(line)

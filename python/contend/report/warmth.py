@@ -184,11 +184,12 @@ def until_warm_s(run: RunRecord, warm_qps: float) -> float | None:
     warming = (run.probes.get("warming") or {}).get("seconds")
     if warming is None or not run.intervals:
         return None
-    rates = [one["qps"] for one in run.intervals if one["duration_s"] > 0]
-    for number in range(len(rates)):
+    intervals = [one for one in run.intervals if one["duration_s"] > 0]
+    rates, enough = [one["qps"] for one in intervals], WARM * warm_qps
+    for number in range(max(1, len(rates) - _STEADY + 1)):
         ahead = rates[number : number + _STEADY]
-        if mean(ahead) >= WARM * warm_qps and rates[number] >= WARM * warm_qps:
-            return float(warming) + float(run.intervals[number]["start_s"])
+        if ahead and mean(ahead) >= enough and ahead[0] >= enough:
+            return float(warming) + float(intervals[number]["start_s"])
     return float("inf")
 
 

@@ -89,6 +89,8 @@ def _why(fast: Way, slow: Way, fast_name: str, slow_name: str) -> str:
     )
     if fast.seconds.high >= slow.seconds.low and slow.seconds.high >= fast.seconds.low:
         times += " The intervals overlap: a difference is not certain here."
+    elif fast.seconds.mean > slow.seconds.mean:
+        return f"{times} Here it is the other way round."
     if fast.reads is None or slow.reads is None:
         return times
     reads = (

@@ -85,7 +85,6 @@ def connect(
     host: str | None = None,
     port: int = 3306,
     database: str | None = None,
-    connect_timeout_s: int = CONNECT_TIMEOUT_S,
     **more: Any,
 ) -> Connection[Any]:
     """Connect, or raise an error that says why not.
@@ -104,7 +103,7 @@ def connect(
             # PyMySQL itself would send it in Latin-1, which servers do not expect.
             password=password.encode("utf-8", "surrogateescape"),
             database=database,
-            connect_timeout=connect_timeout_s,
+            connect_timeout=CONNECT_TIMEOUT_S,
             autocommit=True,
             charset="utf8mb4",
             defer_connect=True,
@@ -117,7 +116,7 @@ def connect(
             # PyMySQL takes a socket it did not open for an insecure one, and would then ask for a
             # key when the server expects the password.
             setattr(connection, "_secure", True)  # noqa: B010
-        connection.connect(None if socket is None else _open(socket, connect_timeout_s))
+        connection.connect(None if socket is None else _open(socket))
         return connection
     except pymysql.err.MySQLError as error:
         raise _in_words(error, server, user, database, bool(password)) from error
@@ -125,11 +124,11 @@ def connect(
         raise ConnectionRefused(f"{server} cannot be reached: {error}.") from error
 
 
-def _open(path: Path, timeout_s: float) -> Socket:
+def _open(path: Path) -> Socket:
     # Opened here, because PyMySQL leaves a Unix socket open if nobody listens on it.
     opened = Socket(AF_UNIX, SOCK_STREAM)
     try:
-        opened.settimeout(timeout_s)
+        opened.settimeout(CONNECT_TIMEOUT_S)
         opened.connect(str(path))
     except OSError as error:
         opened.close()

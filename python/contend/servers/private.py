@@ -43,7 +43,6 @@ LOG_NAME = "server.log"
 USER = "root"
 _POLL_S = 0.005
 _LOG_POLL_S = 1.0
-_LOGIN_TIMEOUT_S = 2
 _PORT_ATTEMPTS = 5
 
 
@@ -362,7 +361,7 @@ class PrivateServer:
             return False
         try:
             # A whole login, because a connection broken off would count as one that failed.
-            self._login(connect_timeout_s=_LOGIN_TIMEOUT_S).close()
+            self._login().close()
         except ConnectionRefused:
             return False
         return True

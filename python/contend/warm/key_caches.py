@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.errors import RequestError
+from contend.servers.names import qualified, quoted
 from contend.warm.model import Cache, Item
-from contend.warm.quoting import qualified, quoted
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from contend.servers.names import qualified, quoted
 from contend.warm.model import PRIMARY, Table
-from contend.warm.quoting import qualified, quoted
 from contend.warm.survey import survey
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
+from contend.servers.names import qualified, quoted
 from contend.warm.model import KEYS, PRIMARY, ROWS, Cache, Column, Index, Item, Plan
 from contend.warm.plan import WHOLE_NUMBERS
-from contend.warm.quoting import qualified, quoted
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

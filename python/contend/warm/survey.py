@@ -10,23 +10,20 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.servers.existing import identify
+from contend.servers.names import SYSTEM_DATABASES
 from contend.warm.model import FILES, PRIMARY, Cache, Column, Index, Survey, Table
+from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 Rows = list[tuple[Any, ...]]
 
-_SYSTEM = ("information_schema", "performance_schema", "mysql", "sys")
-
 _CLUSTERED = ("innodb", "rocksdb")
 """Engines that keep the rows in the primary key."""
 
 _MARKS = ("#P#", "#p#", "#SP#", "#sp#")
 """Between the name of a table and that of a partition, as InnoDB's statistics have it."""
-
-_GENERATED_KEY = "GEN_CLUST_INDEX"
-"""InnoDB's own name of the clustered index of a table without a key that could be it."""
 
 
 def survey(
@@ -103,7 +100,7 @@ def _table(
         found = tuple(Index(name, parts, each) for name, parts in indexes.items())
         return Table(*key, engine, tuple(columns), found, rows_size, PRIMARY in indexes)
     known = dict(pages or {})
-    clustered = known.pop(PRIMARY, None) or known.pop(_GENERATED_KEY, None)
+    clustered = known.pop(PRIMARY, None) or known.pop(CLUSTERED_WITHOUT_KEY, None)
     others = {name: parts for name, parts in indexes.items() if name != PRIMARY}
     if clustered is None and pages:
         # Without a primary key the first unique one of columns that are never NULL is the
@@ -120,7 +117,8 @@ def _table(
 def _where(database: str | None) -> tuple[str, tuple[str, ...]]:
     if database is not None:
         return "TABLE_SCHEMA = %s", (database,)
-    return f"TABLE_SCHEMA NOT IN ({', '.join(['%s'] * len(_SYSTEM))})", _SYSTEM
+    own = tuple(SYSTEM_DATABASES)
+    return f"TABLE_SCHEMA NOT IN ({', '.join(['%s'] * len(own))})", own
 
 
 def _columns(

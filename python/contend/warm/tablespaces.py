@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.errors import WorkError
+from contend.servers.names import SYSTEM_DATABASES
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 _ACCESS_DENIED = (1044, 1045, 1227)
-_SYSTEM = frozenset({"mysql", "sys", "information_schema", "performance_schema"})
 CLUSTERED_WITHOUT_KEY = "GEN_CLUST_INDEX"
 """The index that holds the rows of a table without a primary key."""
 
@@ -92,7 +92,7 @@ class Catalogue:
 
 def is_system(table: str) -> bool:
     """Whether a `database.table` is the server's own."""
-    return table.partition(".")[0] in _SYSTEM
+    return table.partition(".")[0] in SYSTEM_DATABASES
 
 
 def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:

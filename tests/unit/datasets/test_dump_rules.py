@@ -38,6 +38,12 @@ HOME = "shop"
         ("LOAD DATA LOCAL INFILE 'x' INTO TABLE t", "files"),
         ("LOAD XML INFILE 'x' INTO TABLE t", "files"),
         ("SELECT 1 INTO OUTFILE '/tmp/x'", "files"),
+        (
+            "CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW"
+            " BEGIN SELECT 1 INTO OUTFILE '/tmp/x'; END",
+            "files",
+        ),
+        ("CREATE TABLE t SELECT LOAD_FILE('/etc/passwd')", "files"),
         ("SELECT a FROM t INTO DUMPFILE '/tmp/x'", "files"),
         ("CREATE TABLE t (a INT) DATA DIRECTORY='/tmp'", "files"),
         ("INSTALL PLUGIN p SONAME 'p.so'", "plugins"),

@@ -32,6 +32,8 @@ def run(rates: list[float], warming: dict[str, Any] | None) -> RunRecord:
         ([10, 50, 96, 97, 98], 5.0),
         ([10, 100, 10, 100, 100, 100], 5.5),
         ([10, 20, 30], float("inf")),
+        ([10, 20, 30, 100], float("inf")),
+        ([100], 4.0),
     ],
 )
 def test_a_server_is_warm_when_it_stays_fast(rates: list[float], seconds: float) -> None:
@@ -78,6 +80,12 @@ def test_a_difference_that_reads_do_not_explain_is_said_to_be_none() -> None:
     ways["queries"] = way("queries", 1.745, 0.5)
     (first,) = open_questions("", ways)
     assert "a difference is not certain here" in first
+
+
+def test_a_difference_the_other_way_is_not_explained() -> None:
+    ways: Any = {"repeated": way("repeated", 2.13, 0.5), "queries": way("queries", 1.74, 0.9)}
+    (first,) = open_questions("", ways)
+    assert first.endswith("Here it is the other way round.")
 
 
 def test_without_a_page_cache_it_is_no_reason() -> None:

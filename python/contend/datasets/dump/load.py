@@ -17,6 +17,7 @@ from contend.datasets.dump.files import DumpFile
 from contend.datasets.dump.rules import KINDS, Verdict, judge
 from contend.datasets.dump.split import SOURCE, Splitter, Statement
 from contend.servers.errors import ConnectionLost
+from contend.servers.names import SYSTEM_DATABASES, quoted
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -28,7 +29,6 @@ _TAIL_BYTES = 4096
 _SOURCES_MAX = 8
 """Files that lead to one another; more is a circle."""
 
-_SYSTEM = frozenset({"mysql", "sys", "information_schema", "performance_schema"})
 _CUT_OFF = "Copy it again from where it was made, or make it again."
 _ER_SYNTAX = 1064
 _TELL_S = 0.2
@@ -239,7 +239,7 @@ class Loader:
         and nothing was said of which."""
         wanted = self._rules.database or self._home
         if wanted is None:
-            if name.lower() in _SYSTEM:
+            if name.lower() in SYSTEM_DATABASES:
                 self._refuse_other(where, name, verdict)
                 return False
             wanted = name
@@ -254,7 +254,7 @@ class Loader:
         """Raise DumpRefused unless something was said of other databases."""
         if "other-database" in self._rules.skip | self._rules.allow:
             return
-        choice = [one for one in (self._home, name) if one and one.lower() not in _SYSTEM]
+        choice = [one for one in (self._home, name) if one and one.lower() not in SYSTEM_DATABASES]
         take = " or ".join(f"`--database {one}`" for one in choice)
         raise DumpRefused(
             f"{where}: {verdict.words} is refused: {KINDS['other-database']}"
@@ -269,11 +269,10 @@ class Loader:
         self._go(name)
 
     def _go(self, name: str) -> None:
-        quoted = "`" + name.replace("`", "``") + "`"
         if name not in self._made:
-            self._query(f"CREATE DATABASE IF NOT EXISTS {quoted}".encode())
+            self._query(f"CREATE DATABASE IF NOT EXISTS {quoted(name)}".encode())
             self._made.add(name)
-        self._query(f"USE {quoted}".encode())
+        self._query(f"USE {quoted(name)}".encode())
 
     def _run(self, where: str, text: bytes, words: str) -> None:
         try:

@@ -60,6 +60,7 @@ _KIND_OF_OBJECT = {
     ),
     **dict.fromkeys(("PREPARE",), "dynamic"),
 }
+_FILE_WORDS = frozenset({"OUTFILE", "DUMPFILE", "LOAD_FILE"})
 _DATABASE = frozenset({"DATABASE", "SCHEMA"})
 _FLUSHED_FOR_NOTHING = frozenset({"LOGS", "TABLES", "TABLE", "STATUS"})
 _UNSAFE_CHARSETS = frozenset({"BIG5", "CP932", "GBK", "GB18030", "SJIS"})
@@ -112,6 +113,8 @@ def judge(statement: bytes, home: str | None, engine: str | None = None) -> Verd
     if first == "FLUSH":
         flushed = any(token.text in _FLUSHED_FOR_NOTHING for token in found[1:4])
         return Verdict("pass", words) if flushed else _refused("global", words)
+    if any(token.kind == "word" and token.text in _FILE_WORDS for token in found):
+        return _refused("files", words)  # in the body of a trigger too, which an INSERT runs
     if first in ("CREATE", "ALTER", "DROP"):
         return _defines(statement, found, home, words, engine)
     if first == "RENAME" and found[1:] and found[1].text == "USER":
@@ -120,8 +123,6 @@ def judge(statement: bytes, home: str | None, engine: str | None = None) -> Verd
         return _refused("dynamic", words)
     if first == "START" and (not found[1:] or found[1].text != "TRANSACTION"):
         return _refused("global", words)
-    if any(token.kind == "word" and token.text in ("OUTFILE", "DUMPFILE") for token in found):
-        return _refused("files", words)
     if first not in _RUN:
         return _refused(_KIND_OF.get(first, "unknown"), words)
     return _within(statement, found, home, words)

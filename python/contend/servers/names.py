@@ -1,6 +1,8 @@
-"""Names as statements take them."""
+"""Names as statements take them, and those that are the server's own."""
 
 from __future__ import annotations
+
+SYSTEM_DATABASES = frozenset({"mysql", "sys", "information_schema", "performance_schema"})
 
 
 def qualified(database: str, table: str) -> str:
