@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.cli import warm_load
 from contend.cli.warm_text import plan_in_words
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.warm.journal import Journal, default_folder
@@ -149,8 +149,11 @@ def _save(
         raise host
     catalogue = read_catalogue(connection, server.identity().kind)
     pages = taken(connection, journal, host)
-    page_list.write(path, pages)
-    write_names(path, names_of(pages, catalogue, host))
+    try:
+        page_list.write(path, pages)
+        write_names(path, names_of(pages, catalogue, host))
+    except OSError as error:
+        raise WorkError(f"{path} cannot be written: {error.strerror}.") from error
     sys.stdout.write(
         f"{len(pages):,} pages in {path}, their tables in {names_path(path)}. "
         "Copy both to the other host.\n"
