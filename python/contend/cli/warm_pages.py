@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, server: ExistingServer) -> int:
     """Do it, and put back what was changed for it."""
     with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
         put_back_left_over(server, journal, Listener(_say, lambda _progress: None))
-        with server.connect() as connection, _undone(connection, journal):
+        with server.connect(server.dsn.database) as connection, _undone(connection, journal):
             if args.status:
                 return _status(args, server, connection, journal)
             if args.save:
