@@ -148,6 +148,8 @@ def test_tables_that_are_not_tpcc_are_refused(tables: Any) -> None:
         cursor.execute("DROP TABLE stock, item")
         with pytest.raises(RequestError, match="no table item, stock"):
             check(tables, DATABASE, "tpcc", fresh=False)
+        with pytest.raises(RequestError, match="database nosuch has no table warehouse"):
+            check(tables, "nosuch", "tpcc", fresh=False)
         cursor.execute("UPDATE contend_tpcc SET value = 'loading'")
         with pytest.raises(RequestError, match="half loaded"):
             check(tables, DATABASE, "tpcc", fresh=False)

@@ -123,6 +123,17 @@ def test_a_statement_that_fails_for_one_client_names_the_client(slap: Slap) -> N
     assert "of 2, statement 1 of its list" in done.err
 
 
+def test_the_schema_goes_though_the_run_fails(slap: Slap) -> None:
+    words = f"{TABLE} -q 'insert into t values(1)' -c 2"
+    assert slap.ours(words).code == 1
+    assert slap.ask("SHOW SCHEMAS LIKE 'mysqlslap'") == []
+    too_many = slap.ours(f"{SMALL} -c 10000")
+    assert "max_connections" in too_many.err
+    assert slap.ask("SHOW SCHEMAS LIKE 'mysqlslap'") == []
+    assert slap.ours(f"{words} --no-drop").code == 1
+    assert slap.ask("SHOW SCHEMAS LIKE 'mysqlslap'") == [("mysqlslap",)]
+
+
 def test_errors_that_are_ignored_are_counted(slap: Slap) -> None:
     done = slap.ours(f"{TABLE} -q 'insert into t values(1)' -c 4 --ignore-errors=1062 --json")
     assert done.code == 0, done
@@ -205,6 +216,7 @@ def test_a_duration_ends_the_load(slap: Slap) -> None:
     assert done.code == 0, done
     figures = json.loads(done.out)
     assert figures["queries"] > 0
+    assert figures["queries_per_client"] == figures["queries"] // 2
     assert figures["seconds"] == [pytest.approx(0.3)]
 
 

@@ -210,6 +210,13 @@ def test_a_wrong_request_has_words(
     assert not out
 
 
+def test_a_database_that_is_not_there_is_no_empty_one(one_shop: PrivateServer, warm: Any) -> None:
+    for words in (("--dry-run",), ("--status",)):
+        code, out, err = warm(one_shop, *words, database="shpo")
+        assert (code, out) == (1, "")
+        assert "has no database shpo (error 1049)" in err
+
+
 def test_a_hot_list_comes_first_and_says_what_is_not_there(
     one_shop: PrivateServer, warm: Any, tmp_path: Path
 ) -> None:

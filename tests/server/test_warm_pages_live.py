@@ -214,6 +214,10 @@ def test_a_list_is_saved_and_the_server_left_as_it_was(
     counts = {(one["table"], one["name"]): one["pages"] for one in names["indexes"]}
     listed, whole = counts["shop.plain", "t"]
     assert listed >= 0.95 * whole > 10
+    nowhere = tmp_path / "nowhere" / "list"
+    code, _, err = contend(server, "--save", str(nowhere))
+    assert code == 1
+    assert f"{nowhere} cannot be written: No such file or directory." in err
 
 
 def test_a_list_of_another_server_is_loaded_by_the_names_of_its_tables(

@@ -122,11 +122,9 @@ pub fn hint(code: u16) -> Option<&'static str> {
         1153 => "raise max_allowed_packet on the server, or send shorter statements",
         4031 => "raise wait_timeout on the server: it closes connections that are idle so long",
         1040 => "raise max_connections on the server, or ask for fewer connections",
-        1044 | 1045 | 1698 => {
-            "check the user, the variable that password_env names, and what the user may do"
-        }
-        1049 => "create the database, or name another in the plan",
-        1054 | 1146 => "fill the table first, or name the right one in the plan",
+        1044 | 1045 | 1698 => "check the user, the password, and what the user may do",
+        1049 => "create the database, or name another",
+        1054 | 1146 => "fill the table first, or name the right one",
         1129 => "let the host in again: FLUSH HOSTS on the server",
         1130 => "no user of the server may come from this host",
         1148 | 3948 | 4166 => "let it take local files: SET GLOBAL local_infile = 1 on the server",

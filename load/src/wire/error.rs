@@ -48,7 +48,6 @@ pub struct ServerError {
 /// have them.
 pub mod client_error {
     pub const CANNOT_CONNECT: u16 = 2002;
-    pub const CANNOT_CONNECT_HOST: u16 = 2003;
     pub const UNKNOWN_HOST: u16 = 2005;
     pub const GONE: u16 = 2006;
     pub const LOST: u16 = 2013;

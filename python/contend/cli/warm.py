@@ -197,7 +197,7 @@ def _plan(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, str]:
     """What the command line asks for, and the kind of the server."""
     database = server.dsn.database
     memory = memory_available_bytes() if _is_here(server.dsn) else None
-    with server.connect() as connection:
+    with server.connect(server.dsn.database) as connection:
         seen = survey(connection, database, memory=memory)
         counts = None if args.like else read_counts(connection)
         key_caches = _key_caches(args.key_cache, connection)

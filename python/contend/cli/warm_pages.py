@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.cli import warm_load
 from contend.cli.warm_text import plan_in_words
-from contend.errors import RequestError
+from contend.errors import RequestError, WorkError
 from contend.servers.client import LONG_S
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
@@ -77,7 +77,10 @@ def run(args: argparse.Namespace, server: ExistingServer) -> int:
     with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
         listen = Listener(_say, lambda _progress: None)
         put_back_left_over(server, journal, listen)
-        with undone(server, journal, listen), server.connect() as connection:
+        with (
+            undone(server, journal, listen),
+            server.connect(server.dsn.database) as connection,
+        ):
             if args.status:
                 return _status(args, server, connection, journal)
             if args.save:
@@ -145,8 +148,11 @@ def _save(
         raise host
     catalogue = read_catalogue(connection, server.identity().kind)
     pages = taken(connection, journal, host)
-    page_list.write(path, pages)
-    write_names(path, names_of(pages, catalogue, host))
+    try:
+        page_list.write(path, pages)
+        write_names(path, names_of(pages, catalogue, host))
+    except OSError as error:
+        raise WorkError(f"{path} cannot be written: {error.strerror}.") from error
     sys.stdout.write(
         f"{len(pages):,} pages in {path}, their tables in {names_path(path)}. "
         "Copy both to the other host.\n"

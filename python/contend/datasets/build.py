@@ -141,6 +141,13 @@ def _build_again(source: DatasetSource, imported: Import, *, cache: Path, tell: 
             )
         return Made(source.inputs, contents.rows, contents.database, contents.tables)
 
+    if not imported.file.is_file():
+        raise LoadingFailed(
+            f"{imported.file} is not there any more, and {imported.name} has to be loaded again, "
+            "for this server or these options",
+            hint="Put it back, or import it from where it is now: "
+            f"`contend data import FILE --name {imported.name} --replace`.",
+        )
     options = dump_options(source.binary, imported.file, imported.rules, cache)
     return make(source.binary, source.options, options, load, cache=cache, tell=tell)
 

@@ -89,18 +89,21 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
     """
     schema = schema_of(name)
     with _words_for(name), connection.cursor() as cursor:
-        connection.select_db(database)
-        why = schema.why_unfit(cursor)
-        if why is not None:
-            raise RequestError(
-                f"the tables of {name} in {database} cannot be judged: {why}",
-                hint="Give the same `contend-load fill` again: it goes on with what is missing.",
-            )
         cursor.execute(
             "SELECT LOWER(TABLE_NAME) FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s",
             (database,),
         )
         there = {str(row[0]) for row in cursor.fetchall()}
+        # One without a table may not be there either.
+        if there:
+            connection.select_db(database)
+            why = schema.why_unfit(cursor)
+            if why is not None:
+                raise RequestError(
+                    f"the tables of {name} in {database} cannot be judged: {why}",
+                    hint="Give the same `contend-load fill` again: it goes on with what is "
+                    "missing.",
+                )
         missing = [table for table in schema.tables if table not in there]
         if missing:
             raise RequestError(

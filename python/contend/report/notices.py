@@ -163,5 +163,6 @@ def _one_of(messages: Sequence[str]) -> str:
 
 def _cells(study: Study, records: Iterable[RunRecord]) -> tuple[str, ...]:
     """The cells of some runs in words; all of them are not listed one by one."""
-    cells = tuple(dict.fromkeys(cell_phrase(record.cell) for record in records))
+    # A cell that is the only one has no words, and needs none.
+    cells = tuple(dict.fromkeys(filter(None, (cell_phrase(record.cell) for record in records))))
     return ("every cell measured",) if len(cells) == len(study.by_cell) > 1 else cells

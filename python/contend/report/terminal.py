@@ -88,9 +88,11 @@ class _Out:
 
     def _wrapped(self, text: str, style: str, *, indent: str) -> None:
         width = min(self.console.width, _TEXT_WIDTH)
-        for line in textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent) or [
-            ""
-        ]:
+        # A path that is broken at a hyphen cannot be copied.
+        wrapper = textwrap.TextWrapper(
+            width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
+        for line in wrapper.wrap(text) or [""]:
             self._print(Text(line, style=style))
 
     def head(self, text: str) -> None:

@@ -185,6 +185,8 @@ def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], li
             room[item.cache] = 0
         else:
             why = f"it does not fit in {cache.name} ({_size(cache)})"
+            if item.size <= _room(cache):
+                why = f"what comes first fills {cache.name} ({_size(cache)})"
             left_out.append(LeftOut(str(item), item.size, why))
     return taken, left_out
 

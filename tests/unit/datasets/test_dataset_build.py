@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 import pytest
 
 from contend.datasets import DatasetSource, build, list_datasets, loading, provide
+from contend.datasets.dump.load import Rules
+from contend.datasets.imports import Import
 from contend.datasets.loading import DiskFull, EngineMissing, LoadingFailed
 from contend.load import LoadFailed
 from contend.load.fill import Filled
@@ -113,6 +115,16 @@ def binary(tmp_path: Path) -> ServerBinary:
         plugin_dir=tmp_path / "plugins",
         source="path",
     )
+
+
+def test_a_dump_that_is_gone_is_asked_for(tmp_path: Path, binary: ServerBinary) -> None:
+    imported = Import("shop", tmp_path / "shop.sql", 1, 1, "digest", Rules(), 100)
+    source = DatasetSource(DataSpec(engine="InnoDB", rows=ROWS), binary, {}, imported)
+    with pytest.raises(LoadingFailed, match=r"shop\.sql is not there any more") as caught:
+        provide(
+            source, tmp_path / "data", cache=tmp_path, program=Path("contend-load"), tell=Heard()
+        )
+    assert "--name shop --replace" in str(caught.value.hint)
 
 
 class Bench:

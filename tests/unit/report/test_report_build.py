@@ -254,6 +254,16 @@ def test_without_factors_there_is_one_cell(tmp_path: Path) -> None:
     assert report.panels[0].metric("qps") is not None
 
 
+def test_a_warning_of_the_only_cell_names_no_cell(tmp_path: Path) -> None:
+    def warn(record: RunRecord) -> RunRecord:
+        return with_warning(record, "cache-cold", "was meant to be warm")
+
+    (tmp_path / "one.toml").write_text('[workload]\nkind = "point_select"\n')
+    experiment = load_experiment(str(tmp_path / "one.toml"))
+    (notice,) = report_of(write_run(tmp_path / "run", experiment, change=warn)).warnings
+    assert notice.cells == ()
+
+
 @pytest.mark.parametrize(
     ("load", "said"),
     [

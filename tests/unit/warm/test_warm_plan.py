@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_taken_in_part_or_left_out_and_said() -> None:
     assert taken == {"shop.codes.PRIMARY": 100, "shop.orders.PRIMARY": 850}
     left = {one.name: (one.size, one.why) for one in plan.left_out}
     assert left["shop.orders.PRIMARY, the lower keys"][0] == 2150
-    assert "does not fit in the pool" in left["shop.orders.note"][1]
+    assert "what comes first fills the pool" in left["shop.orders.note"][1]
 
 
 def test_myisam_has_its_keys_in_one_cache_and_its_rows_in_the_hosts() -> None:

@@ -149,6 +149,7 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), Halt> 
         target: (!settings.only_prints).then_some(target),
         writers: Writers::open(&settings)?,
         progress: Progress::new(options.is_on("silent")),
+        made_schema: false,
         settings: &settings,
         program,
     };

@@ -16,7 +16,7 @@ use std::io::Write as _;
 pub struct Round {
     engine: Option<String>,
     clients: u32,
-    /// Statements of each client as they were asked for.
+    /// Statements of each client as they were asked for, where no time ends them.
     each: u64,
     times_ns: Vec<u64>,
     tally: Option<Tally>,
@@ -64,6 +64,16 @@ impl Round {
         ]
     }
 
+    /// Queries of a client in an iteration. Of those that a time ends as many as it answered.
+    fn each(&self, settings: &Settings) -> u64 {
+        let answered = self.tally.as_ref().map(|tally| tally.events());
+        let clients = u64::from(self.clients) * self.times_ns.len() as u64;
+        match answered.filter(|_| settings.duration_s.is_some()) {
+            Some(answered) => answered.checked_div(clients).unwrap_or(self.each),
+            None => self.each,
+        }
+    }
+
     fn report(&self, settings: &Settings) -> String {
         let mut out = String::from("Benchmark\n");
         let mut line = |words: std::fmt::Arguments<'_>| {
@@ -88,7 +98,7 @@ impl Round {
         ));
         line(format_args!(
             "Average number of queries per client: {}",
-            self.each
+            self.each(settings)
         ));
         if let Some(tally) = self.tally.as_ref().filter(|_| !settings.strict) {
             self.more(tally, &mut line);
@@ -158,7 +168,7 @@ impl Round {
     fn csv(&self, settings: &Settings) -> String {
         let [average, least, most] = self.times_ms().map(seconds);
         let engine = self.engine.as_deref().unwrap_or_default();
-        let (load, clients, each) = (&settings.load_type, self.clients, self.each);
+        let (load, clients, each) = (&settings.load_type, self.clients, self.each(settings));
         format!("{engine},{load},{average},{least},{most},{clients},{each}\n")
     }
 
@@ -168,7 +178,7 @@ impl Round {
             "engine": self.engine,
             "load_type": settings.load_type,
             "clients": self.clients,
-            "queries_per_client": self.each,
+            "queries_per_client": self.each(settings),
             "iterations": seconds.len(),
             "seconds": seconds,
         });

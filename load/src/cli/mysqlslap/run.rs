@@ -24,14 +24,26 @@ pub struct Runner<'s> {
     pub target: Option<Target>,
     pub writers: Writers,
     pub progress: Progress,
+    /// The schema that is there was made here.
+    pub made_schema: bool,
 }
 
 impl Runner<'_> {
     /// Runs all of it.
     ///
     /// # Errors
-    /// The first thing that fails.
+    /// The first thing that fails. A schema that was made here is gone then too.
     pub fn run(&mut self) -> Result<(), Halt> {
+        let ended = self.run_all();
+        if ended.is_err() && self.made_schema && !self.settings.strict {
+            // What failed is told, and not waited for: a statement may still run there.
+            let _ = self.control.run("SET SESSION lock_wait_timeout = 5");
+            let _ = self.drop_schema();
+        }
+        ended
+    }
+
+    fn run_all(&mut self) -> Result<(), Halt> {
         let settings = self.settings;
         self.look_at_schema()?;
         if let (Some(mode), Control::Server { .. }) = (&settings.sql_mode, &self.control) {
@@ -88,7 +100,6 @@ impl Runner<'_> {
             round.add(iteration);
             if is_interrupted {
                 self.writers.write(settings, &round)?;
-                self.drop_schema()?;
                 return Err(Halt::Failed(
                     "ended by a signal; the figures are those so far".into(),
                 ));
@@ -163,6 +174,7 @@ impl Runner<'_> {
         }
         let created = self.control.run(&create);
         created.map_err(|failure| Halt::Schema(Box::new((settings.schema.clone(), failure))))?;
+        self.made_schema = true;
         let chosen = self.control.choose(&settings.schema, settings.strict);
         chosen.map_err(|failure| Halt::control("use", failure))?;
         for (place, sql) in settings.texts.create.iter().enumerate() {

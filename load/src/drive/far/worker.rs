@@ -11,7 +11,6 @@ use crate::drive::failure;
 use crate::drive::inbox::Inbox;
 use crate::drive::socket::{Address, send};
 use crate::drive::threads::be_punctual;
-use crate::wire::client_error;
 use crate::wire::frame::put_packet;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -266,6 +265,10 @@ impl Worker {
     }
 }
 
+/// What a server says that cannot reach another one. The numbers of the client libraries (from 2000
+/// on) will not do: coming from a server, MariaDB's takes them for a broken packet.
+const CANNOT_REACH: u16 = 1429;
+
 /// Tells a client why it gets no further, as a server does that has no room for it.
 fn refuse(client: &OwnedFd, target: &Address, error: &io::Error, figures: &mut Figures) {
     let why = format!(
@@ -275,7 +278,7 @@ fn refuse(client: &OwnedFd, target: &Address, error: &io::Error, figures: &mut F
     let mut packet = Vec::new();
     put_packet(&mut packet, 0, |out| {
         out.push(0xff);
-        out.extend_from_slice(&client_error::CANNOT_CONNECT_HOST.to_le_bytes());
+        out.extend_from_slice(&CANNOT_REACH.to_le_bytes());
         out.extend_from_slice(why.as_bytes());
     });
     // If it does not take that it has gone already.
