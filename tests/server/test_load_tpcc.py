@@ -6,6 +6,7 @@ import hashlib
 import subprocess
 from typing import Any
 
+import pymysql
 import pytest
 import tpcc_data
 from load_live import Stage
@@ -84,6 +85,18 @@ def test_a_procedure_with_another_body_is_made_anew(stage: Stage) -> None:
     query(stage.server, "DO SLEEP(1.1)")
     stage.events(fresh(stage), workload, 1, connections=1)
     assert number(stage, created) == before
+
+
+def test_a_payment_of_nobody_leaves_nothing(stage: Stage) -> None:
+    stage.events(fresh(stage), {"kind": "tpcc", "ask": "procedure"}, 1, connections=1)
+    looks = ("SELECT COUNT(*) FROM tpcc.history", "SELECT SUM(w_ytd) FROM tpcc.warehouse")
+    before = [number(stage, look) for look in looks]
+    for customer, name in ((999_999, ""), (0, "NOBODY")):
+        with pytest.raises(pymysql.MySQLError, match="no such warehouse, district or customer"):
+            query(
+                stage.server, f"CALL tpcc.contend_payment(1, 1, 1, 1, {customer}, '{name}', 10.00)"
+            )
+    assert [number(stage, look) for look in looks] == before
 
 
 def test_every_row_effect_is_there(stage: Stage) -> None:

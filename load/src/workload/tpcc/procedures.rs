@@ -130,6 +130,11 @@ const PAYMENT: &str = "BEGIN
     DECLARE credit CHAR(2);
     DECLARE old_data VARCHAR(500);
     DECLARE warehouse_name, district_name VARCHAR(10);
+    DECLARE EXIT HANDLER FOR NOT FOUND BEGIN
+        ROLLBACK;
+        SIGNAL SQLSTATE '45000'
+            SET MESSAGE_TEXT = 'there is no such warehouse, district or customer';
+    END;
     START TRANSACTION;
     UPDATE warehouse SET w_ytd = w_ytd + in_amount WHERE w_id = in_w;
     SELECT w_name INTO warehouse_name FROM warehouse WHERE w_id = in_w;
