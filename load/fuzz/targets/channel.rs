@@ -24,10 +24,15 @@ pub fn run(data: &[u8]) {
     let whole = open(&mut channel(compression), bytes, bytes.len().max(1));
     let torn = open(&mut channel(compression), bytes, usize::from(*piece).max(1));
     assert!(whole == torn);
-    // What we say can be understood, and is not longer than it must be.
+    // What we say can be understood, and is not longer than it must be. Of commands each has a
+    // header of its own.
     let mut ours = channel(compression);
     let mut socket = Vec::new();
     assert!(ours.seal(bytes, &mut socket).is_ok());
+    assert!(socket.len() <= bytes.len() + 7 * (bytes.len() / 4 + 1));
+    socket.clear();
+    let mut ours = channel(compression);
+    assert!(ours.seal_more(bytes, &mut socket).is_ok());
     assert!(socket.len() <= bytes.len() + 7 * (bytes.len() / (1 << 20) + 1));
     let heard = open(
         &mut channel(compression),
