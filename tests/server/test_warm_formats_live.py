@@ -29,6 +29,11 @@ PRESSED = {"mariadb": "PAGE_COMPRESSED=1", "mysql": "COMPRESSION='zlib'"}
 ROWS = 5000
 
 
+@pytest.fixture(autouse=True)
+def load_program_in_use(monkeypatch: pytest.MonkeyPatch, load_program: Path) -> None:
+    monkeypatch.setenv("CONTEND_LOAD", str(load_program))
+
+
 def filled(server: PrivateServer, tables: dict[str, str]) -> None:
     """Name -> what is behind its columns. All is in the files afterwards, and nothing in memory."""
     with server.connect() as connection, connection.cursor() as cursor:
@@ -101,10 +106,7 @@ def test_compressed_tables_are_scanned_and_told_as_a_whole(
     private_server: Factory,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    load_program: Path,
 ) -> None:
-    monkeypatch.setenv("CONTEND_LOAD", str(load_program))
     server = private_server(any_binary, OPTIONS)
     filled(server, {"squeezed": SQUEEZED, "pressed": PRESSED[any_binary.kind]})
     reasons = {"squeezed": "ROW_FORMAT=COMPRESSED", "pressed": "page compression"}
@@ -133,10 +135,7 @@ def test_encrypted_tables_are_scanned_and_told_as_a_whole(
     key_plugins: Path,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    load_program: Path,
 ) -> None:
-    monkeypatch.setenv("CONTEND_LOAD", str(load_program))
     keys = tmp_path / "keys"
     keys.write_text("1;" + "ab" * 32 + "\n")
     server = private_server(
@@ -185,10 +184,7 @@ def test_encrypted_tables_of_mysql(
     private_server: Factory,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    load_program: Path,
 ) -> None:
-    monkeypatch.setenv("CONTEND_LOAD", str(load_program))
     server = private_server(mysql_with_keys, OPTIONS)
     filled(server, {"locked": "ENCRYPTION='Y'"})
     check(server, {"locked": "encryption"}, capsys, tmp_path)
