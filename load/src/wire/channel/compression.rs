@@ -109,7 +109,7 @@ impl Compression {
     ///
     /// Several commands in one compressed packet are not all answered: the server writes its
     /// answer over what it has not read yet, and then waits (of ten MariaDB 10.11 and 11.8 and
-    /// MySQL 9.7 answer one or two, with zlib and zstd).
+    /// MySQL 9.7 answer one or two, with zlib).
     pub fn seal_commands(&mut self, packets: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
         self.begin_at.clear();
         let (mut rest, mut commands) = (packets, 0);
