@@ -215,7 +215,7 @@ def _levels_apart(
     for level in analysis.table.levels:
         if level == lead:
             continue
-        apart = level_over(study, analysis.table, level, lead)
+        apart = level_over(study, analysis, level, lead)
         if apart is None:
             continue
         one, other = f"{of_what}{explanation.level(level)}", explanation.level(lead)

@@ -157,12 +157,16 @@ def model_of(study: Study, table: Table) -> TableAnswer:
         table.shape,
         margin=study.experiment.compare.margin,
         confidence=confidence_of(study),
-        covariates=[
-            _disturbance(study, table, DISTURBANCES[name])
-            for name in study.experiment.compare.adjust
-        ],
+        covariates=disturbances_of(study, table),
         interim=not study.finished,
     )
+
+
+def disturbances_of(study: Study, table: Table) -> list[np.ndarray]:
+    """What `compare.adjust` takes out, each shaped as the table."""
+    return [
+        _disturbance(study, table, DISTURBANCES[name]) for name in study.experiment.compare.adjust
+    ]
 
 
 def _disturbance(study: Study, table: Table, read: Read) -> np.ndarray:
@@ -195,16 +199,17 @@ def finding(study: Study, table: Table, change: Change) -> Finding:
         table.columns[place.first_column] if is_one_column else None,
         level,
     )
+    over = roles.baseline if place.over is None else table.levels[place.over]
     lost = int(table.lost[place.cells(table.shape), place.level].sum())
     margin = study.experiment.compare.margin
-    return Finding(table.metric, cell, level, roles.baseline, change, margin, lost)
+    return Finding(table.metric, cell, level, over, change, margin, lost)
 
 
 def leading_cell(study: Study, analysis: Analysis, level: Level) -> Finding | None:
     """The cell with the largest change for the better, if it is certainly larger than the mean of
     the others."""
     table = analysis.table
-    if table.shape.contexts < 3 or not study.finished:
+    if not study.finished:
         return None
     at = table.levels.index(level)
     leads = advantages(
@@ -212,6 +217,7 @@ def leading_cell(study: Study, analysis: Analysis, level: Level) -> Finding | No
         table.shape,
         margin=study.experiment.compare.margin,
         confidence=confidence_of(study),
+        covariates=disturbances_of(study, table),
     )
     own = [one for one in leads if one.place.level == at and one.n > 1]
     pick = min if table.metric.less_is_better else max
@@ -223,12 +229,9 @@ def leading_cell(study: Study, analysis: Analysis, level: Level) -> Finding | No
     return finding(study, table, cell)
 
 
-def level_over(study: Study, table: Table, one: Level, other: Level) -> Finding | None:
+def level_over(study: Study, analysis: Analysis, one: Level, other: Level) -> Finding | None:
     """One level over another, neither of them the baseline, over all cells; None if no repeat has
     both."""
-    above, below = table.levels.index(one), table.levels.index(other)
-    d = table.d[:, :, [above]] - table.d[:, :, [below]]
-    if not np.any(np.isfinite(d)):
-        return None
-    between = Table(table.metric, table.rows, table.columns, [one], d, table.lost[:, [above]])
-    return finding(study, between, model_of(study, between).whole(0))
+    levels = analysis.table.levels
+    change = analysis.answer.pair(levels.index(one), levels.index(other))
+    return finding(study, analysis.table, change) if change.cells else None

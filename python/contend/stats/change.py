@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from contend.stats.contrasts import Place
 from contend.stats.detectable import detectable_changes
-from contend.stats.estimate import Estimate
+from contend.stats.estimate import Estimate, reciprocal
 from contend.stats.family import Family
 from contend.stats.robust import hodges_lehmann, sign_flip_p
 from contend.stats.student import t_quantile
 
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
 """What the figure is at the level. Whether higher is better, only its metric knows."""
+
+_TURNED: dict[Verdict | None, Verdict | None] = {"higher": "lower", "lower": "higher"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,20 @@ class Change:
         intervals = (self.alone, self.robust)
         says = {not interval.low <= 1 <= interval.high for interval in intervals}
         return len(says | {self.p_sign_flip < alpha}) > 1
+
+    def turned(self) -> Change:
+        """The earlier level of a pair over the later one."""
+        assert self.place.over is not None
+        return replace(
+            self,
+            place=replace(self.place, level=self.place.over, over=self.place.level),
+            ratio=reciprocal(self.ratio),
+            low=reciprocal(self.high),
+            high=reciprocal(self.low),
+            verdict=_TURNED.get(self.verdict, self.verdict),
+            alone=self.alone.turned(),
+            robust=self.robust.turned(),
+        )
 
 
 def read_verdict(low: float, high: float, margin: float) -> Verdict:

@@ -1,9 +1,11 @@
-"""What a table of changes is asked: the level as a whole, its columns, its rows, its cells.
+"""What a table of changes is asked: the level as a whole, its columns, its rows, its cells, which
+cell stands out, and how two levels differ from each other.
 
-Each question is a mean of cells of one level, and has a depth. The chance of a false claim that
-a table may have (5 % at a confidence of 95 %) is divided over the depths before anything is
-measured: 2 : 1 : 1 : 1. No depth has to pass before another may speak, so an effect that crosses
-(faster here, slower there) is found although its mean is nil.
+Each question is a mean of cells, and has a depth. The chance of a false claim that a table may
+have (5 % at a confidence of 95 %) is divided over the depths before anything is measured: 4 for
+the whole, 2 each for columns, rows, cells and pairs of levels, 1 for the cell that stands out. No
+depth has to pass before another may speak, so an effect that crosses (faster here, slower there)
+is found although its mean is nil.
 """
 
 from __future__ import annotations
@@ -14,9 +16,16 @@ from typing import Literal
 
 import numpy as np
 
-Depth = Literal["whole", "columns", "row", "cell"]
+Depth = Literal["whole", "columns", "row", "cell", "pair", "advantage"]
 
-_SHARES: dict[Depth, float] = {"whole": 2, "columns": 1, "row": 1, "cell": 1}
+_SHARES: dict[Depth, float] = {
+    "whole": 4,
+    "columns": 2,
+    "row": 2,
+    "cell": 2,
+    "pair": 2,
+    "advantage": 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +52,10 @@ class Place:
     and columns `first_column` to `last_column`, all counted from 0, the last ones included.
 
     depth: "whole" has all cells, "columns" all rows of one column or of a range of neighbouring
-        ones that begins at the first column or ends at the last, "row" all columns of one row.
+        ones that begins at the first column or ends at the last, "row" all columns of one row,
+        "pair" all cells of a level over another, "advantage" one cell over the mean of the others.
     level: index of the level among those that are compared with the baseline.
+    over: index of the level that it is compared with; None for the baseline.
     """
 
     depth: Depth
@@ -53,6 +64,7 @@ class Place:
     last_row: int
     first_column: int
     last_column: int
+    over: int | None = None
 
     @property
     def span(self) -> tuple[int, int, int, int, int]:
@@ -67,8 +79,8 @@ class Place:
 
 
 def places(shape: TableShape, levels: int) -> dict[Depth, list[Place]]:
-    """All that a table is asked, by depth. A depth that would repeat another is left out: the
-    cells of a table of one row are its columns.
+    """All that a table is asked of each level over the baseline, by depth. A depth that would
+    repeat another is left out: the cells of a table of one row are its columns.
     """
     rows, columns = shape.rows - 1, shape.columns - 1
     spans: dict[Depth, list[tuple[int, int, int, int]]] = {"whole": [(0, rows, 0, columns)]}
@@ -88,10 +100,35 @@ def places(shape: TableShape, levels: int) -> dict[Depth, list[Place]]:
     }
 
 
-def chances(depths: Sequence[Depth], confidence: float) -> dict[Depth, float]:
-    """The chance of a false claim that each depth may have; what is not there leaves its share to
-    the others.
+def pairs(shape: TableShape, levels: int) -> list[Place]:
+    """Each two levels, the later over the earlier, over all cells."""
+    span = 0, shape.rows - 1, 0, shape.columns - 1
+    return [
+        Place("pair", level, *span, over=over) for level in range(levels) for over in range(level)
+    ]
+
+
+def advantage_cells(shape: TableShape, levels: int) -> list[Place]:
+    """Each cell of each level, for its change over the mean change of the others; none in a table
+    of two cells, which have one difference.
     """
+    if shape.contexts < 3:
+        return []
+    return [
+        Place("advantage", level, row, row, column, column)
+        for level in range(levels)
+        for row in range(shape.rows)
+        for column in range(shape.columns)
+    ]
+
+
+def chances(shape: TableShape, levels: int, confidence: float) -> dict[Depth, float]:
+    """The chance of a false claim that each depth of a table may have; what the table does not
+    have leaves its share to the others.
+    """
+    depths: list[Depth] = list(places(shape, levels))
+    depths += ["pair"] * bool(pairs(shape, levels))
+    depths += ["advantage"] * bool(advantage_cells(shape, levels))
     whole = sum(_SHARES[depth] for depth in depths)
     return {depth: (1 - confidence) * _SHARES[depth] / whole for depth in depths}
 

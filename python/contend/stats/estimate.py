@@ -25,6 +25,16 @@ class Estimate:
     n: int
     confidence: float
 
+    def turned(self) -> Estimate:
+        """Of the ratio turned over: of b to a, if this is of a to b."""
+        return Estimate(
+            reciprocal(self.mean),
+            reciprocal(self.high),
+            reciprocal(self.low),
+            self.n,
+            self.confidence,
+        )
+
 
 def estimate(
     values: Sequence[float] | np.ndarray, confidence: float = 0.95, *, log_scale: bool = False
@@ -58,6 +68,11 @@ def estimate(
     if log_scale:
         bounds = tuple(math.exp(bound) for bound in bounds)  # type: ignore[assignment]
     return Estimate(*bounds, n, confidence)
+
+
+def reciprocal(ratio: float) -> float:
+    """1 / ratio: inf of 0, and 0 of inf."""
+    return 1 / ratio if ratio else math.inf
 
 
 def finite(value: float) -> float | None:

@@ -43,7 +43,8 @@ def family_of(units: Units, places: Sequence[Place], weights: np.ndarray, alpha:
         places: what each contrast is of. (m)
         weights: of each context in each contrast. (m x contexts)
     """
-    levels = np.array([place.level for place in places])
+    of_side = {side: at for at, side in enumerate(units.sides)}
+    levels = np.array([of_side[place.level, place.over] for place in places])
     errors = errors_of(units, weights, levels)
     known = np.flatnonzero(errors.df > 0)
     m = len(places)

@@ -22,10 +22,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from contend.stats.change import Change, changes_of
-from contend.stats.contrasts import Depth, TableShape, advantage_weights, chances, places, weights
+from contend.stats.contrasts import (
+    Depth,
+    Place,
+    TableShape,
+    advantage_cells,
+    advantage_weights,
+    chances,
+    pairs,
+    places,
+    weights,
+)
 from contend.stats.covariates import Adjustment, adjust
 from contend.stats.family import family_of
-from contend.stats.unit_errors import Units, units_of
+from contend.stats.unit_errors import Units, paired, units_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,7 @@ class DepthFigures:
 class TableAnswer:
     """Every change of the table by one metric.
 
+    changes: of the levels over the baseline. pairs: of the levels over each other.
     process_share: share of a cell's variance over units that all cells of the unit have in common
         (the process, its memory layout), 0 to 1; NaN in a table of one cell.
     """
@@ -58,6 +69,7 @@ class TableAnswer:
     shape: TableShape
     levels: int
     changes: tuple[Change, ...]
+    pairs: tuple[Change, ...]
     depths: tuple[DepthFigures, ...]
     process_share: float
     adjustment: Adjustment | None
@@ -93,6 +105,19 @@ class TableAnswer:
                 return change
         raise KeyError(f"the table has no change of level, rows, columns {wanted}")
 
+    def pair(self, level: int, over: int) -> Change:
+        """A level over another, over all cells.
+
+        Raises:
+            KeyError: a level over itself.
+        """
+        for change in self.pairs:
+            if (change.place.level, change.place.over) == (level, over):
+                return change
+            if (change.place.level, change.place.over) == (over, level):
+                return change.turned()
+        raise KeyError(f"the table has no pair of levels {level} and {over}")
+
 
 def answer_table(
     d: np.ndarray,
@@ -121,17 +146,25 @@ def answer_table(
             although the ratio is.
     """
     units = _units(d, shape, covariates, margin, confidence)
-    asked = places(shape, d.shape[2])
-    changes: list[Change] = []
+    chance = chances(shape, d.shape[2], confidence)
     depths: list[DepthFigures] = []
-    for depth, alpha in chances(list(asked), confidence).items():
-        family = family_of(units, asked[depth], weights(asked[depth], shape), alpha)
-        changes += changes_of(family, margin, confidence, interim=interim)
-        depths.append(DepthFigures(depth, alpha, len(asked[depth]), family.p_each, family.lent_df))
+
+    def changes(units: Units, asked: Sequence[Place]) -> list[Change]:
+        depth = asked[0].depth
+        family = family_of(units, asked, weights(asked, shape), chance[depth])
+        depths.append(DepthFigures(depth, chance[depth], len(asked), family.p_each, family.lent_df))
+        return changes_of(family, margin, confidence, interim=interim)
+
+    over_baseline = [changes(units, asked) for asked in places(shape, d.shape[2]).values()]
+    between: list[Change] = []
+    if asked := pairs(shape, d.shape[2]):
+        sides = [(one.level, one.over) for one in asked if one.over is not None]
+        between = changes(paired(units, sides), asked)
     return TableAnswer(
         shape=shape,
         levels=d.shape[2],
-        changes=tuple(changes),
+        changes=tuple(change for depth in over_baseline for change in depth),
+        pairs=tuple(between),
         depths=tuple(depths),
         process_share=units.process_share if shape.contexts > 1 else math.nan,
         adjustment=units.data.adjustment,
@@ -152,21 +185,15 @@ def advantages(
     """For each cell of each level: its change over the mean change of the level's other cells.
 
     Arguments and errors as of `answer_table`; a `ratio` of 1.1 means that the cell gains 10 % more
-    than the rest. The intervals have the chance of error of the table's cells, and hold together:
-    a cell may be picked because it is the largest. Empty for a table of one cell.
+    than the rest. The intervals hold together, with a share of the table's chance of error: a cell
+    may be picked because it is the largest. Empty for a table of one or two cells.
     """
     units = _units(d, shape, covariates, margin, confidence)
-    if shape.contexts == 1:
+    if not (cells := advantage_cells(shape, d.shape[2])):
         return ()
-    asked = places(shape, d.shape[2])
-    depth = next(one for one in _DEPTHS_OF_CELLS if one in asked)
-    cells = [one for one in asked[depth] if np.count_nonzero(one.cells(shape)) == 1]
-    alpha = chances(list(asked), confidence)[depth]
+    alpha = chances(shape, d.shape[2], confidence)["advantage"]
     family = family_of(units, cells, advantage_weights(cells, shape), alpha)
     return tuple(changes_of(family, margin, confidence, interim=interim))
-
-
-_DEPTHS_OF_CELLS: tuple[Depth, ...] = ("cell", "columns", "row")
 
 
 def _units(

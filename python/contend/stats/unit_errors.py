@@ -14,6 +14,7 @@ complete data these are n / (n - 1) and n - 1 whatever the share.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +24,12 @@ from contend.stats.covariates import Adjusted, centred
 _SHARE_MAX = 0.99
 """With a share of 1, differences between cells would have no error at all."""
 
-_BASELINE_SHARE = 0.5
-"""Of the variance of a ratio, what two levels have in common if they are as noisy as the baseline
-that both are divided by."""
+_SIDE_SHARE = 0.5
+"""Of the variance of a ratio, what two ratios have in common that share a side, if all levels are
+as noisy as each other."""
+
+Side = tuple[int, int | None]
+"""A level, and the one that it is divided by: None for the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +37,18 @@ class Units:
     """The data of the units: log-ratios and their deviations from the cells' means (units x
     contexts x levels, 0 if missing), which are present, and what is known of their covariance.
 
+    sides: what each of the levels is a ratio of.
     process_share: of a cell's variance over units, what all cells of the unit and level have in
         common.
-    baseline_share: of it, what two levels of the unit and context have in common.
+    alike: correlation of two levels of a unit and context. (levels x levels)
     """
 
     data: Adjusted
     present: np.ndarray
     deviations: np.ndarray
+    sides: Sequence[Side]
     process_share: float
-    baseline_share: float
+    alike: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +76,24 @@ class Errors:
 
 
 def units_of(data: Adjusted) -> Units:
+    """Of the levels over the baseline."""
+    return _units(data, [(level, None) for level in range(data.d.shape[2])])
+
+
+def paired(units: Units, of: Sequence[tuple[int, int]]) -> Units:
+    """Of levels over each other, each from the units that have both. The covariates are those of
+    the one level against the other, with the slopes of all.
+    """
+    level, over = (list(side) for side in zip(*of, strict=True))
+    data = units.data
+    d = data.d[..., level] - data.d[..., over]
+    x = np.where(np.isfinite(d), data.covariates[..., level] - data.covariates[..., over], 0.0)
+    return _units(Adjusted(d, x, data.slope_parts, data.adjustment), of)
+
+
+def _units(data: Adjusted, sides: Sequence[Side]) -> Units:
     deviations, present = centred(data.d), np.isfinite(data.d)
-    return Units(data, present, deviations, *_shares(deviations, present))
+    return Units(data, present, deviations, sides, *_shares(deviations, present, sides))
 
 
 def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> Errors:
@@ -80,7 +102,7 @@ def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> Errors:
     Args:
         weights: weight of each context; positive ones and negative ones are each taken over the
             cells that were measured. (m x contexts)
-        levels: index of the level of each contrast. (m)
+        levels: index of the level of each contrast among the units' levels. (m)
     """
     present = np.moveaxis(units.present, 2, 0)[levels].astype(float)
     counts = present.sum(axis=1)
@@ -112,23 +134,44 @@ def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> Errors:
     )
 
 
-def _shares(deviations: np.ndarray, present: np.ndarray) -> tuple[float, float]:
-    """Process's and baseline's, by moments: mean covariance of two contexts of a level, and of two
-    levels of a context, over the mean variance; 0 if no unit has two.
+def _shares(
+    deviations: np.ndarray, present: np.ndarray, sides: Sequence[Side]
+) -> tuple[float, np.ndarray]:
+    """The process's share, and how alike the levels are, by moments: mean covariance of two
+    contexts of a level, and of two levels of a context that share a side, over the mean variance;
+    0 if no unit has two.
+
+    How alike is rounded down: less correlation makes wider intervals, and few different matrices
+    are drawn for.
     """
+    common = _sides_in_common(sides)
     free = np.maximum(present.sum(axis=0) - 1, 0)
-    squares = float(np.sum(deviations**2))
-    variance = squares / max(float(free.sum()), 1)
+    variance = float(np.sum(deviations**2)) / max(float(free.sum()), 1)
     if variance <= 0:
-        return 0.0, 0.0
+        return 0.0, np.eye(len(sides))
+    has = present.astype(float)
     found = []
-    for several in ("ucl,udl->lcd", "ucl,ucm->clm"):
-        both = np.einsum(several, present.astype(float), present.astype(float))
-        free_pairs = float(np.maximum(both - 1, 0).sum() - free.sum())
-        products = float(np.einsum(several, deviations, deviations).sum()) - squares
+    for several, sign in (
+        ("ucl,udl->cdl", 1.0 - np.eye(present.shape[1])[:, :, None]),
+        ("ucl,ucm->lmc", (common - np.eye(len(sides)))[:, :, None]),
+    ):
+        free_pairs = float(np.sum(np.abs(sign) * np.maximum(np.einsum(several, has, has) - 1, 0)))
+        products = float(np.sum(sign * np.einsum(several, deviations, deviations)))
         found.append(products / max(free_pairs, 1) / variance)
-    process, baseline = found
-    return min(max(process, 0.0), _SHARE_MAX), min(max(baseline, 0.0), _BASELINE_SHARE)
+    process, side = min(max(found[0], 0.0), _SHARE_MAX), min(max(found[1], 0.0), _SIDE_SHARE)
+    side = math.floor(side * 10 + 1e-9) / 10
+    return process, np.where(np.eye(len(sides)) > 0, 1.0, side * common)
+
+
+def _sides_in_common(sides: Sequence[Side]) -> np.ndarray:
+    """1 if two ratios have a side in common, -1 if it is above in one and below in the other, 0 if
+    they have none. (levels x levels)
+    """
+    above = np.array([level for level, _ in sides])
+    below = np.array([-1 if over is None else over for _, over in sides])
+    same = (above[:, None] == above) | (below[:, None] == below)
+    turned = (above[:, None] == below) | (below[:, None] == above)
+    return np.where(same, 1.0, np.where(turned, -1.0, 0.0))
 
 
 def _over_measured(weights: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -177,14 +220,13 @@ def _small_sample(
 def _correlation(
     b: np.ndarray, together: np.ndarray, levels: np.ndarray, units: Units
 ) -> np.ndarray:
-    """Of the estimates, by the working model; 0 with one that is not known. Shares are rounded
-    down: less correlation makes wider intervals, and few different matrices are drawn for.
+    """Of the estimates, by the working model; 0 with one that is not known. The share is rounded
+    down, as `alike` is.
     """
     flat = b.reshape(len(b), -1)
     share = math.floor(units.process_share * 20) / 20
-    baseline_share = math.floor(units.baseline_share * 10 + 1e-9) / 10
     covariance = (1 - share) * flat @ flat.T + share * together @ together.T
-    covariance *= np.where(levels[:, None] == levels[None, :], 1.0, baseline_share)
+    covariance *= units.alike[np.ix_(levels, levels)]
     sd = np.sqrt(np.diag(covariance))
     size = np.outer(sd, sd)
     result: np.ndarray = np.divide(covariance, size, out=np.zeros_like(covariance), where=size > 0)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from contend.stats.contrasts import TableShape, advantage_weights, chances, places, weights
+from contend.stats.contrasts import (
+    TableShape,
+    advantage_cells,
+    advantage_weights,
+    chances,
+    pairs,
+    places,
+    weights,
+)
 
 
 def test_a_table_is_asked_levels_ranges_of_columns_rows_and_cells() -> None:
@@ -24,18 +32,37 @@ def test_a_table_is_asked_levels_ranges_of_columns_rows_and_cells() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "expected"),
+    ("shape", "levels", "expected"),
     [
-        ((3, 7), {"whole": 0.02, "columns": 0.01, "row": 0.01, "cell": 0.01}),
-        ((1, 7), {"whole": 0.1 / 3, "columns": 0.05 / 3}),
-        ((3, 1), {"whole": 0.1 / 3, "row": 0.05 / 3}),
-        ((1, 1), {"whole": 0.05}),
+        (
+            (3, 7),
+            2,
+            {"whole": 4, "columns": 2, "row": 2, "cell": 2, "pair": 2, "advantage": 1},
+        ),
+        ((3, 7), 1, {"whole": 4, "columns": 2, "row": 2, "cell": 2, "advantage": 1}),
+        ((1, 7), 1, {"whole": 4, "columns": 2, "advantage": 1}),
+        ((3, 1), 2, {"whole": 4, "row": 2, "pair": 2, "advantage": 1}),
+        ((1, 2), 1, {"whole": 4, "columns": 2}),
+        ((1, 1), 3, {"whole": 4, "pair": 2}),
+        ((1, 1), 1, {"whole": 1}),
     ],
 )
-def test_a_depth_that_repeats_another_leaves_its_share(
-    shape: tuple[int, int], expected: dict[str, float]
+def test_what_a_table_does_not_have_leaves_its_share_to_the_others(
+    shape: tuple[int, int], levels: int, expected: dict[str, int]
 ) -> None:
-    assert chances(list(places(TableShape(*shape), 2)), 0.95) == pytest.approx(expected)
+    parts = sum(expected.values())
+    assert chances(TableShape(*shape), levels, 0.95) == pytest.approx(
+        {depth: 0.05 * share / parts for depth, share in expected.items()}
+    )
+
+
+def test_each_two_levels_are_one_pair_and_each_cell_may_stand_out() -> None:
+    shape = TableShape(rows=2, columns=3)
+    assert [(one.level, one.over) for one in pairs(shape, 3)] == [(1, 0), (2, 0), (2, 1)]
+    assert all(one.cells(shape).all() for one in pairs(shape, 3))
+    assert not pairs(shape, 1)
+    assert len(advantage_cells(shape, 3)) == 18
+    assert not advantage_cells(TableShape(1, 2), 3)
 
 
 def test_weights_are_means_of_cells() -> None:

@@ -110,7 +110,9 @@ def test_whatever_was_measured_a_verdict_and_its_interval_never_contradict(
     table: tuple[TableShape, np.ndarray],
 ) -> None:
     shape, d = table
-    for change in (*answer_table(d, shape, margin=0.03).changes, *advantages(d, shape)):
+    answer = answer_table(d, shape, margin=0.03)
+    turned = [one.turned() for one in answer.pairs]
+    for change in (*answer.changes, *answer.pairs, *turned, *advantages(d, shape)):
         assert change.low <= change.high
         if not math.isnan(change.ratio):
             assert change.low * (1 - 1e-9) <= change.ratio <= change.high * (1 + 1e-9)
@@ -249,6 +251,34 @@ def test_in_one_row_the_cells_are_the_columns() -> None:
     assert answer.cell(1, 0, 2) is answer.columns(1, 2, 2)
     assert answer.row(1, 0) is answer.whole(1)
     assert len(advantages(d, shape)) == 8
+
+
+def test_a_pair_is_of_the_units_that_have_both_levels() -> None:
+    """And turned over it is the other level over the one."""
+    d = measured(13, levels=3)
+    d[2, :, 0] = np.nan
+    answer = answer_table(d, MAIN)
+    one, other = answer.pair(2, 0), answer.pair(0, 2)
+    assert one.n == other.n == len(d) - 1
+    assert one.ratio == pytest.approx(math.exp(np.nanmean(d[:, :, 2] - d[:, :, 0])))
+    assert (other.ratio, other.low, other.high) == (1 / one.ratio, 1 / one.high, 1 / one.low)
+    assert (other.place.level, other.place.over) == (0, 2)
+    alone = answer_table(d[:, :, [2]] - d[:, :, [0]], MAIN).whole(0).alone
+    assert one.alone == alone and other.alone.high == 1 / alone.low
+    with pytest.raises(KeyError, match="no pair of levels 1 and 1"):
+        answer.pair(1, 1)
+    words = {answer_table(d + np.array([0, 0, by]), MAIN).pair(0, 2).verdict for by in (-1, 1)}
+    assert words == {"higher", "lower"}
+
+
+def test_a_pair_is_adjusted_by_how_much_one_level_was_disturbed_more_than_the_other() -> None:
+    """Two levels that were disturbed alike, and a baseline that was not: the disturbance explains
+    much of each over the baseline and nothing between the two."""
+    chance = np.random.default_rng(14)
+    stolen = np.repeat(chance.normal(0, 0.1, (8, 21, 1)), 2, axis=2)
+    d = chance.normal(0, 0.01, (8, 21, 2))
+    answer = answer_table(d - 0.8 * stolen, MAIN, covariates=[stolen])
+    assert answer.pair(1, 0).ratio == pytest.approx(math.exp(np.mean(d[:, :, 1] - d[:, :, 0])))
 
 
 def test_a_range_in_the_middle_is_not_asked() -> None:
