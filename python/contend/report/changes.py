@@ -23,7 +23,7 @@ from contend.stats import (
     TableAnswer,
     TableShape,
     advantages,
-    answer_table,
+    answer_tables,
     merge_percentiles,
 )
 from contend.store import RunRecord
@@ -124,17 +124,32 @@ def analysis_of(study: Study, metric: Metric) -> Analysis | None:
     says does not depend on how many others are looked at beside it. There are none as long as the
     experiment is not finished.
     """
-    table = table_of(study, metric)
-    if table is None or not np.any(np.isfinite(table.d)):
-        return None
-    answer = model_of(study, table)
+    return analyses_of(study, [metric])[0]
+
+
+def analyses_of(study: Study, metrics: Sequence[Metric]) -> list[Analysis | None]:
+    """All changes by several metrics of one kind, all of which hold together."""
+    tables = [table_of(study, metric) for metric in metrics]
+    told = [one for one in tables if one is not None and _says_something(one)]
+    answers = iter(models_of(study, told))
+    return [
+        _analysis(study, one, next(answers)) if one is not None and _says_something(one) else None
+        for one in tables
+    ]
+
+
+def _says_something(table: Table) -> bool:
+    return bool(np.any(np.isfinite(table.d)))
+
+
+def _analysis(study: Study, table: Table, answer: TableAnswer) -> Analysis:
     shape, levels = table.shape, range(len(table.levels))
 
     def found(changes: Sequence[Change]) -> tuple[Finding, ...]:
         return tuple(finding(study, table, one) for one in changes if one.cells)
 
     compared = Compared(
-        metric=metric,
+        metric=table.metric,
         comparisons=found(
             [
                 answer.cell(level, row, column)
@@ -152,12 +167,19 @@ def analysis_of(study: Study, metric: Metric) -> Analysis | None:
 
 def model_of(study: Study, table: Table) -> TableAnswer:
     """The model's answer to a table."""
-    return answer_table(
-        table.d,
-        table.shape,
+    return models_of(study, [table])[0]
+
+
+def models_of(study: Study, tables: Sequence[Table]) -> list[TableAnswer]:
+    """The model's answers to tables of one shape, all of which hold together."""
+    if not tables:
+        return []
+    return answer_tables(
+        [table.d for table in tables],
+        tables[0].shape,
         margin=study.experiment.compare.margin,
         confidence=confidence_of(study),
-        covariates=disturbances_of(study, table),
+        covariates=disturbances_of(study, tables[0]),
         interim=not study.finished,
     )
 

@@ -1,8 +1,8 @@
 """Each of the workload's own statements by itself: its service time, and how that changed.
 
 A list of statements, or a script of them, gets better as a whole while one of its statements gets
-worse. The model is the same for each of them; the intervals of one statement's changes hold
-together, each statement's for itself.
+worse. They are tables of one family: one sentence speaks of all statements, so the intervals of
+all their changes hold together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from contend.metrics import Metric, metric_of
 from contend.report.causes import Explanation
-from contend.report.changes import Analysis, analysis_of
+from contend.report.changes import Analysis, analyses_of
 from contend.report.claims import claims_of
 from contend.report.figures import cell_figures
 from contend.report.model import (
@@ -69,14 +69,15 @@ def statements_of(
     names = [name for name in taken if name in most]
     own = replace(study, shown=tuple(_metric(name, end) for name in names for end in FIGURES))
     found = [figures for cell in cells if (figures := cell_figures(own, cell.cell)) is not None]
-    analyses = {name: analysis_of(study, _metric(name, _MEAN)) for name in names}
+    means = [_metric(name, _MEAN) for name in names]
+    analyses = dict(zip(names, analyses_of(study, means), strict=True))
     tables, tails = (
         _tables(own, layout, panels, names, analyses, found, e) for e in (_MEAN, _TAIL)
     )
     more = len(taken) - len(names)
     return Statements(
         lead="Service time, from sending a statement to the last byte of its answer. "
-        + ("Intervals of one statement's changes hold together. " if study.roles.baseline else "")
+        + ("Intervals of all statements' changes hold together. " if study.roles.baseline else "")
         + (f"The {len(names)} that took most time; {more} more are in the runs." if more else ""),
         sentences=tuple(_sentences(study, explanation, analyses)),
         texts=tuple(_texts(study, names)),

@@ -17,7 +17,7 @@ from contend.stats.planning import (
 from contend.stats.robust import hodges_lehmann, sign_flip_p
 from contend.stats.steady import Steadiness, look_for_trend
 from contend.stats.stopping import Progress, StoppingRule, progress
-from contend.stats.table import TableAnswer, advantages, answer_table
+from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables
 
 __all__ = [
     "Change",
@@ -39,6 +39,7 @@ __all__ = [
     "Verdict",
     "advantages",
     "answer_table",
+    "answer_tables",
     "estimate",
     "estimate_components",
     "finite",

@@ -100,12 +100,10 @@ def places(shape: TableShape, levels: int) -> dict[Depth, list[Place]]:
     }
 
 
-def pairs(shape: TableShape, levels: int) -> list[Place]:
-    """Each two levels, the later over the earlier, over all cells."""
+def pairs(shape: TableShape, of: Sequence[tuple[int, int]]) -> list[Place]:
+    """A level over another, over all cells."""
     span = 0, shape.rows - 1, 0, shape.columns - 1
-    return [
-        Place("pair", level, *span, over=over) for level in range(levels) for over in range(level)
-    ]
+    return [Place("pair", level, *span, over=over) for level, over in of]
 
 
 def advantage_cells(shape: TableShape, levels: int) -> list[Place]:
@@ -127,7 +125,7 @@ def chances(shape: TableShape, levels: int, confidence: float) -> dict[Depth, fl
     have leaves its share to the others.
     """
     depths: list[Depth] = list(places(shape, levels))
-    depths += ["pair"] * bool(pairs(shape, levels))
+    depths += ["pair"] * (levels > 1)
     depths += ["advantage"] * bool(advantage_cells(shape, levels))
     whole = sum(_SHARES[depth] for depth in depths)
     return {depth: (1 - confidence) * _SHARES[depth] / whole for depth in depths}

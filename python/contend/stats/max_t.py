@@ -15,6 +15,8 @@ import math
 import numpy as np
 
 _DRAWS = 20_000
+_AT_ONCE = 2_000
+"""Draws that are in memory together: there may be thousands of members."""
 _SEED = 20_080_618
 
 
@@ -36,11 +38,10 @@ def _drawn(correlation: bytes, m: int, alpha: float) -> float:
     # The root by eigenvalues bears a matrix without full rank: equal members, or a share of 1.
     values, vectors = np.linalg.eigh(np.frombuffer(correlation).reshape(m, m))
     root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
-    largest = np.max(np.abs(_normals(m) @ root), axis=1)
-    critical = float(np.quantile(largest, 1 - alpha))
+    draw = np.random.default_rng(_SEED)
+    largest = [
+        np.max(np.abs(draw.standard_normal((_AT_ONCE, m)) @ root), axis=1)
+        for _ in range(_DRAWS // _AT_ONCE)
+    ]
+    critical = float(np.quantile(np.concatenate(largest), 1 - alpha))
     return min(max(math.erfc(critical / math.sqrt(2)), alpha / m), alpha)
-
-
-@functools.lru_cache(maxsize=8)
-def _normals(m: int) -> np.ndarray:
-    return np.random.default_rng(_SEED).standard_normal((_DRAWS, m))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -145,8 +145,36 @@ def answer_table(
         ValueError: the shapes do not fit, a value is infinite, or a covariate is not known
             although the ratio is.
     """
-    units = _units(d, shape, covariates, margin, confidence)
-    chance = chances(shape, d.shape[2], confidence)
+    return answer_tables(
+        [d],
+        shape,
+        margin=margin,
+        confidence=confidence,
+        covariates=covariates,
+        interim=interim,
+    )[0]
+
+
+def answer_tables(
+    tables: Sequence[np.ndarray],
+    shape: TableShape,
+    *,
+    margin: float = 0.02,
+    confidence: float = 0.95,
+    covariates: Sequence[np.ndarray] = (),
+    interim: bool = False,
+) -> list[TableAnswer]:
+    """Every change of several tables of one experiment, all of whose intervals hold together: as of
+    one table that has the levels of all of them.
+
+    Arguments and errors as of `answer_table`; `tables` are of one shape, and share the covariates
+    and their slopes.
+    """
+    count, levels = len(tables), tables[0].shape[2]
+    d = np.concatenate(tables, axis=2)
+    tiled = [np.concatenate([np.asarray(x)] * count, axis=2) for x in covariates]
+    units = _units(d, shape, tiled, margin, confidence)
+    chance = chances(shape, levels, confidence)
     depths: list[DepthFigures] = []
 
     def changes(units: Units, asked: Sequence[Place]) -> list[Change]:
@@ -155,21 +183,43 @@ def answer_table(
         depths.append(DepthFigures(depth, chance[depth], len(asked), family.p_each, family.lent_df))
         return changes_of(family, margin, confidence, interim=interim)
 
-    over_baseline = [changes(units, asked) for asked in places(shape, d.shape[2]).values()]
-    between: list[Change] = []
-    if asked := pairs(shape, d.shape[2]):
-        sides = [(one.level, one.over) for one in asked if one.over is not None]
-        between = changes(paired(units, sides), asked)
-    return TableAnswer(
-        shape=shape,
-        levels=d.shape[2],
-        changes=tuple(change for depth in over_baseline for change in depth),
-        pairs=tuple(between),
-        depths=tuple(depths),
-        process_share=units.process_share if shape.contexts > 1 else math.nan,
-        adjustment=units.data.adjustment,
-        margin=margin,
-        confidence=confidence,
+    asked = places(shape, levels * count)
+    over_baseline = [change for of in asked.values() for change in changes(units, of)]
+    sides = [
+        (one, other)
+        for first in range(0, levels * count, levels)
+        for one in range(first, first + levels)
+        for other in range(first, one)
+    ]
+    between = changes(paired(units, sides), pairs(shape, sides)) if sides else []
+    return [
+        TableAnswer(
+            shape=shape,
+            levels=levels,
+            changes=_of_table(over_baseline, at, levels),
+            pairs=_of_table(between, at, levels),
+            depths=tuple(depths),
+            process_share=units.process_share if shape.contexts > 1 else math.nan,
+            adjustment=units.data.adjustment,
+            margin=margin,
+            confidence=confidence,
+        )
+        for at in range(count)
+    ]
+
+
+def _of_table(changes: Sequence[Change], at: int, levels: int) -> tuple[Change, ...]:
+    """Those of one table among several, whose levels are counted on from table to table."""
+    first = at * levels
+
+    def own(place: Place) -> Place:
+        over = None if place.over is None else place.over - first
+        return replace(place, level=place.level - first, over=over)
+
+    return tuple(
+        replace(change, place=own(change.place)) if first else change
+        for change in changes
+        if first <= change.place.level < first + levels
     )
 
 

@@ -13,7 +13,7 @@ from scipy import stats as reference
 
 from contend.stats.change import Change, read_verdict
 from contend.stats.contrasts import TableShape
-from contend.stats.table import TableAnswer, advantages, answer_table
+from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables
 
 MAIN = TableShape(rows=3, columns=7)
 
@@ -269,6 +269,17 @@ def test_a_pair_is_of_the_units_that_have_both_levels() -> None:
         answer.pair(1, 1)
     words = {answer_table(d + np.array([0, 0, by]), MAIN).pair(0, 2).verdict for by in (-1, 1)}
     assert words == {"higher", "lower"}
+
+
+def test_tables_that_hold_together_are_those_of_each_with_less_chance_of_error() -> None:
+    one, other = measured(15, levels=2), measured(16, levels=2)
+    together = answer_tables([one, other], MAIN)
+    for table, answer in zip((one, other), together, strict=True):
+        alone = answer_table(table, MAIN)
+        for a, b in zip(answer.changes + answer.pairs, alone.changes + alone.pairs, strict=True):
+            assert a.place == b.place and a.ratio == pytest.approx(b.ratio)
+        assert answer.depths[0].p_each < alone.depths[0].p_each
+        assert answer.pair(1, 0).ratio == pytest.approx(alone.pair(1, 0).ratio)
 
 
 def test_a_pair_is_adjusted_by_how_much_one_level_was_disturbed_more_than_the_other() -> None:

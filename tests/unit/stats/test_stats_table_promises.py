@@ -17,7 +17,7 @@ from contend.stats.change import Change, read_verdict
 from contend.stats.contrasts import Depth, TableShape, chances, places, weights
 from contend.stats.covariates import adjust
 from contend.stats.family import family_of
-from contend.stats.table import advantages, answer_table
+from contend.stats.table import advantages, answer_table, answer_tables
 from contend.stats.unit_errors import units_of
 
 MAIN = TableShape(rows=3, columns=7)
@@ -161,6 +161,24 @@ def test_levels_that_are_equal_seldom_differ_from_each_other(
         false += any(one.verdict in ("higher", "lower") for one in others)
     p = chances(shape, levels, 0.95)["pair"]
     assert false <= (p + 3 * (p * (1 - p) / count) ** 0.5) * count
+
+
+def test_tables_of_many_statements_hold_together() -> None:
+    """Twelve statements that a level does not change, some far noisier than others: each for itself
+    would be called changed in one of three experiments."""
+    shape, chance = TableShape(1, 2), np.random.default_rng(9200)
+    noise = np.array([1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 4, 8])
+    false, count = 0, 300
+    for _ in range(count):
+        y = chance.normal(0, NOISE_SD, (UNITS, 2, 2, 12)) * noise
+        y += chance.normal(0, 0.01, (UNITS, 1, 2, 1))
+        d = np.moveaxis(y[:, :, 1:] - y[:, :, :1], 3, 0)
+        false += any(
+            change.verdict in ("higher", "lower")
+            for answer in answer_tables(list(d), shape)
+            for change in answer.changes
+        )
+    assert false <= (0.05 + 3 * (0.05 * 0.95 / count) ** 0.5) * count
 
 
 def detected(seed: int, process_sd: float, pick: str) -> tuple[float, float]:
