@@ -160,7 +160,7 @@ ROUND_TRIP = RoundTrip(
     "server",
     Key(
         "round_trip",
-        Duration(zero_allowed=True, most_s=60.0),
+        Duration(zero_allowed=True, most="60s"),
         None,
         "how far the client is from the server: the time of a round trip, kept by a delay line "
         "that stands between them; 0 passes the line too (default: no line)",

@@ -209,24 +209,29 @@ class Width:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """A time span as text with a unit, or a bare number of seconds; read as seconds."""
+    """A time span as text with a unit, or a bare number of seconds; read as seconds.
+
+    `most` is the longest that is allowed, as a file would have it.
+    """
 
     zero_allowed: bool = False
-    most_s: float = 30 * 86400.0
+    most: str = "30d"
 
     def read(self, value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
-        if isinstance(value, int) and value > self.most_s:
-            raise Refused(f"must be at most 30 days, not {shown(value)}")
+        most_s = parse_duration_s(self.most)
+        too_long = f"must be at most {shown(self.most)}, not {shown(value)}"
+        if isinstance(value, int) and value > most_s:  # it may be more than a float can hold
+            raise Refused(too_long)
         try:
             seconds = parse_duration_s(value)
         except ValueError as error:
             raise Refused(f"must be {self.words()}: {error}") from None
         if seconds == 0 and not self.zero_allowed:
             raise Refused(f"must be longer than 0, not {shown(value)}")
-        if seconds > self.most_s:
-            raise Refused(f"must be at most 30 days, not {shown(value)}")
+        if seconds > most_s:
+            raise Refused(too_long)
         return seconds
 
     def words(self) -> str:

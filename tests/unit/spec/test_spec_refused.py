@@ -58,7 +58,13 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
     (
         "forever",
         '[load]\nwarmup = "31d"',
-        "it.toml:2: load.warmup must be at most 30 days",
+        'it.toml:2: load.warmup must be at most "30d", not "31d"',
+        None,
+    ),
+    (
+        "from one pole to the other",
+        '[server]\nround_trip = "2m"',
+        'it.toml:2: server.round_trip must be at most "60s", not "2m"',
         None,
     ),
     (
@@ -448,7 +454,7 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
     (
         "endless number of seconds",
         "[load]\nmeasure = 1" + "0" * 400,
-        "it.toml:2: load.measure must be at most 30 days, not 1000",
+        'it.toml:2: load.measure must be at most "30d", not 1000',
         None,
     ),
     (
