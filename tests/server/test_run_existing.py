@@ -83,6 +83,7 @@ def measured(
     """A run on it that ended well."""
     lab = new_lab(tmp_path_factory.mktemp("measured"))
     standing.takes(lab)
+    lab.edit("[experiment]\n", f"[experiment] # bench wants {PASSWORD}\n")
     return finish(lab, "--server", standing.dsn, "--yes")
 
 
@@ -217,6 +218,8 @@ def test_a_server_that_is_not_there(lab: Lab) -> None:
 
 
 def test_the_password_is_in_no_file_and_no_process_list(measured: Finished) -> None:
+    kept = (measured.lab.out / "experiment.toml").read_text()
+    assert "[experiment] # bench wants ***\n" in kept
     for path in measured.lab.out.rglob("*"):
         if path.is_file():
             assert PASSWORD.encode() not in path.read_bytes(), path

@@ -30,6 +30,7 @@ from contend.lab.stage import StageOf
 from contend.lab.trial import try_starts
 from contend.load import Address, Lines, LoadProcess, cpus_together
 from contend.servers import PrivateServer, ServerBinary
+from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
 from contend.spec import (
     SCRIPT_SCHEMA,
@@ -138,6 +139,7 @@ def private_means(
         check=check,
         choose_engine=choosing_engine(program),
         cpus_together=functools.partial(cpus_together, program),
+        passwords=passwords(),
     )
 
 
@@ -194,6 +196,7 @@ def borrowed_means(
         cpus_together=functools.partial(cpus_together, program),
         confirm=confirm,
         own=False,
+        passwords=passwords(*(server.dsn for server in servers.values())),
     )
 
 

@@ -26,6 +26,7 @@ from contend.lab.walk import Alone, Player, walk
 from contend.lab.ways import FACT as WAY
 from contend.lab.ways import Way, choose_way
 from contend.load import Load
+from contend.servers.dsn import Password
 from contend.settings import SETTINGS
 from contend.settings.server import ROUND_TRIP
 from contend.spec import (
@@ -35,6 +36,7 @@ from contend.spec import (
     cell_spec,
     cell_specs,
     from_dict,
+    hide_in_comments,
     is_open,
     planned_load_s,
     planned_runs,
@@ -65,6 +67,7 @@ class Means:
         cpus_together: says how much all CPUs do at once, in what one does alone.
         confirm: asks the user.
         own: the servers are contend's to start and stop.
+        passwords: all that are known; no run folder says one.
     """
 
     servers: Identities
@@ -77,6 +80,7 @@ class Means:
     cpus_together: Callable[[], float | None] = lambda: None
     confirm: Callable[[str], bool] = lambda _question: True
     own: bool = True
+    passwords: frozenset[Password] = frozenset()
 
 
 def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
@@ -98,7 +102,7 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
     planned = planned_runs(experiment, in_slices=way.in_slices)
     engine = means.choose_engine(experiment)
     facts = _facts(means, experiment, engine, way)
-    with RunFolder.create(path, to_dict(experiment), planned, facts) as folder:
+    with RunFolder.create(path, _kept(experiment, means), planned, facts) as folder:
         try:
             keep_scripts(experiment, path)
             _conduct(with_engine(experiment, engine.get("engine")), folder, way, means, listen)
@@ -107,6 +111,12 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
             if not _is_past_first_block(folder):
                 shutil.rmtree(path, ignore_errors=True)
             raise
+
+
+def _kept(experiment: Experiment, means: Means) -> dict[str, Any]:
+    """The experiment as its run folder has it."""
+    known = [password.reveal() for password in means.passwords]
+    return to_dict(replace(experiment, source=hide_in_comments(experiment.source, known)))
 
 
 def _question(experiment: Experiment) -> str:
@@ -146,7 +156,7 @@ def resume(
     """
     with RunFolder.open(path, write=True) as folder:
         stored = from_dict(folder.meta().experiment)
-        _require_same_experiment(folder, stored, experiment)
+        _require_same_experiment(folder, stored, experiment, means)
         _require_same_servers(folder, means.servers)
         way = _kept_way(folder)
         if folder.meta().finished or (
@@ -248,7 +258,7 @@ def _is_past_first_block(folder: RunFolder) -> bool:
 
 
 def _require_same_experiment(
-    folder: RunFolder, stored: Experiment, given: Experiment | None
+    folder: RunFolder, stored: Experiment, given: Experiment | None, means: Means
 ) -> None:
     file = folder.path / "experiment.toml"
     if file.exists() and file.read_bytes().decode("utf-8", "replace") != stored.source:
@@ -257,7 +267,7 @@ def _require_same_experiment(
             hint="A run keeps the experiment it began with: undo the edit, or start a new run "
             "with the edited file.",
         )
-    if given is not None and redacted(to_dict(given)) != to_dict(stored):
+    if given is not None and redacted(_kept(given, means)) != _kept(stored, means):
         raise ChangedExperiment(
             f"{folder.path} is not a run of this experiment as it is now",
             hint=f"`contend run --resume {folder.path}` continues it as it began; "

@@ -215,6 +215,13 @@ class Dsn:
         return f"mysql://{user}{host}{port}{path}" + (f"?{query}" if query else "")
 
 
+def passwords(*dsns: Dsn, environment: Mapping[str, str] | None = None) -> frozenset[Password]:
+    """All that are known: those of the servers, and the one in the environment."""
+    environment = os.environ if environment is None else environment
+    given = Password(environment.get(PASSWORD_VARIABLE, ""))
+    return frozenset(filter(None, (given, *(dsn.password for dsn in dsns))))
+
+
 def _port(text: str | None, file: Path | None) -> int | None:
     if not text:
         return None

@@ -6,6 +6,7 @@ from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.schemas import SCRIPT_SCHEMA, imported_name
 from contend.settings.values import Level, Refused
 from contend.spec.cell import cell_spec, cell_specs, cells, combinations
+from contend.spec.comments import hide_in_comments
 from contend.spec.load import load_experiment, recipe_text, recipes
 from contend.spec.metric_names import MetricNames, without_metric
 from contend.spec.model import (
@@ -69,6 +70,7 @@ __all__ = [
     "combinations",
     "contexts",
     "from_dict",
+    "hide_in_comments",
     "imported_name",
     "is_file",
     "is_open",

@@ -27,7 +27,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
 _SCALAR = re.compile(r"[^,\]}#\n]*")
-_STRING = re.compile(
+STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}'
     r"|'''.*?'{3,5}"
     r'|"(?:[^"\\\n]|\\.)*"'
@@ -97,7 +97,7 @@ class _Scanner:
         keys = []
         while True:
             self._skip(_SPACE)
-            if (match := _STRING.match(self._text, self._at)) is not None:
+            if (match := STRING.match(self._text, self._at)) is not None:
                 keys.append(str(tomllib.loads(f"k = {match.group()}")["k"]))
             elif (match := _BARE_KEY.match(self._text, self._at)) is None:
                 raise ValueError("not TOML: a key was expected")
@@ -109,7 +109,7 @@ class _Scanner:
                 return keys
 
     def _value(self, path: Path) -> None:
-        if (match := _STRING.match(self._text, self._at)) is not None:
+        if (match := STRING.match(self._text, self._at)) is not None:
             self._at = match.end()
         elif self._take("["):
             self._array(path)

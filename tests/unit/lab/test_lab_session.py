@@ -29,6 +29,7 @@ from contend.lab.session import (
     stored_experiment,
     stored_servers,
 )
+from contend.servers.dsn import Password
 from contend.spec import CellSpec, DataSpec, Experiment
 from contend.store import FolderLocked, RunFolder
 
@@ -36,7 +37,8 @@ SERVERS = {"mariadb": {"kind": "mariadb", "version": "10.11.19", "source": "path
 
 
 class Bench:
-    def __init__(self, tmp_path: Path) -> None:
+    def __init__(self, tmp_path: Path, passwords: frozenset[Password] = frozenset()) -> None:
+        self.passwords = passwords
         self.tiny = experiment(tmp_path)
         self.path = tmp_path / "run"
         self.stage = FakeStage()
@@ -52,7 +54,13 @@ class Bench:
             self.stage.close()
 
     def means(self, load: FakeLoad | None = None) -> Means:
-        return Means(SERVERS, self.open_stages, load or FakeLoad(), self.data_folder)
+        return Means(
+            SERVERS,
+            self.open_stages,
+            load or FakeLoad(),
+            self.data_folder,
+            passwords=self.passwords,
+        )
 
     def begin(self, load: FakeLoad | None = None) -> None:
         begin(self.tiny, self.path, self.means(load), self.heard.append)
@@ -150,6 +158,19 @@ def test_a_password_in_the_experiment_file_does_not_hinder_a_resume(tmp_path: Pa
     assert bench.runs() == list(range(1, 9))
     for file in bench.path.rglob("*"):
         assert not file.is_file() or b"hunter2" not in file.read_bytes()
+
+
+def test_a_password_in_a_comment_is_not_kept_and_does_not_hinder_a_resume(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, passwords=frozenset({Password("s3cret")}))
+    bench.tiny = experiment(tmp_path, "# The server wants s3cret.\n" + EXPERIMENT)
+    with pytest.raises(Interrupted):
+        bench.begin(stop_at(4, KeyboardInterrupt()))
+    kept = (bench.path / "experiment.toml").read_text()
+    assert kept.startswith("# The server wants ***.\n")
+    bench.resume(given=bench.tiny)
+    assert bench.runs() == list(range(1, 9))
+    for file in bench.path.rglob("*"):
+        assert not file.is_file() or b"s3cret" not in file.read_bytes()
 
 
 def test_each_session_leaves_its_facts(bench: Bench) -> None:

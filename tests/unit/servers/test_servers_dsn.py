@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contend.servers import Dsn
-from contend.servers.dsn import Password, parse_option_file
+from contend.servers.dsn import Password, parse_option_file, passwords
 from contend.servers.errors import DsnError
 
 
@@ -92,6 +92,17 @@ def test_a_typed_host_goes_before_a_filed_socket(tmp_path: Path) -> None:
 def test_the_environment_gives_a_password() -> None:
     dsn = Dsn.parse("mysql://me@h/").complete({"CONTEND_PASSWORD": "hunter2"})
     assert dsn.password.reveal() == "hunter2"
+
+
+def test_all_passwords_are_known_wherever_they_come_from(tmp_path: Path) -> None:
+    file = tmp_path / "my.cnf"
+    file.write_text("[client]\npassword = filed\n")
+    environment = {"CONTEND_PASSWORD": "given"}
+    filed = Dsn.parse(f"mysql://me@h/?option_file={file}").complete(environment)
+    other = Dsn.parse("mysql://me@i/").complete({})
+    known = passwords(filed, other, environment=environment)
+    assert {password.reveal() for password in known} == {"filed", "given"}
+    assert passwords(environment={}) == frozenset()
 
 
 def test_a_dsn_is_completed_with_the_usual_defaults() -> None:
