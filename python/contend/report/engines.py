@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
 from contend.report.causes import Explanation
 from contend.report.model import Cause, Compared, Layout, Panel, TextTable
+from contend.report.repeats import over_repeats
 from contend.report.study import Roles, Study
 from contend.report.words import estimate_text
 from contend.spec import Level
-from contend.stats import Estimate, estimate
 from contend.store import RunRecord
 
 COUNTERS = (
@@ -71,7 +71,8 @@ class Engines(Explanation):
 def _table(study: Study, runs: dict[str, list[RunRecord]]) -> TextTable | None:
     rows = []
     for counter, name in COUNTERS:
-        found = [_per_query(study, of_level, counter) for of_level in runs.values()]
+        per_query = partial(_per_query, counter)
+        found = [over_repeats(study, of_level, per_query) for of_level in runs.values()]
         if any(one is not None and one.mean > 0 for one in found):
             cells = (("not recorded" if one is None else estimate_text(one)) for one in found)
             rows.append((f"{name} ({counter})", *cells))
@@ -84,15 +85,11 @@ def _table(study: Study, runs: dict[str, list[RunRecord]]) -> TextTable | None:
     )
 
 
-def _per_query(study: Study, runs: Sequence[RunRecord], counter: str) -> Estimate | None:
-    values = []
-    for run in runs:
-        status = run.probes.get("status") or {}
-        asked = status.get("Questions") or 0
-        if asked:
-            # A counter that did not change is not recorded.
-            values.append(max(0, status.get(counter, 0)) / asked)
-    return estimate(values, study.experiment.compare.confidence) if values else None
+def _per_query(counter: str, run: RunRecord) -> float | None:
+    status = run.probes.get("status") or {}
+    asked = status.get("Questions") or 0
+    # A counter that did not change is not recorded.
+    return max(0, status.get(counter, 0)) / asked if asked else None
 
 
 def _same_plan(table: TextTable) -> str:

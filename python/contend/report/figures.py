@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contend.metrics import KEY_REQUESTS, Metric
 from contend.report.key_depth import expected_of
 from contend.report.model import CellFigures
+from contend.report.repeats import means_of_repeats
 from contend.report.study import Study
 from contend.spec import Level
 from contend.stats import Estimate, estimate, merge_percentiles
@@ -17,7 +18,6 @@ from contend.store import RunRecord
 
 def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:
     """What was measured in a cell; None if no run of it was."""
-    repeats = study.repeats_of(cell)
     runs = study.runs_of(cell)
     if not runs:
         return None
@@ -25,25 +25,18 @@ def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:
     merged = _merged_percentiles_us(runs, study.shown)
     figures: dict[str, Estimate] = {}
     for metric in study.shown:
-        means = (_mean_of(metric, of_repeat) for of_repeat in repeats.values())
-        values = [value for value in means if value is not None]
+        values = means_of_repeats(runs, metric.value)
         if values:
             figures[metric.name] = _estimate(values, merged.get(metric.name), confidence)
     warnings = sorted({str(w.get("code", "")) for run in runs for w in run.warnings})
     requests = expected_of(study, runs)
     return CellFigures(
         dict(cell),
-        len(repeats),
+        len({run.repeat for run in runs}),
         figures,
         {} if requests is None else {KEY_REQUESTS: requests},
         tuple(code for code in warnings if code),
     )
-
-
-def _mean_of(metric: Metric, runs: Sequence[RunRecord]) -> float | None:
-    """Over the runs of one repeat: they share their servers, so they count once."""
-    values = [value for value in map(metric.value, runs) if value is not None]
-    return sum(values) / len(values) if values else None
 
 
 def _estimate(values: list[float], merged: float | None, confidence: float) -> Estimate:

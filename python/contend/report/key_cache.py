@@ -7,17 +7,18 @@ queued, throughput could rise to 1/share of that behind a single lock.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from contend.metrics import THROUGHPUT
+from contend.report.basis import repeats_text
 from contend.report.bounds import surest
 from contend.report.causes import Explanation
 from contend.report.charts import shares_chart
 from contend.report.key_requests import requests_paragraph, requests_tables
 from contend.report.model import Cause, Chart, Compared, Finding, Layout, Panel, TextTable
+from contend.report.repeats import Read, over_repeats
 from contend.report.study import Roles, Study
 from contend.report.words import (
     UNKNOWN,
@@ -28,7 +29,7 @@ from contend.report.words import (
     share_text,
 )
 from contend.spec import Level
-from contend.stats import Estimate, estimate
+from contend.stats import Estimate
 from contend.store import RunRecord
 
 WARM_BELOW = 0.001
@@ -39,8 +40,8 @@ _LISTED = 6
 
 @dataclass(frozen=True, slots=True)
 class _Visits:
-    """Visits of the segments in one panel at one level, over all its runs, and the gain over all
-    its columns."""
+    """Visits of the segments in one panel at one level, over all its repeats, and the gain over
+    all its columns."""
 
     panel: Panel
     label: str
@@ -119,10 +120,10 @@ def _lead(first: _Visits) -> str:
     measured = f"{gain_text(first.gain.change)} %{over}" if first.gain else "not known yet"
     return (
         f"Of {len(first.shares)} segments, the most visited one takes {share_text(first.hottest)} "
-        f"of all visits to the key cache{where}, n = {first.hottest.n} runs; an even share would "
-        f"be {100 / len(first.shares):.1f} %. However many segments there are, the gain that they "
-        f"alone can bring ends at 1/share - 1 = {first.ceiling_text()} %; what was measured there "
-        f"is {measured}."
+        f"of all visits to the key cache{where}, n = {repeats_text(first.hottest.n)}; an even "
+        f"share would be {100 / len(first.shares):.1f} %. However many segments there are, the "
+        f"gain that they alone can bring ends at 1/share - 1 = {first.ceiling_text()} %; what was "
+        f"measured there is {measured}."
     )
 
 
@@ -233,7 +234,7 @@ def _chart(one: _Visits) -> Chart:
         one.panel.title,
         one.shares,
         noun="segment",
-        caption="Share of all key cache read requests over all runs; dashed: an even share.",
+        caption="Share of all key cache read requests, over all repeats; dashed: an even share.",
     )
 
 
@@ -241,7 +242,7 @@ def _visits(
     study: Study, layout: Layout, panels: Sequence[Panel], compared: Compared
 ) -> list[_Visits]:
     roles = study.roles
-    found = []
+    visits = []
     for row, panel in enumerate(panels):
         for label, level in zip(layout.levels, roles.levels, strict=True):
             runs = [
@@ -249,7 +250,7 @@ def _visits(
                 for column in roles.column_levels
                 for run in study.runs_of(roles.cell(panel.context, column, level))
             ]
-            shares = [s for s in map(_shares_of_run, runs) if s]
+            shares = [(run, found) for run in runs if (found := _shares_of_run(run))]
             if level is None or not shares:
                 continue
             gain = next(
@@ -260,8 +261,8 @@ def _visits(
                 ),
                 None,
             )
-            found.append(_gathered(study, panel, label, level, shares, gain))
-    return found
+            visits.append(_gathered(study, panel, label, level, shares, gain))
+    return visits
 
 
 def _gathered(
@@ -269,17 +270,22 @@ def _gathered(
     panel: Panel,
     label: str,
     level: Level,
-    runs: Sequence[dict[str, float]],
+    runs: Sequence[tuple[RunRecord, Mapping[str, float]]],
     gain: Finding | None,
 ) -> _Visits:
-    totals: dict[str, float] = defaultdict(float)
-    for run in runs:
-        for segment, share in run.items():
-            totals[segment] += share / len(runs)
-    ordered = sorted(totals.items(), key=lambda item: -item[1])
-    name = ordered[0][0]
-    hottest = estimate([run.get(name, 0.0) for run in runs], study.experiment.compare.confidence)
-    return _Visits(panel, label, level, tuple(ordered), hottest, gain)
+    shares = {run.run: of_run for run, of_run in runs}
+    over = {
+        segment: over_repeats(study, (run for run, _ in runs), _share_in(shares, segment))
+        for segment in dict.fromkeys(name for of_run in shares.values() for name in of_run)
+    }
+    known = [(name, one) for name, one in over.items() if one is not None]
+    known.sort(key=lambda item: -item[1].mean)
+    ordered = tuple((name, one.mean) for name, one in known)
+    return _Visits(panel, label, level, ordered, known[0][1], gain)
+
+
+def _share_in(shares: Mapping[int, Mapping[str, float]], segment: str) -> Read:
+    return lambda run: shares[run.run].get(segment, 0.0)
 
 
 def _shares_of_run(record: RunRecord) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from contend.report.basis import repeats_text
 from contend.report.key_depth import (
     POINTS_BELOW,
     WALKS,
@@ -14,10 +15,11 @@ from contend.report.key_depth import (
     requests_per_point,
 )
 from contend.report.model import Layout, Panel, TextTable
+from contend.report.repeats import over_repeats
 from contend.report.study import Study
 from contend.report.words import estimate_text
 from contend.spec import Level
-from contend.stats import Estimate, estimate
+from contend.stats import Estimate
 from contend.store import RunRecord
 from contend.units import format_count
 
@@ -31,15 +33,14 @@ _NOT_KNOWN = "not known"
 def requests_paragraph(study: Study) -> str:
     """What was counted over all runs, and whether it is what was expected; empty if the runs
     did not ask for points."""
-    counted: dict[Depth | None, list[float]] = defaultdict(list)
+    of_depth: dict[Depth | None, list[RunRecord]] = defaultdict(list)
     for run in study.measured:
-        requests = requests_per_point(run)
-        if requests is not None:
-            counted[depth_of(study, run)].append(requests)
-    confidence = study.experiment.compare.confidence
-    return " ".join(
-        _sentence(depth, estimate(values, confidence)) for depth, values in counted.items()
-    )
+        if requests_per_point(run) is not None:
+            of_depth[depth_of(study, run)].append(run)
+    counted = {
+        depth: over_repeats(study, runs, requests_per_point) for depth, runs in of_depth.items()
+    }
+    return " ".join(_sentence(depth, one) for depth, one in counted.items() if one is not None)
 
 
 def requests_tables(study: Study, layout: Layout, panels: Sequence[Panel]) -> tuple[TextTable, ...]:
@@ -78,16 +79,13 @@ def _runs_of(study: Study, panel: Panel, level: Level | None) -> list[RunRecord]
 
 
 def _counted_text(study: Study, runs: Sequence[RunRecord]) -> str:
-    values = [one for one in map(requests_per_point, runs) if one is not None]
-    if not values:
-        return _NOT_KNOWN
-    return estimate_text(estimate(values, study.experiment.compare.confidence))
+    counted = over_repeats(study, runs, requests_per_point)
+    return _NOT_KNOWN if counted is None else estimate_text(counted)
 
 
 def _sentence(depth: Depth | None, counted: Estimate) -> str:
-    made = (
-        f"A point makes {estimate_text(counted)} requests to the key cache (n = {counted.n} runs)"
-    )
+    n = repeats_text(counted.n)
+    made = f"A point makes {estimate_text(counted)} requests to the key cache (n = {n})"
     if depth is None:
         return (
             f"{made}. How many to expect is only known of the study's own table, asked for fewer "

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from contend.metrics import FIXED
 from contend.report.causes import Explanation
 from contend.report.model import Cause, Compared, Layout, Panel, TextTable
+from contend.report.repeats import Read, over_repeats
 from contend.report.study import Study
 from contend.report.words import estimate_text, level_phrase, share_text
-from contend.stats import Estimate, estimate
+from contend.stats import Estimate
 from contend.store import RunRecord
 
 WAITS_MATTER = 0.1
@@ -117,10 +118,10 @@ def _cells(study: Study, layout: Layout, panels: Sequence[Panel]) -> list[_Cell]
                     _Cell(
                         (panel.title, label, at),
                         head,
-                        _of(study, runs, _answered),
-                        _of(study, runs, FIXED["query_cache_wait_share"].value),
-                        _of(study, runs, _per_query("Qcache_inserts")),
-                        _of(study, runs, _per_query("Qcache_lowmem_prunes")),
+                        over_repeats(study, runs, _answered),
+                        over_repeats(study, runs, FIXED["query_cache_wait_share"].value),
+                        over_repeats(study, runs, _per_query("Qcache_inserts")),
+                        over_repeats(study, runs, _per_query("Qcache_lowmem_prunes")),
                     )
                 )
     return found
@@ -131,7 +132,7 @@ def _answered(run: RunRecord) -> float | None:
     return None if missed is None else 1 - missed
 
 
-def _per_query(counter: str) -> Callable[[RunRecord], float | None]:
+def _per_query(counter: str) -> Read:
     def read(run: RunRecord) -> float | None:
         status = run.probes.get("status") or {}
         asked = status.get("Questions") or 0
@@ -139,13 +140,6 @@ def _per_query(counter: str) -> Callable[[RunRecord], float | None]:
         return status.get(counter, 0) / asked if asked else None
 
     return read
-
-
-def _of(
-    study: Study, runs: Sequence[RunRecord], read: Callable[[RunRecord], float | None]
-) -> Estimate | None:
-    values = [value for run in runs if (value := read(run)) is not None]
-    return estimate(values, study.experiment.compare.confidence) if values else None
 
 
 def _table(layout: Layout, cells: Sequence[_Cell]) -> TextTable:

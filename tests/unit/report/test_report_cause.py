@@ -57,13 +57,13 @@ def test_uneven_visits_count_as_they_are(tmp_path: Path) -> None:
     cause = report.cause
     assert cause is not None
     assert cause.lead.startswith(
-        "Of 4 segments, the most visited one takes 60.0 % ±5.5 of all visits to the key cache "
-        "(10 points), n = 16 runs; an even share would be 25.0 %."
+        "Of 4 segments, the most visited one takes 60.0 % ±8.9 of all visits to the key cache "
+        "(10 points), n = 8 repeats; an even share would be 25.0 %."
     )
     # 1/0.6 - 1 is 66.7 %; the interval is that of the share, turned over.
-    assert "ends at 1/share - 1 = +67 ±15 %" in cause.lead
+    assert "ends at 1/share - 1 = +67 ±25 %" in cause.lead
     (row,) = cause.tables[0].rows
-    assert row[:4] == ("10 points", "32", "60.0 % ±5.5", "+67 ±15")
+    assert row[:4] == ("10 points", "32", "60.0 % ±8.9", "+67 ±25")
     (whole,) = report.compared[0].rows
     assert row[4] == gain_text(whole.change) and row[4].startswith("+12 ")
     assert row[5] == "8 connections"

@@ -68,7 +68,7 @@ def test_the_depth_is_that_of_real_tables(rows: int, levels: int) -> None:
 def test_what_is_expected_stands_beside_what_was_counted(study_report: Report) -> None:
     said = sentence_of(study_report)
     assert said.startswith("A point makes 9.0449")
-    assert "(n = 504 runs), and 9 are expected" in said
+    assert "(n = 8 repeats), and 9 are expected" in said
     assert "1M rows has 3 levels" in said
     assert study_report.cause is not None
     table = study_report.cause.tables[1]
@@ -103,8 +103,8 @@ def test_sizes_that_differ_are_told_apart(tmp_path: Path) -> None:
 
     report = report_of(tmp_path / "run", "data.rows=[1_000_000, 20_000_000]", change=deeper)
     said = sentence_of(report)
-    assert "(n = 32 runs), and 9 are expected" in said
-    assert "(n = 32 runs), and 12 are expected" in said
+    assert "(n = 8 repeats), and 9 are expected" in said
+    assert "(n = 8 repeats), and 12 are expected" in said
     assert report.cause is not None
     assert [row[-1] for row in report.cause.tables[1].rows] == ["9", "12"]
 
