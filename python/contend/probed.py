@@ -133,6 +133,7 @@ class Probes(TypedDict, total=False):
         pages of each index that were in it when the run began.
     settings: what settings noted of themselves, by path.
     line: of the delay line, if one stands before the server.
+    place: number of the run's server, and of its folder, among those of its block. In slices only.
     layout: `padding_bytes` of environment with which the server's memory is laid out as that of
         the other levels in its block; None as the system has it. In slices only.
     """
@@ -151,4 +152,5 @@ class Probes(TypedDict, total=False):
     host: Host
     settings: dict[str, Any]
     line: DelayLine
+    place: int
     layout: dict[str, int | None]

@@ -96,15 +96,19 @@ class InSlices:
                 stage.start_anew(self._layout.apply)
             self._repeat = repeat
         about: Probes = {"layout": {"padding_bytes": self._layout.padding_bytes}}
-        readies = [self._stage_of(one).set(cell_spec(self._experiment, one.cell)) for one in runs]
+        places = [self._place_of(one) for one in runs]
+        readies = [
+            self._stages[place].set(cell_spec(self._experiment, one.cell))
+            for place, one in zip(places, runs, strict=True)
+        ]
         pids = {ready.sight.pid for ready in readies if ready.sight.pid is not None}
         return [
             replace(
                 ready,
                 sight=replace(ready.sight, others=tuple(pids - {ready.sight.pid})),
-                probes={**ready.probes, **about},
+                probes={**ready.probes, **about, "place": place},
             )
-            for ready in readies
+            for place, ready in zip(places, readies, strict=True)
         ]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
@@ -153,11 +157,14 @@ class InSlices:
         else:
             self._written = 0.0
 
-    def _stage_of(self, one: Planned) -> StageOf:
+    def _place_of(self, one: Planned) -> int:
+        """The number of the stage that has the run's level."""
         compared = self._experiment.compared
         assert compared is not None
         level = one.cell[compared.path]
         place = next(n for n, each in enumerate(compared.levels) if same_level(each, level))
+        if not self._stages[place % len(self._stages)].own:
+            # Servers that are levels by themselves.
+            return place % len(self._stages)
         context = {path: value for path, value in one.cell.items() if path != compared.path}
-        turn = turn_of(self._experiment, context, one.repeat)
-        return self._stages[(place + turn) % len(self._stages)]
+        return (place + turn_of(self._experiment, context, one.repeat)) % len(self._stages)

@@ -84,7 +84,8 @@ def private_means(
                     source = DatasetSource(data, binary, options, imported)
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
-                own = work / binary.name if place == 0 else work / f"{binary.name}-{place}"
+                # Whichever of the programs has the place, its data take those of the last.
+                own = work / f"folder-{place}"
                 server = PrivateServer(binary, own, logs if place == 0 else logs / str(place))
                 return Program(server, identity(binary), fill_folder)
 

@@ -108,17 +108,22 @@ def turn_of(experiment: Experiment, context: Cell, repeat: int) -> int:
     Servers that are started alike differ for as long as they live. Levels that are changed while a
     server runs take turns on them: the contexts of a repeat are divided evenly over the turns, so
     that what a server differs by cancels over the contexts, and each context has each turn, repeat
-    by repeat. Levels that take a restart change servers (and copies of the data) from one repeat to
-    the next. Levels that need data of their own stay.
+    by repeat. Levels that take a restart change servers and copies of the data from one repeat to
+    the next. Levels that need data of their own change folders, into which their data are copied
+    again: what stayed in one place for the whole run would look like the level.
     """
     compared = experiment.compared
     if compared is None:
         return 0
-    need = need_of(compared.path, experiment)
-    if need >= Need.DATA:
-        return 0
-    rank = _ranks(experiment)[cell_key(context)] if need <= Need.IN_PLACE else 0
+    in_place = need_of(compared.path, experiment) <= Need.IN_PLACE
+    rank = _ranks(experiment)[cell_key(context)] if in_place else _first_turn(experiment)
     return (repeat + rank) % len(compared.levels)
+
+
+def _first_turn(experiment: Experiment) -> int:
+    assert experiment.compared is not None
+    chance = random.Random(f"first turn {experiment.base['load.seed']}")
+    return chance.randrange(len(experiment.compared.levels))
 
 
 def _ranks(experiment: Experiment) -> dict[CellKey, int]:

@@ -403,9 +403,21 @@ def test_levels_that_take_a_restart_change_servers_by_repeat() -> None:
 
 
 @pytest.mark.parametrize("path", ["data.engine", "server.kind"])
-def test_levels_that_need_data_of_their_own_stay(path: str) -> None:
+def test_levels_that_need_data_of_their_own_change_folders_by_repeat(path: str) -> None:
     experiment = make({path: POOL[path], "load.connections": (1, 8)}, path)
-    assert {turn for repeat in range(1, 7) for turn in turns(experiment, repeat)} == {0}
+    many = len(POOL[path])
+    by_repeat = [turns(experiment, repeat) for repeat in range(1, 3 * many + 1)]
+    assert all(len(set(of_repeat)) == 1 for of_repeat in by_repeat), "and not from block to block"
+    assert Counter(one[0] for one in by_repeat) == dict.fromkeys(range(many), 3)
+    assert all(one != other for one, other in itertools.pairwise(by_repeat)), "a copy of their own"
+
+
+def test_which_level_has_which_folder_first_is_drawn() -> None:
+    first = {
+        turns(make({"data.engine": POOL["data.engine"]}, "data.engine", seed=seed), 1)[0]
+        for seed in range(20)
+    }
+    assert first == set(range(len(POOL["data.engine"])))
 
 
 def test_nothing_compared_takes_no_turns() -> None:
