@@ -103,6 +103,7 @@ COUNT_RULES = [
     # A host that stood still for a moment at the end has left events behind.
     (r"^WARNING: overloaded: .*\n", ""),
     (r"(?<=thds: )\d+", "N"),
+    (r'^( +"time": +)\d+', r"\1N"),
     # Intervals: as many as there was time for.
     (r"^\[ \d+s \]", "[ Ns ]"),
     (r"((?:^\[ Ns \] thds.*\n)(?:^\[ Ns \] queue.*\n)?)\1+", r"\1"),

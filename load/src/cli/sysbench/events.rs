@@ -95,6 +95,9 @@ pub fn serve(
         }
     });
     drop(forced);
+    // The end of a report's state may close what its hook has opened, and no other report may come
+    // before that.
+    drop(watch);
     match ran {
         Err(failure) => {
             let words = match failure.hint {

@@ -193,6 +193,10 @@ impl<'a> Watch<'a> {
             self.checkpoints.pop_front();
             self.reporter.say_checkpoint(self.cumulative.as_ref());
         }
+        if self.checkpoints.is_empty() {
+            // As under sysbench: what its end has to say comes after the last checkpoint.
+            self.cumulative = None;
+        }
     }
 }
 
