@@ -35,15 +35,23 @@ BANNED_IN_RUST = [
     (r"\btodo!|\bunimplemented!", set(), "nothing is done because a stub returns a value"),
 ]
 
+SQL = (
+    r"(?i:\b(select|insert|alter|show)\b .*\b(from|into|table|status|global)\b)"
+    r"|\b(?i:set (global|session|persist|@@\w+))\b"
+    r"|[\"'](ALTER|ANALYZE|BEGIN|CALL|CHECK|COMMIT|CREATE|DELETE|DO|DROP|EXPLAIN|FLUSH|GRANT|INSERT"
+    r"|KILL|LOAD|LOCK|OPTIMIZE|PURGE|RENAME|REPLACE|RESET|SELECT|SET|SHOW|START|STOP|TRUNCATE|UNLOCK"
+    r"|UPDATE|USE)\b"
+)
+"""A statement: by the words that belong together, or by the word that a text begins with."""
+
 BANNED_IN_PYTHON = [
     (r"\bshell=True\b", set(), "pass a list of arguments"),
     (r"\bos\.system\(", set(), "use subprocess with a list of arguments"),
     (r"(?<![\w.])random\.(random|shuffle|choice|seed)\(", set(), "use a seeded random.Random"),
     (r"\bpickle\b", set(), "store JSON or SQLite, which can be read and cannot run code"),
     (r"\bsys\.exit\(", {"cli", "__main__"}, "raise a ContendError; only cli ends the program"),
-    (r"(?i)\b(select|insert|alter|show|set global)\b .*\b(from|into|table|status|global)\b",
-     None, "no SQL text in the lab: it belongs to servers, datasets or a probe"),
-]  # fmt: skip
+    (SQL, None, "no SQL text in the lab: it belongs to servers, datasets or a probe"),
+]
 
 WORDS = [
     (r"/(work|root|farm)/", "a path of one machine"),
@@ -88,6 +96,24 @@ def test_python_calls_nothing_banned(pattern: str, rooms: set[str] | None, inste
             continue
         wrong += lines_matching(path.relative_to(ROOT), path.read_text(), pattern)
     assert not wrong, f"{instead}:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_sql"),
+    [
+        ('f"SET GLOBAL {name} = {value}"', True),
+        ('"set global x = 1"', True),
+        ('f" ON; SET @@GLOBAL.{name} = 1"', True),
+        ('"FLUSH TABLES"', True),
+        ("'UPDATE t ' f'{x}'", True),
+        ('"how many rows " f"select a from {table}"', True),
+        ('"a set of global options"', False),
+        ('"Set it up"', False),
+        ('"LOADED", "reset"', False),
+    ],
+)
+def test_sql_is_told_from_words(line: str, is_sql: bool) -> None:
+    assert bool(re.search(SQL, line)) == is_sql
 
 
 def test_no_file_grows_past_the_limit() -> None:

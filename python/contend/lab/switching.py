@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from contend.servers.options import as_sql, normal_name
-from contend.spec import CellSpec, Experiment, Level, cell_specs, imported_name
+from contend.servers.options import assignment, normal_name
+from contend.spec import CellSpec, Experiment, cell_specs, imported_name
 from contend.warm.engines import disturbs
 from contend.warm.key_caches import reloading
 
@@ -36,13 +36,9 @@ def entering(cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
     differ = [name for name in options[0] if any(o.get(name) != options[0][name] for o in options)]
     data = cells[0].data
     refill = _refill(data.engine, differ, data.table_names) or ()
-    return [(*(_set(name, one[name]) for name in differ), *refill) for one in options]
+    return [(*(assignment(name, one[name]) for name in differ), *refill) for one in options]
 
 
 def _refill(engine: str, changed: Sequence[str], tables: Sequence[str]) -> tuple[str, ...] | None:
     """Statements that fill the caches that a change of these options empties."""
     return reloading(engine, tables) if disturbs(engine, changed) else ()
-
-
-def _set(name: str, value: Level) -> str:
-    return f"SET GLOBAL {name} = {as_sql(value)}"

@@ -92,6 +92,11 @@ def as_sql(value: Value) -> str:
     return f"'{escaped}'"
 
 
+def assignment(name: str, value: Value) -> str:
+    """The statement that gives a dynamic variable a value."""
+    return f"SET GLOBAL {normal_name(name)} = {as_sql(value)}"
+
+
 def size_in_bytes(text: str) -> int | None:
     """`512M` in bytes as the servers read it; None if the text is no whole number."""
     found = _SIZE.match(text.strip())

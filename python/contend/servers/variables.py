@@ -18,7 +18,7 @@ import pymysql
 from contend.servers.binary import ServerBinary
 from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected
-from contend.servers.options import Value, as_number, as_sql, as_text, normal_name, truncation
+from contend.servers.options import Value, as_number, as_text, assignment, normal_name, truncation
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -146,7 +146,7 @@ def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> lis
         normal = normal_name(name)
         with connection.cursor() as cursor:
             try:
-                cursor.execute(f"SET GLOBAL {normal} = {as_sql(value)}")
+                cursor.execute(assignment(normal, value))
             except pymysql.err.MySQLError as error:
                 raise _refused(normal, value, error) from error
             cursor.execute("SHOW WARNINGS")
