@@ -109,6 +109,20 @@ def test_the_server_outlives_the_thread_that_started_it(
     server.check()
 
 
+def test_a_server_that_was_killed_behind_a_wrapper_has_ended(
+    mariadb_binary: ServerBinary, private_server: Factory
+) -> None:
+    """The wrapper ends first, and the next start would find the folder in use."""
+    server = private_server(mariadb_binary, start=False)
+    server.wrap = ("/usr/bin/env",)
+    for _ in range(3):
+        server.start({"innodb_buffer_pool_size": "512M"})
+        pid = server.pid
+        server.kill()
+        assert not alive(pid)
+        os.close(server.folder.lock())
+
+
 def test_a_signal_of_the_terminal_does_not_reach_the_server(
     mariadb_binary: ServerBinary, private_server: Factory
 ) -> None:

@@ -204,8 +204,7 @@ class PrivateServer:
     def kill(self) -> None:
         """End it at once with SIGKILL. Does nothing if none runs."""
         if self._process is not None:
-            kill_group(self._process)
-            self._process.wait()
+            kill_group(self._process, self._pid_file)
             self._forget()
 
     def check(self) -> None:

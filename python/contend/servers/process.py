@@ -151,16 +151,25 @@ def stop_process(process: subprocess.Popen[bytes], pid_file: Path, timeout_s: fl
     return process.returncode
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End the server at once, with a wrapper and all that it started."""
+def kill_group(process: subprocess.Popen[bytes], pid_file: Path) -> None:
+    """End the server at once, with a wrapper and all that it started, and wait until it ended: a
+    wrapper ends sooner than a server that gives back its memory."""
+    pid = server_pid(pid_file, process)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    deadline = time.monotonic() + WRAPPER_GRACE_S
+    while not _has_ended(pid) and time.monotonic() < deadline:
+        time.sleep(_POLL_S / 10)
 
 
 def _has_ended(pid: int) -> bool:
-    """Whether the process has ended, also if nobody has read its exit code yet."""
+    """Whether the process has ended with all its threads, also if nobody has read its exit code
+    yet. The first thread may be over while others still hold its files."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return True
-    return text.rpartition(")")[2].split()[0] in ("Z", "X")
+    fields = text.rpartition(")")[2].split()
+    state, threads = fields[0], int(fields[17])
+    return state in ("Z", "X") and threads <= 1
