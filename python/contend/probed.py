@@ -134,8 +134,9 @@ class Probes(TypedDict, total=False):
     settings: what settings noted of themselves, by path.
     line: of the delay line, if one stands before the server.
     place: number of the run's server, and of its folder, among those of its block. In slices only.
-    layout: `padding_bytes` of environment with which the server's memory is laid out as that of
-        the other levels in its block; None as the system has it. In slices only.
+    layout: `padding_bytes` of environment and `stack_limit_bytes`, with which the server's memory
+        is laid out as that of the other levels in its block; None as the system has it. In slices
+        only.
     """
 
     status: dict[str, int]

@@ -2,57 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 
 from contend.calibration import Calibration
 from contend.errors import ContendError
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
+from contend.lab.layouts import Layout, layout_of
 from contend.lab.measure import measure_in_slices
 from contend.lab.stage import Ready, StageOf
 from contend.lab.switching import entering
-from contend.lab.ways import setarch
 from contend.load import Load
 from contend.probed import Probes
-from contend.settings.model import Launch
 from contend.settings.workload import writing_share
 from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, turn_of
 from contend.store import RunRecord
 
-PADDING_MAX_BYTES = 4096
-"""Of environment, which moves the stack: the reach of a page."""
-
-PADDING_VARIABLE = "CONTEND_PADDING"
-
 DRIFT_MAX = 0.05
 """Events that may write, over the rows: with more, all levels get tables anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How the memory of the servers of one repeat is laid out: alike in all of them, or as the
-    system has it."""
-
-    padding_bytes: int | None = None
-
-    def apply(self, launch: Launch) -> None:
-        if self.padding_bytes is None:
-            return
-        launch.environment[PADDING_VARIABLE] = "x" * (1 + self.padding_bytes)
-        program = setarch()
-        assert program is not None, "nobody wants a matched layout where it cannot be had"
-        launch.wrap = (program, os.uname().machine, "-R", *launch.wrap)
-
-
-def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> Layout:
-    """The layout of a repeat's servers, drawn anew for each."""
-    if not matched:
-        return Layout()
-    chance = random.Random(f"layout {experiment.base['load.seed']} {repeat}")
-    return Layout(chance.randrange(PADDING_MAX_BYTES))
 
 
 class InSlices:
@@ -95,7 +63,7 @@ class InSlices:
             for stage in self._stages:
                 stage.start_anew(self._layout.apply)
             self._repeat = repeat
-        about: Probes = {"layout": {"padding_bytes": self._layout.padding_bytes}}
+        about: Probes = {"layout": asdict(self._layout)}
         places = [self._place_of(one) for one in runs]
         readies = [
             self._stages[place].set(cell_spec(self._experiment, one.cell))

@@ -14,8 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from contend.errors import RequestError
+from contend.lab.layouts import why_not_matched
 from contend.lab.learned import Learned
-from contend.lab.ways import Way, setarch
+from contend.lab.ways import Way
 from contend.settings.load import WARMUP_IN_SLICES_S, Slices
 from contend.spec import (
     PILOT_BLOCKS,
@@ -206,7 +207,8 @@ class Effort:
         if asked is not None:
             return asked == "matched"
         # What was found to pay is kept, although it then no longer shows.
-        if not self._matched and self.learned.repeats >= PILOT_REPEATS and setarch():
+        enough = self.learned.repeats >= PILOT_REPEATS
+        if not self._matched and enough and why_not_matched() is None:
             components = self.learned.components()
             self._matched = components is not None and layout_spread(components).advice == "matched"
         return self._matched

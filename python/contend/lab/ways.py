@@ -11,6 +11,7 @@ from typing import Literal
 from contend import host
 from contend.datasets import estimated_bytes
 from contend.errors import RequestError
+from contend.lab.layouts import why_not_matched
 from contend.lab.switching import why_not_switched
 from contend.servers.options import as_text, normal_name, size_in_bytes
 from contend.settings.server import ROUND_TRIP
@@ -63,12 +64,6 @@ class Way:
         return self.by == "slices"
 
 
-def setarch() -> str | None:
-    """The program that starts a server without address space randomisation, so that several have
-    the same layout of their memory; None if this host lacks it."""
-    return shutil.which("setarch")
-
-
 def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
     """Slices if they can be had, unless the experiment wants runs.
 
@@ -86,10 +81,10 @@ def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
             "each level",
             hint="Leave --server out to use private servers.",
         )
-    if compare.layout == "matched" and setarch() is None:
+    if compare.layout == "matched" and (lacks := why_not_matched()) is not None:
         raise RequestError(
-            'compare.layout = "matched" takes the program setarch, which this host lacks',
-            hint="Install the package util-linux, or leave compare.layout out.",
+            f'compare.layout = "matched" cannot be had: this host lacks {lacks}',
+            hint="Provide it, or leave compare.layout out.",
         )
     if compared is None or compare.by == "runs":
         return Way("runs", own=own)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +12,10 @@ from fake_load import percentiles
 from lab_fakes import experiment
 from lab_in_slices import IN_SLICES, SEGMENTS, Bench, level_of, made_up
 
-from contend.lab.arms import PADDING_MAX_BYTES, PADDING_VARIABLE, Layout, layout_of
 from contend.lab.events import RunBegan, RunEnded
+from contend.lab.layouts import PADDING_MAX_BYTES, PADDING_VARIABLE
 from contend.lab.measure import seed_of
 from contend.load import LoadFailed
-from contend.settings.model import Launch
 from contend.spec import cell_spec, planned_runs
 
 MakeBench = Callable[..., Bench]
@@ -104,31 +102,16 @@ class TestLayout:
         assert all(1 <= length <= PADDING_MAX_BYTES for length in (first, second))
         for record in bench.records():
             length = (first, second)[record.repeat - 1]
-            assert record.probes["layout"] == {"padding_bytes": length - 1}
+            told = record.probes["layout"]
+            assert told["padding_bytes"] == length - 1
+            assert f"--stack={told['stack_limit_bytes']}:" in of_one[record.repeat - 1][0]
 
     def test_system_leaves_it_to_the_system(self, make: MakeBench) -> None:
         bench = make(**{"repeats = 2": 'repeats = 2\nlayout = "system"'})
         bench.play()
         assert [server.launches for server in bench.servers] == [[((), {})] * 2] * 2
-        assert {r.probes["layout"]["padding_bytes"] for r in bench.records()} == {None}
-
-    def test_the_kernel_is_told_not_to_draw_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
-        launch = Launch(wrap=("numactl", "-N", "0"))
-        Layout(7).apply(launch)
-        program, machine, option, *rest = launch.wrap
-        assert (program, option) == ("/bin/setarch", "-R") and machine
-        assert rest == ["numactl", "-N", "0"]
-        assert launch.environment == {PADDING_VARIABLE: "x" * 8}
-
-    def test_layouts_are_drawn_from_the_seed(self, tmp_path: Path) -> None:
-        tiny = experiment(tmp_path, IN_SLICES)
-        drawn = [layout_of(tiny, repeat, matched=True) for repeat in range(1, 40)]
-        assert drawn == [layout_of(tiny, repeat, matched=True) for repeat in range(1, 40)]
-        assert len(set(drawn)) > 35
-        other = experiment(tmp_path, IN_SLICES, **{"[load]": "[load]\nseed = 2"})
-        assert layout_of(other, 1, matched=True) != drawn[0]
-        assert layout_of(tiny, 1, matched=False) == Layout(None)
+        for record in bench.records():
+            assert record.probes["layout"] == {"padding_bytes": None, "stack_limit_bytes": None}
 
 
 class TestDrift:
