@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from cold_server import DATABASE, TABLE, ColdServer, cold_server
 from rounds import alternate, markdown_table, publish, ratio
 
+from contend.undo import Journal, put_back
 from contend.warm import coverage, page_list, server_list
-from contend.warm.journal import Journal
 from contend.warm.pool import taken
 from contend.warm.segments import Tablespace
 from contend.warm.server_list import Host
@@ -75,7 +75,7 @@ class Bench:
         """The list of what is in the buffer pool."""
         with self.cold.server.connect() as connection:
             pages = taken(connection, self.journal, self.host)
-            self.journal.put_back(connection)
+        put_back(self.journal, self.cold.server)
         return pages
 
     def load(self, pages: page_list.Pages) -> None:

@@ -42,16 +42,17 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "datasets": {"settings", "spec", "host", "servers", "load"},
     "calibration": {"settings", "spec", "stats", "host", "load"},
     "probes": {"settings", "spec", "host", "servers"},
-    "warm": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store"},
+    "undo": {"servers"},
+    "warm": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store", "undo"},
     "doctor": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store"},
     "lab": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
-        *("calibration", "probes", "warm", "doctor"),
+        *("calibration", "probes", "undo", "warm", "doctor"),
     },
     "report": {"settings", "spec", "stats", "store"},
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
-        *("calibration", "probes", "warm", "doctor", "lab", "report", "recipes"),
+        *("calibration", "probes", "undo", "warm", "doctor", "lab", "report", "recipes"),
     },
 }
 

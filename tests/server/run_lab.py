@@ -68,6 +68,8 @@ class Lab:
         self.environment = {
             **os.environ,
             "XDG_CACHE_HOME": str(cache_home),
+            # A port is taken again by another server, of which nothing is to be put back.
+            "XDG_STATE_HOME": str(folder / "state"),
             "CONTEND_LOAD": str(program),
             "COLUMNS": "200",
             "PYTHONPATH": os.pathsep.join([str(UNDRAWN), self._package]),
@@ -130,6 +132,11 @@ class Lab:
         """Take over another lab's experiment and run folder, to do with them as one likes."""
         shutil.copyfile(other.file, self.file)
         shutil.copytree(other.out, self.out)
+
+    @property
+    def journals(self) -> list[Path]:
+        """What is noted of servers that are not contend's own."""
+        return list((self.folder / "state" / "contend" / "undo").glob("*.json"))
 
     @property
     def out(self) -> Path:

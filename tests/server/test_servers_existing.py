@@ -12,6 +12,7 @@ import pytest
 from contend.servers import Dsn, ExistingServer, PrivateServer, ServerBinary
 from contend.servers.errors import ConnectionRefused, TableNotOurs, WrongLogin
 from contend.servers.existing import table_comment, table_key
+from contend.servers.variables import set_global
 
 Factory = Callable[..., PrivateServer]
 
@@ -128,7 +129,8 @@ def test_variables_that_differ_are_told_with_what_is_known(
 ) -> None:
     monkeypatch.setenv("CONTEND_PASSWORD", PASSWORD)
     server = existing(theirs)
-    server.set_global({"max_connections": 77})
+    with server.connect() as connection:
+        set_global(connection, {"max_connections": 77})
     value, default = server.variables_that_differ()["max_connections"]
     assert value == "77"
     assert default == ("151" if theirs.binary.kind == "mariadb" else None)

@@ -12,10 +12,11 @@ import pytest
 
 from contend.cli.main import main
 from contend.servers import PrivateServer, ServerBinary
+from contend.undo import Journal, put_back
+from contend.undo.page_list import ASIDE, PAGE_LIST, move_back
 from contend.warm import server_list
-from contend.warm.journal import Journal
 from contend.warm.pool import COUNTS, held, taken
-from contend.warm.server_list import ASIDE, Host, NoList
+from contend.warm.server_list import Host, NoList
 from contend.warm.survey import survey
 
 OPTIONS = {"innodb_buffer_pool_size": "32M", "innodb_buffer_pool_dump_at_shutdown": 0,
@@ -129,7 +130,7 @@ def test_a_list_of_some_percent_has_the_pages_used_last_up_to_so_much_of_the_poo
         host = Host(server.data_folder)
         whole = list(map(tuple, taken(connection, journal, host).tolist()))
         part = list(map(tuple, taken(connection, journal, host, percent=5).tolist()))
-        journal.put_back(connection)
+        put_back(journal, server)
     of = int(total) if server.binary.kind == "mariadb" else len(whole)
     assert abs(len(part) - of // 20) <= 1
     assert len(part) < len(whole)
@@ -337,17 +338,17 @@ def test_what_a_kill_leaves_is_put_back(
     dsn = f"mysql://root@/shop?socket={server.socket}"
     with Journal.open(tmp_path / "journal", dsn) as journal, server.connect() as connection:
         # As far as `--save` gets before it is killed.
-        journal.note_undo(server_list.PAGE_LIST, path=str(server.data_folder))
+        journal.note(PAGE_LIST, path=str(server.data_folder))
         own.rename(server.data_folder / ASIDE)
         with connection.cursor() as cursor:
-            journal.note_undo("variable", name="innodb_buffer_pool_dump_pct", value=25)
+            journal.note("variable", name="innodb_buffer_pool_dump_pct", before=25)
             cursor.execute("SET GLOBAL innodb_buffer_pool_dump_pct = 100")
     code, out, _ = contend(server, "--restore")
     assert code == 0
     assert "ib_buffer_pool" in out
     assert own.read_text() == "8,8\n"
     assert asked(server, "SELECT @@GLOBAL.innodb_buffer_pool_dump_pct") == [(25,)]
-    assert not server_list.put_back(Host(server.data_folder))
+    assert not move_back(server.data_folder)
 
 
 def test_what_cannot_be_is_said(server: PrivateServer, contend: Contend, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_it_is_said_at_which_statement_and_what_was_changed_can_be_put_back(
     err = capsys.readouterr().err
     assert f"socket={server.socket} did not answer within {LIMIT_S} s." in err
     assert "SHOW GLOBAL STATUS" in err
-    assert "--restore" in err
+    assert "contend restore mysql:" in err
     go_on(server)
     assert server.variables()[percent] == "99"
     assert main(["warm", address, "--restore"]) == 0

@@ -16,9 +16,13 @@ class FakeConnection:
         self.statements: list[str] = []
         self.closed = False
         self.answers = dict(answers or {})
+        self.parameters: object = None
 
     def answer(self, statement: str) -> Rows:
         return next((rows for words, rows in self.answers.items() if words in statement), [])
+
+    def commit(self) -> None:
+        pass
 
     def cursor(self) -> FakeCursor:
         return FakeCursor(self)
@@ -37,6 +41,7 @@ class FakeCursor:
     def __init__(self, connection: FakeConnection) -> None:
         self._connection = connection
         self._rows: Rows = []
+        self.description: tuple[tuple[str], ...] = ()
 
     def __enter__(self) -> FakeCursor:
         return self
@@ -44,8 +49,9 @@ class FakeCursor:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def execute(self, statement: str, _parameters: object = None) -> None:
+    def execute(self, statement: str, parameters: object = None) -> None:
         self._connection.statements.append(statement)
+        self._connection.parameters = parameters
         self._rows = self._connection.answer(statement)
 
     def fetchall(self) -> Rows:

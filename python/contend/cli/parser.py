@@ -39,6 +39,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "schema": Command("experiments", "print the JSON Schema of experiment files, for your editor"),
     "warm": Command("warm", "load tables and indexes into the caches of a running server"),
+    "restore": Command("restore", "put back what a killed command left changed on a server"),
     "server": Command("server", "get a server without root, list the servers at hand, remove one"),
     "data": Command(
         "data", "import a dump of your own; list the datasets that are kept, remove them"

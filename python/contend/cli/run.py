@@ -13,12 +13,14 @@ from pathlib import Path
 from rich.console import Console
 
 from contend import report
+from contend.cli.left import offer, what_is_left
 from contend.cli.parser import confirmed
 from contend.cli.progress import Display, display_on
 from contend.errors import RequestError
 from contend.get import debian, default_cache, find_server, servers_at_hand
 from contend.lab import session
 from contend.lab.events import Notice
+from contend.lab.left import take_over
 from contend.lab.means import borrowed_means, private_means, servers_named
 from contend.lab.session import Means
 from contend.load import find_program
@@ -31,6 +33,8 @@ from contend.settings.server import is_dsn
 from contend.spec import Experiment, load_experiment
 from contend.store import RunFolder, find_run
 from contend.store.folder import RUNS_ROOT
+from contend.undo import Journal, default_folder
+from contend.undo.agree import always
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -86,8 +90,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="get a server if there is none, and load data into one that is not contend's own, "
-        "without asking",
+        help="get a server if there is none, load data into one that is not contend's own, and "
+        "put back what an earlier command left changed there, without asking",
     )
     parser.set_defaults(run=_run)
 
@@ -135,6 +139,7 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
                 hint=f"Leave {option} out, or start a new run without --resume.",
             )
     path = find_run(args.resume)
+    take_over(path, default_folder())
     experiment = session.stored_experiment(path)
     before = {
         name: one["source"] for name, one in session.stored_servers(path).items() if "source" in one
@@ -205,8 +210,11 @@ def _running(
             hint="Compare private servers with one another, or DSNs with one another.",
         )
     ask = _password_prompt(display) if sys.stdin.isatty() else None
+    servers = {name: ExistingServer(Dsn.parse(dsn), ask=ask) for name, dsn in dsns.items()}
+    for server in servers.values():
+        _put_back_what_is_left(server, args, display)
     means = borrowed_means(
-        {name: ExistingServer(Dsn.parse(dsn), ask=ask) for name, dsn in dsns.items()},
+        servers,
         cache=default_cache(),
         program=program,
         run_folder=path,
@@ -216,6 +224,23 @@ def _running(
     for one in means.servers.values():
         display(Notice(f"server: {one['source']}, {one['kind']} {one['version']}"))
     return means
+
+
+def _put_back_what_is_left(
+    server: ExistingServer, args: argparse.Namespace, display: Display
+) -> None:
+    """What an earlier command changed there: if that was this run, it need not be asked about."""
+
+    def agreed(question: str) -> bool:
+        return _asked(question, args.yes, display)
+
+    with Journal.open(default_folder(), str(server.dsn)) as journal:
+        first = always if args.resume is not None else agreed
+        if not offer(journal, server, first, agreed, lambda words: display(Notice(words))):
+            raise RequestError(
+                f"{what_is_left(journal)}.",
+                hint=f"`{journal.remedy}` puts it back; with --yes the run does that first.",
+            )
 
 
 def _server(name: str, wanted: str | None, *, yes: bool, display: Display) -> ServerBinary:

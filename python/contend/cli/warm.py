@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import getpass
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.cli import warm_load, warm_pages
+from contend.cli.restore import NOTHING, restore_server, server_of
 from contend.cli.warm_text import plan_in_words
 from contend.errors import RequestError, WorkError
 from contend.host import memory_available_bytes
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
+from contend.undo import Journal, default_folder
 from contend.units import parse_duration_s
-from contend.warm.journal import Journal, default_folder
 from contend.warm.key_caches import named_key_cache
 from contend.warm.model import Cache, Plan
 from contend.warm.plan import make_plan
@@ -48,7 +48,13 @@ def add_warm(parser: argparse.ArgumentParser) -> None:
     does.add_argument(
         "--restore",
         action="store_true",
-        help="put back the variables that a killed warm-up had changed, and load nothing",
+        help="put back what a killed command left changed on the server, and load nothing: "
+        "`contend restore DSN`",
+    )
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help="put back first what an earlier command left changed there, without asking",
     )
     warm_pages.add_arguments(parser, does)
     what = parser.add_argument_group("what is loaded, and in which order")
@@ -110,7 +116,7 @@ def add_warm(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         type=Path,
         help="where to note what must be put back and what is done "
-        "(default: ~/.local/state/contend/warm)",
+        "(default: ~/.local/state/contend/undo)",
     )
     parser.set_defaults(run=_warm)
 
@@ -143,7 +149,7 @@ def _warm(args: argparse.Namespace) -> int:
 
 def _done(args: argparse.Namespace) -> int:
     _refuse_unused(args)
-    server = _server(args.server)
+    server = server_of(Dsn.parse(args.server))
     if args.restore:
         return _restore(args, server)
     if warm_pages.is_asked(args):
@@ -153,6 +159,7 @@ def _done(args: argparse.Namespace) -> int:
         return 0
     how = warm_load.how_of(args)
     with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
+        warm_load.put_back_what_is_left(server, journal, yes=args.yes)
         if args.resume:
             return warm_load.show(
                 server, journal, lambda load, listen: resume(server, journal, load, how, listen)
@@ -189,10 +196,6 @@ def _planned(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, st
     return plan, kind, None if isinstance(way, str) else way
 
 
-def _server(dsn: str) -> ExistingServer:
-    return ExistingServer(Dsn.parse(dsn), ask=getpass.getpass if sys.stdin.isatty() else None)
-
-
 def _plan(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, str]:
     """What the command line asks for, and the kind of the server."""
     database = server.dsn.database
@@ -202,7 +205,7 @@ def _plan(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, str]:
         counts = None if args.like else read_counts(connection)
         key_caches = _key_caches(args.key_cache, connection)
     if args.like:
-        with _server(args.like).connect() as other:
+        with server_of(Dsn.parse(args.like)).connect() as other:
             counts = read_counts(other)
         if counts is None:
             raise RequestError(
@@ -251,9 +254,6 @@ def _restore(args: argparse.Namespace, server: ExistingServer) -> int:
     folder = args.journal or default_folder()
     with Journal.open(folder, str(server.dsn)) as journal:
         if not journal.undo:
-            sys.stdout.write(f"nothing is to be put back on {server.dsn}.\n")
-            return 0
-        with server.connect() as connection:
-            for words in journal.put_back(connection):
-                sys.stdout.write(f"put back: {words}\n")
+            sys.stdout.write(f"{NOTHING} on {server.dsn}.\n")
+        restore_server(journal, server, yes=args.yes)
     return 0

@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from contend.cli.left import offer, what_is_left
+from contend.cli.parser import confirmed
 from contend.cli.warm_text import loaded_in_words
 from contend.program import find_program
 from contend.servers.existing import ExistingServer
+from contend.undo import Journal, NotAgreed
+from contend.undo.agree import always
 from contend.warm.gate import Limits
-from contend.warm.journal import Journal
 from contend.warm.progress import Loaded
 from contend.warm.warm_up import How, Listener
 
@@ -91,6 +94,24 @@ def by_list_or_why(
             return list_of_plan(connection, plan, kind, host)
     except NoCatalogue as error:
         return error.message
+
+
+def put_back_what_is_left(server: ExistingServer, journal: Journal, *, yes: bool) -> None:
+    """What an earlier command left changed on the server. A warm-up at which nobody sits puts back
+    what contend itself had changed, and goes on beside the rest."""
+
+    def agreed(question: str) -> bool:
+        return confirmed(question, yes=yes)
+
+    def say(text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
+    try:
+        if offer(journal, server, agreed if sys.stdin.isatty() else always, agreed, say):
+            return
+        say(f"{what_is_left(journal)}. `{journal.remedy}` puts it back.")
+    except NotAgreed as error:
+        say(" ".join(filter(None, (error.message, error.detail, error.hint))))
 
 
 def show(server: ExistingServer, journal: Journal, warm: Callable[[Load, Listener], Loaded]) -> int:

@@ -17,9 +17,9 @@ from contend.errors import RequestError, WorkError
 from contend.servers.client import LONG_S
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
-from contend.warm.journal import Journal, default_folder
+from contend.undo import Journal, default_folder
 from contend.warm.survey import survey
-from contend.warm.warm_up import Listener, put_back_left_over, undone, warm_up
+from contend.warm.warm_up import Listener, undone, warm_up
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace, server: ExistingServer) -> int:
     """Do it, and put back what was changed for it."""
     with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
         listen = Listener(_say, lambda _progress: None)
-        put_back_left_over(server, journal, listen)
+        warm_load.put_back_what_is_left(server, journal, yes=args.yes)
         with (
             undone(server, journal, listen),
             server.connect(server.dsn.database) as connection,

@@ -1,16 +1,14 @@
 """A server that is not ours: options are set in place and put back, data are added
 beside what is there, and nothing is started or stopped.
 
-What the options were is written to the run folder before the first is changed, so that a resumed
-run puts back what was there before the first session and not what a killed one left behind.
+What is to be put back is in the server's journal before it is changed (see `contend.undo`).
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pymysql
@@ -18,7 +16,7 @@ import pymysql
 from contend.datasets import entrance
 from contend.errors import ContendError
 from contend.lab.caches import Caches
-from contend.lab.control import Control, differing_variables, run_statement
+from contend.lab.control import Control, differing_variables
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
 from contend.lab.stage import Ready
@@ -29,9 +27,10 @@ from contend.servers.client import LONG_S
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import OptionRejected
 from contend.servers.options import as_number, as_text, normal_name
+from contend.servers.statements import run_statement
 from contend.settings.model import Launch
 from contend.spec import CellSpec, DataSpec, Level
-from contend.warm.journal import default_folder
+from contend.undo import Journal, put_back, statements, variables
 from contend.warm.server_list import Host, NoList, host_of
 
 if TYPE_CHECKING:
@@ -39,9 +38,7 @@ if TYPE_CHECKING:
 
     from contend.servers import Truncated
     from contend.servers.existing import ExistingServer
-
-ORIGINALS_NAME = "server-options-before.json"
-UNDOS_NAME = "server-statements-to-undo.json"
+    from contend.undo.journal import Entry
 
 NO_MATTER = frozenset({"skip_grant_tables"})
 """Options that only make a private server reachable; elsewhere they have no meaning."""
@@ -68,7 +65,7 @@ class BorrowedPlace:
         provide: puts the data there.
         spoil: marks them before the first run that may write.
         load: contend-load, which warms the server.
-        run_folder: where the original options are written.
+        journal: the server's; what is changed is noted there before.
         listen: is told what is put back.
         number: counts the servers of an experiment, if there are several.
     """
@@ -79,21 +76,20 @@ class BorrowedPlace:
         provide: Provide,
         spoil: Spoil,
         load: Load,
-        run_folder: Path,
+        journal: Journal,
         listen: Listener,
         number: int = 0,
     ) -> None:
         self._server = server
         self._provide = provide
         self._spoil = spoil
-        self._originals_path = run_folder / _numbered(ORIGINALS_NAME, number)
-        self._undos_path = run_folder / _numbered(UNDOS_NAME, number)
+        self._journal = journal
         self._listen = listen
         self._password_variable = f"{PASSWORD_VARIABLE}_{number}" if number else PASSWORD_VARIABLE
         self._identity = server.identity()
         self._now = server.variables()
         self._pid = server.pid()
-        self._originals: dict[str, str] = self._read_originals()
+        self._changed: dict[str, Entry] = {}
         self._asked: dict[str, str] = {}
         self._truncated: dict[str, Truncated] = {}
         self._control = Control(server.connect)
@@ -124,7 +120,6 @@ class BorrowedPlace:
         self._dataset = dict(self._provide(cell.data))
         self._data = cell.data
         self._may_be_changed = False
-        self._undo_what_was_left()
 
     def restart(self, cell: CellSpec, launch: Launch) -> None:
         """It is not ours to restart: what can be is set in place."""
@@ -141,21 +136,10 @@ class BorrowedPlace:
         """They are kept anyway: the tables are not loaded anew for each run."""
 
     def remember(self, undos: Sequence[str]) -> None:
-        if undos:
-            self._undos_path.write_text(json.dumps(list(undos), indent=1) + "\n", encoding="utf-8")
-        else:
-            self._undos_path.unlink(missing_ok=True)
-
-    def _undo_what_was_left(self) -> None:
-        """What a lab that was killed did not undo; raises StatementFailed."""
-        try:
-            left = json.loads(self._undos_path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return
-        for statement in reversed(left):
-            self.execute(str(statement))
-        self.remember(())
-        self._listen(Notice(f"undone on {self._server.dsn}: {'; '.join(map(str, left))}"))
+        assert self._data is not None
+        database = self._database(self._data)
+        entries = [statements.entry(statement, database) for statement in undos]
+        self._journal.replace(statements.STATEMENT, entries)
 
     def execute(self, statement: str) -> float:
         assert self._data is not None
@@ -185,9 +169,9 @@ class BorrowedPlace:
     def connection(self) -> Connection[Any]:
         return self._control.connection()
 
-    @property
-    def journals(self) -> Path:
-        return default_folder()
+    @contextlib.contextmanager
+    def journal(self) -> Iterator[Journal]:
+        yield self._journal
 
     def host(self) -> Host | None:
         try:
@@ -205,14 +189,13 @@ class BorrowedPlace:
 
     def close(self) -> None:
         self._control.close()
-        if not self._originals:
-            self._originals_path.unlink(missing_ok=True)
-            return
-        self._server.set_global(dict(self._originals))
-        self._originals_path.unlink(missing_ok=True)
-        names = ", ".join(self._originals)
-        self._originals = {}
-        self._listen(Notice(f"put back on {self._server.dsn}: {names}"))
+        self._changed = {}
+        told: list[str] = []
+        try:
+            put_back(self._journal, self._server, tell=told.append)
+        finally:
+            if told:
+                self._listen(Notice(f"put back on {self._server.dsn}: {', '.join(told)}"))
 
     # --- options ---
 
@@ -230,7 +213,6 @@ class BorrowedPlace:
             try:
                 self._set_one(name, value)
             except OptionRejected as error:
-                self._forget(name)
                 if not _needs_restart(error):
                     raise
                 refused[name] = value
@@ -238,8 +220,10 @@ class BorrowedPlace:
             raise self._needs_restart(refused)
 
     def _set_one(self, name: str, value: Level) -> None:
-        self._remember(name)
-        truncated = self._server.set_global({name: value})
+        before = self._changed.get(name)
+        with self._server.connect() as connection:
+            entry, truncated = variables.change(connection, self._journal, name, value, before)
+        self._changed[name] = entry
         self._truncated.pop(name, None)
         self._truncated |= {one.name: one for one in truncated}
         self._asked[name] = as_text(value)
@@ -251,27 +235,6 @@ class BorrowedPlace:
         if name in self._asked:
             return self._asked[name] == as_text(value)
         return name in self._now and _is_same(value, self._now[name])
-
-    def _remember(self, name: str) -> None:
-        if name not in self._originals:
-            self._originals[name] = self._now[name]
-            self._write_originals()
-
-    def _forget(self, name: str) -> None:
-        """The option was not changed after all."""
-        if name not in self._asked and self._originals.pop(name, None) is not None:
-            self._write_originals()
-
-    def _write_originals(self) -> None:
-        text = json.dumps(self._originals, indent=1) + "\n"
-        self._originals_path.write_text(text, encoding="utf-8")
-
-    def _read_originals(self) -> dict[str, str]:
-        try:
-            read = json.loads(self._originals_path.read_text(encoding="utf-8"))
-            return {str(name): str(value) for name, value in read.items()}
-        except FileNotFoundError:
-            return {}
 
     def _needs_restart(self, refused: Mapping[str, Level]) -> NeedsRestart:
         lines = [
@@ -327,10 +290,6 @@ class BorrowedPlace:
 
     def _database(self, data: DataSpec) -> str:
         return self._server.dsn.database or data.database
-
-
-def _numbered(name: str, number: int) -> str:
-    return f"{number}-{name}" if number else name
 
 
 def _is_same(value: Level, there: str) -> bool:

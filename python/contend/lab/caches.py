@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,11 +15,11 @@ from contend.load import Load
 from contend.probes import Expected
 from contend.servers import Dsn
 from contend.settings.model import EVERY_CACHE
+from contend.undo import Journal
 from contend.units import format_size
 from contend.warm.by_list import ByList
 from contend.warm.engines import ENGINES, disturbs
 from contend.warm.files import files_held
-from contend.warm.journal import Journal
 from contend.warm.model import FILES, Plan, Survey
 from contend.warm.plan import make_plan
 from contend.warm.server_list import Host
@@ -40,7 +41,6 @@ class Warmable(Protocol):
     """A server whose caches can be filled, as `contend.warm.warm_up` names it, and more.
 
     load: contend-load, which scans tables.
-    journals: a folder for what has to be put back.
     """
 
     @property
@@ -52,8 +52,10 @@ class Warmable(Protocol):
 
     @property
     def load(self) -> Load: ...
-    @property
-    def journals(self) -> Path: ...
+    def journal(self) -> AbstractContextManager[Journal]:
+        """What has to be put back there."""
+        ...
+
     def host(self) -> Host | None:
         """The server's files; None if they are not to be seen from here."""
         ...
@@ -109,7 +111,7 @@ class Caches:
         plans = [make_plan(_with_room_for_all(seen))] if whole else []
         plans.append(plan if host is not None or whole else _without_files(plan))
         refused: dict[str, str] = {}
-        with Journal.open(server.journals, str(server.dsn)) as journal:
+        with server.journal() as journal:
             for one in plans:
                 refused = load(server, journal, one, seen.kind, host=host)
         if not ours:

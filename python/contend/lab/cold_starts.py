@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 from contend.lab.caches import Warmable, load
 from contend.settings.warm import COLD
+from contend.undo import put_back
 from contend.warm import page_list, server_list
 from contend.warm.by_list import list_of_plan
 from contend.warm.coverage import OTHERS
-from contend.warm.journal import Journal
 from contend.warm.model import Plan
 from contend.warm.naive import count_keyed_columns
 from contend.warm.plan import make_plan
@@ -65,7 +65,7 @@ class ColdStart:
         if how == COLD:
             # To look into the pool would bring some of the table in.
             return {"how": how, "seconds": 0.0}
-        with Journal.open(self._server.journals, str(self._server.dsn)) as journal:
+        with self._server.journal() as journal:
             self._journal = journal
             _WAYS[how](self)
             found = held(
@@ -75,7 +75,7 @@ class ColdStart:
                 self._server.host(),
                 database=self._server.database,
             )
-            journal.put_back(self._server.connection())
+            put_back(journal, self._server)
         parts = [part for part in found.parts if part.table != OTHERS and part.pages]
         whole = sum(part.pages or 0 for part in parts)
         return {
@@ -148,7 +148,7 @@ class ColdStart:
         pages = taken(connection, self._journal, host, percent=percent)
         self._server.start_cold()
         # What the journal says of variables went with the process.
-        self._journal.undo.clear()
+        self._journal.forget()
         return pages
 
     def _load(self, pages: page_list.Pages) -> None:

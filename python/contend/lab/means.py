@@ -18,6 +18,7 @@ from contend.datasets import (
     require_imports,
     workspace,
 )
+from contend.errors import ContendError
 from contend.lab.borrowed import BorrowedPlace
 from contend.lab.calibrated import calibrating
 from contend.lab.conditions import Conditions
@@ -42,6 +43,7 @@ from contend.spec import (
     imported_name,
     layout_options,
 )
+from contend.undo import Journal, default_folder
 
 Confirm = Callable[[str], bool]
 """Asks the user whether to do what the question says."""
@@ -158,18 +160,26 @@ def borrowed_means(
     tell = _Telling(listen)
     load = LoadProcess(program)
 
-    def place_of(server: ExistingServer, number: int) -> BorrowedPlace:
+    def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedPlace:
         def fill_server(data: DataSpec) -> Mapping[str, Any]:
             return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
 
         def spoil(data: DataSpec) -> None:
             mark_changed(server, data)
 
-        return BorrowedPlace(server, fill_server, spoil, load, run_folder, listen, number)
+        return BorrowedPlace(server, fill_server, spoil, load, journal, listen, number)
 
-    def stage_of(server: ExistingServer, number: int) -> StageOf:
+    @contextlib.contextmanager
+    def stage_of(server: ExistingServer, number: int) -> Iterator[StageOf]:
+        with (
+            Journal.open(default_folder(), str(server.dsn)) as journal,
+            _closing(new_stage(server, journal, number), listen) as stage,
+        ):
+            yield stage
+
+    def new_stage(server: ExistingServer, journal: Journal, number: int) -> StageOf:
         return StageOf(
-            place_of(server, number),
+            place_of(server, journal, number),
             listen,
             lines=Lines(program),
             conditions=Conditions(run_folder, listen),
@@ -179,7 +189,7 @@ def borrowed_means(
     def open_stages(_logs: Path, _count: int) -> Iterator[list[StageOf]]:
         with contextlib.ExitStack() as stack:
             yield [
-                stack.enter_context(contextlib.closing(stage_of(server, number)))
+                stack.enter_context(stage_of(server, number))
                 for number, server in enumerate(servers.values())
             ]
 
@@ -199,6 +209,21 @@ def borrowed_means(
         own=False,
         passwords=passwords(*(server.dsn for server in servers.values())),
     )
+
+
+@contextlib.contextmanager
+def _closing(stage: StageOf, listen: Listener) -> Iterator[StageOf]:
+    """The stage, closed at the end. If something else went wrong, that is the news, and what could
+    not be put back is told beside it."""
+    try:
+        yield stage
+    except BaseException:
+        try:
+            stage.close()
+        except ContendError as error:
+            listen(Notice(" ".join(filter(None, (error.message, error.hint)))))
+        raise
+    stage.close()
 
 
 def _identity_of(server: ExistingServer) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
 from contend.lab.caches import Caches, drop_files
 from contend.lab.cold_starts import ColdStart
-from contend.lab.control import Control, differing_variables, run_statement
+from contend.lab.control import Control, differing_variables
 from contend.lab.stage import Ready, Server
 from contend.load import Address, Load, plan_of
 from contend.probed import Probes
@@ -20,9 +20,11 @@ from contend.servers import Dsn
 from contend.servers.client import LONG_S
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
+from contend.servers.statements import run_statement
 from contend.settings.model import Launch
 from contend.settings.warm import COLD_STARTS
 from contend.spec import CellSpec, DataSpec, Level
+from contend.undo import Journal
 from contend.warm.server_list import Host
 
 if TYPE_CHECKING:
@@ -200,9 +202,8 @@ class PrivatePlace:
     def connect(self, database: str | None = None, **more: Any) -> Connection[Any]:
         return self._server.connect(database, **more)
 
-    @property
-    def journals(self) -> Path:
-        return self._server.data_folder.parent / "warm"
+    def journal(self) -> Journal:
+        return Journal.open(self._server.data_folder.parent / "undo", str(self.dsn))
 
     def host(self) -> Host:
         return Host(self._server.data_folder)

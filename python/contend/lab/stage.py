@@ -13,6 +13,7 @@ from contend.lab.events import Listener, Notice
 from contend.load import Address, Lines
 from contend.probed import Probes, RunWarning
 from contend.probes import Expected, Sight
+from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
 from contend.settings.check import EACH_RUN, NEVER
 from contend.settings.model import Launch, Need, Setting
@@ -155,6 +156,7 @@ class StageOf:
         self._data_of: CellSpec | None = None
         self._cell: CellSpec | None = None
         self._undos: list[_Undo] = []
+        self._stuck: list[str] = []
         self._applied: Setting | None = None
         self._seed = 0
         self._notes: dict[str, object] = {}
@@ -211,6 +213,7 @@ class StageOf:
         return self._place.death()
 
     def close(self) -> None:
+        # What cannot be undone here stays noted at the place, which tries again and names it.
         try:
             self._look_back(is_end=True)
             self._undo(list(self._settings), Need.DATA if self._place.own else Need.NOTHING)
@@ -232,6 +235,17 @@ class StageOf:
 
     def execute(self, statement: str) -> float:
         return self._place.execute(statement)
+
+    def change(self, statement: str, undo: str | None) -> float:
+        self.on_undo(undo)
+        try:
+            return self.execute(statement)
+        except BaseException as error:
+            # Of another end than a refusal nobody knows what it did.
+            if self._place.own or isinstance(error, StatementFailed):
+                self._undos.pop()
+                self._remember()
+            raise
 
     def stand_apart(self, round_trip_s: float | None) -> None:
         self._round_trip_s = round_trip_s
@@ -303,9 +317,14 @@ class StageOf:
         if not theirs:
             return True
         due = [one for one in theirs if not (self._place.own and need >= one.setting.lasts)]
-        failed = [error for one in reversed(due) if (error := self._undone(one)) is not None]
-        self._undos = [one for one in self._undos if one not in theirs]
-        self._remember()
+        failed: list[ContendError] = []
+        for one in reversed(theirs):
+            error = self._undone(one) if one in due else None
+            self._undos.remove(one)
+            if error is not None:
+                failed.append(error)
+                self._stuck += [one.action] if isinstance(one.action, str) else []
+            self._remember()
         if failed and (self._strict or not self._place.own):
             raise failed[0]
         for error in failed:
@@ -323,14 +342,15 @@ class StageOf:
         except ContendError as error:
             failed = WorkError(
                 f"{one.setting.path} could not be undone: {error.message}",
-                hint=None if self._place.own else "That is left to you.",
+                hint=None if self._place.own else "`contend restore` tries it again.",
             )
             failed.__cause__ = error
             return failed
         return None
 
     def _remember(self) -> None:
-        self._place.remember([one.action for one in self._undos if isinstance(one.action, str)])
+        due = [one.action for one in self._undos if isinstance(one.action, str)]
+        self._place.remember([*self._stuck, *due])
 
     def _give_up(self) -> None:
         """Undo all that was applied, because the next cell cannot go on from here."""

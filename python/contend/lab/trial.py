@@ -14,11 +14,11 @@ from contextlib import closing
 from pathlib import Path
 
 from contend.errors import RequestError, WorkError
-from contend.lab.control import StatementFailed
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
 from contend.load import Address, FillProcess, LoadProcess
+from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
 from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs, imported_name
 

@@ -199,6 +199,14 @@ class Dsn:
             password=self.password or Password(secret),
         )
 
+    @property
+    def place(self) -> str:
+        """Where the server is, whoever logs in there."""
+        if self.socket is not None:
+            return f"socket:{self.socket}"
+        host = (self.host or "127.0.0.1").lower().replace("localhost", "127.0.0.1")
+        return f"{host}:{self.port or DEFAULT_PORT}"
+
     def __str__(self) -> str:
         """As it can be typed again, and shown to anyone."""
         if self.socket is not None and self == Dsn(socket=self.socket, password=self.password):

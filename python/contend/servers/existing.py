@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 from contend.servers import variables
 from contend.servers.client import ANSWER_S, connect, socket_peer
 from contend.servers.dsn import DEFAULT_PORT, Dsn, Password
-from contend.servers.error_log import Truncated
 from contend.servers.errors import TableNotOurs, WrongLogin
-from contend.servers.options import Value
 from contend.servers.variables import Differing
 
 if TYPE_CHECKING:
@@ -91,11 +89,6 @@ class ExistingServer:
         kind = self.identity().kind
         with self.connect() as connection:
             return variables.differing(connection, kind)
-
-    def set_global(self, changes: Mapping[str, Value]) -> list[Truncated]:
-        """Change dynamic variables; those that the server did not take as requested."""
-        with self.connect() as connection:
-            return variables.set_global(connection, changes)
 
     def pid(self) -> int | None:
         """The server's process, if it runs on this host and is reached by its socket."""

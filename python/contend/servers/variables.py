@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Mapping
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -136,6 +137,49 @@ def _differing_mysql(connection: Connection[Any], defaults: Mapping[str, str]) -
 def _same(value: str, default: str) -> bool:
     left, right = as_number(value), as_number(default)
     return value == default if left is None or right is None else left == right
+
+
+Read = int | float | str | bool | None
+"""A value as a server gives it, which JSON keeps as it is."""
+
+
+def read_global(connection: Connection[Any], name: str) -> Read:
+    """A variable, with the type that the server gives it: a whole number (a switch is 0 or 1), a
+    number with a fraction, a text, or NULL.
+
+    Raises:
+        OptionRejected: there is none of that name.
+    """
+    normal = normal_name(name)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT @@GLOBAL.{normal}")
+            value = (cursor.fetchone() or (None,))[0]
+    except pymysql.err.MySQLError as error:
+        raise _refused(normal, "", error) from error
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value
+
+
+def put_global(connection: Connection[Any], name: str, value: Read) -> None:
+    """Give a variable a value that `read_global` read; a text stays one, whatever it spells.
+
+    Raises:
+        OptionRejected: the server refuses it.
+    """
+    normal = normal_name(name)
+    try:
+        with connection.cursor() as cursor:
+            if isinstance(value, str):
+                cursor.execute(f"SET GLOBAL {normal} = %s", (value,))
+            else:
+                literal = "NULL" if value is None else as_sql(value)
+                cursor.execute(f"SET GLOBAL {normal} = {literal}")
+    except pymysql.err.MySQLError as error:
+        raise _refused(normal, "NULL" if value is None else value, error) from error
 
 
 def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> list[Truncated]:

@@ -70,9 +70,12 @@ class Target(Protocol):
     def execute(self, statement: str) -> float:
         """Run a statement in the database of the tables; seconds that it took."""
 
+    def change(self, statement: str, undo: str | None) -> float:
+        """Run a statement that another one undoes, which is noted before, so that it can be undone
+        later if the lab dies; None if only a new copy of the data undoes it."""
+
     def on_undo(self, undo: Callable[[], None] | str | None) -> None:
-        """How what was done last is undone, if by a statement as its text, so that it can be
-        undone later if the lab dies; None if only a new copy of the data undoes it."""
+        """How what was done otherwise, or is about to be, is undone; as of `change`."""
 
     def stand_apart(self, round_trip_s: float | None) -> None:
         """Have whoever asks do so over a network of this round trip, by way of a delay line; None

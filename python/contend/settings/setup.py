@@ -89,13 +89,13 @@ class Setup(Setting):
         steps = self._run(cell)
         for number, step in enumerate(steps, start=1):
             try:
-                done.append({"do": step["do"], "seconds": target.execute(step["do"])})
+                seconds = target.change(step["do"], step["undo"])
+                done.append({"do": step["do"], "seconds": seconds})
             except ContendError as error:
                 raise WorkError(
                     f"setup, step {number} of {len(steps)}: {error.message}",
                     hint="What the steps before it did was undone.",
                 ) from error
-            target.on_undo(step["undo"])
         if done:
             target.note(self.path, done)
 

@@ -7,5 +7,5 @@ parts      the plan as statements, range by range
 by_list    the plan as a list of pages that the server loads by itself
 warm_up    loads it, throttled, and tells how far it is
 status     how warm a server is: `pool` for InnoDB, `files` for what is in the page cache
-journal    what must be put back, and what is done already; outlives the process
+work       what is done already; the server's journal keeps it (see `contend.undo`)
 """

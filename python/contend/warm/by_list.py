@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contend.undo import Journal
 from contend.warm import coverage, server_list
-from contend.warm.journal import Journal
 from contend.warm.model import PRIMARY, Item, Plan
 from contend.warm.page_list import Pages, of_tablespace, runs_of
 from contend.warm.pool import taken

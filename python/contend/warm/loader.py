@@ -16,11 +16,12 @@ from contend.load.process import Load, LoadFailed
 from contend.outcome import Done, Outcome, Scanned
 from contend.plan import Plan as LoadPlan
 from contend.plan import Server
+from contend.undo import Journal
 from contend.warm.gate import Limits
-from contend.warm.journal import Journal, Work
 from contend.warm.model import PATIENCE, within_s
 from contend.warm.progress import Loaded, Progress, WarmingBroke
 from contend.warm.throttle import NO_PROBE, Throttle
+from contend.warm.work import Work
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -87,7 +88,7 @@ def load_parts(
         work.upto = scanned["upto"]
         now_s = time.monotonic()
         if now_s >= noted_s + NOTED_EVERY_S:
-            journal.write()
+            work.note(journal)
             noted_s = now_s
         listen(Progress(done, sizes, now_s - started_s, throttle.held))
 
@@ -105,7 +106,7 @@ def load_parts(
                 detail=error.detail,
             ) from error
         finally:
-            journal.write()
+            work.note(journal)
         held_s = throttle.held_s
     done = _bytes_done(_counted(last), ranges, sizes)
     return Loaded(

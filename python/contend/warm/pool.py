@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
+from contend.undo import Journal
 from contend.warm import coverage, server_list
 from contend.warm.coverage import OTHERS, Part
-from contend.warm.journal import Journal
 from contend.warm.model import PRIMARY, Survey
 from contend.warm.server_list import Host, NoList
 from contend.warm.tablespaces import (

@@ -22,20 +22,13 @@ import pymysql
 from contend.errors import WorkError
 from contend.servers.client import socket_peer
 from contend.servers.errors import ConnectionLost
+from contend.undo.page_list import ASIDE, FILE_NAME, NONE_BEFORE, PAGE_LIST, move_back
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-    from contend.warm.journal import Journal
+    from contend.undo import Journal
     from contend.warm.page_list import Pages
-
-FILE_NAME = "ib_buffer_pool"
-
-ASIDE = f"{FILE_NAME}.before-contend"
-"""The server's own list while ours is in its place."""
-
-NONE_BEFORE = f"{FILE_NAME}.none-before-contend"
-"""Stands for a list that was not there."""
 
 _POLL_S = 0.02
 _LOOKS = 3000
@@ -47,9 +40,6 @@ _AT_WORK = ("Loading buffer pool", "Loaded ")
 """How the status begins while the server loads. MySQL that never loaded says "Loading of buffer
 pool not started"."""
 _COMPLETED_AT = re.compile(r"completed at \d+ +\d+:\d+:(\d+)")
-
-PAGE_LIST = "page_list"
-"""What the journal calls it."""
 
 _AS_WHOM = "Run contend on the server's host as root, or as the user that the server runs as."
 
@@ -146,15 +136,15 @@ def loading_host(connection: Connection[Any], socket: Path | None) -> Host:
 def aside(host: Host, journal: Journal) -> Iterator[Path]:
     """The place of the server's own list, empty; its own is back there afterwards."""
     own = host.data_folder / FILE_NAME
-    put_back(host)
-    journal.note_undo(PAGE_LIST, path=str(host.data_folder))
+    move_back(host.data_folder)
+    entry = journal.note(PAGE_LIST, path=str(host.data_folder))
     try:
         if own.exists():
             own.rename(host.data_folder / ASIDE)
         else:
             (host.data_folder / NONE_BEFORE).touch(exist_ok=False)
     except OSError as error:
-        journal.drop_undo(PAGE_LIST, path=str(host.data_folder))
+        journal.drop(entry)
         raise NoList(
             f"{own} cannot be moved aside: {error.strerror}",
             hint=_AS_WHOM,
@@ -162,22 +152,8 @@ def aside(host: Host, journal: Journal) -> Iterator[Path]:
     try:
         yield own
     finally:
-        put_back(host)
-        journal.drop_undo(PAGE_LIST, path=str(host.data_folder))
-
-
-def put_back(host: Host) -> bool:
-    """Put the server's own list back if it was moved aside; whether it was."""
-    own, kept = host.data_folder / FILE_NAME, host.data_folder / ASIDE
-    nothing = host.data_folder / NONE_BEFORE
-    if kept.exists():
-        kept.replace(own)
-        return True
-    if nothing.exists():
-        own.unlink(missing_ok=True)
-        nothing.unlink()
-        return True
-    return False
+        move_back(host.data_folder)
+        journal.drop(entry)
 
 
 class _Patience:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pymysql
-
-from contend.warm.journal import Journal
+from contend.servers.errors import OptionRejected
+from contend.servers.variables import read_global
+from contend.undo import Journal
+from contend.undo.variables import change
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -35,17 +36,9 @@ def set_variable(
         Why it was not set; None if it is.
     """
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT @@GLOBAL.{name}")
-            before = int((cursor.fetchone() or [0])[0])
-            if before == value:
-                return None
-            journal.note_undo("variable", name=name, value=before)
-            cursor.execute(f"SET GLOBAL {name} = {value}")
-    except pymysql.err.MySQLError as error:
-        if journal.undo and journal.undo[-1].get("name") == name:
-            # The server refused, so there is nothing to put back.
-            journal.undo.pop()
-            journal.write()
-        return f"{name} cannot be set to {value} (error {error.args[0]}: {error.args[-1]})"
+        if read_global(connection, name) != value:
+            change(connection, journal, name, value)
+    except OptionRejected as error:
+        code, *_, said = getattr(error.__cause__, "args", None) or (0, error.message)
+        return f"{name} cannot be set to {value} (error {code}: {said})"
     return None

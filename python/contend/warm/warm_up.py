@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -16,9 +15,9 @@ from contend.errors import ContendError, RequestError
 from contend.servers.client import ANSWER_S
 from contend.servers.dsn import Dsn
 from contend.servers.errors import ConnectionLost
+from contend.undo import Journal, put_back
 from contend.warm.files import ENDINGS, read_through
 from contend.warm.gate import Limits
-from contend.warm.journal import Journal, Work
 from contend.warm.key_caches import load_index
 from contend.warm.model import FILES, KEYS, PATIENCE, Plan, within_s
 from contend.warm.parts import PAGES_OF_A_RANGE, parts_of
@@ -26,6 +25,7 @@ from contend.warm.progress import Loaded, Progress, WarmingBroke
 from contend.warm.server_life import Life, life_of, was_restarted
 from contend.warm.server_list import NoList
 from contend.warm.variables import set_old_blocks_time
+from contend.warm.work import Work
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -110,7 +110,6 @@ def warm_up(
     Raises:
         WarmingBroke: the server went away; what is done is in the journal.
     """
-    put_back_left_over(server, journal, listen)
     with _leaving_as_found(server, kind, journal, listen) as connection:
         _say_what_is_there(plan, listen)
         loaded = Loaded()
@@ -140,8 +139,7 @@ def resume(server: Server, journal: Journal, load: Load, how: How, listen: Liste
     Raises:
         RequestError: there is nothing to go on with, or the caches are empty again.
     """
-    put_back_left_over(server, journal, listen)
-    work = journal.work
+    work = Work.noted(journal)
     again = f"Begin anew with `contend warm {server.dsn}`."
     if work is None:
         raise RequestError(f"no warm-up of {server.dsn} was interrupted.", hint=again)
@@ -208,13 +206,12 @@ def _go_on(
     listen: Listener,
 ) -> Loaded:
     """The work that is left."""
-    journal.work = work
-    journal.write()
+    work.note(journal)
     loaded = Loaded()
     if work.listed:
         loaded += _load_list(server, connection, work, journal, listen)
         work.listed = {}
-        journal.write()
+        work.note(journal)
     if work.upto < work.total:
         _hold_variables(connection, work, journal, listen)
         loaded += _scan(server, work, journal, load, how, listen)
@@ -335,15 +332,6 @@ def _end_statements(server: Server, mark: str) -> None:
         return  # It is gone, and they with it.
 
 
-def put_back_left_over(server: Server, journal: Journal, listen: Listener) -> None:
-    """What a warm-up that was killed had changed."""
-    if not journal.undo:
-        return
-    with server.connect() as connection:
-        for words in journal.put_back(connection):
-            listen.notice(f"put back after an earlier warm-up: {words}")
-
-
 @contextmanager
 def undone(server: Server, journal: Journal, listen: Listener) -> Iterator[None]:
     """What is changed in here is put back at its end, over a connection of its own: the other may
@@ -352,21 +340,13 @@ def undone(server: Server, journal: Journal, listen: Listener) -> Iterator[None]
     Raises:
         ContendError: it could not be, and nothing else went wrong, which would be the news.
     """
+    before = len(journal.undo)
     try:
         yield
     except BaseException:
-        with contextlib.suppress(ContendError):
-            _put_back(server, journal, listen)
+        try:
+            put_back(journal, server, since=before)
+        except ContendError as error:
+            listen.notice(" ".join(filter(None, (error.message, error.hint))))
         raise
-    _put_back(server, journal, listen)
-
-
-def _put_back(server: Server, journal: Journal, listen: Listener) -> None:
-    if not journal.undo:
-        return
-    try:
-        with server.connect() as connection:
-            journal.put_back(connection)
-    except ContendError as error:
-        listen.notice(f"{error.message} `contend warm --restore {server.dsn}` puts back what was")
-        raise
+    put_back(journal, server, since=before)

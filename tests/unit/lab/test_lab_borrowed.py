@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pymysql
 import pytest
-from fake_connection import FakeConnection
+from fake_variables import FakeVariables
 from lab_fakes import ANSWERS, NoLoad, experiment
 
 from contend.errors import RequestError, WorkError
-from contend.lab.borrowed import ORIGINALS_NAME, UNDOS_NAME, BorrowedPlace
-from contend.lab.control import StatementFailed
+from contend.lab import borrowed
+from contend.lab.borrowed import BorrowedPlace
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Event, Notice
 from contend.lab.stage import StageOf
-from contend.servers import Truncated
 from contend.servers.dsn import Dsn, Password
-from contend.servers.errors import ConnectionRefused, OptionRejected
+from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.servers.existing import Identity
-from contend.servers.options import as_text
+from contend.servers.statements import StatementFailed
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
+from contend.undo import Journal, NotPutBack, in_words, statements
 
-READ_ONLY = frozenset({"open_files_limit", "thread_stack"})
+DIRTY = "innodb_max_dirty_pages_pct"
+
+FIRST = {"key_buffer_size": 134217728, "key_cache_segments": 0, DIRTY: 90.0}
 
 
-class FakeExisting:
+class FakeExisting(FakeVariables):
     """A server somebody else runs."""
 
     def __init__(self) -> None:
-        self.dsn = Dsn(user="bench", host="db1", port=3307, password=Password("s3cret"))
-        self.there = {
-            "key_buffer_size": "134217728",
-            "key_cache_segments": "0",
-            "open_files_limit": "32768",
-            "thread_stack": "299008",
+        more = {
+            "open_files_limit": 32768,
+            "thread_stack": 299008,
             "sql_mode": "STRICT_TRANS_TABLES",
         }
-        self.changes: list[dict[str, str]] = []
-        self.gone = False
+        super().__init__({**FIRST, **more}, ANSWERS)
+        self.cuts["key_cache_segments=100"] = 64
+        self.dsn = Dsn(user="bench", host="db1", port=3307, password=Password("s3cret"))
 
     def identity(self) -> Identity:
         if self.gone:
@@ -49,29 +48,17 @@ class FakeExisting:
         return Identity("mariadb", "10.11.19", "test")
 
     def variables(self) -> dict[str, str]:
-        return dict(self.there)
+        return {n: f"{v:.6f}" if isinstance(v, float) else str(v) for n, v in self.there.items()}
 
     def variables_that_differ(self) -> dict[str, tuple[str, str | None]]:
-        return {"key_buffer_size": (self.there["key_buffer_size"], "134217728")}
+        return {"key_buffer_size": (str(self.there["key_buffer_size"]), "134217728")}
 
     def pid(self) -> int | None:
         return None
 
-    def connect(self, database: str | None = None, **_more: Any) -> Any:
-        return FakeConnection(ANSWERS)
-
-    def set_global(self, changes: Mapping[str, Level]) -> list[Truncated]:
-        truncated = []
-        for name, value in changes.items():
-            if name in READ_ONLY:
-                cause = pymysql.err.OperationalError(1238, "read only")
-                raise OptionRejected(f"cannot change {name}") from cause
-            got = "64" if (name, value) == ("key_cache_segments", 100) else as_text(value)
-            if got != as_text(value):
-                truncated.append(Truncated(name, as_text(value), got))
-            self.there[name] = got
-        self.changes.append({name: as_text(value) for name, value in changes.items()})
-        return truncated
+    @property
+    def first(self) -> dict[str, object]:
+        return {name: self.there[name] for name in FIRST}
 
 
 class Bench:
@@ -82,11 +69,12 @@ class Bench:
         self.spoiled: list[DataSpec] = []
         self.heard: list[Event] = []
         self.tiny = experiment(tmp_path)
+        self.journal = Journal.open(tmp_path / "undo", str(self.server.dsn))
 
     def stage(self) -> StageOf:
         server: Any = self.server
         place = BorrowedPlace(
-            server, self.provide, self.spoiled.append, NoLoad(), self.tmp_path, self.heard.append
+            server, self.provide, self.spoiled.append, NoLoad(), self.journal, self.heard.append
         )
         return StageOf(place, self.heard.append)
 
@@ -99,38 +87,55 @@ class Bench:
         return cell_spec(self.tiny, {"server.options.key_cache_segments": segments, **levels})
 
     @property
-    def originals(self) -> Path:
-        return self.tmp_path / ORIGINALS_NAME
+    def noted(self) -> list[str]:
+        """What another process would find."""
+        if not self.journal.path.exists():
+            return []
+        return [in_words(entry) for entry in json.loads(self.journal.path.read_text())["undo"]]
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    bench.journal.close()
+
+
+SIZE = "SET GLOBAL key_buffer_size = 67108864"
 
 
 def test_only_what_differs_is_set_and_all_is_put_back(bench: Bench) -> None:
     stage = bench.stage()
     stage.set(bench.cell(segments=0))
     stage.set(bench.cell(segments=32))
-    assert bench.server.changes == [{"key_buffer_size": "64M"}, {"key_cache_segments": "32"}]
-    assert json.loads(bench.originals.read_text()) == {
-        "key_buffer_size": "134217728",
-        "key_cache_segments": "0",
-    }
+    assert bench.server.changes == [SIZE, "SET GLOBAL key_cache_segments = 32"]
+    assert bench.noted == ["key_buffer_size (was 134217728)", "key_cache_segments (was 0)"]
     stage.close()
-    assert bench.server.there["key_buffer_size"] == "134217728"
-    assert bench.server.there["key_cache_segments"] == "0"
-    assert not bench.originals.exists()
+    assert bench.server.first == FIRST
+    assert bench.noted == []
     assert any(isinstance(e, Notice) and "put back" in e.text for e in bench.heard)
 
 
-def test_a_session_after_a_killed_one_puts_back_what_was_there_first(bench: Bench) -> None:
-    bench.stage().set(bench.cell(segments=32))
-    resumed = bench.stage()
-    resumed.set(bench.cell(segments=64))
-    resumed.close()
-    assert bench.server.there["key_buffer_size"] == "134217728"
-    assert bench.server.there["key_cache_segments"] == "0"
+def test_a_number_with_a_fraction_goes_back_as_a_number(bench: Bench) -> None:
+    stage = bench.stage()
+    stage.set(bench.cell(**{DIRTY: 90}))
+    stage.set(bench.cell(**{DIRTY: 80}))
+    stage.close()
+    assert bench.server.changes[1] == f"SET GLOBAL {DIRTY} = 80"
+    assert f"SET GLOBAL {DIRTY} = 90.0" in bench.server.changes
+    assert bench.server.first == FIRST
+
+
+def test_one_that_is_refused_is_named_and_the_others_are_put_back(bench: Bench) -> None:
+    stage = bench.stage()
+    stage.set(bench.cell(segments=32, **{DIRTY: 80}))
+    bench.server.refuses = {"SET GLOBAL key_cache_segments"}
+    with pytest.raises(NotPutBack) as refused:
+        stage.close()
+    assert refused.value.exit_code == 1
+    assert "key_cache_segments (was 0): " in (refused.value.detail or "")
+    assert bench.server.first == {**FIRST, "key_cache_segments": 32}
+    assert bench.noted == ["key_cache_segments (was 0)"]
 
 
 def test_options_that_need_a_restart_are_refused_all_at_once(bench: Bench) -> None:
@@ -141,13 +146,12 @@ def test_options_that_need_a_restart_are_refused_all_at_once(bench: Bench) -> No
     assert "open_files_limit, thread_stack" in caught.value.message
     assert "--set server.options.open_files_limit=32768" in (caught.value.hint or "")
     stage.close()
-    assert "open_files_limit" not in bench.server.changes[-1]
-    assert bench.server.there["key_buffer_size"] == "134217728"
+    assert bench.server.first == FIRST
 
 
 def test_an_option_the_server_has_already_needs_nothing(bench: Bench) -> None:
     bench.stage().set(bench.cell(open_files_limit=32768, sql_mode="strict_trans_tables"))
-    assert bench.server.changes == [{"key_buffer_size": "64M"}]
+    assert bench.server.changes == [SIZE]
 
 
 def test_an_option_that_only_private_servers_need_is_passed_over(bench: Bench) -> None:
@@ -229,44 +233,66 @@ class TestStatements:
     ]
 
     @pytest.fixture
-    def said(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    def said(self, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The statements that were run; each was noted before."""
         said: list[str] = []
 
-        def execute(_self: object, statement: str) -> float:
-            if statement in said and statement.startswith("DROP"):
+        def run(_connect: object, database: str, statement: str) -> float:
+            assert database == "sbtest"
+            undo = statement.replace("CREATE", "DROP")
+            assert any(undo in one for one in bench.noted), "it is noted before it is done"
+            if statement in self.refused:
                 raise StatementFailed(f"the server refused {statement!r}")
+            if statement in self.lost:
+                raise ConnectionLost("the server broke off the connection.", statement)
             said.append(statement)
             return 0.1
 
-        monkeypatch.setattr(BorrowedPlace, "execute", execute)
+        for room in (borrowed, statements):
+            monkeypatch.setattr(room, "run_statement", run)
+        self.refused: set[str] = set()
+        self.lost: set[str] = set()
         return said
 
     def test_they_are_undone_in_the_end(self, bench: Bench, said: list[str]) -> None:
         stage = bench.stage()
         stage.set(bench.cell().having(setup=self.STEPS))
-        assert json.loads((bench.tmp_path / UNDOS_NAME).read_text()) == ["DROP a", "DROP b"]
+        assert bench.noted[-2:] == ["'DROP a' is to be run", "'DROP b' is to be run"]
         stage.close()
         assert said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
-        assert not (bench.tmp_path / UNDOS_NAME).exists()
+        assert bench.noted == []
 
-    def test_what_a_killed_lab_left_is_undone_by_the_next(
+    def test_one_that_is_refused_did_nothing(self, bench: Bench, said: list[str]) -> None:
+        stage = bench.stage()
+        self.refused = {"CREATE b"}
+        with pytest.raises(WorkError, match=r"setup, step 2 of 2"):
+            stage.set(bench.cell().having(setup=self.STEPS))
+        stage.close()
+        assert said == ["CREATE a", "DROP a"]
+        assert bench.noted == []
+
+    def test_of_one_that_broke_off_nobody_knows_what_it_did(
         self, bench: Bench, said: list[str]
     ) -> None:
-        bench.stage().set(bench.cell().having(setup=self.STEPS))
-        bench.stage().set(bench.cell())
-        assert said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
-        assert not (bench.tmp_path / UNDOS_NAME).exists()
+        stage = bench.stage()
+        self.lost = {"CREATE b"}
+        with pytest.raises(WorkError, match=r"setup, step 2 of 2"):
+            stage.set(bench.cell().having(setup=self.STEPS))
+        assert said == ["CREATE a", "DROP b", "DROP a"]
 
-    def test_one_that_fails_is_left_to_its_owner_and_the_others_are_undone(
+    def test_one_whose_undo_fails_stays_noted_and_the_others_are_undone(
         self, bench: Bench, said: list[str]
     ) -> None:
         stage = bench.stage()
         stage.set(bench.cell().having(setup=self.STEPS))
-        said.append("DROP b")
-        with pytest.raises(WorkError, match=r"setup could not be undone: .*'DROP b'") as caught:
+        self.refused = {"DROP b"}
+        with pytest.raises(NotPutBack) as caught:
             stage.close()
-        assert caught.value.hint == "That is left to you."
+        assert "the server refused 'DROP b'" in (caught.value.detail or "")
+        assert "contend restore mysql://bench@db1:3307/" in (caught.value.hint or "")
         assert said[-1] == "DROP a"
+        assert bench.noted == ["'DROP b' is to be run"]
+        assert bench.server.first == FIRST
 
 
 def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:

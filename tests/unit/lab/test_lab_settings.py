@@ -14,10 +14,10 @@ from contend.errors import ContendError, RequestError, WorkError
 from contend.host import page_cache
 from contend.lab import caches, trial
 from contend.lab.caches import NotCold
-from contend.lab.control import StatementFailed
 from contend.lab.events import Event, Notice
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
+from contend.servers.statements import StatementFailed
 from contend.settings.options import layout_options
 from contend.spec import CellSpec, DataSpec, Experiment, Level, cell_spec
 

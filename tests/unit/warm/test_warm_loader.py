@@ -10,12 +10,13 @@ import pytest
 from fake_connection import FakeConnection
 
 from contend.load.process import LoadFailed
+from contend.undo import Journal
 from contend.warm.gate import Limits
-from contend.warm.journal import Journal, Work
 from contend.warm.loader import end_marked, load_parts
 from contend.warm.model import PATIENCE
 from contend.warm.parts import Part
 from contend.warm.progress import Loaded, Progress, WarmingBroke
+from contend.warm.work import Work
 
 PARTS = [
     Part("shop.a.PRIMARY", "SELECT COUNT(*) FROM a WHERE `id` BETWEEN", (1, 90, 3)),
@@ -56,11 +57,11 @@ class Load:
 
 def load(fake: Load, folder: Path, told: list[Progress] | None = None, upto: int = 0) -> Loaded:
     with Journal.open(folder, "s") as journal:
-        journal.work = Work.of(PARTS, {})
-        journal.work.upto = upto
+        work = Work.of(PARTS, {})
+        work.upto = upto
         any_load: Any = fake
         return load_parts(
-            any_load, {"socket": "/s"}, journal.work, SIZES, journal, kind="mariadb",
+            any_load, {"socket": "/s"}, work, SIZES, journal, kind="mariadb",
             connect=lambda: pytest.fail("this limit needs no probe"), env={},
             limits=Limits(pages_per_second=600), pages=20, connections=3,
             listen=[].append if told is None else told.append,
@@ -106,7 +107,8 @@ def test_a_broken_one_leaves_in_the_journal_how_far_it_was(tmp_path: Path) -> No
         load(fake, tmp_path)
     assert "--resume" in (broke.value.hint or "")
     with Journal.open(tmp_path, "s") as journal:
-        assert journal.work is not None and journal.work.upto == 2
+        work = Work.noted(journal)
+        assert work is not None and work.upto == 2
 
 
 def test_only_statements_with_the_mark_are_ended() -> None:

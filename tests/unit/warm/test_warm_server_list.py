@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from contend.undo import Journal
 from contend.warm import server_list
-from contend.warm.journal import Journal
 from contend.warm.page_list import of_tablespace
 from contend.warm.server_list import FILE_NAME, Host, NoList, load, take
 

@@ -1,0 +1,161 @@
+"""`contend restore`: put back what a command that was killed left changed on a server."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from contend.cli.parser import confirmed
+from contend.errors import ContendError, WorkError
+from contend.servers.dsn import Dsn
+from contend.servers.existing import ExistingServer
+from contend.settings.server import is_dsn
+from contend.undo import Journal, default_folder, in_words, journals_in, put_back, server_in
+from contend.undo.journal import JournalInUse, place_of
+
+NOTHING = "nothing is to be put back"
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Put back what `contend run` or `contend warm` changed on a server that is not contend's "
+        "own and could not put back, because it was killed or the server was gone: variables, what "
+        "`setup` did, the server's list of pages. Nothing is measured and nothing loaded."
+    )
+    parser.add_argument(
+        "what",
+        metavar="DSN|DIR",
+        nargs="?",
+        help="only this server, or the servers of the run in this folder (default: every server "
+        "of which something is noted)",
+    )
+    does = parser.add_mutually_exclusive_group()
+    does.add_argument(
+        "--yes",
+        action="store_true",
+        help="put back without asking what somebody else changed since",
+    )
+    does.add_argument(
+        "--dry-run", action="store_true", help="tell what is to be put back, and change nothing"
+    )
+    does.add_argument(
+        "--forget",
+        action="store_true",
+        help="leave the servers as they are, and forget what they were",
+    )
+    parser.add_argument(
+        "--journal",
+        metavar="FOLDER",
+        type=Path,
+        help="where it is noted (default: ~/.local/state/contend/undo)",
+    )
+    parser.set_defaults(run=_restore)
+
+
+def _restore(args: argparse.Namespace) -> int:
+    folder: Path = args.journal if args.journal is not None else default_folder()
+    errors: list[ContendError] = []
+    dsn = Dsn.parse(args.what).complete() if args.what is not None and is_dsn(args.what) else None
+    wanted = [str(dsn)] if dsn is not None else _of_runs(args.what, folder, errors)
+    is_empty = True
+    for server in _servers(folder, wanted, errors):
+        try:
+            with Journal.open(folder, server) as journal:
+                if journal.undo:
+                    is_empty = False
+                    _one(journal, dsn or Dsn.parse(server), args)
+        except JournalInUse as error:
+            if wanted is not None:
+                raise
+            sys.stderr.write(f"{error.message}\n")
+        except ContendError as error:
+            errors.append(error)
+    if errors:
+        raise _together(errors)
+    if is_empty:
+        sys.stdout.write(f"{NOTHING}{f' on {dsn}' if dsn is not None else ''}.\n")
+    return 0
+
+
+def _one(journal: Journal, dsn: Dsn, args: argparse.Namespace) -> None:
+    if args.dry_run or args.forget:
+        does = "would be put back" if args.dry_run else "forgotten"
+        for entry in reversed(journal.undo):
+            sys.stdout.write(f"{does}: {in_words(entry)}, on {journal.server}\n")
+        if args.forget:
+            journal.forget()
+        return
+    restore_server(journal, server_of(dsn), yes=args.yes)
+
+
+def restore_server(journal: Journal, server: ExistingServer, *, yes: bool) -> None:
+    """Put back what its journal has, and say so; raises ContendError if not all could be."""
+    put_back(
+        journal,
+        server,
+        lambda question: confirmed(question, yes=yes),
+        tell=lambda words: sys.stdout.write(f"put back on {server.dsn}: {words}\n"),
+    )
+
+
+def server_of(dsn: Dsn) -> ExistingServer:
+    """It asks for a password if somebody is there to be asked."""
+    return ExistingServer(dsn, ask=getpass.getpass if sys.stdin.isatty() else None)
+
+
+def _of_runs(named: str | None, folder: Path, errors: list[ContendError]) -> Collection[str] | None:
+    """The servers of a run folder; None for all, after what older runs noted is in the journals."""
+    # Which a restore of one server need not wait for.
+    from contend.lab.left import run_folders_left, take_over
+    from contend.store import find_run
+    from contend.store.folder import RUNS_ROOT
+
+    if named is not None:
+        return take_over(find_run(named), folder)
+    for run in run_folders_left(RUNS_ROOT):
+        try:
+            take_over(run, folder)
+        except ContendError as error:
+            errors.append(error)
+    return None
+
+
+def _servers(
+    folder: Path, wanted: Collection[str] | None, errors: list[ContendError]
+) -> Iterator[str]:
+    """The servers that have a journal, one DSN for each place; of those that are wanted all."""
+    seen: set[str] = set()
+    found = list(wanted or ())
+    for path in journals_in(folder):
+        try:
+            found.append(server_in(path))
+        except ContendError as error:
+            if wanted is None:
+                errors.append(error)
+    places = None if wanted is None else set(map(place_of, wanted))
+    for server in found:
+        # A journal of before has its name from the whole DSN, so each spelling is opened.
+        if server not in seen and (places is None or place_of(server) in places):
+            seen.add(server)
+            yield server
+
+
+def _together(errors: list[ContendError]) -> ContendError:
+    if len(errors) == 1:
+        return errors[0]
+    lines = [
+        line
+        for error in errors
+        for line in (error.message, *(f"  {one}" for one in (error.detail or "").splitlines()))
+    ]
+    kind = next((type(one) for one in errors if one.exit_code == 1), None)
+    if kind is None:
+        return type(errors[0])(
+            "not everything was put back: nobody agreed.",
+            hint=errors[0].hint,
+            detail="\n".join(lines),
+        )
+    return WorkError("not everything could be put back.", detail="\n".join(lines))

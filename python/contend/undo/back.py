@@ -1,0 +1,184 @@
+"""Puts back what a journal holds: everything is tried, and what could not be stays and is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pymysql
+
+from contend.errors import ContendError, WorkError
+from contend.servers.errors import ConnectionLost, ConnectionRefused
+from contend.undo import page_list, statements, variables
+from contend.undo.agree import Agree, NotAgreed, always
+from contend.undo.journal import Entry, Journal
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+
+class Server(Protocol):
+    """The server of a journal."""
+
+    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
+
+
+class NotPutBack(WorkError):
+    """The server did not take back what was changed."""
+
+
+def put_back(
+    journal: Journal,
+    server: Server,
+    agree: Agree = always,
+    *,
+    since: int = 0,
+    tell: Callable[[str], object] = lambda _words: None,
+) -> None:
+    """Put back everything, the latest first.
+
+    What could not be stays in the journal. Each entry goes when it is put back, so whatever ends
+    the process leaves the others.
+
+    Args:
+        agree: is asked about what somebody else changed since.
+        since: how many of the first entries are left alone, whose time has not come.
+        tell: is told of each what was put back.
+
+    Raises:
+        NotPutBack: something could not be.
+        NotAgreed: it could, and nobody agreed.
+    """
+    failed: list[str] = []
+    declined: list[str] = []
+    with _Line(server) as line:
+        for entry in reversed(journal.undo[since:]):
+            try:
+                words = KINDS[entry["kind"]](line, entry, agree)
+            except NotAgreed as error:
+                declined.append(f"{_name(entry)}: {error.message}")
+                continue
+            except _FAILURES as error:
+                failed.append(f"{in_words(entry)}: {_said(error)}")
+                continue
+            journal.drop(entry)
+            tell(words)
+    if failed:
+        raise NotPutBack(
+            f"not everything on {journal.server} could be put back.",
+            hint=f"What is left is noted: `{journal.remedy}` tries again.",
+            detail="\n".join([*failed, *declined]),
+        )
+    if declined:
+        raise NotAgreed(
+            f"not everything on {journal.server} was put back: nobody agreed.",
+            hint=f"`{journal.remedy} --yes` puts it back without asking; --forget leaves it as it "
+            "is for good.",
+            detail="\n".join(declined),
+        )
+
+
+def drop_what_is_back(journal: Journal, server: Server) -> None:
+    """Take from the journal what has its value from before already, as after a restart.
+
+    Raises:
+        ContendError: the server does not answer.
+    """
+    with _Line(server) as line:
+        for entry in tuple(journal.undo):
+            if entry["kind"] != variables.VARIABLE:
+                continue
+            try:
+                is_back = variables.is_back(line.connection(), entry)
+            except (ConnectionLost, ConnectionRefused):
+                raise
+            except _FAILURES:
+                continue
+            if is_back:
+                journal.drop(entry)
+
+
+def in_words(entry: Entry) -> str:
+    """What is to be put back."""
+    try:
+        return _WORDS[entry["kind"]](entry)
+    except KeyError:
+        return _name(entry)
+
+
+class _Line:
+    """One connection for all entries, made for the first that needs it. A server that does not
+    answer is not asked again and again."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._connection: Connection[Any] | None = None
+        self._refused: ConnectionRefused | None = None
+
+    def connection(self) -> Connection[Any]:
+        if self._refused is not None:
+            raise self._refused
+        if self._connection is None:
+            try:
+                self._connection = self.server.connect()
+            except ConnectionRefused as error:
+                self._refused = error
+                raise
+        return self._connection
+
+    def is_lost(self) -> None:
+        """The next entry gets another one."""
+        self._connection = None
+
+    def __enter__(self) -> _Line:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _variable(line: _Line, entry: Entry, agree: Agree) -> str:
+    try:
+        return variables.put_back(line.connection(), entry, agree)
+    except ConnectionLost:
+        line.is_lost()
+        raise
+
+
+def _statement(line: _Line, entry: Entry, _agree: Agree) -> str:
+    line.connection()
+    return statements.put_back(line.server.connect, entry)
+
+
+def _page_list(_line: _Line, entry: Entry, _agree: Agree) -> str:
+    return page_list.put_back(entry)
+
+
+KINDS: dict[str, Callable[[_Line, Entry, Agree], str]] = {
+    variables.VARIABLE: _variable,
+    statements.STATEMENT: _statement,
+    page_list.PAGE_LIST: _page_list,
+}
+"""How each kind of change is put back; each says in words what it put back."""
+
+_WORDS: dict[str, Callable[[Entry], str]] = {
+    variables.VARIABLE: variables.in_words,
+    statements.STATEMENT: statements.in_words,
+    page_list.PAGE_LIST: page_list.in_words,
+}
+
+_FAILURES = (ContendError, OSError, pymysql.err.MySQLError, KeyError, TypeError, ValueError)
+"""The last three: of an entry that is not as contend writes it."""
+
+
+def _name(entry: Entry) -> str:
+    return str(entry.get("name") or entry["kind"])
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, ContendError):
+        return " ".join(filter(None, (error.message, error.detail)))
+    if isinstance(error, KeyError):
+        return f"the journal says nothing of {error}"
+    return str(error.args[-1] if error.args else error)

@@ -1,0 +1,253 @@
+"""What must be put back on a server. It outlives the process.
+
+One JSON file a server. What is to be put back is written, and on the disk, before it is changed:
+so whatever ends the process, the next one finds it. A new text is written beside the old one and
+takes its name, so the file is whole at any time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from contend.errors import RequestError, WorkError
+from contend.servers.dsn import Dsn
+from contend.servers.errors import DsnError
+
+FORMAT = 3
+"""Format 2 was that of `contend warm` alone: its variables have `value` in place of `before`."""
+
+Entry = dict[str, Any]
+"""What must be put back: its `kind` (see `back.KINDS`), and what that kind needs to know."""
+
+
+def default_folder() -> Path:
+    """`$XDG_STATE_HOME/contend/undo`, or `~/.local/state/contend/undo`."""
+    named = Path(os.environ.get("XDG_STATE_HOME", ""))
+    state = named if named.is_absolute() else Path.home() / ".local" / "state"
+    return state / "contend" / "undo"
+
+
+def _folder_before() -> Path:
+    """Where `contend warm` had its journals, which were of format 2."""
+    return default_folder().with_name("warm")
+
+
+class JournalBroken(WorkError):
+    """The journal cannot be read or written."""
+
+
+@dataclass(slots=True)
+class Journal:
+    """The journal of one server; `Journal.open` gives it, and keeps it for this process alone.
+
+    Args:
+        server: the DSN, as it can be shown and typed again.
+        undo: what must be put back, the latest last.
+        work: what a command begun here goes on with later; not looked at in this room.
+    """
+
+    path: Path
+    server: str
+    undo: list[Entry] = field(default_factory=list)
+    work: dict[str, Any] | None = None
+    _lock: int | None = None
+
+    @classmethod
+    def open(cls, folder: Path, server: str) -> Self:
+        """The journal of this server, which no other process may use until it is closed.
+
+        Whoever logs in there, and whatever the database: it is the same journal.
+
+        Raises:
+            RequestError: another process has it.
+            JournalBroken: it cannot be read, or its folder cannot be made.
+        """
+        path = folder / _file_name(place_of(server))
+        journal = cls(path, server, _lock=_locked(path, server))
+        try:
+            if path.exists():
+                _, journal.undo, journal.work = _read(path)
+            journal._take_over(folder)
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    def _take_over(self, folder: Path) -> None:
+        """What an earlier contend noted of this server, under the name it gave its file."""
+        homes = [folder, *([_folder_before()] if folder == default_folder() else [])]
+        for old in (home / _file_name(self.server) for home in homes):
+            if old == self.path or not old.exists():
+                continue
+            _, undo, work = _read(old)
+            self.undo = [*undo, *self.undo]
+            self.work = self.work or work
+            self.write()
+            old.unlink()
+
+    def note(self, kind: str, **facts: Any) -> Entry:
+        """Before something is changed: what must be put back; the entry, for `drop`."""
+        entry = {"kind": kind, **facts}
+        self.undo.append(entry)
+        self.write()
+        return entry
+
+    def drop(self, entry: Entry) -> None:
+        """It was put back, or was not changed after all."""
+        self.undo = [one for one in self.undo if one is not entry]
+        self.write()
+
+    def replace(self, kind: str, entries: Iterable[Entry]) -> None:
+        """From now on these are all entries of that kind."""
+        now = [*(one for one in self.undo if one["kind"] != kind), *entries]
+        if now != self.undo:
+            self.undo = now
+            self.write()
+
+    def forget(self) -> None:
+        """Nothing is to be put back any more."""
+        self.undo = []
+        self.write()
+
+    def write(self) -> None:
+        """Bring it to the disk; an empty one goes away.
+
+        Raises:
+            JournalBroken: it cannot be written. What was there before still is.
+        """
+        try:
+            if not self.undo and self.work is None:
+                self.path.unlink(missing_ok=True)
+                return
+            said = {"format": FORMAT, "server": self.server, "undo": self.undo, "work": self.work}
+            _write_whole(self.path, json.dumps(said))
+        except OSError as error:
+            raise _broken(self.path, "written", error) from error
+
+    @property
+    def remedy(self) -> str:
+        """The command that puts back what is left."""
+        folder = self.path.parent
+        more = "" if folder == default_folder() else f" --journal {folder}"
+        return f"contend restore {self.server}{more}"
+
+    def close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def place_of(server: str) -> str:
+    """Where the server of a DSN is; any other text stands for itself."""
+    try:
+        return Dsn.parse(server).place
+    except DsnError:
+        return server
+
+
+def journals_in(folder: Path) -> list[Path]:
+    """The journals of all servers that have something left."""
+    homes = [folder, *([_folder_before()] if folder == default_folder() else [])]
+    return sorted(path for home in homes for path in home.glob("*.json"))
+
+
+def server_in(path: Path) -> str:
+    """Of which server a journal is; raises JournalBroken."""
+    return _read(path)[0]
+
+
+def _file_name(text: str) -> str:
+    return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+
+def _locked(path: Path, server: str) -> int:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _broken(path.parent, "made", error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise JournalInUse(
+            f"another contend is at work on {server}, and puts back itself what it changes there.",
+            hint="Wait until it is done, or stop it first.",
+        ) from None
+    return lock
+
+
+class JournalInUse(RequestError):
+    """Another process has the journal."""
+
+
+def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
+    """Server, what must be put back, work."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        if said["format"] not in (2, FORMAT):
+            raise ValueError(f"its format is {said['format']}, and this contend reads {FORMAT}")
+        undo = [_entry(one) for one in said["undo"]]
+        work = said["work"]
+        if not isinstance(said["server"], str) or not isinstance(work, dict | None):
+            raise ValueError("it is not one of contend's")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _broken(path, "read", error) from error
+    return said["server"], undo, work
+
+
+def _entry(said: Any) -> Entry:
+    if not isinstance(said, dict) or not isinstance(said.get("kind"), str):
+        raise ValueError("it is not one of contend's")
+    if said["kind"] == "variable" and "value" in said:
+        return {"kind": "variable", "name": said["name"], "before": said["value"]}
+    return said
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Have the file on the disk under its name, with the old text or the new one."""
+    new = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=".", delete=False
+        ) as file:
+            new = Path(file.name)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except BaseException:
+        if new is not None:
+            new.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _broken(path: Path, what: str, error: Exception) -> JournalBroken:
+    said = getattr(error, "strerror", None) or error
+    hint = "Name another folder with XDG_STATE_HOME, or with --journal where a command takes it."
+    if what == "read":
+        hint = (
+            "It says what a command of contend changed on a server. Put that back by what can be "
+            "read of it, then remove the file."
+        )
+    why = f"{type(error).__name__} {said}" if isinstance(error, KeyError) else said
+    return JournalBroken(f"the journal {path} cannot be {what}: {why}.", hint=hint)

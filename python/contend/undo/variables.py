@@ -1,0 +1,147 @@
+"""A variable is changed, and put back as what it was: a number stays a number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from contend.errors import WorkError
+from contend.servers.errors import OptionRejected
+from contend.servers.options import Value, as_number, normal_name
+from contend.servers.variables import Read, put_global, read_global, set_global
+from contend.undo.agree import Agree, NotAgreed
+
+if TYPE_CHECKING:
+    from pymysql.connections import Connection
+
+    from contend.servers import Truncated
+    from contend.undo.journal import Entry, Journal
+
+VARIABLE = "variable"
+"""Its entry has `name`; `before`, the value as the server gave it, or `text`, as an earlier contend
+noted it; and `ours`, what contend set it to since, where that is known."""
+
+
+def change(
+    connection: Connection[Any],
+    journal: Journal,
+    name: str,
+    value: Value,
+    entry: Entry | None = None,
+) -> tuple[Entry, list[Truncated]]:
+    """Change a global variable; what it was is in the journal before.
+
+    Args:
+        entry: of an earlier change of the same variable, which one putting back undoes as well.
+
+    Returns:
+        The entry, and what the server made of the value if it did not take it as requested.
+
+    Raises:
+        OptionRejected: the server refused it.
+    """
+    is_first = entry is None
+    if entry is None:
+        before = read_global(connection, name)
+        entry = journal.note(VARIABLE, name=normal_name(name), before=before, ours=[value])
+    elif value not in entry["ours"]:
+        entry["ours"].append(value)
+        journal.write()
+    try:
+        truncated = set_global(connection, {name: value})
+    except OptionRejected:
+        if is_first:
+            journal.drop(entry)
+        raise
+    now = read_global(connection, name)
+    if not _is_among(now, entry["ours"]):
+        entry["ours"].append(now)
+        journal.write()
+    return entry, truncated
+
+
+def put_back(connection: Connection[Any], entry: Entry, agree: Agree) -> str:
+    """Give the variable its value from before; says in words what it has then.
+
+    Raises:
+        NotAgreed: somebody else changed it since, and nobody agreed.
+        OptionRejected, NotTaken: the server did not take it.
+    """
+    name = normal_name(str(entry["name"]))
+    now = read_global(connection, name)
+    before = _before(entry, now)
+    if not _is_same(before, now):
+        ours = entry.get("ours")
+        if ours is not None and not _is_among(now, ours) and not agree(_question(entry, now)):
+            raise NotAgreed(
+                f"it was {shown(before)} before, and somebody else made it {shown(now)}"
+            )
+        put_global(connection, name, before)
+        got = read_global(connection, name)
+        if not _is_same(before, got):
+            raise NotTaken(f"the server made {shown(got)} of it")
+    return f"{name} = {shown(before)}"
+
+
+def is_back(connection: Connection[Any], entry: Entry) -> bool:
+    """Whether it has its value from before already."""
+    now = read_global(connection, str(entry["name"]))
+    return _is_same(_before(entry, now), now)
+
+
+def in_words(entry: Entry) -> str:
+    was = shown(entry["before"]) if "before" in entry else entry["text"]
+    return f"{entry['name']} (was {was})"
+
+
+class NotTaken(WorkError):
+    """The server made something else of the value."""
+
+
+def shown(value: Read) -> str:
+    """As one writes it: 90.0 is 90, and nothing is NULL."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(int(value))
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def _before(entry: Entry, now: Read) -> Read:
+    """What it was. A text that an earlier contend noted gets the type that the server has."""
+    if "before" in entry:
+        before: Read = entry["before"]
+        return before
+    text = str(entry["text"])
+    number = as_number(text)
+    if number is None or isinstance(now, str | None):
+        return text
+    if isinstance(now, float):
+        return number
+    return int(text) if text.lstrip("-").isdigit() else int(number)
+
+
+def _question(entry: Entry, now: Read) -> str:
+    ours = " or ".join(map(shown, entry["ours"]))
+    return (
+        f"{entry['name']} was {shown(entry['before'])} before contend set it to {ours}, and is "
+        f"{shown(now)} now: somebody else changed it since. Set it to {shown(entry['before'])}?"
+    )
+
+
+def _is_same(one: Read, other: Read) -> bool:
+    if isinstance(one, str) or isinstance(other, str) or one is None or other is None:
+        return type(one) is type(other) and one == other
+    return one == other
+
+
+def _is_among(now: Read, ours: list[Read]) -> bool:
+    """A value that was asked for may be spelled otherwise: 16M, ON."""
+    return any(_is_same(now, one) or _is_alike(now, one) for one in ours)
+
+
+def _is_alike(now: Read, asked: Read) -> bool:
+    texts = shown(now), shown(asked)
+    numbers = as_number(texts[0]), as_number(texts[1])
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    return texts[0].lower() == texts[1].lower()

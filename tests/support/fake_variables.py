@@ -1,0 +1,94 @@
+"""A server that has variables and nothing else, with a type each, as real ones have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pymysql
+from fake_connection import FakeConnection, Rows
+
+from contend.servers.errors import ConnectionRefused
+from contend.servers.variables import Read
+
+READ_ONLY = frozenset({"open_files_limit", "thread_stack"})
+_SET = re.compile(r"SET GLOBAL (\S+) = (.*)", re.DOTALL)
+
+
+class FakeVariables:
+    """Each connection sees and changes `there`.
+
+    Args:
+        there: what the server has.
+        answers: to other statements, as of `FakeConnection`.
+    """
+
+    def __init__(self, there: Mapping[str, Read], answers: Mapping[str, Rows] | None = None):
+        self.there = dict(there)
+        self.answers = answers
+        self.gone = False
+        self.refuses: set[str] = set()
+        self.cuts: dict[str, Read] = {}
+        self.said: list[str] = []
+
+    def connect(self, _database: str | None = None, **_more: Any) -> Any:
+        if self.gone:
+            raise ConnectionRefused("the server does not answer")
+        return _Connection(self)
+
+    @property
+    def changes(self) -> list[str]:
+        """The statements that changed something."""
+        return [one for one in self.said if not one.startswith(("SELECT", "SHOW", "LOAD INDEX"))]
+
+
+class _Connection(FakeConnection):
+    def __init__(self, server: FakeVariables) -> None:
+        super().__init__(server.answers)
+        self._server = server
+
+    def answer(self, statement: str) -> Rows:
+        there = self._server.there
+        self._server.said.append(statement)
+        if any(words in statement for words in self._server.refuses):
+            raise pymysql.err.OperationalError(1227, "no such right")
+        if statement.startswith("SELECT @@GLOBAL."):
+            return [(self._of(statement.removeprefix("SELECT @@GLOBAL.")),)]
+        if statement == "SHOW GLOBAL VARIABLES":
+            return [(name, _shown(value)) for name, value in there.items()]
+        if found := _SET.fullmatch(statement):
+            self._set(found[1], found[2])
+            return []
+        return super().answer(statement)
+
+    def _of(self, name: str) -> Read:
+        if name not in self._server.there:
+            raise pymysql.err.OperationalError(1193, f"Unknown system variable '{name}'")
+        return self._server.there[name]
+
+    def _set(self, name: str, literal: str) -> None:
+        before = self._of(name)
+        if name in READ_ONLY:
+            raise pymysql.err.OperationalError(1238, f"Variable '{name}' is read only")
+        value: Read
+        if literal == "%s":
+            assert isinstance(self.parameters, tuple)
+            (value,) = self.parameters
+        elif literal.startswith("'"):
+            value = literal[1:-1].replace("''", "'").replace("\\\\", "\\")
+        elif literal in ("ON", "OFF"):
+            value = int(literal == "ON")
+        elif literal == "NULL":
+            value = None
+        else:
+            value = float(literal) if isinstance(before, float) else int(literal)
+        if isinstance(before, int | float) and isinstance(value, str):
+            raise pymysql.err.OperationalError(1232, f"Incorrect argument type to '{name}'")
+        if isinstance(before, str) and not isinstance(value, str | None):
+            raise pymysql.err.OperationalError(1232, f"Incorrect argument type to '{name}'")
+        self._server.there[name] = self._server.cuts.get(f"{name}={value}", value)
+
+
+def _shown(value: Read) -> str:
+    return f"{value:.6f}" if isinstance(value, float) else str(value)
