@@ -91,9 +91,14 @@ impl Pace {
     }
 
     /// When the answer to a request that came at `now_ns` leaves, if the last answer on the same
-    /// connection was due at `last_ns`. What the request `asked` is only looked at where it
-    /// matters.
-    pub fn leaves_ns(&mut self, now_ns: u64, last_ns: u64, asked: impl FnOnce() -> Asked) -> u64 {
+    /// connection was due at `last_ns`; none if there was no answer yet. What the request `asked`
+    /// is only looked at where it matters.
+    pub fn leaves_ns(
+        &mut self,
+        now_ns: u64,
+        last_ns: Option<u64>,
+        asked: impl FnOnce() -> Asked,
+    ) -> u64 {
         if let Some(station) = &mut self.station {
             return station.leaves_ns(now_ns, last_ns, asked());
         }
@@ -138,19 +143,19 @@ mod tests {
     #[test]
     fn fixed_time_is_added_and_a_stall_holds_back() {
         let mut pace = Pace::new(ServiceTime::Fixed { ns: 50 }, Some(STALLS), 10_000, 1, 0);
-        assert_eq!(pace.leaves_ns(10_000, 0, nothing), 10_050);
-        assert_eq!(pace.leaves_ns(10_949, 0, nothing), 10_999);
-        assert_eq!(pace.leaves_ns(10_950, 0, nothing), 11_200);
-        assert_eq!(pace.leaves_ns(11_149, 0, nothing), 11_200);
-        assert_eq!(pace.leaves_ns(11_150, 0, nothing), 11_200);
-        assert_eq!(pace.leaves_ns(11_151, 0, nothing), 11_201);
-        assert_eq!(pace.leaves_ns(12_000, 0, nothing), 12_200);
+        assert_eq!(pace.leaves_ns(10_000, None, nothing), 10_050);
+        assert_eq!(pace.leaves_ns(10_949, None, nothing), 10_999);
+        assert_eq!(pace.leaves_ns(10_950, None, nothing), 11_200);
+        assert_eq!(pace.leaves_ns(11_149, None, nothing), 11_200);
+        assert_eq!(pace.leaves_ns(11_150, None, nothing), 11_200);
+        assert_eq!(pace.leaves_ns(11_151, None, nothing), 11_201);
+        assert_eq!(pace.leaves_ns(12_000, None, nothing), 12_200);
     }
 
     #[test]
     fn random_time_has_the_mean_asked_for() {
         let mut pace = Pace::new(ServiceTime::Random { mean_ns: 1_000 }, None, 0, 1, 0);
-        let sum: u64 = (0..100_000).map(|_| pace.leaves_ns(0, 0, nothing)).sum();
+        let sum: u64 = (0..100_000).map(|_| pace.leaves_ns(0, None, nothing)).sum();
         assert!((98_000_000..=102_000_000).contains(&sum), "{sum}");
     }
 
@@ -173,9 +178,9 @@ mod tests {
         let fixed = ServiceTime::Fixed { ns: 50 };
         let mut pace = Pace::of_station(Station::new(1, fixed, 1, 0));
         assert!(!pace.is_none());
-        assert_eq!(pace.leaves_ns(0, 0, nothing), 50);
-        assert_eq!(pace.leaves_ns(0, 0, nothing), 100);
-        assert_eq!(pace.leaves_ns(0, 0, || Asked::Settings), 0);
+        assert_eq!(pace.leaves_ns(0, None, nothing), 50);
+        assert_eq!(pace.leaves_ns(0, None, nothing), 100);
+        assert_eq!(pace.leaves_ns(0, None, || Asked::Settings), 0);
     }
 
     #[test]

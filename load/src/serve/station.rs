@@ -47,8 +47,9 @@ impl Station {
     }
 
     /// When the answer to what came at `now_ns` leaves, if the last answer on the same connection
-    /// was due at `last_ns`. Must be asked in the order of receipt.
-    pub fn leaves_ns(&mut self, now_ns: u64, last_ns: u64, asked: Asked) -> u64 {
+    /// was due at `last_ns`; none if there was no answer yet. Must be asked in the order of
+    /// receipt.
+    pub fn leaves_ns(&mut self, now_ns: u64, last_ns: Option<u64>, asked: Asked) -> u64 {
         let Asked::Event(number) = asked else {
             return now_ns;
         };
@@ -76,7 +77,10 @@ impl Station {
     }
 
     /// When a query counts as come.
-    fn came_ns(&mut self, now_ns: u64, last_ns: u64) -> u64 {
+    fn came_ns(&mut self, now_ns: u64, last_ns: Option<u64>) -> u64 {
+        let Some(last_ns) = last_ns else {
+            return now_ns;
+        };
         let since_ns = now_ns.saturating_sub(last_ns);
         if since_ns == 0 || since_ns > self.turnaround_ns {
             return now_ns;
@@ -105,7 +109,7 @@ mod tests {
     fn so_many_are_served_at_a_time_and_the_rest_queue() {
         let mut station = Station::new(2, CONSTANT, 1, 0);
         let leave: Vec<u64> = [0, 10, 20, 30, 500]
-            .map(|at_ns| station.leaves_ns(at_ns, 0, UNNUMBERED))
+            .map(|at_ns| station.leaves_ns(at_ns, None, UNNUMBERED))
             .to_vec();
         assert_eq!(leave, [100, 110, 200, 210, 600]);
     }
@@ -113,61 +117,76 @@ mod tests {
     #[test]
     fn settling_in_takes_no_server_and_no_number() {
         let mut station = Station::new(1, EXPONENTIAL, 1, 0);
-        assert_eq!(station.leaves_ns(7, 0, Asked::Settings), 7);
+        assert_eq!(station.leaves_ns(7, None, Asked::Settings), 7);
         let first_ns = EXPONENTIAL.of_event(1, 0);
-        assert_eq!(station.leaves_ns(7, 0, UNNUMBERED), 7 + first_ns);
+        assert_eq!(station.leaves_ns(7, None, UNNUMBERED), 7 + first_ns);
     }
 
     #[test]
     fn a_number_draws_its_own_time_and_the_order_of_receipt_stands_in_for_none() {
         let alone =
-            |number| Station::new(1, EXPONENTIAL, 3, 0).leaves_ns(0, 0, Asked::Event(number));
+            |number| Station::new(1, EXPONENTIAL, 3, 0).leaves_ns(0, None, Asked::Event(number));
         let drawn: Vec<u64> = (0..50).map(|n| alone(Some(n))).collect();
         assert_eq!(alone(Some(7)), alone(Some(7)));
         assert_ne!(drawn[0], drawn[1]);
         let mut station = Station::new(200, EXPONENTIAL, 3, 0);
         for expected in &drawn {
-            assert_eq!(station.leaves_ns(0, 0, UNNUMBERED), *expected);
+            assert_eq!(station.leaves_ns(0, None, UNNUMBERED), *expected);
             // What carries a number does not move the count of the others.
-            assert_eq!(station.leaves_ns(0, 0, Asked::Event(Some(7))), drawn[7]);
+            assert_eq!(station.leaves_ns(0, None, Asked::Event(Some(7))), drawn[7]);
         }
     }
 
     #[test]
     fn a_turnaround_is_granted_up_to_its_length() {
         let mut station = Station::new(1, CONSTANT, 1, 30);
-        assert_eq!(station.leaves_ns(500, 0, UNNUMBERED), 600);
+        assert_eq!(station.leaves_ns(500, None, UNNUMBERED), 600);
         // As if it had come when the last answer was due.
-        assert_eq!(station.leaves_ns(630, 600, UNNUMBERED), 700);
-        assert_eq!(station.leaves_ns(731, 700, UNNUMBERED), 831);
+        assert_eq!(station.leaves_ns(630, Some(600), UNNUMBERED), 700);
+        assert_eq!(station.leaves_ns(731, Some(700), UNNUMBERED), 831);
         // Asked before the last answer: it has waited for its turn, not for the client.
-        assert_eq!(station.leaves_ns(800, 831, UNNUMBERED), 931);
+        assert_eq!(station.leaves_ns(800, Some(831), UNNUMBERED), 931);
         let granted = Granted {
             queries: 1,
             sum_ns: 30,
         };
         assert_eq!(station.granted(), granted);
         let mut strict = Station::new(1, CONSTANT, 1, 0);
-        assert_eq!(strict.leaves_ns(1, 0, UNNUMBERED), 101);
+        assert_eq!(strict.leaves_ns(1, None, UNNUMBERED), 101);
+    }
+
+    #[test]
+    fn the_first_query_has_no_answer_before_it_however_young_the_clock() {
+        let mut station = Station::new(1, CONSTANT, 1, 1_000_000);
+        // The clock of a host that has just been started is below the turnaround.
+        assert_eq!(station.leaves_ns(500, None, UNNUMBERED), 600);
+        assert_eq!(station.granted(), Granted::default());
+        // An answer that was due at 0 is one.
+        assert_eq!(station.leaves_ns(700, Some(0), UNNUMBERED), 700);
+        assert_eq!(station.granted().queries, 1);
     }
 
     #[test]
     fn who_always_asks_again_in_time_gets_the_whole_speed() {
         let mut station = Station::new(4, EXPONENTIAL, 2, 1_000_000);
         // When each connection's last answer was due, and when it asks again.
-        let mut connections = [(0u64, 0u64); 4];
+        let mut connections = [(None, 0u64); 4];
         for number in 0..4_000u64 {
             let next = connections.iter_mut().min_by_key(|(_, asks_ns)| *asks_ns);
             let (due_ns, asks_ns) = next.unwrap();
-            *due_ns = station.leaves_ns(*asks_ns, *due_ns, Asked::Event(Some(number)));
+            let leaves_ns = station.leaves_ns(*asks_ns, *due_ns, Asked::Event(Some(number)));
+            *due_ns = Some(leaves_ns);
             // Ways of very different length: who was answered first often asks last.
-            *asks_ns = (*due_ns).max(*asks_ns) + number * 7919 % 500 + 1;
+            *asks_ns = leaves_ns.max(*asks_ns) + number * 7919 % 500 + 1;
         }
         let served: u64 = (0..4_000)
             .map(|number| EXPONENTIAL.of_event(2, number))
             .sum();
         assert_eq!(
-            connections.iter().map(|(due_ns, _)| due_ns).sum::<u64>(),
+            connections
+                .iter()
+                .filter_map(|(due_ns, _)| *due_ns)
+                .sum::<u64>(),
             served
         );
     }
@@ -196,7 +215,7 @@ mod tests {
             arrivals.sort_unstable();
             let mut station = Station::new(servers, EXPONENTIAL, seed, 0);
             let leave: Vec<u64> =
-                arrivals.iter().map(|at_ns| station.leaves_ns(*at_ns, 0, UNNUMBERED)).collect();
+                arrivals.iter().map(|at_ns| station.leaves_ns(*at_ns, None, UNNUMBERED)).collect();
             let service = |number| EXPONENTIAL.of_event(seed, number);
             prop_assert_eq!(&leave, &slowly(servers as usize, &arrivals, service));
             // Nobody begins before somebody who came earlier.

@@ -20,8 +20,8 @@ struct Client<S> {
     tail: Vec<u8>,
     /// Answers that wait, each with its time; in order.
     held: VecDeque<(u64, Vec<u8>)>,
-    /// When the last answer that had to wait was due, or is.
-    last_ns: u64,
+    /// When the last answer that had to wait was due, or is; none before the first.
+    last_ns: Option<u64>,
 }
 
 pub struct Worker<E, A: Answer> {
@@ -112,7 +112,7 @@ impl<E: Engine + Send, A: Answer> Worker<E, A> {
                 session: Session::greet(number, &mut greeting),
                 tail: Vec::new(),
                 held: VecDeque::new(),
-                last_ns: 0,
+                last_ns: None,
             };
             if engine.attach(token, socket, false).is_err() {
                 self.free.push(token);
@@ -221,8 +221,8 @@ impl<S> Client<S> {
                         let asked = || self.session.asked(request, answers);
                         let at_ns = pace.leaves_ns(now_ns(), self.last_ns, asked);
                         // Never before an answer to what was asked earlier.
-                        let at_ns = at_ns.max(self.last_ns);
-                        self.last_ns = at_ns;
+                        let at_ns = at_ns.max(self.last_ns.unwrap_or(0));
+                        self.last_ns = Some(at_ns);
                         self.held.push_back((at_ns, answer));
                         timers.set(at_ns, token, 0);
                     }
