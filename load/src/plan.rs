@@ -148,6 +148,25 @@ pub struct Server {
     pub cache_metadata: bool,
 }
 
+impl Plan {
+    /// The paths of sockets and PEM files from the root on: for who goes to another folder.
+    ///
+    /// # Errors
+    /// There is no current folder.
+    pub fn make_paths_absolute(&mut self) -> std::io::Result<()> {
+        let arms = self.arms.iter_mut().map(|arm| &mut arm.server);
+        let nodes = self.nodes.iter_mut().map(|node| &mut node.server);
+        let servers = arms.chain(nodes).flatten().chain([&mut self.server]);
+        for Server { socket, tls, .. } in servers {
+            let paths = [socket, &mut tls.ca, &mut tls.certificate, &mut tls.key];
+            for path in paths.into_iter().flatten() {
+                *path = std::path::absolute(&*path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Encryption on the way to the server. The paths name PEM files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

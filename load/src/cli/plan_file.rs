@@ -254,6 +254,24 @@ mod tests {
     }
 
     #[test]
+    fn paths_of_every_server_are_made_absolute() {
+        let server = json!({
+            "socket": "run/b.sock",
+            "tls": {"mode": "verify-ca", "ca": "ca.pem", "certificate": "c.pem", "key": "k.pem"},
+        });
+        let mut with_nodes = plan();
+        with_nodes["nodes"] = json!([{"name": "a"}, {"name": "b", "server": server}]);
+        let mut plan = parse(&with_nodes.to_string()).unwrap();
+        plan.make_paths_absolute().unwrap();
+        assert_eq!(plan.server.socket, Some("/run/db.sock".into()));
+        let here = std::env::current_dir().unwrap();
+        let Server { socket, tls, .. } = plan.nodes[1].server.clone().unwrap();
+        let found = [socket, tls.ca, tls.certificate, tls.key];
+        let names = ["run/b.sock", "ca.pem", "c.pem", "k.pem"];
+        assert_eq!(found, names.map(|name| Some(here.join(name))));
+    }
+
+    #[test]
     fn a_server_must_be_named() {
         let error = refusal("/server/socket", json!(null));
         assert!(error.contains("socket or a host"), "{error}");

@@ -47,12 +47,12 @@ pub struct Arguments {
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let prepared = plan_file::read(&arguments.plan).and_then(|plan| {
+    let prepared = plan_file::read(&arguments.plan).and_then(|mut plan| {
         // Before the script's folder becomes the current one.
         let log = arguments.hdr_log.as_ref().map(std::path::absolute);
         let log = log.transpose().map_err(|error| error.to_string())?;
         let told = plan_file::read_workload(&plan.workload)?;
-        let script = told.script().map(|script| read_script(&plan, script));
+        let script = told.script().map(|script| read_script(&mut plan, script));
         let script = script.transpose()?;
         let workload = workload_of(&plan, &*told, script.as_ref())?;
         let dispenser = match &script {
@@ -80,7 +80,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn read_script(plan: &Plan, spec: &crate::plan::Script) -> Result<Planned, String> {
+fn read_script(plan: &mut Plan, spec: &crate::plan::Script) -> Result<Planned, String> {
     output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
     planned::read(plan, spec, "run")
 }

@@ -2,7 +2,8 @@
 
 use crate::fake::{self, FakeServer, Script};
 use crate::program::{
-    ENGINES, Folder, PROGRAM, done, failure, fed, lines, of_events, plan, run, until_it_ends,
+    ENGINES, Folder, PROGRAM, done, failure, fed, lines, of_events, plan, run, run_as,
+    until_it_ends,
 };
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -48,6 +49,29 @@ fn refusal(plan: &Value) -> String {
     assert!(output.stdout.is_empty());
     let said = String::from_utf8(output.stderr).unwrap();
     said.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn what_a_plan_names_is_not_looked_for_beside_the_script() {
+    let folder = Folder::new("lua-beside");
+    let server = FakeServer::start(&folder.0, Kind);
+    std::fs::create_dir(folder.0.join("scripts")).unwrap();
+    let text = format!("{TWO_QUERIES}\nassert(io.open('mine.lua'))");
+    std::fs::write(folder.0.join("scripts/mine.lua"), text).unwrap();
+    let authority = rcgen::generate_simple_self_signed(vec!["db".to_owned()]).unwrap();
+    std::fs::write(folder.0.join("ca.pem"), authority.cert.pem()).unwrap();
+    let mut plan = of_events(plan(&server.socket, "auto"), 4);
+    plan["server"]["socket"] = json!("fake.sock");
+    plan["workload"] = json!({"kind": "lua", "script": "scripts/mine.lua"});
+    let here = || {
+        let mut program = Command::new(PROGRAM);
+        program.current_dir(&folder.0);
+        program
+    };
+    assert_eq!(done(&run_as(&mut here(), &plan))["events"], 4);
+    plan["server"]["tls"] = json!({"mode": "verify-ca", "ca": "ca.pem"});
+    let checked = fed(here().args(["run", "--check", "-"]), &plan.to_string());
+    assert!(checked.status.success(), "{checked:?}");
 }
 
 /// What a script starts shall end as any program does.

@@ -61,12 +61,17 @@ const ELSEWHERE: [(&str, &str); 12] = [
     ("warmup_time", "load.warmup says it"),
 ];
 
-/// Reads the script of a plan, runs its body, and gives it its options.
+/// Reads the script of a plan, runs its body, and gives it its options. The script's folder becomes
+/// the current one, so that it finds its modules and data beside it; the plan's paths are absolute
+/// then.
 ///
 /// # Errors
 /// What is wrong with the request, in words that name the path in the plan.
-pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> {
+pub fn read(plan: &mut Plan, spec: &Spec, command: &str) -> Result<Planned, String> {
     let script = find(&spec.script)?;
+    if !script.bundled {
+        go_beside(&spec.script, plan)?;
+    }
     let name = script.name.clone();
     let given = given_options(spec)?;
     let mut line = CommandLine {
@@ -159,8 +164,7 @@ pub fn open_options(compat: Compat) -> impl Iterator<Item = (String, &'static ta
         .filter(|(name, _)| OPEN.contains(&name.as_str()))
 }
 
-/// The script that a name or a path stands for. A file's folder becomes the current one, so that
-/// it finds its modules and data beside it.
+/// The script that a name or a path stands for.
 fn find(name: &str) -> Result<Script, String> {
     let script = |chunk_name, source, bundled| Script {
         name: Some(name.to_owned()),
@@ -191,13 +195,20 @@ fn find(name: &str) -> Result<Script, String> {
     let path = Path::new(name);
     let source = std::fs::read(path)
         .map_err(|error| format!("workload.script: {name} cannot be read: {error}"))?;
-    let folder = path.parent().filter(|folder| folder.is_dir());
-    if let Some(folder) = folder {
-        std::env::set_current_dir(folder)
-            .map_err(|error| format!("workload.script: {}: {error}", folder.display()))?;
-    }
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(script(format!("@{file}"), source, false))
+}
+
+/// Makes the folder of a script the current one. What the plan names by relative paths stays where
+/// it is.
+fn go_beside(script: &str, plan: &mut Plan) -> Result<(), String> {
+    let folder = Path::new(script).parent().filter(|folder| folder.is_dir());
+    let Some(folder) = folder else {
+        return Ok(());
+    };
+    plan.make_paths_absolute()
+        .and_then(|()| std::env::set_current_dir(folder))
+        .map_err(|error| format!("workload.script: {}: {error}", folder.display()))
 }
 
 fn is_path(name: &str) -> bool {
