@@ -38,17 +38,29 @@ pub fn check(setup: &Setup, stop: &AtomicBool) -> Result<(), Failure> {
     for place in 0..places {
         let server = setup.server_at(place);
         let here = |other: &u16| setup.server_at(*other).address == server.address;
-        let times = (0..places).filter(here).count() as u64;
+        let loads = (0..places).filter(here).count() as u64;
+        // Idle connections are there once for each arm. Of nodes, the first one has them.
+        let idles = match setup.has_arms() {
+            true => loads,
+            false => u64::from(here(&0)),
+        };
+        let times = Times { loads, idles };
         check_server(server, setup, times, stop).map_err(|failure| setup.at(place, failure))?;
     }
     Ok(())
 }
 
-/// `times`: how many of the run's arms, or nodes, this server is.
+/// How often a server has the connections of the load, and the idle ones.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    loads: u64,
+    idles: u64,
+}
+
 fn check_server(
     server: &Target,
     setup: &Setup,
-    times: u64,
+    times: Times,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut connection = Connection::open(server)?;
@@ -107,9 +119,10 @@ fn ask(connection: &mut Connection) -> Option<Room> {
     })
 }
 
-fn compare(room: Room, setup: &Setup, times: u64) -> Result<(), Failure> {
-    let connections = (u64::from(setup.seats) + u64::from(setup.idle_seats)) * times;
-    let statements = u64::from(setup.seats) * times * setup.workload.prepared_statements() as u64;
+fn compare(room: Room, setup: &Setup, times: Times) -> Result<(), Failure> {
+    let loads = u64::from(setup.seats) * times.loads;
+    let connections = loads + u64::from(setup.idle_seats) * times.idles;
+    let statements = loads * setup.workload.prepared_statements() as u64;
     fits(
         "connections",
         "max_connections",

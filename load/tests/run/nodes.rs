@@ -57,6 +57,35 @@ fn each_event_asks_the_node_of_its_route() {
     }
 }
 
+/// Has room for ten connections.
+struct Small;
+
+impl Script for Small {
+    fn answer(&self, to: &mut UnixStream, command: u8, body: &[u8], _: usize) -> bool {
+        let answer = if body.starts_with(b"SELECT @@max_connections") {
+            fake::table(&[&["10", "1000"]])
+        } else if body.starts_with(b"SHOW GLOBAL STATUS") {
+            fake::table(&[&["Threads_connected", "1"], &["Prepared_stmt_count", "0"]])
+        } else {
+            fake::right_answer(command)
+        };
+        to.write_all(&answer).is_ok()
+    }
+}
+
+#[test]
+fn idle_connections_are_those_of_the_first_node() {
+    let (servers, _folders, mut plan) = two("idle-nodes", "auto", Small);
+    plan["load"]["idle_connections"] = json!(8);
+    assert_eq!(queries(&done(&run(&plan))), [45, 45]);
+    // Four of the load each, eight idle ones, and the one that looked whether there is room.
+    assert_eq!(servers.each_ref().map(FakeServer::connections), [13, 5]);
+    plan["nodes"] = json!([node("b", &servers[1]), node("a", &servers[0])]);
+    let failure = failure(&run(&plan));
+    let words = "node \"b\": the run needs 12 connections, and the server's max_connections is 10";
+    assert_eq!(failure["message"], words);
+}
+
 /// Lets nobody in.
 struct Closed;
 
