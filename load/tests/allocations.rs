@@ -1,5 +1,9 @@
-//! The request loop allocates nothing: ten times the events cost no allocation more.
+//! The request loop allocates nothing: ten times the events, or errors, cost no allocation more.
 #![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "run/fake.rs"]
+mod fake;
 
 use contend_load::arrival::{Curve, Dispenser, Schedule};
 use contend_load::drive::blocking::Target;
@@ -8,24 +12,29 @@ use contend_load::drive::run::run;
 use contend_load::drive::socket::Address;
 use contend_load::plan::{Engine, Process, Protocol, Stage, Workload as Spec};
 use contend_load::wire::{Credentials, Options};
-use contend_load::workload::native::Way;
+use contend_load::workload::native::{Retries, Way};
 use contend_load::workload::registry;
 use serde_json::json;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 thread_local! {
-    /// The thread that starts runs and adds up their figures may allocate.
+    /// The thread that starts runs and adds up their figures may allocate; so may servers of ours.
     static IS_CONTROLLER: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Allocations of all threads but the controller.
 static WORKERS: AtomicU64 = AtomicU64::new(0);
+
+/// Who counts, counts alone.
+static COUNTS: Mutex<()> = Mutex::new(());
 
 struct Counting;
 
@@ -93,9 +102,13 @@ impl Drop for NullServer {
     }
 }
 
-fn job(server: &NullServer, engine: Engine, spec: &Spec, open: bool, events: u64) -> Job {
+fn job(socket: &Path, engine: Engine, spec: &Spec, open: bool, events: u64) -> Job {
     let way = Way {
         protocol: Protocol::Prepared,
+        retries: Retries {
+            limit: 100,
+            pause: Duration::ZERO,
+        },
         ..Way::default()
     };
     let schedule = open.then(|| Schedule {
@@ -113,7 +126,7 @@ fn job(server: &NullServer, engine: Engine, spec: &Spec, open: bool, events: u64
     Job {
         setup: Setup {
             server: Target {
-                address: Address::Unix(server.socket.clone()),
+                address: Address::Unix(socket.to_owned()),
                 credentials: Credentials::default(),
                 options: Options {
                     unix_socket: true,
@@ -129,7 +142,7 @@ fn job(server: &NullServer, engine: Engine, spec: &Spec, open: bool, events: u64
             workers: 2,
             seed: 1,
             errors: ErrorPolicy {
-                retry: Vec::new(),
+                retry: vec![1213],
                 ignore: Codes::Only(Vec::new()),
                 reconnect: true,
             },
@@ -163,6 +176,7 @@ fn job(server: &NullServer, engine: Engine, spec: &Spec, open: bool, events: u64
 #[test]
 fn the_request_loop_allocates_nothing() {
     IS_CONTROLLER.set(true);
+    let _alone = COUNTS.lock();
     let server = NullServer::start();
     let specs = [
         json!({"kind": "point_select", "rows": 1000}),
@@ -177,7 +191,7 @@ fn the_request_loop_allocates_nothing() {
             for open in [false, true] {
                 let allocations = |events: u64, interval_ns: u64| {
                     let before = WORKERS.load(Relaxed);
-                    let mut job = job(&server, engine, &spec, open, events);
+                    let mut job = job(&server.socket, engine, &spec, open, events);
                     job.interval_ns = interval_ns;
                     let mut intervals = 0;
                     let measured = run(job, &mut |_| intervals += 1).unwrap();
@@ -208,4 +222,47 @@ fn the_request_loop_allocates_nothing() {
             }
         }
     }
+}
+
+/// Answers every second execution with a deadlock.
+struct Deadlocks;
+
+impl fake::Script for Deadlocks {
+    fn greet(&self, to: &mut UnixStream) {
+        IS_CONTROLLER.set(true);
+        to.write_all(&fake::greeting()).unwrap();
+    }
+
+    fn answer(&self, to: &mut UnixStream, command: u8, _: &[u8], number: usize) -> bool {
+        let words = "Deadlock found when trying to get lock; try restarting transaction";
+        let answer = match (command, number % 2) {
+            (0x17, 0) => fake::error(1, 1213, "40001", words),
+            _ => fake::right_answer(command),
+        };
+        to.write_all(&answer).is_ok()
+    }
+}
+
+#[test]
+fn an_error_allocates_nothing() {
+    IS_CONTROLLER.set(true);
+    let _alone = COUNTS.lock();
+    let name = format!("contend-deadlocks-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let server = fake::FakeServer::start(&folder, Deadlocks);
+    let spec: Spec = serde_json::from_value(json!({"kind": "point_select", "rows": 1000})).unwrap();
+    for engine in [Engine::Epoll, Engine::Auto] {
+        let allocations = |events: u64| {
+            let before = WORKERS.load(Relaxed);
+            let job = job(&server.socket, engine, &spec, false, events);
+            let measured = run(job, &mut |_| ()).unwrap();
+            assert!(measured.tally.errors.total() >= events / 2);
+            assert_eq!(measured.tally.events(), events);
+            WORKERS.load(Relaxed) - before
+        };
+        let (few, many) = (allocations(150), allocations(1500));
+        assert!(many <= few + 20, "{engine:?}: {few} then {many}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

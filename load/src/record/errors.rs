@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 /// after is counted under the code 0.
 const KINDS_MAX: usize = 256;
 const OTHER: (u16, &str) = (0, "HY000");
+/// A SQLSTATE is five letters and digits. Kept so, it costs no allocation to look one up.
+const STATE_BYTES: usize = 5;
 
 /// Counts of errors by code and SQLSTATE.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ErrorTally {
-    kinds: BTreeMap<(u16, String), Seen>,
+    kinds: BTreeMap<(u16, [u8; STATE_BYTES]), Seen>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -31,12 +33,13 @@ impl ErrorTally {
         message: &str,
         statement: impl FnOnce() -> String,
     ) {
-        self.add(code, sqlstate, 1, || (message.to_owned(), statement()));
+        let key = (code, five(sqlstate));
+        self.add(key, 1, || (message.to_owned(), statement()));
     }
 
     pub fn merge(&mut self, other: &Self) {
         for ((code, sqlstate), kind) in &other.kinds {
-            self.add(*code, sqlstate, kind.count, || {
+            self.add((*code, *sqlstate), kind.count, || {
                 (kind.message.clone(), kind.statement.clone())
             });
         }
@@ -44,14 +47,12 @@ impl ErrorTally {
 
     fn add(
         &mut self,
-        code: u16,
-        sqlstate: &str,
+        mut key: (u16, [u8; STATE_BYTES]),
         count: u64,
         example: impl FnOnce() -> (String, String),
     ) {
-        let mut key = (code, sqlstate.to_owned());
         if self.kinds.len() >= KINDS_MAX && !self.kinds.contains_key(&key) {
-            key = (OTHER.0, OTHER.1.to_owned());
+            key = (OTHER.0, five(OTHER.1));
         }
         let kind = self.kinds.entry(key).or_insert_with(|| {
             let (message, statement) = example();
@@ -75,7 +76,7 @@ impl ErrorTally {
             .iter()
             .map(|((code, sqlstate), kind)| ErrorCount {
                 code: *code,
-                sqlstate: sqlstate.clone(),
+                sqlstate: String::from_utf8_lossy(sqlstate).into_owned(),
                 count: kind.count,
                 message: kind.message.clone(),
                 statement: kind.statement.clone(),
@@ -85,6 +86,15 @@ impl ErrorTally {
         counts.sort_by_key(|count| std::cmp::Reverse(count.count));
         counts
     }
+}
+
+/// The bytes of a SQLSTATE; what is missing of one that is none is blank.
+fn five(sqlstate: &str) -> [u8; STATE_BYTES] {
+    let mut bytes = [b' '; STATE_BYTES];
+    for (kept, given) in bytes.iter_mut().zip(sqlstate.bytes()) {
+        *kept = given;
+    }
+    bytes
 }
 
 #[cfg(test)]

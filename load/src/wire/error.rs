@@ -36,7 +36,7 @@ impl WireError {
 }
 
 /// An ERR packet: code, SQLSTATE and words of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerError {
     pub code: u16,
     /// Five characters; `HY000` where the server sent none.
@@ -70,7 +70,20 @@ const MESSAGE_MAX: usize = 512;
 
 impl ServerError {
     /// Reads an ERR packet, its first byte (0xFF) included. Longer messages are cut.
+    ///
+    /// # Errors
+    /// It is no ERR packet.
     pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
+        let mut error = Self::default();
+        error.read(payload)?;
+        Ok(error)
+    }
+
+    /// As [`Self::parse`], in the place of an error before: its message's room is used again.
+    ///
+    /// # Errors
+    /// It is no ERR packet; the error before stands.
+    pub fn read(&mut self, payload: &[u8]) -> Result<(), WireError> {
         let mut cursor = Cursor::new(payload);
         if cursor.u8("error packet")? != 0xff {
             return Err(WireError::theirs("an error packet that begins otherwise"));
@@ -91,11 +104,10 @@ impl ServerError {
         }
         let message = cursor.rest();
         let message = message.get(..MESSAGE_MAX).unwrap_or(message);
-        Ok(Self {
-            code,
-            sqlstate,
-            message: String::from_utf8_lossy(message).into_owned(),
-        })
+        (self.code, self.sqlstate) = (code, sqlstate);
+        self.message.clear();
+        self.message.push_str(&String::from_utf8_lossy(message));
+        Ok(())
     }
 
     /// The SQLSTATE as text.

@@ -55,7 +55,7 @@ enum Meaning {
     Done,
 }
 
-/// The state of one connection's answer. Small, and allocates only for an error's message.
+/// The state of one connection's answer. Small, and allocates only for the first error's message.
 #[derive(Debug)]
 pub struct AnswerReader {
     capabilities: Capabilities,
@@ -72,6 +72,8 @@ pub struct AnswerReader {
     out_parameters: bool,
     summary: Summary,
     prepared: Prepared,
+    /// The error met last; of this answer if that failed. It stays for the room that it has: some
+    /// servers answer every second statement with a deadlock.
     error: Option<Box<ServerError>>,
 }
 
@@ -106,7 +108,6 @@ impl AnswerReader {
         self.out_parameters = false;
         self.sequence = 1;
         self.summary = Summary::default();
-        self.error = None;
     }
 
     /// The next of several requests that were sent at once is answered now: the summary goes on,
@@ -133,12 +134,12 @@ impl AnswerReader {
 
     /// The error that ended the answer.
     pub fn error(&self) -> Option<&ServerError> {
-        self.error.as_deref()
+        self.error.as_deref().filter(|_| self.summary.failed)
     }
 
     /// The prepare answer, if it was one and no error.
     pub fn prepared(&self) -> Option<Prepared> {
-        (self.of_prepare && self.error.is_none()).then_some(self.prepared)
+        (self.of_prepare && !self.summary.failed).then_some(self.prepared)
     }
 
     /// The sequence number of the next frame, ours or theirs.
@@ -263,7 +264,7 @@ impl AnswerReader {
         length: usize,
     ) -> Result<Meaning, WireError> {
         if first == 0xff {
-            self.error = Some(Box::new(ServerError::parse(head)?));
+            self.error.get_or_insert_default().read(head)?;
             self.summary.failed = true;
             self.phase = Phase::Done;
             return Ok(Meaning::Done);
