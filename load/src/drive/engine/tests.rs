@@ -5,6 +5,7 @@ use super::*;
 use crate::drive::bell::Bell;
 use crate::drive::clock;
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -266,6 +267,41 @@ fn a_full_socket_has_not_got_a_request_of_epoll_until_it_takes_the_first_byte() 
     }
     assert!(engine.sent_ns(0).unwrap() >= room_ns);
     assert!(has_heard(&theirs));
+}
+
+/// A ring that another thread may not hand over: what submits there fails.
+struct Elsewhere<'r>(&'r mut Uring);
+
+// SAFETY: the thread that has it is joined before the ring is used again.
+unsafe impl Send for Elsewhere<'_> {}
+
+impl Elsewhere<'_> {
+    fn detach(self) {
+        self.0.detach(0);
+    }
+}
+
+#[test]
+fn a_request_that_could_not_be_handed_over_goes_to_nobody_else() {
+    let Ok(mut ring) = Uring::new(1, bell()) else {
+        return;
+    };
+    let (ours, mut theirs) = pair();
+    let number = ours.as_raw_fd();
+    ring.attach(0, ours, false).unwrap();
+    ring.send(0, b"for one");
+    let elsewhere = Elsewhere(&mut ring);
+    std::thread::scope(|scope| drop(scope.spawn(|| elsewhere.detach())));
+    // The other side sees the end, but the number is not free: what is queued knows it.
+    assert_eq!(theirs.read(&mut [0; 8]).unwrap(), 0);
+    let others: Vec<_> = (0..20).map(|_| pair()).collect();
+    assert!(others.iter().all(|(other, _)| other.as_raw_fd() != number));
+    ring.wait(Some(0)).unwrap();
+    for (_, other) in &others {
+        other.set_nonblocking(true).unwrap();
+        let heard = (&mut &*other).read(&mut [0; 8]);
+        assert_eq!(heard.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
 }
 
 macro_rules! promises {

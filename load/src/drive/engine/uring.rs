@@ -55,6 +55,9 @@ pub struct Uring {
     /// Outgrown request buffers. The kernel might still read one, so they live with the ring;
     /// each is at most half of its successor, which bounds them.
     outgrown: Vec<Vec<u8>>,
+    /// Sockets that were detached while the queue could not be handed over. What is queued knows
+    /// them by their numbers, which must not go to others before.
+    leaving: Vec<OwnedFd>,
     failed: VecDeque<(usize, io::Error)>,
     failed_now: Vec<(usize, Option<io::Error>)>,
 }
@@ -221,6 +224,7 @@ impl Engine for Uring {
             queued: Vec::new(),
             lent: None,
             outgrown: Vec::new(),
+            leaving: Vec::new(),
             failed: VecDeque::new(),
             failed_now: Vec::new(),
         };
@@ -260,8 +264,10 @@ impl Engine for Uring {
         let Some(fd) = place.fd.take() else { return };
         // Completions under way carry the old generation and are passed over.
         place.generation = (place.generation + 1) & ((1 << GENERATION_BITS) - 1);
-        // What was sent last leaves before the end. If it cannot, the other side sees a close.
+        // What was sent last leaves before the end. If it cannot, the other side sees a close, and
+        // whatever is wrong shows again with the next wait.
         let _ = self.hand_over(|ring| ring.submit());
+        let left_behind = !self.ring.submission().is_empty();
         // An armed receive holds the socket open, so closing alone would not close it.
         // A socket that is not connected any more refuses, which is fine.
         let _ = shutdown(&fd, Shutdown::Both);
@@ -272,6 +278,11 @@ impl Engine for Uring {
         // SAFETY: the entry points to nothing. If it cannot be queued the shutdown still ends
         // the receive.
         let _ = unsafe { self.push(&entry) };
+        if left_behind {
+            self.leaving.push(fd);
+        } else {
+            self.leaving.clear();
+        }
         self.failed.retain(|(failed, _)| *failed != token);
     }
 
