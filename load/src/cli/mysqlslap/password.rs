@@ -2,7 +2,7 @@
 
 use super::options::{OPTIONS, Takes};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 
 /// Overwrites passwords in the arguments of this process, which others see in the process list.
 /// It is not fatal if that fails.
@@ -13,24 +13,22 @@ pub fn hide() {
 
 fn overwrite() -> io::Result<()> {
     let (start, end) = arguments_at()?;
-    let mut memory = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/proc/self/mem")?;
-    let mut bytes = vec![0; (end - start) as usize];
-    memory.seek(SeekFrom::Start(start))?;
-    memory.read_exact(&mut bytes)?;
-    for (place, length) in passwords(&bytes) {
-        memory.seek(SeekFrom::Start(start + place as u64))?;
-        let mut hidden = vec![0; length];
-        hidden.iter_mut().take(1).for_each(|byte| *byte = b'x');
-        memory.write_all(&hidden)?;
+    let place = std::ptr::with_exposed_provenance_mut::<u8>(start);
+    // SAFETY: the kernel says that our arguments are there, and they stay for as long as we live.
+    // There is no other thread yet that may read them, and what was read of them is a copy.
+    let arguments = unsafe { std::slice::from_raw_parts_mut(place, end - start) };
+    for (place, length) in passwords(arguments) {
+        let hidden = arguments.get_mut(place..place + length);
+        let letters = std::iter::once(b'x').chain(std::iter::repeat(0));
+        for (byte, letter) in hidden.into_iter().flatten().zip(letters) {
+            *byte = letter;
+        }
     }
     Ok(())
 }
 
 /// Where the kernel has put our arguments: fields 48 and 49 of the line about us, see proc(5).
-fn arguments_at() -> io::Result<(u64, u64)> {
+fn arguments_at() -> io::Result<(usize, usize)> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     // The name of the program stands in brackets and may have blanks in it.
     let fields = stat.rsplit(") ").next().unwrap_or_default();
