@@ -26,6 +26,7 @@ pub mod of_plan;
 mod pace;
 pub mod parent;
 mod preflight;
+mod ready;
 pub mod run;
 pub mod script;
 pub mod seat;

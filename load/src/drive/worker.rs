@@ -21,8 +21,6 @@ use crate::workload;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// Connections of one worker that are opened at the same time before the load begins.
-const SETUP_AT_ONCE: usize = 64;
 /// Waiting for less than this takes longer than looking again.
 const WAIT_NS_MIN: u64 = 1_000;
 /// A request is given up at most so much of the time limit too late.
@@ -69,9 +67,11 @@ pub struct Worker<E> {
     next_sweep_ns: u64,
     cpu_opened_ns: u64,
     /// Seats that have not begun their setup.
-    unborn: std::ops::Range<usize>,
+    pub(super) unborn: std::ops::Range<usize>,
     /// Seats that are in it.
-    in_setup: usize,
+    pub(super) in_setup: usize,
+    /// Seats that ask nothing, and those that have ended.
+    idle: usize,
     stopped: usize,
     /// When the last of them did.
     stopped_ns: u64,
@@ -170,6 +170,7 @@ impl<E: Engine> Worker<E> {
             cpu_opened_ns: 0,
             unborn: 0..seats.len(),
             in_setup: 0,
+            idle: seats.iter().filter(|seat| seat.is_idle).count(),
             stopped: 0,
             stopped_ns: 0,
             seats,
@@ -376,6 +377,9 @@ impl<E: Engine> Worker<E> {
     }
 
     fn arm(&mut self, timeline: Timeline, arm: u16) {
+        if self.phase == Phase::Setup {
+            self.end_setup();
+        }
         self.timeline = timeline;
         self.begun = 0;
         for seat in &mut self.seats {
@@ -425,8 +429,7 @@ impl<E: Engine> Worker<E> {
         self.stopped += 1;
         self.stopped_ns = self.now_ns;
         // Those that ask nothing stay until all are released.
-        let idle = self.seats.iter().filter(|seat| seat.is_idle).count();
-        if self.stopped + idle == self.seats.len() && self.phase < Phase::Closed {
+        if self.stopped + self.idle == self.seats.len() && self.phase < Phase::Closed {
             self.report(Report::Idle);
         }
         self.end_if_all_stopped();
@@ -463,37 +466,5 @@ impl<E: Engine> Worker<E> {
             unanswered,
             longest_wait_ns,
         });
-    }
-
-    /// Begins as many setups as may go on at the same time.
-    fn begin_setups(&mut self) {
-        let at_once = if self.setup.storm {
-            usize::MAX
-        } else {
-            SETUP_AT_ONCE
-        };
-        while self.phase == Phase::Setup && self.in_setup < at_once {
-            let Some(seat) = self.unborn.next() else {
-                break;
-            };
-            self.in_setup += 1;
-            self.start(seat);
-        }
-    }
-
-    /// A seat of the setup is ready.
-    pub(super) fn count_ready(&mut self, seat: usize) {
-        self.in_setup -= 1;
-        if self.in_setup > 0 || !self.unborn.is_empty() {
-            return;
-        }
-        // A script that opens no connection has no server either.
-        let tokens = self.seats.get(seat).map(|seat| seat.tokens.as_slice());
-        let links = tokens.unwrap_or_default().iter();
-        let facts = links
-            .filter_map(|token| self.links.get(*token)?.link.facts())
-            .collect();
-        let connects = self.tally.connect.take();
-        self.report(Report::Ready { facts, connects });
     }
 }

@@ -4,9 +4,12 @@
 use super::*;
 use crate::arrival::Dispenser;
 use crate::drive::blocking::Target;
+use crate::drive::clock;
 use crate::drive::connection::Connection;
+use crate::drive::engine::Event;
 use crate::drive::job::{Codes, ErrorPolicy, Pacing, Watched};
 use crate::drive::link::Link;
+use crate::drive::messages::{Command, Timeline};
 use crate::drive::null_server::testing::NullServer;
 use crate::drive::socket::Address;
 use crate::drive::steps::Reason;
@@ -16,10 +19,12 @@ use crate::workload::{
     self, Call, Class, Ending, EventKind, Reply, Request, Session, Step, Workload,
 };
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
+const HOUR: Duration = Duration::from_secs(3600);
 /// Longer than any of these runs takes, on a machine that stands still now and then.
 const STUCK: Duration = Duration::from_secs(20);
 
@@ -201,6 +206,133 @@ fn a_session_has_as_many_links_as_there_are_numbers() {
     assert!(worker.connect_next(0, 0).is_none());
     let told = reports.recv().unwrap();
     assert!(matches!(told, Report::Failed(failure) if failure.message == words));
+}
+
+/// Sessions that ask once when they are set up, and sleep for an hour in their first event.
+struct AsksOnce;
+
+impl Workload for AsksOnce {
+    fn kinds(&self) -> &[EventKind] {
+        &[]
+    }
+
+    fn classes(&self) -> &[String] {
+        &[]
+    }
+
+    fn session(&self, _seat: workload::Seat) -> Result<Box<dyn Session>, Failure> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Session for AsksOnce {
+    fn next(&mut self, call: Call<'_>, out: &mut Vec<u8>) -> Step {
+        match call {
+            Call::Start => Step::Connect(0),
+            Call::Connected { link, .. } => {
+                command::query(out, b"SELECT 1");
+                Step::Send(Request {
+                    link,
+                    class: Class::Uncounted,
+                    reply: Reply::Counts,
+                    ends: None,
+                })
+            }
+            Call::Answer(_) => Step::Ready,
+            Call::Event { .. } => Step::Sleep(HOUR),
+            _ => Step::Stop,
+        }
+    }
+
+    fn statement(&self) -> String {
+        "SELECT 1".to_owned()
+    }
+}
+
+/// An engine that notes how long it was asked to wait at most, in ns.
+struct Noting {
+    engine: Epoll,
+    waits: Sender<u64>,
+}
+
+impl Engine for Noting {
+    const NAME: &'static str = "noting";
+
+    fn new(sockets: usize, wake: OwnedFd) -> std::io::Result<Self> {
+        let engine = Epoll::new(sockets, wake)?;
+        let waits = mpsc::channel().0;
+        Ok(Self { engine, waits })
+    }
+
+    fn time_sends(&mut self) {
+        self.engine.time_sends();
+    }
+
+    fn attach(&mut self, token: usize, socket: OwnedFd, connecting: bool) -> std::io::Result<()> {
+        self.engine.attach(token, socket, connecting)
+    }
+
+    fn detach(&mut self, token: usize) {
+        self.engine.detach(token);
+    }
+
+    fn send(&mut self, token: usize, bytes: &[u8]) {
+        self.engine.send(token, bytes);
+    }
+
+    fn send_more(&mut self, token: usize, bytes: &[u8]) {
+        self.engine.send_more(token, bytes);
+    }
+
+    fn sent_ns(&self, token: usize) -> Option<u64> {
+        self.engine.sent_ns(token)
+    }
+
+    fn wait(&mut self, timeout_ns: Option<u64>) -> std::io::Result<usize> {
+        let _ = self.waits.send(timeout_ns.unwrap_or(u64::MAX));
+        self.engine.wait(timeout_ns)
+    }
+
+    fn event(&mut self, index: usize) -> (usize, Event<'_>) {
+        self.engine.event(index)
+    }
+}
+
+#[test]
+fn what_was_set_up_does_not_wake_the_worker_in_the_window() {
+    let server = NullServer::quick();
+    let mut job = job(Arc::new(AsksOnce));
+    job.setup.server = server.target();
+    (job.setup.workers, job.setup.setup_timeout_ns) = (1, 60 * SECOND_NS);
+    let mailbox = Arc::new(Mailbox::new().unwrap());
+    let (waits, waited) = mpsc::channel();
+    let engine = Epoll::new(2, mailbox.bell().unwrap()).unwrap();
+    let engine = Noting { engine, waits };
+    let (sender, reports) = mpsc::channel();
+    let (setup, box_of_its) = (Arc::new(job.setup), Arc::clone(&mailbox));
+    let works = move || Worker::new(0, setup, engine, box_of_its, sender).map(Worker::run);
+    let thread = std::thread::spawn(works);
+    let next = || reports.recv_timeout(STUCK).unwrap();
+    assert!(matches!(next(), Report::Ready { .. }));
+    let now_ns = clock::now_ns();
+    let timeline = Timeline {
+        begin_ns: now_ns,
+        open_ns: now_ns,
+        close_ns: now_ns + 2 * HOUR.as_nanos() as u64,
+        interval_ns: 0,
+    };
+    mailbox.put(Command::Begin(timeline, 0));
+    assert!(matches!(next(), Report::Opened { .. }));
+    mailbox.put(Command::CloseBy(clock::now_ns()));
+    mailbox.put(Command::Release);
+    while !matches!(next(), Report::Ended { .. }) {}
+    thread.join().unwrap().unwrap();
+    // The alarms of connecting and asking were a minute.
+    let longest_ns = waited.iter().filter(|wait| *wait < u64::MAX).max();
+    assert!(
+        longest_ns.unwrap() > HOUR.as_nanos() as u64 / 2,
+        "{longest_ns:?}"
+    );
 }
 
 /// What a run comes to that must end.
