@@ -1,6 +1,8 @@
-//! `contend-load cpus`: how much the CPUs of this host do at once.
+//! `contend-load cpus`: how much the CPUs of this host do at once, and how far apart they are.
 
 use super::output;
+use crate::drive::cpus::memory::latency_ns;
+use crate::drive::cpus::pairs::{Distance, Sample, distance};
 use crate::drive::cpus::{allowed, speeds};
 use serde::Serialize;
 use std::io;
@@ -16,22 +18,59 @@ pub struct Arguments {
     /// Each of the two for so long.
     #[arg(long, value_name = "MS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     milliseconds: u64,
+    /// Say instead how far apart they are: for each pair, the time for a line of cache to go over
+    /// and to come back, and the time until a thread that is woken runs. A pair takes less than
+    /// 10 ms.
+    #[arg(long, conflicts_with_all = ["rounds", "milliseconds"])]
+    state: bool,
+    /// At most so many pairs, always the same ones.
+    #[arg(long, value_name = "N", default_value_t = 15, requires = "state", value_parser = clap::value_parser!(u32).range(1..))]
+    pairs: u32,
+    /// Measure too what a load from memory takes. This empties the caches.
+    #[arg(long, requires = "state")]
+    memory: bool,
 }
 
-/// Each is the best round: whatever else runs on the host can only make one slower.
+/// What is printed.
 #[derive(Debug, Serialize)]
-#[serde(tag = "type", rename = "cpus")]
-struct Answer {
-    /// That this process may use.
-    cpus: usize,
-    /// Steps a second of one of them.
-    alone: f64,
-    /// Of all of them at once.
-    together: f64,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Answer {
+    /// Each is the best round: whatever else runs on the host can only make one slower.
+    Cpus {
+        /// That this process may use.
+        cpus: usize,
+        /// Steps a second of one of them.
+        alone: f64,
+        /// Of all of them at once.
+        together: f64,
+    },
+    CpuState {
+        /// That this process may use.
+        cpus: usize,
+        pairs: Vec<Pair>,
+        /// So many pairs there are.
+        of_pairs: u64,
+        /// Nanoseconds for one load from memory, if asked for.
+        memory_ns: Option<f64>,
+    },
+}
+
+#[derive(Debug, Serialize)]
+struct Pair {
+    cpus: [usize; 2],
+    /// For a line of cache to go over and to come back.
+    handover_ns: f64,
+    /// Until a thread that was woken runs.
+    wake_us: f64,
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
-    match measure(arguments) {
+    let answer = if arguments.state {
+        look(arguments)
+    } else {
+        measure(arguments)
+    };
+    match answer {
         Ok(answer) => match serde_json::to_string(&answer) {
             Ok(text) => output::whole(&text),
             Err(error) => output::failed(&error.into()),
@@ -51,9 +90,39 @@ fn measure(arguments: &Arguments) -> io::Result<Answer> {
         alone = alone.max(speeds(&[one], time)?.iter().sum());
         together = together.max(speeds(&cpus, time)?.iter().sum());
     }
-    Ok(Answer {
+    Ok(Answer::Cpus {
         cpus: cpus.len(),
         alone,
         together,
     })
+}
+
+fn look(arguments: &Arguments) -> io::Result<Answer> {
+    let cpus = allowed()?;
+    let sample = Sample::new(&cpus, arguments.pairs as usize);
+    if sample.of == 0 {
+        eprintln!("contend-load: cpus: this process may use one CPU, which is no pair");
+    }
+    let mut pairs = Vec::with_capacity(sample.pairs.len());
+    for pair in sample.pairs {
+        pairs.extend(distance(pair)?.map(Pair::from));
+    }
+    // Last: it leaves the caches full of its own.
+    let memory_ns = arguments.memory.then(latency_ns).transpose()?;
+    Ok(Answer::CpuState {
+        cpus: cpus.len(),
+        pairs,
+        of_pairs: sample.of,
+        memory_ns,
+    })
+}
+
+impl From<Distance> for Pair {
+    fn from(found: Distance) -> Self {
+        Self {
+            cpus: [found.cpus.0, found.cpus.1],
+            handover_ns: found.handover_ns,
+            wake_us: found.wake_us,
+        }
+    }
 }

@@ -4,6 +4,9 @@
 //! of its topology: each is then slower while the other computes. What keeps one of them from
 //! computing, as waiting for a lock does, costs less on such a host.
 
+pub mod memory;
+pub mod pairs;
+
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::hint::black_box;
 use std::io;
@@ -25,6 +28,13 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
+/// Keeps the calling thread on one CPU.
+fn stay_on(cpu: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
 /// The speed of each of `cpus` while all of them compute: steps in a second.
 ///
 /// # Errors
@@ -37,9 +47,7 @@ pub fn speeds(cpus: &[usize], time: Duration) -> io::Result<Vec<f64>> {
             .map(|&cpu| {
                 let together = &together;
                 scope.spawn(move || {
-                    let mut set = CpuSet::new();
-                    set.set(cpu);
-                    let kept = sched_setaffinity(None, &set);
+                    let kept = stay_on(cpu);
                     together.wait();
                     kept.map(|()| compute(time))
                 })
@@ -48,7 +56,7 @@ pub fn speeds(cpus: &[usize], time: Duration) -> io::Result<Vec<f64>> {
         threads
             .into_iter()
             .map(|thread| match thread.join() {
-                Ok(speed) => Ok(speed?),
+                Ok(speed) => speed,
                 Err(_) => Err(io::Error::other("a thread ended by itself")),
             })
             .collect()
