@@ -144,6 +144,7 @@ class Effort:
             units_min=compare.repeats,
             confidence=compare.confidence,
         )
+        self._p_each = 1 - self._rule.interval_confidence
         self.rounds = ROUNDS
         self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1
         self._plan()
@@ -239,9 +240,14 @@ class Effort:
         """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
         # What one more repeat takes is that of one planned for the time that is left.
         self._plan()
-        units = self.learned.wholes(repeats)
-        seen = progress(units, self._rule, spent_s=self.spent_s, unit_s=self._unit_s())
-        self._more_s = seen.seconds_more
+        seen = progress(
+            self.learned.log_ratios(repeats),
+            self.learned.shape,
+            self._rule,
+            spent_s=self.spent_s,
+            unit_s=self._unit_s(),
+        )
+        self._more_s, self._p_each = seen.seconds_more, seen.p_each
         return seen
 
     # --- the plan ---
@@ -256,7 +262,7 @@ class Effort:
         asked: dict[str, Any] = {
             "done": done,
             "units_min": compare.repeats,
-            "confidence": self._rule.interval_confidence,
+            "confidence": 1 - self._p_each,
         }
         for_width: Plan | None = None
         if compare.until is not None and not pilot:

@@ -3,17 +3,25 @@ round, and how long an answer takes."""
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from contend.metrics import metric_of
-from contend.spec import Cell, CellKey, Experiment, Level, cell_key, contexts, same_level
-from contend.stats import Components
-from contend.store import RunRecord, SliceRatios
+from contend.spec import (
+    Cell,
+    CellKey,
+    Experiment,
+    Level,
+    cell_key,
+    contexts,
+    roles_of,
+    same_level,
+)
+from contend.stats import Components, TableShape
+from contend.store import Figure, RunRecord, SliceRatios, figure_of, log_ratio
 
 
 class Learned:
@@ -22,9 +30,15 @@ class Learned:
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
         self._contexts = contexts(experiment)
-        self._values: dict[int, dict[CellKey, list[float]]] = defaultdict(lambda: defaultdict(list))
+        self._roles = roles_of(experiment)
+        self._metric = metric_of(experiment.compare.metric[0])
+        self._figures: dict[int, dict[CellKey, dict[int, Figure]]] = defaultdict(
+            lambda: defaultdict(dict)
+        )
         baseline = experiment.compare.baseline
-        self._slices = next((SliceRatios(path, level) for path, level in baseline.items()), None)
+        self._slices = next(
+            (SliceRatios(path, level, self._metric) for path, level in baseline.items()), None
+        )
         self.response_s: dict[CellKey, float] = {}
         """Median response time by context."""
         self._slowest: dict[CellKey, tuple[int, float]] = {}
@@ -32,7 +46,7 @@ class Learned:
     @property
     def repeats(self) -> int:
         """How many have values, those under way too."""
-        return len(self._values)
+        return len(self._figures)
 
     @property
     def others(self) -> list[Level]:
@@ -62,12 +76,11 @@ class Learned:
 
     def learn(self, records: Sequence[RunRecord]) -> None:
         """Take in runs that are stored, those of a block together."""
-        value_of = metric_of(self._experiment.compare.metric[0]).value
         measured = [record for record in records if record.status == "ok" and record.done]
         for record in measured:
-            value = value_of(record)
-            if value is not None and value > 0:
-                self._values[record.repeat][cell_key(record.cell)].append(math.log(value))
+            figure = figure_of(self._metric, record)
+            if figure.value is not None and figure.value > 0:
+                self._figures[record.repeat][cell_key(record.cell)][record.block] = figure
             if record.done is not None:
                 self._learn_response(record, record.done["latency_us"]["p50"] / 1e6)
         if self._slices is not None:
@@ -82,24 +95,22 @@ class Learned:
         self._slowest[context] = record.block, response_s
         self.response_s[context] = response_s
 
-    def wholes(self, repeats: Sequence[int]) -> np.ndarray:
-        """Log ratio of each level as a whole, a row for each of these repeats."""
-        rows = np.array([self._whole(self._values.get(repeat, {})) for repeat in repeats])
-        return rows.reshape(len(repeats), len(self.others))
+    @property
+    def shape(self) -> TableShape:
+        """Of the report's table."""
+        return TableShape(len(self._roles.table_contexts()), len(self._roles.column_levels))
 
-    def _whole(self, values: Mapping[CellKey, Sequence[float]]) -> list[float]:
-        """Log ratio of each level as a whole in one repeat."""
-        compared = self._experiment.compared
-        if compared is None:
-            return []
-        baseline = self._experiment.compare.baseline[compared.path]
-        whole = []
-        for level in self.others:
-            ratios = [
-                statistics.mean(values[one]) - statistics.mean(values[other])
-                for context in self._contexts
-                if (one := cell_key({**context, compared.path: level})) in values
-                and (other := cell_key({**context, compared.path: baseline})) in values
-            ]
-            whole.append(statistics.mean(ratios) if ratios else math.nan)
-        return whole
+    def log_ratios(self, repeats: Sequence[int]) -> np.ndarray:
+        """As a report of these repeats has them: repeats x contexts (row by row) x levels."""
+        roles = self._roles
+        places = [(row, one) for row in roles.table_contexts() for one in roles.column_levels]
+        d = np.full((len(repeats), len(places), len(self.others)), np.nan)
+        for unit, repeat in enumerate(repeats):
+            figures = self._figures.get(repeat, {})
+            for context, (row, column) in enumerate(places):
+                usual = figures.get(cell_key(roles.cell(row, column, roles.baseline)), {})
+                for at, level in enumerate(self.others):
+                    own = figures.get(cell_key(roles.cell(row, column, level)), {})
+                    pairs = [(usual[block], own[block]) for block in usual if block in own]
+                    d[unit, context, at] = log_ratio(self._metric, pairs)
+        return d

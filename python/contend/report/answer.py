@@ -15,7 +15,7 @@ from contend.report.changes import Analysis, leading_cell, level_over
 from contend.report.claims import Claims, claims_of, place_text, where
 from contend.report.model import Answer, CellFigures, Compared, Finding, Progress
 from contend.report.shape import sweep_sentences
-from contend.report.study import Roles, Study
+from contend.report.study import Study
 from contend.report.words import (
     change_of,
     estimate_text,
@@ -24,7 +24,7 @@ from contend.report.words import (
     level_label,
     size_text,
 )
-from contend.spec import Level, without_metric
+from contend.spec import Level, Roles, without_metric
 
 
 def answer_of(
@@ -145,7 +145,7 @@ def _more_of(study: Study, analysis: Analysis, level: Level) -> list[str]:
         )
     found += _contrary(study.roles, compared, claims, level)
     if not claims:
-        found.append(would_take(study, whole))
+        found.append(would_take(study, analysis, whole))
     return found
 
 

@@ -15,8 +15,7 @@ from contend.report.model import Finding
 from contend.report.noise import noise_of
 from contend.report.study import Study
 from contend.report.words import SAYS_NOTHING, detectable_text
-from contend.stats import layout_spread, units_for_width
-from contend.stats.student import t_quantile
+from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
 from contend.units import format_duration
 
@@ -209,15 +208,14 @@ def _shown(findings: Sequence[Finding]) -> list[float]:
     return [one for one in found if math.isfinite(one)]
 
 
-def would_take(study: Study, whole: Finding) -> str:
+def would_take(study: Study, analysis: Analysis, whole: Finding) -> str:
     """How much more would narrow a level as a whole to the margin."""
     change, compare = whole.change, study.experiment.compare
     width = compare.until or compare.margin
     if change.n < 2 or not change.sd_log > 0:
         return "How much more it would take is not known: that takes at least two repeats."
-    alone = t_quantile(change.n - 1, 0.5 + compare.confidence / 2) * change.sd_log
-    adjust = math.log(change.high / change.low) / 2 / (alone / math.sqrt(change.n))
-    needed = units_for_width(change.sd_log, width, confidence=compare.confidence, adjust=adjust)
+    p_each = next(one.p_each for one in analysis.answer.depths if one.depth == "whole")
+    needed = units_to_reach(width, change, p_each)
     if needed is None:
         return f"No time that anybody waits for would narrow that to ±{width * 100:g} %."
     more = max(needed - change.n, 1)

@@ -14,9 +14,9 @@ import numpy as np
 
 from contend.report.changes import Analysis, Table, finding, model_of
 from contend.report.model import Beside, BesidePanel, BesideRow, Finding
-from contend.report.study import Roles, Study
+from contend.report.study import Study
 from contend.report.words import level_phrase
-from contend.spec import SCRIPT, CellKey, Factor, Level, cell_key
+from contend.spec import SCRIPT, CellKey, Factor, Level, Roles, cell_key
 
 KIND = "workload.kind"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contend.report.model import Cause, Compared, Layout, Panel
-from contend.report.study import Roles, Study
+from contend.report.study import Study
 from contend.report.words import factor_label, level_label
-from contend.spec import Level
+from contend.spec import Level, Roles
 
 USE = "server.use"
 

@@ -24,9 +24,8 @@ from contend.stats import (
     TableShape,
     advantages,
     answer_tables,
-    merge_percentiles,
 )
-from contend.store import RunRecord
+from contend.store import figure_of, log_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,10 @@ def table_of(study: Study, metric: Metric) -> Table | None:
     lost = np.zeros(d.shape[1:], dtype=int)
     table = Table(metric, rows, columns, levels, d, lost)
     for place, repeat, baseline, cell in _places(study, table):
-        d[place] = _log_ratio(metric, study.blocks_in_common(baseline, cell, repeat))
+        both = study.blocks_in_common(baseline, cell, repeat)
+        d[place] = log_ratio(
+            metric, [(figure_of(metric, one), figure_of(metric, other)) for one, other in both]
+        )
         if np.isnan(d[place]):
             lost[place[1:]] += study.is_over(baseline, repeat) and study.is_over(cell, repeat)
     return table
@@ -82,30 +84,6 @@ def _places(
             cell = roles.cell(row, column, level)
             for unit, repeat in enumerate(study.repeats):
                 yield (unit, context, at), repeat, baseline, cell
-
-
-def _log_ratio(metric: Metric, pairs: Sequence[tuple[RunRecord, RunRecord]]) -> float:
-    """Of the level over the baseline, from all blocks of one repeat together."""
-    if not pairs:
-        return math.nan
-    if metric.histogram is not None and len(pairs) > 1:
-        baseline, level = (_percentile(metric, side) for side in zip(*pairs, strict=True))
-        return _log(level) - _log(baseline)
-    ratios = [_log(metric.value(other)) - _log(metric.value(one)) for one, other in pairs]
-    return math.fsum(ratios) / len(ratios)
-
-
-def _percentile(metric: Metric, runs: Sequence[RunRecord]) -> float | None:
-    """Of all queries of the runs; there is no average of percentiles."""
-    assert metric.histogram is not None and metric.quantile is not None
-    if any(metric.value(run) is None for run in runs):
-        return None
-    logs = [metric.histogram.read(run) for run in runs]
-    return merge_percentiles(logs, [metric.quantile])[metric.quantile] if all(logs) else None
-
-
-def _log(value: float | None) -> float:
-    return math.log(value) if value is not None and math.isfinite(value) and value > 0 else math.nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contend.report.model import Compared, Finding
-from contend.report.study import Roles
 from contend.report.words import level_label, level_phrase
-from contend.spec import Level
+from contend.spec import Level, Roles
 
 CERTAIN = ("better", "worse", "equivalent")
 _NAMED_CELLS = 2

@@ -7,9 +7,9 @@ from functools import partial
 from contend.report.causes import Explanation
 from contend.report.model import Cause, Compared, Layout, Panel, TextTable
 from contend.report.repeats import over_repeats
-from contend.report.study import Roles, Study
+from contend.report.study import Study
 from contend.report.words import estimate_text
-from contend.spec import Level
+from contend.spec import Level, Roles
 from contend.store import RunRecord
 
 COUNTERS = (

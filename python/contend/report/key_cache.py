@@ -19,7 +19,7 @@ from contend.report.charts import shares_chart
 from contend.report.key_requests import requests_paragraph, requests_tables
 from contend.report.model import Cause, Chart, Compared, Finding, Layout, Panel, TextTable
 from contend.report.repeats import Read, over_repeats
-from contend.report.study import Roles, Study
+from contend.report.study import Study
 from contend.report.words import (
     UNKNOWN,
     error_text,
@@ -28,7 +28,7 @@ from contend.report.words import (
     level_phrase,
     share_text,
 )
-from contend.spec import Level
+from contend.spec import Level, Roles
 from contend.stats import Estimate
 from contend.store import RunRecord
 

@@ -19,9 +19,9 @@ from contend.report.model import (
     Panel,
     PublishedBlock,
 )
-from contend.report.study import Roles, Study
+from contend.report.study import Study
 from contend.report.words import factor_label, level_label, level_phrase, slug
-from contend.spec import CellKey, Level, Published, cell_key, same_level
+from contend.spec import CellKey, Level, Published, Roles, cell_key, same_level
 
 
 def layout_of(study: Study, explanation: Explanation) -> Layout:

@@ -10,7 +10,7 @@ from statistics import mean
 from contend.metrics import metric_of
 from contend.report.causes import Explanation
 from contend.report.model import Cause, Compared, Layout, Panel, TextTable
-from contend.report.study import Roles, Study
+from contend.report.study import Study
 from contend.report.warmth_charts import curves
 from contend.report.warmth_words import (
     COLD,
@@ -21,7 +21,7 @@ from contend.report.warmth_words import (
     payoff,
 )
 from contend.report.words import cell_phrase, estimate_text
-from contend.spec import Level
+from contend.spec import Level, Roles
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
 

@@ -38,6 +38,7 @@ from contend.spec.order import (
     planned_runs,
     turn_of,
 )
+from contend.spec.roles import Roles, roles_of
 from contend.spec.schema import json_schema, key_tables
 from contend.spec.scripts import is_file
 
@@ -61,6 +62,7 @@ __all__ = [
     "Published",
     "PublishedRow",
     "Refused",
+    "Roles",
     "SpecError",
     "WorkloadSpec",
     "cell_key",
@@ -84,6 +86,7 @@ __all__ = [
     "planned_runs",
     "recipe_text",
     "recipes",
+    "roles_of",
     "same_level",
     "to_dict",
     "turn_of",

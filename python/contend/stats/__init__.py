@@ -12,12 +12,11 @@ from contend.stats.planning import (
     TooShort,
     plan_for_time,
     plan_for_width,
-    units_for_width,
 )
 from contend.stats.robust import hodges_lehmann, sign_flip_p
 from contend.stats.steady import Steadiness, look_for_trend
-from contend.stats.stopping import Progress, StoppingRule, progress
-from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables
+from contend.stats.stopping import Progress, StoppingRule, progress, units_to_reach
+from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables, wholes
 
 __all__ = [
     "Change",
@@ -52,5 +51,6 @@ __all__ = [
     "plan_for_width",
     "progress",
     "sign_flip_p",
-    "units_for_width",
+    "units_to_reach",
+    "wholes",
 ]

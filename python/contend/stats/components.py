@@ -19,7 +19,7 @@ import functools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -122,6 +122,23 @@ class Components:
         if not total > 0:
             return {}
         return {c.tier: parts[c.tier] / total for c in self.tiers if c.known}
+
+    def by_rounds(self, rounds: float) -> Components:
+        """If the lowest tier is the block: its variance as that of its rounds, of which it has so
+        many in the mean."""
+        *above, block = self.tiers
+        assert block.tier == "block"
+        of_rounds = replace(
+            block,
+            tier="round",
+            variance=block.variance * rounds,
+            unbiased=block.unbiased * rounds,
+            low=block.low * rounds,
+            high=block.high * rounds,
+            in_mean=block.in_mean / rounds,
+        )
+        none = replace(block, variance=0.0, unbiased=0.0, low=0.0, high=0.0, p_none=1.0)
+        return replace(self, tiers=(*above, none, of_rounds))
 
     def words(self, contexts: int = 1) -> str:
         """One line: "of the noise 60 % lies between slices, 40 % between server processes"."""

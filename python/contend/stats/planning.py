@@ -107,7 +107,6 @@ def plan_for_width(
     done: int = 0,
     units_min: int = UNITS_MIN,
     confidence: float = 0.95,
-    adjust: float = 1.0,
     least: Mapping[str, int] = LEAST,
     most: Mapping[str, int] = MOST,
 ) -> Plan:
@@ -118,18 +117,18 @@ def plan_for_width(
         half_width: relative, 0.02 for ±2 %. If UNITS_MAX units do not reach it, the plan is of as
             many, and its own half-width says what they reach.
         done: units that are measured already.
-        adjust: the critical value of the family over Student's t for one comparison.
+        confidence: of one comparison; 1 - the chance that is left to each of a family's.
     """
     if components is None or not components.known:
         return _usual(costs, USUAL, units_min, done, units_min)
     grid = _Grid(components, costs, least, most)
-    need = adjust / math.log1p(half_width)
+    need = 1 / math.log1p(half_width)
     table = _critical_over_root(confidence)
     # The table falls: the first count whose half-width is small enough.
     units = len(table) - np.searchsorted(table[::-1], 1 / (need * grid.sd), side="right")
     units = np.clip(units + 2, max(units_min, done, 2), UNITS_MAX)
     seconds = (units - done) * grid.seconds
-    widths = adjust * table[units - 2] * grid.sd
+    widths = table[units - 2] * grid.sd
     best = int(np.lexsort((widths, seconds, widths > math.log1p(half_width) * (1 + 1e-12)))[0])
     return grid.plan(best, int(units[best]), float(widths[best]), done, units_min)
 
@@ -142,7 +141,6 @@ def plan_for_time(
     done: int = 0,
     units_min: int = UNITS_MIN,
     confidence: float = 0.95,
-    adjust: float = 1.0,
     least: Mapping[str, int] = LEAST,
     most: Mapping[str, int] = MOST,
 ) -> Plan | TooShort:
@@ -168,22 +166,20 @@ def plan_for_time(
         fits = units >= (2 if short else max(units_min, 2))
         if np.any(fits):
             break
-    widths = adjust * _critical_over_root(confidence)[np.maximum(units, 2) - 2] * grid.sd
+    widths = _critical_over_root(confidence)[np.maximum(units, 2) - 2] * grid.sd
     widths[~fits] = np.inf
     best = int(np.lexsort((units * grid.seconds, -units, widths))[0])
     return grid.plan(best, int(units[best]), float(widths[best]), done, units_min)
 
 
-def units_for_width(
-    sd: float, half_width: float, *, confidence: float = 0.95, adjust: float = 1.0
-) -> int | None:
+def units_for_width(sd: float, half_width: float, *, confidence: float = 0.95) -> int | None:
     """Units whose mean has such a half-width, at least 2; None: more than UNITS_MAX.
 
     Args:
         sd: standard deviation of the units' log ratios.
         half_width: relative, 0.02 for ±2 %.
     """
-    widths = adjust * sd * _critical_over_root(confidence)
+    widths = sd * _critical_over_root(confidence)
     enough = np.flatnonzero(widths <= math.log1p(half_width) * (1 + 1e-12))
     return int(enough[0]) + 2 if len(enough) else None
 
@@ -249,14 +245,17 @@ def _usual_within(costs: Costs, seconds: float, done: int, units_min: int) -> Pl
         rounds -= 1
 
 
-@functools.cache
 def _critical_over_root(confidence: float) -> np.ndarray:
-    """t quantile over the root of n, for n = 2 to UNITS_MAX: what a half-width is per sd.
+    """t quantile over the root of n, for n = 2 to UNITS_MAX: what a half-width is per sd."""
+    # What is left to each of a family moves a little with every look.
+    return _critical_of_hundred_thousandths(round(1e5 * (1 - confidence)))
 
-    Past 200 units t comes from the normal quantile (Abramowitz & Stegun 26.7.5), to 9 digits.
-    """
+
+@functools.cache
+def _critical_of_hundred_thousandths(chance: int) -> np.ndarray:
+    """Past 200 units t comes from the normal quantile (Abramowitz & Stegun 26.7.5), to 9 digits."""
     n = np.arange(2, UNITS_MAX + 1)
-    p = 0.5 + confidence / 2
+    p = 1 - max(chance, 1) / 2e5
     z, v = NormalDist().inv_cdf(p), n - 1.0
     t = z + (z**3 + z) / (4 * v) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
     t[:199] = [t_quantile(freedom, p) for freedom in range(1, 200)]

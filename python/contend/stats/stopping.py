@@ -23,13 +23,17 @@ Demanding a width that is narrower by a tenth, or two further units after it is 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from contend.stats.change import Change
+from contend.stats.contrasts import TableShape
 from contend.stats.planning import UNITS_MIN, units_for_width
 from contend.stats.student import t_quantile
+from contend.stats.table import Wholes, wholes
 from contend.units import format_duration
 
 TIGHTER = 0.7
@@ -50,15 +54,12 @@ class StoppingRule:
     at_most_s: seconds in all; inf: as long as it takes.
     units_min: `compare.repeats`; no width counts before.
     confidence: what the intervals promise.
-    adjust: the critical value of the family over Student's t for one comparison, both at
-        `interval_confidence`.
     """
 
     until: float | None
     at_most_s: float = math.inf
     units_min: int = UNITS_MIN
     confidence: float = 0.95
-    adjust: float = 1.0
 
     @property
     def interval_confidence(self) -> float:
@@ -72,13 +73,14 @@ class Progress:
 
     stop: whether it is finished.
     reason: why, or why not.
-    half_width: relative, of the widest level as a whole; inf below two units.
+    half_width: relative, of the widest level as a whole, as it is printed; inf below two units.
     n: units, of the level that has the fewest.
     units_more: units still needed to reach the width, an estimate, at least up to the least units;
         0 if reached; None if it cannot be told (fewer than two units, no width asked for) or would
         be more than anybody waits for.
     seconds_more: the time of these; inf if they are None.
     until: the width asked for.
+    p_each: two-sided chance of error that is left to each level as a whole.
     """
 
     stop: bool
@@ -88,6 +90,7 @@ class Progress:
     units_more: int | None
     seconds_more: float
     until: float | None
+    p_each: float
 
     def words(self) -> str:
         """One line: "±2.6 % after 9 repeats; ±2 % would take about 14 min more"."""
@@ -105,42 +108,39 @@ class Progress:
         return f"{here}; ±{_percent(self.until)} would take about {about} more"
 
 
-def progress(units: np.ndarray, rule: StoppingRule, *, spent_s: float, unit_s: float) -> Progress:
-    """Stop or go on, after each unit.
+def progress(
+    d: np.ndarray,
+    shape: TableShape,
+    rule: StoppingRule,
+    *,
+    spent_s: float,
+    unit_s: float,
+    covariates: Sequence[np.ndarray] = (),
+) -> Progress:
+    """Stop or go on, after each unit, by the intervals that a report of it has.
 
     Time is up if one more unit would not fit into it.
 
     Args:
-        units: (n,) or (n, levels) log ratio of each level as a whole, a row each unit. NaN: lost,
-            and left out of its level.
+        d, shape, covariates: as of `answer_table`; without a level nothing has a width.
         spent_s: seconds since the beginning.
         unit_s: seconds that one more unit takes.
 
     Raises:
-        ValueError: not one or two axes.
+        ValueError: as of `answer_table`.
     """
-    values = np.asarray(units, dtype=float)
-    if values.ndim not in (1, 2):
-        raise ValueError("units are (n,) or (n, levels)")
-    columns = [column[~np.isnan(column)] for column in np.atleast_2d(values.T)]
-    n = min((len(column) for column in columns), default=0)
-    confidence = rule.interval_confidence
-    half_width = max((_half_width(column, rule) for column in columns), default=math.inf)
+    seen = Wholes((), 1 - rule.interval_confidence)
+    if d.shape[2]:
+        seen = wholes(d, shape, confidence=rule.interval_confidence, covariates=covariates)
+    n = min((one.n for one in seen.changes), default=len(d))
+    half_width = max(map(_half_width, seen.changes), default=math.inf)
     needed: int | None = None
-    if rule.until is not None and n >= 2:
-        needs = [
-            units_for_width(
-                float(np.std(column, ddof=1)),
-                rule.until,
-                confidence=confidence,
-                adjust=rule.adjust,
-            )
-            for column in columns
-        ]
+    if rule.until is not None and n >= 2 and seen.changes:
+        needs = [units_to_reach(rule.until, one, seen.p_each) for one in seen.changes]
         # A level that lost units needs as many as the others, and those it lost.
         more = [
-            None if need is None else max(need, rule.units_min) - len(column)
-            for need, column in zip(needs, columns, strict=True)
+            None if need is None else max(need, rule.units_min) - one.n
+            for need, one in zip(needs, seen.changes, strict=True)
         ]
         # The width is not reached yet (or this is overwritten below), so one unit at the least.
         needed = None if None in more else max(*(m for m in more if m is not None), 1)
@@ -161,17 +161,33 @@ def progress(units: np.ndarray, rule: StoppingRule, *, spent_s: float, unit_s: f
         units_more=needed,
         seconds_more=math.inf if needed is None else needed * unit_s,
         until=rule.until,
+        p_each=seen.p_each,
     )
 
 
-def _half_width(column: np.ndarray, rule: StoppingRule) -> float:
-    """Relative half-width of the mean, upwards, which is the wider side."""
-    n = len(column)
-    if n < 2:
-        return math.inf
-    t = rule.adjust * t_quantile(n - 1, 0.5 + rule.interval_confidence / 2)
-    log_width = t * float(np.std(column, ddof=1)) / math.sqrt(n)
+def units_to_reach(half_width: float, whole: Change, p_each: float) -> int | None:
+    """Units after which a level as a whole is known to a relative half-width; None: more than
+    anybody waits for, or fewer than two units tell.
+
+    Args:
+        p_each: two-sided chance of error that is left to it.
+    """
+    if not whole.df > 0:
+        return None
+    se = _half_width_log(whole) / t_quantile(whole.df, 1 - p_each / 2)
+    return units_for_width(se * math.sqrt(whole.n), half_width, confidence=1 - p_each)
+
+
+def _half_width(whole: Change) -> float:
+    """Relative, upwards, which is the wider side."""
+    log_width = _half_width_log(whole)
     return math.expm1(log_width) if log_width < 700 else math.inf
+
+
+def _half_width_log(whole: Change) -> float:
+    if not 0 < whole.low <= whole.high < math.inf:
+        return math.inf
+    return math.log(whole.high / whole.low) / 2
 
 
 def _percent(share: float) -> str:

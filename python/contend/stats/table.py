@@ -119,6 +119,38 @@ class TableAnswer:
         raise KeyError(f"the table has no pair of levels {level} and {over}")
 
 
+@dataclass(frozen=True, slots=True)
+class Wholes:
+    """The changes of the levels as a whole, without verdicts, and the two-sided chance of error
+    that is left to each (see `DepthFigures`)."""
+
+    changes: tuple[Change, ...]
+    p_each: float
+
+
+def wholes(
+    d: np.ndarray,
+    shape: TableShape,
+    *,
+    confidence: float = 0.95,
+    covariates: Sequence[np.ndarray] = (),
+) -> Wholes:
+    """Of `answer_table` the levels as a whole, to the last digit, without the time for the rest.
+
+    Arguments and errors as of `answer_table`.
+    """
+    units = _units(d, shape, covariates, _ANY_MARGIN, confidence)
+    asked = places(shape, d.shape[2])["whole"]
+    chance = chances(shape, d.shape[2], confidence)["whole"]
+    family = family_of(units, asked, weights(asked, shape), chance)
+    changes = changes_of(family, _ANY_MARGIN, confidence, interim=True)
+    return Wholes(tuple(changes), family.p_each)
+
+
+_ANY_MARGIN = 0.02
+"""It moves no interval."""
+
+
 def answer_table(
     d: np.ndarray,
     shape: TableShape,

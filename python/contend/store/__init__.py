@@ -22,6 +22,7 @@ from contend.store.model import (
     Session,
     StoreFailed,
 )
+from contend.store.ratios import Figure, figure_of, log_ratio
 from contend.store.schema import STORE_VERSION, redacted
 from contend.store.slices import SliceRatios
 
@@ -29,6 +30,7 @@ __all__ = [
     "STORE_VERSION",
     "DamagedStore",
     "Ended",
+    "Figure",
     "FolderExists",
     "FolderLocked",
     "Meta",
@@ -41,7 +43,9 @@ __all__ = [
     "Session",
     "SliceRatios",
     "StoreFailed",
+    "figure_of",
     "find_run",
+    "log_ratio",
     "redacted",
     "rescue",
 ]

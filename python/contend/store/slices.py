@@ -1,4 +1,4 @@
-"""Comparisons slice by slice: the log ratios of neighbours, and where their noise lies."""
+"""Comparisons slice by slice, or block by block: the log ratios, and where their noise lies."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from contend.metrics import THROUGHPUT, Metric, metric_of
 from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import Components, estimate_components
 from contend.store.model import RunRecord
+from contend.store.ratios import figure_of, log_ratio
 
 
 @dataclass
@@ -28,7 +30,8 @@ class _Scatter:
 
 @dataclass
 class SliceRatios:
-    """ln(level / baseline) of throughput, a value each round of slices, with what it lies in.
+    """ln(level / baseline), with what each value lies in. Of throughput there is one for each round
+    of slices; of any other metric, which a block has as a whole, one for each block.
 
     Args:
         path: of the compared factor.
@@ -37,11 +40,13 @@ class SliceRatios:
 
     path: str
     baseline: Level
+    metric: Metric = field(default_factory=lambda: metric_of(THROUGHPUT))
     ratios: list[float] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
     contexts: list[CellKey] = field(default_factory=list)
     levels: list[Level] = field(default_factory=list)
+    _rounds: list[int] = field(default_factory=list)
     _scatter: dict[CellKey, _Scatter] = field(default_factory=lambda: defaultdict(_Scatter))
 
     def add(self, runs: Iterable[RunRecord]) -> None:
@@ -57,14 +62,9 @@ class SliceRatios:
         baseline = next((r for r in block if same_level(r.cell[self.path], self.baseline)), None)
         if baseline is None:
             return
-        usual = {one["index"]: one["qps"] for one in baseline.intervals if one["qps"] > 0}
         context = self.context_of(baseline)
         for run in block:
-            own = [
-                math.log(one["qps"] / usual[one["index"]])
-                for one in run.intervals
-                if run is not baseline and one["qps"] > 0 and one["index"] in usual
-            ]
+            own = [] if run is baseline else self._of_run(baseline, run)
             if not own:
                 continue
             self.ratios += own
@@ -72,7 +72,24 @@ class SliceRatios:
             self.blocks += [run.block] * len(own)
             self.contexts += [context] * len(own)
             self.levels += [run.cell[self.path]] * len(own)
+            self._rounds.append(len(run.intervals))
             self._scatter[context].add(own)
+
+    def _of_run(self, baseline: RunRecord, run: RunRecord) -> list[float]:
+        if not self._by_rounds:
+            pair = figure_of(self.metric, baseline), figure_of(self.metric, run)
+            own = log_ratio(self.metric, [pair])
+            return [] if math.isnan(own) else [own]
+        usual = {one["index"]: one["qps"] for one in baseline.intervals if one["qps"] > 0}
+        return [
+            math.log(one["qps"] / usual[one["index"]])
+            for one in run.intervals
+            if one["qps"] > 0 and one["index"] in usual
+        ]
+
+    @property
+    def _by_rounds(self) -> bool:
+        return self.metric.name == THROUGHPUT
 
     def context_of(self, run: RunRecord) -> CellKey:
         """Where a run was made, whatever its level."""
@@ -82,12 +99,22 @@ class SliceRatios:
         """By slices, sets of connections and repeats; None if nothing was in slices."""
         if not self.ratios:
             return None
-        return estimate_components(
+        if self._by_rounds:
+            return estimate_components(
+                self.ratios,
+                {"unit": self.units, "block": self.blocks},
+                contexts=self.contexts,
+                levels=self.levels,
+            )
+        of_blocks = estimate_components(
             self.ratios,
-            {"unit": self.units, "block": self.blocks},
+            {"unit": self.units},
             contexts=self.contexts,
             levels=self.levels,
+            row="block",
         )
+        # A figure of a whole block scatters less the more slices it comes from.
+        return of_blocks.by_rounds(statistics.fmean(self._rounds))
 
     def spreads(self) -> dict[CellKey, float]:
         """Standard deviation of the rounds of a block, by context, as far as it is known."""

@@ -19,8 +19,8 @@ from contend.stats import (
     TooShort,
     plan_for_time,
     plan_for_width,
-    units_for_width,
 )
+from contend.stats.planning import units_for_width
 
 COSTS = Costs({"unit": 2.0, "block": 0.3, "round": 0.2})
 
@@ -258,7 +258,6 @@ def test_units_for_a_width_are_the_least(sd: float, confidence: float) -> None:
 def test_units_for_a_width_may_be_too_many_to_wait_for() -> None:
     assert units_for_width(1.0, 0.001) is None
     assert units_for_width(0.0, 0.001) == 2
-    tighter = units_for_width(0.1, 0.02, adjust=1.3)
-    usual = units_for_width(0.1, 0.02)
-    assert tighter is not None and usual is not None
-    assert tighter == pytest.approx(usual * 1.69, rel=0.03)
+    one_of_many, alone = (units_for_width(0.1, 0.02, confidence=1 - p) for p in (0.01, 0.05))
+    assert one_of_many is not None and alone is not None
+    assert one_of_many == pytest.approx(alone * (2.576 / 1.96) ** 2, rel=0.03)

@@ -10,9 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from contend.stats import Progress, StoppingRule, progress
+from contend.stats import Progress, StoppingRule, TableShape, answer_table
+from contend.stats import progress as progress_of_table
 
 EXPERIMENTS, MOST = 40_000, 120
+
+
+def progress(values: np.ndarray, rule: StoppingRule, **spent: float) -> Progress:
+    """Of a table of one cell: (n,) or (n, levels)."""
+    levels = values.reshape(len(values), 1, -1) if values.size else np.empty((len(values), 1, 1))
+    return progress_of_table(levels, TableShape(1, 1), rule, **spent)
 
 
 def first_narrow(values: np.ndarray, half_width_log: float, confidence: float) -> tuple:  # type: ignore[type-arg]
@@ -64,7 +71,7 @@ def test_intervals_of_three_levels_hold_together() -> None:
 
 
 def test_the_rule_stops_where_the_simulation_does() -> None:
-    values = 0.05 * np.random.default_rng(12).normal(size=(40, MOST, 2))
+    values = 0.05 * np.random.default_rng(12).normal(size=(40, MOST, 1))
     rule = StoppingRule(until=math.expm1(width_of(12, 0.05)))
     n, _, half = first_narrow(values, width_of(12, 0.05), rule.interval_confidence)
     for i, stops in enumerate(n):
@@ -139,24 +146,39 @@ def test_with_fewer_than_two_units_nothing_can_be_told() -> None:
         assert (told.stop, told.reason, told.units_more) == (False, "too few units", None)
         assert math.isinf(told.half_width) and math.isinf(told.seconds_more)
         assert told.words() in ("no interval after 0 repeats", "no interval after 1 repeat")
-    with pytest.raises(ValueError, match="levels"):
-        progress(np.zeros((2, 2, 2)), StoppingRule(until=0.02), spent_s=0, unit_s=1)
 
 
 def test_the_line_says_what_it_would_take() -> None:
-    told = Progress(False, "too wide", 0.0263, 9, 21, 840.0, 0.02)
+    told = Progress(False, "too wide", 0.0263, 9, 21, 840.0, 0.02, 0.035)
     assert told.words() == "±2.63 % after 9 repeats; ±2 % would take about 14 min more"
-    reached = Progress(True, "width reached", 0.0198, 12, 0, 0.0, 0.02)
+    reached = Progress(True, "width reached", 0.0198, 12, 0, 0.0, 0.02, 0.035)
     assert reached.words() == "±1.98 % after 12 repeats"
-    never = Progress(True, "time is up", 2.5, 2, None, math.inf, 0.02)
+    never = Progress(True, "time is up", 2.5, 2, None, math.inf, 0.02, 0.035)
     assert never.words() == "±250 % after 2 repeats; ±2 % is out of reach"
-    two = Progress(True, "time is up", 7e4, 2, None, math.inf, None)
+    two = Progress(True, "time is up", 7e4, 2, None, math.inf, None, 0.05)
     assert two.words() == "no interval that says anything after 2 repeats"
 
 
-def test_a_familys_critical_value_widens() -> None:
-    values = np.random.default_rng(1).normal(0, 0.05, 10)
-    plain = progress(values, StoppingRule(until=0.03), spent_s=0, unit_s=1)
-    family = progress(values, StoppingRule(until=0.03, adjust=1.3), spent_s=0, unit_s=1)
-    assert math.log1p(family.half_width) == pytest.approx(1.3 * math.log1p(plain.half_width))
-    assert (family.units_more or 0) > (plain.units_more or 0)
+def test_a_run_stops_at_the_interval_that_is_printed() -> None:
+    """Of a table of many cells and levels, with a disturbance taken out."""
+    chance, shape = np.random.default_rng(1), TableShape(2, 3)
+    stolen = chance.normal(0, 0.1, (10, 6, 2))
+    d = chance.normal(0, 0.05, (10, 6, 2)) - 0.5 * stolen
+    rule = StoppingRule(until=0.03)
+    told = progress_of_table(d, shape, rule, spent_s=0, unit_s=1, covariates=[stolen])
+    printed = answer_table(d, shape, confidence=rule.interval_confidence, covariates=[stolen])
+    wholes = [printed.whole(level) for level in (0, 1)]
+    assert told.half_width == pytest.approx(
+        max(math.sqrt(one.high / one.low) - 1 for one in wholes)
+    )
+    assert told.p_each == printed.depths[0].p_each
+    without = progress_of_table(d, shape, rule, spent_s=0, unit_s=1)
+    assert without.half_width > told.half_width
+
+
+def test_nothing_compared_has_no_width_and_ends_with_its_time() -> None:
+    nothing, shape = np.empty((3, 6, 0)), TableShape(2, 3)
+    rule = StoppingRule(until=None, at_most_s=10)
+    told = progress_of_table(nothing, shape, rule, spent_s=9, unit_s=2)
+    assert (told.stop, told.reason, told.n, told.units_more) == (True, "time is up", 3, None)
+    assert not progress_of_table(nothing, shape, rule, spent_s=1, unit_s=2).stop

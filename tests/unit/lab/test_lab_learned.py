@@ -1,0 +1,68 @@
+"""What the lab goes by is what the report prints: the same ratios, the same interval."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic_run import latency_histogram, study, write_slices
+
+from contend.lab.learned import Learned
+from contend.metrics import metric_of
+from contend.report.changes import analysis_of, confidence_of
+from contend.report.study import study_of
+from contend.stats import StoppingRule, progress
+from contend.store import Figure, RunFolder, log_ratio
+
+
+@pytest.mark.parametrize("metric", ["qps", "response_us_p99", "client_cpu_us_per_query"])
+def test_a_run_stops_at_the_width_that_its_report_prints(tmp_path: Path, metric: str) -> None:
+    experiment = study("quick", [f'compare.metric="{metric}"'])
+    with RunFolder.open(write_slices(tmp_path / "run", experiment)) as folder:
+        records = folder.records()
+        reported = study_of(folder)
+    learned = Learned(experiment)
+    for _, block in itertools.groupby(records, lambda one: one.block):
+        learned.learn(list(block))
+    printed = analysis_of(reported, metric_of(metric))
+    assert printed is not None
+    d = learned.log_ratios(reported.repeats)
+    np.testing.assert_array_equal(d, printed.table.d)
+    rule = StoppingRule(until=None)
+    assert rule.interval_confidence == confidence_of(reported)
+    told = progress(d, learned.shape, rule, spent_s=0, unit_s=1)
+    wholes = [printed.answer.whole(level) for level in range(printed.answer.levels)]
+    assert told.half_width == pytest.approx(
+        max(math.sqrt(one.high / one.low) - 1 for one in wholes)
+    )
+
+
+def test_noise_is_that_of_the_metric_that_decides(tmp_path: Path) -> None:
+    """A percentile of a block is one figure, which scatters less the more slices it is of."""
+    found = {}
+    for metric in ("qps", "response_us_p99"):
+        experiment = study("quick", [f'compare.metric="{metric}"'])
+        learned = Learned(experiment)
+        with RunFolder.open(write_slices(tmp_path / metric, experiment)) as folder:
+            learned.learn(folder.records())
+        components = learned.components()
+        assert components is not None
+        found[metric] = {one.tier: one.variance for one in components.tiers}
+    assert list(found["qps"]) == list(found["response_us_p99"]) == ["unit", "block", "round"]
+    assert found["response_us_p99"]["block"] == 0.0
+    assert found["response_us_p99"]["round"] != pytest.approx(found["qps"]["round"], rel=0.01)
+
+
+def test_percentiles_of_blocks_are_of_their_histograms_together() -> None:
+    """The logarithms' mean would be another figure."""
+    metric = metric_of("response_us_p99")
+    narrow, wide = (latency_histogram(100.0, spread) for spread in (0.1, 2.0))
+    pair = [Figure(one["p99"], histogram) for histogram, one in (narrow, wide)]
+    together = log_ratio(metric, [(pair[0], pair[0]), (pair[0], pair[1])])
+    alone = math.log(wide[1]["p99"] / narrow[1]["p99"])
+    assert 0.5 * alone < together < alone
+    assert math.isnan(log_ratio(metric, [(pair[0], pair[0]), (pair[0], Figure(None, None))]))
+    assert math.isnan(log_ratio(metric, []))
