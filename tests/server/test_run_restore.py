@@ -93,11 +93,14 @@ def test_a_number_with_a_fraction_is_put_back_and_there_is_a_report(
     if theirs.server.binary.kind == "mariadb":
         lab.edit('by = "runs"', 'by = "slices"')
     theirs.sql("SET GLOBAL max_connections = 123")
+    # The server lowers it with the other.
+    theirs.sql("SET GLOBAL innodb_max_dirty_pages_pct_lwm = 85")
     lab.edit(f"options = {{ {DIRTY}", f"options = {{ max_connections = 99, {DIRTY}")
     done = theirs.run()
     assert done.returncode == 0, done.stderr
     assert theirs.value() == 90
     assert theirs.value("max_connections") == 123
+    assert theirs.value("innodb_max_dirty_pages_pct_lwm") == 85
     assert (lab.out / "report.html").exists()
     assert lab.journals == []
     again = theirs.restore()

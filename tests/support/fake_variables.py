@@ -22,6 +22,10 @@ class FakeVariables:
     Args:
         there: what the server has.
         answers: to other statements, as of `FakeConnection`.
+
+    Tests fill in what it does of its own: it `refuses` statements that hold some words, `cuts` a
+    value (`NAME=VALUE`), `drags` other variables with one, and refuses one `while_there` is
+    a certain value of another.
     """
 
     def __init__(self, there: Mapping[str, Read], answers: Mapping[str, Rows] | None = None):
@@ -30,6 +34,9 @@ class FakeVariables:
         self.gone = False
         self.refuses: set[str] = set()
         self.cuts: dict[str, Read] = {}
+        self.drags: dict[str, dict[str, Read]] = {}
+        self.while_there: dict[str, tuple[str, Read]] = {}
+        self.warned = False
         self.said: list[str] = []
 
     def connect(self, _database: str | None = None, **_more: Any) -> Any:
@@ -57,6 +64,8 @@ class _Connection(FakeConnection):
             return [(self._of(statement.removeprefix("SELECT @@GLOBAL.")),)]
         if statement == "SHOW GLOBAL VARIABLES":
             return [(name, _shown(value)) for name, value in there.items()]
+        if statement == "SHOW WARNINGS":
+            return [("Warning", 1210, "something else was changed too")] * self._server.warned
         if found := _SET.fullmatch(statement):
             self._set(found[1], found[2])
             return []
@@ -87,7 +96,14 @@ class _Connection(FakeConnection):
             raise pymysql.err.OperationalError(1232, f"Incorrect argument type to '{name}'")
         if isinstance(before, str) and not isinstance(value, str | None):
             raise pymysql.err.OperationalError(1232, f"Incorrect argument type to '{name}'")
-        self._server.there[name] = self._server.cuts.get(f"{name}={value}", value)
+        asked = f"{name}={value}"
+        other, held = self._server.while_there.get(asked, ("", None))
+        if held is not None and self._server.there[other] == held:
+            raise pymysql.err.OperationalError(1231, "below its bound")
+        dragged = self._server.drags.get(asked, {})
+        self._server.warned = bool(dragged)
+        self._server.there |= dragged
+        self._server.there[name] = self._server.cuts.get(asked, value)
 
 
 def _shown(value: Read) -> str:

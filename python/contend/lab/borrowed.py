@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import pymysql
-
 from contend.datasets import entrance
 from contend.errors import ContendError
 from contend.lab.caches import Caches
@@ -25,7 +23,7 @@ from contend.probed import RunWarning
 from contend.probes import Sight
 from contend.servers.client import LONG_S
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
-from contend.servers.errors import OptionRejected
+from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.options import as_number, as_text, normal_name
 from contend.servers.statements import run_statement
 from contend.settings.model import Launch
@@ -47,8 +45,6 @@ DATA_CHANGED = (
     "earlier runs may have written to the tables, which are not loaded anew for each run on a "
     "server that is not contend's own"
 )
-
-_ER_READ_ONLY = 1238
 
 Provide = Callable[[DataSpec], Mapping[str, Any]]
 """See that the server has the data; what the record says of them."""
@@ -212,9 +208,7 @@ class BorrowedPlace:
                 )
             try:
                 self._set_one(name, value)
-            except OptionRejected as error:
-                if not _needs_restart(error):
-                    raise
+            except ReadOnly:
                 refused[name] = value
         if refused:
             raise self._needs_restart(refused)
@@ -222,10 +216,11 @@ class BorrowedPlace:
     def _set_one(self, name: str, value: Level) -> None:
         before = self._changed.get(name)
         with self._server.connect() as connection:
-            entry, truncated = variables.change(connection, self._journal, name, value, before)
+            entry, cut = variables.change(connection, self._journal, name, value, before)
         self._changed[name] = entry
         self._truncated.pop(name, None)
-        self._truncated |= {one.name: one for one in truncated}
+        if cut is not None:
+            self._truncated[name] = cut
         self._asked[name] = as_text(value)
         self._differing = None
         self.disturbed(frozenset({name}))
@@ -298,12 +293,3 @@ def _is_same(value: Level, there: str) -> bool:
     if None not in numbers:
         return numbers[0] == numbers[1]
     return text.lower() == there.lower()
-
-
-def _needs_restart(error: OptionRejected) -> bool:
-    cause = error.__cause__
-    return (
-        isinstance(cause, pymysql.err.MySQLError)
-        and bool(cause.args)
-        and cause.args[0] == _ER_READ_ONLY
-    )

@@ -29,6 +29,10 @@ class OptionRejected(RequestError):
     """The server does not know an option, or refuses its value."""
 
 
+class ReadOnly(OptionRejected):
+    """The server has the variable, and does not change it while it runs."""
+
+
 class DsnError(RequestError):
     """A DSN that is not understood."""
 

@@ -18,8 +18,16 @@ import pymysql
 
 from contend.servers.binary import ServerBinary
 from contend.servers.error_log import Truncated
-from contend.servers.errors import OptionRejected
-from contend.servers.options import Value, as_number, as_text, assignment, normal_name, truncation
+from contend.servers.errors import OptionRejected, ReadOnly
+from contend.servers.options import (
+    Value,
+    as_number,
+    as_sql,
+    as_text,
+    assignment,
+    normal_name,
+    truncation,
+)
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -185,24 +193,31 @@ def put_global(connection: Connection[Any], name: str, value: Read) -> None:
 def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> list[Truncated]:
     """Change dynamic variables and read each back; those that the server did not take as
     requested."""
-    truncated = []
-    for name, value in changes.items():
-        normal = normal_name(name)
-        with connection.cursor() as cursor:
-            try:
-                cursor.execute(assignment(normal, value))
-            except pymysql.err.MySQLError as error:
-                raise _refused(normal, value, error) from error
-            cursor.execute("SHOW WARNINGS")
-            warned = any(int(row[1]) == _ER_TRUNCATED for row in cursor.fetchall())
-            cursor.execute(f"SELECT @@GLOBAL.{normal}")
-            got = str((cursor.fetchone() or [""])[0])
-        found = truncation(normal, value, got)
-        if found is None and warned:
-            found = Truncated(normal, as_text(value), got)
-        if found is not None:
-            truncated.append(found)
-    return truncated
+    found = (set_one(connection, name, value)[0] for name, value in changes.items())
+    return [one for one in found if one is not None]
+
+
+def set_one(connection: Connection[Any], name: str, value: Value) -> tuple[Truncated | None, bool]:
+    """Change a dynamic variable and read it back.
+
+    Returns:
+        What the server made of the value if it did not take it as requested, and whether it warned
+        of something: that, or that it changed another variable with it.
+    """
+    normal = normal_name(name)
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(assignment(normal, value))
+        except pymysql.err.MySQLError as error:
+            raise _refused(normal, value, error) from error
+        cursor.execute("SHOW WARNINGS")
+        codes = [int(row[1]) for row in cursor.fetchall()]
+        cursor.execute(f"SELECT @@GLOBAL.{normal}")
+        got = str((cursor.fetchone() or [""])[0])
+    found = truncation(normal, value, got)
+    if found is None and _ER_TRUNCATED in codes:
+        found = Truncated(normal, as_text(value), got)
+    return found, bool(codes)
 
 
 def _refused(name: str, value: Value, error: pymysql.err.MySQLError) -> OptionRejected:
@@ -211,7 +226,7 @@ def _refused(name: str, value: Value, error: pymysql.err.MySQLError) -> OptionRe
     if code == _ER_UNKNOWN_VARIABLE:
         return OptionRejected(f"the server has no variable {name}.", detail=said)
     if code == _ER_READ_ONLY:
-        return OptionRejected(
+        return ReadOnly(
             f"the server cannot change {name} while it runs.",
             hint='Change it by a restart: `change = "restart"` under [server].',
             detail=said,

@@ -49,20 +49,26 @@ def put_back(
         NotPutBack: something could not be.
         NotAgreed: it could, and nobody agreed.
     """
+    left = journal.undo[since:][::-1]
     failed: list[str] = []
     declined: list[str] = []
     with _Line(server) as line:
-        for entry in reversed(journal.undo[since:]):
-            try:
-                words = KINDS[entry["kind"]](line, entry, agree)
-            except NotAgreed as error:
-                declined.append(f"{_name(entry)}: {error.message}")
-                continue
-            except _FAILURES as error:
-                failed.append(f"{in_words(entry)}: {_said(error)}")
-                continue
-            journal.drop(entry)
-            tell(words)
+        # One may go back only after another: a lower bound after the upper.
+        is_moving = True
+        while left and is_moving:
+            tried, left, failed, is_moving = left, [], [], False
+            for entry in tried:
+                try:
+                    words = KINDS[entry["kind"]](line, entry, agree)
+                except NotAgreed as error:
+                    declined.append(f"{_name(entry)}: {error.message}")
+                except _FAILURES as error:
+                    failed.append(f"{in_words(entry)}: {_said(error)}")
+                    left.append(entry)
+                else:
+                    journal.drop(entry)
+                    tell(words)
+                    is_moving = True
     if failed:
         raise NotPutBack(
             f"not everything on {journal.server} could be put back.",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from contend.errors import WorkError
-from contend.servers.errors import OptionRejected
+from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.options import Value, as_number, normal_name
-from contend.servers.variables import Read, put_global, read_global, set_global
+from contend.servers.variables import Read, put_global, read_all, read_global, set_one
 from contend.undo.agree import Agree, NotAgreed
 
 if TYPE_CHECKING:
@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from contend.undo.journal import Entry, Journal
 
 VARIABLE = "variable"
-"""Its entry has `name`; `before`, the value as the server gave it, or `text`, as an earlier contend
-noted it; and `ours`, what contend set it to since, where that is known."""
+"""Its entry has `name`; `before`, the value as the server gave it, or `text`, as `SHOW` has it;
+`ours`, what contend set it to since, where that is known; and `with`, if the server changed it with
+another."""
+
+_NEVER_OURS = "gtid_"
+"""How variables begin that move while the server replicates."""
 
 
 def change(
@@ -27,8 +31,11 @@ def change(
     name: str,
     value: Value,
     entry: Entry | None = None,
-) -> tuple[Entry, list[Truncated]]:
+) -> tuple[Entry, Truncated | None]:
     """Change a global variable; what it was is in the journal before.
+
+    A server may change another one with it, and warns then: innodb_io_capacity moves
+    innodb_io_capacity_max. That is put back too.
 
     Args:
         entry: of an earlier change of the same variable, which one putting back undoes as well.
@@ -46,8 +53,9 @@ def change(
     elif value not in entry["ours"]:
         entry["ours"].append(value)
         journal.write()
+    others = read_all(connection)
     try:
-        truncated = set_global(connection, {name: value})
+        truncated, warned = set_one(connection, name, value)
     except OptionRejected:
         if is_first:
             journal.drop(entry)
@@ -56,7 +64,27 @@ def change(
     if not _is_among(now, entry["ours"]):
         entry["ours"].append(now)
         journal.write()
+    if warned:
+        _note_others(journal, entry, others, read_all(connection))
     return entry, truncated
+
+
+def _note_others(
+    journal: Journal, entry: Entry, before: dict[str, str], after: dict[str, str]
+) -> None:
+    """What the server changed with it. It goes back after the variable that is the reason."""
+    for name, now in after.items():
+        was = before.get(name)
+        if was in (None, now) or name == entry["name"] or name.startswith(_NEVER_OURS):
+            continue
+        known = [one for one in journal.undo if one["kind"] == VARIABLE and one["name"] == name]
+        for one in known:
+            one.setdefault("ours", []).append(now)
+        if not known:
+            place = next(n for n, one in enumerate(journal.undo) if one is entry)
+            other = {"kind": VARIABLE, "name": name, "text": was, "ours": [now], "with": True}
+            journal.undo.insert(place, other)
+        journal.write()
 
 
 def put_back(connection: Connection[Any], entry: Entry, agree: Agree) -> str:
@@ -71,11 +99,21 @@ def put_back(connection: Connection[Any], entry: Entry, agree: Agree) -> str:
     before = _before(entry, now)
     if not _is_same(before, now):
         ours = entry.get("ours")
-        if ours is not None and not _is_among(now, ours) and not agree(_question(entry, now)):
+        if (
+            ours is not None
+            and not _is_among(now, ours)
+            and not agree(_question(entry, before, now))
+        ):
             raise NotAgreed(
                 f"it was {shown(before)} before, and somebody else made it {shown(now)}"
             )
-        put_global(connection, name, before)
+        try:
+            put_global(connection, name, before)
+        except ReadOnly:
+            if "with" in entry:
+                # The server alone changes it, and has to change it back.
+                return f"{name} = {shown(now)}"
+            raise
         got = read_global(connection, name)
         if not _is_same(before, got):
             raise NotTaken(f"the server made {shown(got)} of it")
@@ -120,11 +158,11 @@ def _before(entry: Entry, now: Read) -> Read:
     return int(text) if text.lstrip("-").isdigit() else int(number)
 
 
-def _question(entry: Entry, now: Read) -> str:
+def _question(entry: Entry, before: Read, now: Read) -> str:
     ours = " or ".join(map(shown, entry["ours"]))
     return (
-        f"{entry['name']} was {shown(entry['before'])} before contend set it to {ours}, and is "
-        f"{shown(now)} now: somebody else changed it since. Set it to {shown(entry['before'])}?"
+        f"{entry['name']} was {shown(before)} before contend set it to {ours}, and is "
+        f"{shown(now)} now: somebody else changed it since. Set it to {shown(before)}?"
     )
 
 

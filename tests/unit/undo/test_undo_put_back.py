@@ -116,11 +116,11 @@ def test_the_note_is_on_the_disk_when_the_server_is_asked(
     """As a crash at the statement would leave it."""
     found: list[str] = []
 
-    def crash(_connection: object, _changes: object) -> None:
+    def crash(_connection: object, _name: object, _value: object) -> None:
         found.append(journal.path.read_text())
         raise ConnectionLost("it broke off", "SET")
 
-    monkeypatch.setattr(undo_variables, "set_global", crash)
+    monkeypatch.setattr(undo_variables, "set_one", crash)
     with pytest.raises(ConnectionLost), server.connect() as connection:
         change(connection, journal, "fraction", 80)
     assert '"before": 90.0, "ours": [80]' in found[0]
@@ -145,10 +145,51 @@ def test_a_second_change_of_the_same_is_undone_by_one_putting_back(
     server.cuts["whole=100"] = 64
     with server.connect() as connection:
         entry, _ = change(connection, journal, "whole", "2M")
-        entry, (cut,) = change(connection, journal, "whole", 100, entry)
-    assert (cut.asked, cut.got) == ("100", "64")
+        entry, cut = change(connection, journal, "whole", 100, entry)
+    assert cut is not None and (cut.asked, cut.got) == ("100", "64")
     assert entry["ours"] == ["2M", 100, 64]
     assert said(journal, server) == ["whole = 1000"]
+
+
+def test_what_the_server_changes_with_it_goes_back_after_it(
+    journal: Journal, server: FakeVariables
+) -> None:
+    server.there |= {"bound": 2000, "gtid_slave_pos": "0-1-1"}
+    server.drags["whole=3000"] = {"bound": 6000, "gtid_slave_pos": "0-1-2"}
+    server.drags["whole=4000"] = {"bound": 8000}
+    with server.connect() as connection:
+        change(connection, journal, "words", "MIXED")
+        entry, _ = change(connection, journal, "whole", 3000)
+        change(connection, journal, "whole", 4000, entry)
+    assert [in_words(one) for one in journal.undo] == [
+        *("words (was ROW)", "bound (was 2000)", "whole (was 1000)")
+    ]
+    assert journal.undo[1]["ours"] == ["6000", "8000"]
+    assert said(journal, server) == ["whole = 1000", "bound = 2000", "words = ROW"]
+    assert server.there["bound"] == 2000
+
+
+def test_what_the_server_alone_can_change_back_is_let_go(
+    journal: Journal, server: FakeVariables
+) -> None:
+    server.there["thread_stack"] = 1
+    server.drags["whole=3000"] = {"thread_stack": 2}
+    with server.connect() as connection:
+        change(connection, journal, "whole", 3000)
+    assert said(journal, server)[0] == "whole = 1000"
+    assert journal.undo == []
+
+
+def test_one_that_goes_back_only_after_another_is_tried_again(
+    journal: Journal, server: FakeVariables
+) -> None:
+    with server.connect() as connection:
+        change(connection, journal, "whole", 5)
+        change(connection, journal, "fraction", 80)
+    # As of an upper bound that must not be below the lower one.
+    server.while_there["fraction=90.0"] = ("whole", 5)
+    assert said(journal, server) == ["whole = 1000", "fraction = 90"]
+    assert server.there == THERE
 
 
 def test_everything_is_tried_and_what_is_refused_stays_and_is_named(
@@ -257,7 +298,8 @@ def test_statements_are_run_the_latest_first(journal: Journal, server: FakeVaria
     with pytest.raises(NotPutBack) as refused:
         said(journal, server)
     assert "'DROP b' is to be run: the server refused 'DROP b'" in (refused.value.detail or "")
-    assert server.changes == ["DROP b", "DROP a"]
+    # Once more, since something else went back meanwhile.
+    assert server.changes == ["DROP b", "DROP a", "DROP b"]
     assert [entry["statement"] for entry in journal.undo] == ["DROP b"]
 
 
