@@ -90,6 +90,46 @@ class Host(TypedDict):
     disturbances: list[RunWarning]
 
 
+class CpuPair(TypedDict):
+    """Two CPUs of the host, and how far apart they are.
+
+    handover_ns: for a line of cache to go over and to come back.
+    wake_us: until a thread that was woken on the other one runs.
+    """
+
+    cpus: list[int]
+    handover_ns: float
+    wake_us: float
+
+
+class CpuState(TypedDict):
+    """How far apart the CPUs of the host are at one moment.
+
+    pairs: those that were looked at and had time to answer, of `of_pairs` that there are.
+    memory_ns: what one load from memory takes; None if that was not measured.
+    """
+
+    cpus: int
+    pairs: list[CpuPair]
+    of_pairs: int
+    memory_ns: float | None
+
+
+class HostState(TypedDict):
+    """The CPUs before and after a block, or a run of its own, and what came back from the disk
+    meanwhile.
+
+    memory_ns: what one load from memory took before the servers of the repeat were started.
+    refaults: pages of files that were read again not long after the kernel had taken them out of
+        memory; None if it does not count them.
+    """
+
+    before: CpuState
+    after: CpuState
+    memory_ns: float | None
+    refaults: int | None
+
+
 class QueryCacheWaits(TypedDict):
     """What the process list said at so many looks, added up: queries that ran, and those of them
     that waited for the query cache's lock."""
@@ -137,6 +177,7 @@ class Probes(TypedDict, total=False):
     layout: `padding_bytes` of environment and `stack_limit_bytes`, with which the server's memory
         is laid out as that of the other levels in its block; None as the system has it. In slices
         only.
+    state: of the host, before and after.
     """
 
     status: dict[str, int]
@@ -155,3 +196,4 @@ class Probes(TypedDict, total=False):
     line: DelayLine
     place: int
     layout: dict[str, int | None]
+    state: HostState

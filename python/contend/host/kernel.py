@@ -131,6 +131,7 @@ def _spaced(text: str) -> str:
 _VM = "proc/sys/vm"
 _THP = "sys/kernel/mm/transparent_hugepage"
 _DAMON = "sys/kernel/mm/damon/admin/kdamonds"
+_DAMON_RECLAIM = "sys/module/damon_reclaim/parameters/enabled"
 
 
 def record_memory(facts: Facts) -> None:
@@ -190,9 +191,11 @@ def meminfo(tree: Tree) -> dict[str, int]:
 def _idle_schemes(tree: Tree) -> list[str] | None:
     """What the kernel's DAMON does with memory that nobody has used for a while, such as `pageout`:
     it then empties the page cache however much memory is free. None if the kernel has none."""
-    if not tree.exists(f"{_DAMON}/nr_kdamonds"):
+    reclaims = tree.text(_DAMON_RECLAIM)
+    if reclaims is None and not tree.exists(f"{_DAMON}/nr_kdamonds"):
         return None
-    actions: list[str] = []
+    # The module has a scheme of its own, which is not among those of the others.
+    actions = ["pageout"] if reclaims in ("Y", "1") else []
     for kdamond in tree.names(_DAMON):
         if tree.text(f"{_DAMON}/{kdamond}/state") != "on":
             continue

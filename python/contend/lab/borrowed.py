@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from contend.datasets import entrance
-from contend.errors import ContendError
+from contend.errors import ContendError, RequestError
 from contend.lab.caches import Caches
 from contend.lab.control import Control, differing_variables
 from contend.lab.errors import NeedsRestart, OtherServer
@@ -147,6 +147,12 @@ class BorrowedPlace:
     def tables(self) -> tuple[Connection[Any], str]:
         assert self._data is not None
         return self._server.connect(read_timeout=LONG_S), self._database(self._data)
+
+    def lock_files(self) -> str:
+        raise RequestError("files are locked of private servers alone")
+
+    def unlock_files(self) -> None:
+        """None are locked."""
 
     def warm(self, how: str, seed: int) -> None:
         del seed

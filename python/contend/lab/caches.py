@@ -185,7 +185,7 @@ def _files_cached(
     if host is None:
         return None
     if whole:
-        paths = list(_files(host.data_folder / database))
+        paths = list(files_of(host.data_folder / database))
         return all(page_cache.fill(path) >= path.stat().st_size for path in paths)
     names = {f"{database}.{table}" for table in tables}
     parts = [one for one in files_held(connection, host, database) if one.table in names]
@@ -198,7 +198,7 @@ def drop_files(folder: Path) -> None:
     Raises:
         NotCold: some of it stays.
     """
-    left = sum(_dropped(path) for path in _files(folder))
+    left = sum(_dropped(path) for path in files_of(folder))
     if left:
         raise NotCold(
             f"{format_size(left)} of {folder} stay in the page cache, so the server would not "
@@ -218,5 +218,6 @@ def _dropped(path: Path) -> int:
     return left
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files_of(folder: Path) -> Iterator[Path]:
+    """Every file below a folder."""
     return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

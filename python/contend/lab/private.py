@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
-from contend.lab.caches import Caches, drop_files
+from contend.host.locked import LockedFiles
+from contend.lab.caches import Caches, drop_files, files_of
 from contend.lab.cold_starts import ColdStart
 from contend.lab.control import Control, differing_variables
 from contend.lab.stage import Ready, Server
@@ -25,6 +26,7 @@ from contend.settings.model import Launch
 from contend.settings.warm import COLD_STARTS
 from contend.spec import CellSpec, DataSpec, Level
 from contend.undo import Journal
+from contend.units import format_size
 from contend.warm.server_list import Host
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     from contend.servers import Truncated
 
 USER = "root"
+
+OF_INNODB = frozenset({".ibd"})
+"""Files that a server keeps in memory of its own."""
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
 """Put the dataset for (data, server options) into an empty data folder; none, and a data folder
@@ -91,6 +96,7 @@ class PrivatePlace:
         self._cell: CellSpec | None = None
         self._launch = Launch()
         self._warming: dict[str, Any] | None = None
+        self._locked: LockedFiles | None = None
 
     @property
     def _server(self) -> Server:
@@ -147,7 +153,21 @@ class PrivatePlace:
             return None  # It does not run because we ended it, or have not started it yet.
         return None
 
+    def lock_files(self) -> str:
+        self.unlock_files()
+        folder = self._server.data_folder / self.database
+        files = (path for path in files_of(folder) if path.suffix not in OF_INNODB)
+        self._locked = LockedFiles(files)
+        return format_size(self._locked.bytes)
+
+    def unlock_files(self) -> None:
+        if self._locked is not None:
+            self._locked.close()
+        self._locked = None
+
     def close(self) -> None:
+        # The next server may have other files.
+        self.unlock_files()
         # Its data is a copy that nobody needs any more, so there is nothing to shut down in order.
         self._control.close()
         if self._program is not None:
@@ -155,6 +175,7 @@ class PrivatePlace:
 
     def _start(self, cell: CellSpec, launch: Launch) -> None:
         self._control.close()
+        self.unlock_files()
         self._options = {}
         self._differing = {}
         self._caches = Caches()

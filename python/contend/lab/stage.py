@@ -72,6 +72,8 @@ class Place(Protocol):
         """Statements that undo what is in force, to be run in the end even if the lab dies."""
         ...
 
+    def lock_files(self) -> str: ...
+    def unlock_files(self) -> None: ...
     def warm(self, how: str, seed: int) -> None:
         """`seed` is that of the queries of the run to come."""
         ...
@@ -258,6 +260,12 @@ class StageOf:
 
     def expect_writes(self) -> None:
         self._place.expect_writes()
+
+    def lock_files(self) -> str:
+        return self._place.lock_files()
+
+    def unlock_files(self) -> None:
+        self._place.unlock_files()
 
     def warm(self, how: str) -> None:
         self._place.warm(how, self._seed)

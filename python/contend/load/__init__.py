@@ -3,7 +3,7 @@
 The lab sees only the `Load` protocol, so its tests need no process.
 """
 
-from contend.load.check import Engine, ScriptProcess, ask_engine, cpus_together
+from contend.load.check import Engine, ScriptProcess, ask_engine, cpu_state, cpus_together
 from contend.load.far import Line, LineFailed, Lines
 from contend.load.fill import FillProcess
 from contend.load.plan import Address, Arm, plan_in_slices, plan_of
@@ -23,6 +23,7 @@ __all__ = [
     "LoadProcess",
     "ScriptProcess",
     "ask_engine",
+    "cpu_state",
     "cpus_together",
     "find_program",
     "plan_in_slices",

@@ -11,6 +11,7 @@ from typing import Any
 
 from contend.errors import RequestError
 from contend.load.process import Child, judge
+from contend.probed import CpuState
 from contend.program import PROGRAM
 
 ASK_S = 60.0
@@ -60,6 +61,26 @@ def cpus_together(program: Path) -> float:
         code, tail = child.wait(), child.stderr_tail()
     said = judge(json.loads(lines[-1]) if lines else None, code, tail, done="cpus")
     return float(said["together"] / said["alone"])
+
+
+def cpu_state(program: Path, *, memory: bool = False) -> CpuState:
+    """How far apart the CPUs of this host are now; of many CPUs, some of the pairs, always the
+    same ones. `memory` measures a load from memory too, which empties the caches.
+
+    Raises:
+        LoadFailed: contend-load could not measure it.
+    """
+    argv = [str(program), "cpus", "--state", *(["--memory"] if memory else [])]
+    with Child(argv, {}) as child:
+        lines = list(child.lines(limit_s=ASK_S))
+        code, tail = child.wait(), child.stderr_tail()
+    said = judge(json.loads(lines[-1]) if lines else None, code, tail, done="cpu_state")
+    return {
+        "cpus": said["cpus"],
+        "pairs": said["pairs"],
+        "of_pairs": said["of_pairs"],
+        "memory_ns": said["memory_ns"],
+    }
 
 
 DESCRIBE_S = 60.0

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from contend.metrics.host_state import ln_distance
 from contend.metrics.model import Read, Run
 from contend.outcome import ClassFigures, Done, KindFigures, OpenLoop, ProcessDelta
 from contend.plan import Workload
@@ -198,8 +199,10 @@ DISTURBANCES: dict[str, Read] = {
     "steal": _steal_share,
     "neighbours": _neighbours_share,
     "io": _io_stall_share,
+    "distance": ln_distance,
 }
-"""What disturbed a run, from 0 to 1, by the names that `compare.adjust` takes."""
+"""What disturbed a run, by the names that `compare.adjust` takes: shares from 0 to 1, and how far
+apart the CPUs were."""
 
 
 def key_requests_per_point(run: Run) -> float | None:

@@ -6,6 +6,7 @@ from contend.settings import (
     before_run,
     check,
     load,
+    lock_files,
     options,
     profiles,
     server,
@@ -31,6 +32,7 @@ SETTINGS: list[Setting] = [
     setup.SETTING,
     workload.SETTING,
     check.SETTING,
+    lock_files.SETTING,
     # After whatever disturbs the caches.
     warm.SETTING,
     before_run.SETTING,

@@ -90,6 +90,12 @@ class Target(Protocol):
     def warm(self, how: str) -> None:
         """Fill the caches, which may be full already: `index` or `full`."""
 
+    def lock_files(self) -> str:
+        """Keep the files of the tables in memory; says how much that is."""
+
+    def unlock_files(self) -> None:
+        """Leave them to the kernel again."""
+
     def note(self, path: str, value: object) -> None:
         """What the record of the run says of a setting, in place of its value."""
 

@@ -73,9 +73,12 @@ COMPARE = (
         "adjust",
         Choices(tuple(DISTURBANCES)),
         (),
-        "disturbances that are allowed for if levels are compared by runs: steal (CPU time that "
-        "the hypervisor took), neighbours (that other processes took), io (waiting for storage); "
-        "the report says what it bought",
+        "disturbances that are allowed for: steal (CPU time that the hypervisor took), neighbours "
+        "(that other processes took), io (waiting for storage), distance (how far apart the CPUs "
+        "were). If levels are compared by runs, by how much more one had of it than the other: the "
+        "answer is that of undisturbed runs; in slices, where all levels of a block have the same, "
+        "by how much more the block had than usual: the answer is that of the usual state. The "
+        "report says what it bought",
     ),
     Key(
         "margin",

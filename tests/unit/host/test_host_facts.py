@@ -154,6 +154,14 @@ def test_what_the_kernel_does_with_idle_memory(
     assert "damon" in without["missing"]["memory.idle_schemes"]
 
 
+@pytest.mark.parametrize(("enabled", "schemes"), [("Y", ["pageout"]), ("N", [])])
+def test_the_module_that_reclaims_idle_memory_has_a_scheme_of_its_own(
+    tree_of: Callable[[dict[str, str]], Path], enabled: str, schemes: list[str]
+) -> None:
+    files = {"sys/module/damon_reclaim/parameters/enabled": f"{enabled}\n"}
+    assert found(tree_of(files))["memory"]["idle_schemes"] == schemes
+
+
 def test_bare_metal_of_a_vendor_that_also_hosts_virtual_machines(two_sockets: Path) -> None:
     machine = found(two_sockets)["machine"]
     assert (machine["virtualisation"], machine["container"]) == ("none", "none")

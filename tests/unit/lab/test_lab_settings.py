@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,9 @@ from contend.lab.events import Event, Notice
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.stage import StageOf
 from contend.servers.statements import StatementFailed
+from contend.settings.lock_files import SETTING
 from contend.settings.options import layout_options
+from contend.settings.values import Refused
 from contend.spec import CellSpec, DataSpec, Experiment, Level, cell_spec
 
 STEPS: list[dict[str, Any]] = [
@@ -207,6 +209,59 @@ class TestCold:
         monkeypatch.setattr(page_cache, "drop", lambda _path: 4096)
         with pytest.raises(NotCold, match=r"4 KiB of .* stay in the page cache"):
             caches.drop_files(tmp_path)
+
+
+class TestLockedFiles:
+    @pytest.fixture
+    def locked(self, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+        """The files that are locked, a list for each time that some were."""
+        found: list[list[str]] = []
+
+        class Locked:
+            def __init__(self, paths: Iterable[Path]) -> None:
+                self.names = sorted(path.name for path in paths)
+                self.bytes = 1000 * len(self.names)
+                found.append(self.names)
+
+            def close(self) -> None:
+                self.names.clear()
+
+        monkeypatch.setattr("contend.lab.private.LockedFiles", Locked)
+        return found
+
+    def test_those_of_the_tables_are_until_a_cell_wants_it_otherwise(
+        self, bench: Bench, locked: list[list[str]]
+    ) -> None:
+        for _ in range(2):
+            ready = bench.stage.set(cell([], server__lock_files=True))
+            assert ready.probes["settings"]["server.lock_files"] == "7.81 KiB"
+        (names,) = locked
+        assert len(names) == 8 and {"sbtest1.MYD", "sbtest1.MYI"} <= set(names)
+        bench.stage.set(cell([]))
+        assert locked == [[]]
+        assert bench.server.life == ["start ", "differ"]
+
+    def test_a_restart_and_new_data_lock_anew(self, bench: Bench, locked: list[list[str]]) -> None:
+        bench.stage.set(cell([], server__lock_files=True))
+        bench.stage.set(cell([], server__lock_files=True, server__options={"x": 1}))
+        assert [bool(one) for one in locked] == [False, True]
+        bench.stage.set(cell([], server__lock_files=True, data__rows=7))
+        assert [bool(one) for one in locked] == [False, False, True]
+        bench.stage.set(cell([], data__rows=8))
+        assert not any(locked)
+
+    def test_the_end_lets_go_of_them(self, bench: Bench, locked: list[list[str]]) -> None:
+        bench.stage.set(cell([], server__lock_files=True))
+        bench.stage.close()
+        assert locked == [[]]
+
+    def test_another_s_server_has_none_locked(self) -> None:
+        with pytest.raises(RequestError, match="locks none of a server that is not its own"):
+            SETTING.refuse(cell([], server__lock_files=True).values, own=False)
+
+    def test_what_is_to_be_cold_cannot_be_locked(self) -> None:
+        with pytest.raises(Refused, match="wants them out of it"):
+            SETTING.check(cell([], **COLD, server__lock_files=True).values)
 
 
 class TestWarm:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from contend.errors import RequestError
-from contend.load import Address, ScriptProcess, cpus_together, plan_of
+from contend.load import Address, ScriptProcess, cpu_state, cpus_together, plan_of
 from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
 from contend.spec import CellSpec
 
@@ -53,3 +53,12 @@ def test_what_is_wrong_is_told_in_one_line(
 
 def test_what_all_cpus_do_at_once_is_measured(load_program: Path) -> None:
     assert cpus_together(load_program) > 0
+
+
+def test_how_far_apart_the_cpus_are_is_measured(load_program: Path) -> None:
+    state = cpu_state(load_program)
+    assert state["of_pairs"] == state["cpus"] * (state["cpus"] - 1) // 2
+    assert len(state["pairs"]) <= state["of_pairs"]
+    assert all(len(pair["cpus"]) == 2 and pair["handover_ns"] > 0 for pair in state["pairs"])
+    assert state["memory_ns"] is None
+    assert (cpu_state(load_program, memory=True)["memory_ns"] or 0) > 0

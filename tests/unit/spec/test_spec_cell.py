@@ -126,6 +126,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "server.use": ("mysql@sid", "mysql@sid"),
     "server.warm": ("full", "full"),
     "server.wrap": ("nice -n 5", ["nice", "-n", "5"]),
+    "server.lock_files": (True, True),
     "server.round_trip": ("250ms", 0.25),
     "check": ("each_run", "each_run"),
     "load.answer_timeout": ("2s", 2.0),
