@@ -29,7 +29,7 @@ from contend.lab.scripts import check_workloads, prepare_tables
 from contend.lab.session import Means
 from contend.lab.stage import StageOf
 from contend.lab.trial import try_starts
-from contend.load import Address, Lines, LoadProcess, cpus_together
+from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
@@ -143,6 +143,7 @@ def private_means(
         choose_engine=choosing_engine(program),
         cpus_together=functools.partial(cpus_together, program),
         passwords=passwords(),
+        ask_cpus=lambda memory: cpu_state(program, memory=memory),
     )
 
 
@@ -205,6 +206,7 @@ def borrowed_means(
         check=lambda experiment: check_workloads(experiment, program),
         choose_engine=choosing_engine(program),
         cpus_together=functools.partial(cpus_together, program),
+        ask_cpus=lambda memory: cpu_state(program, memory=memory),
         confirm=confirm,
         own=False,
         passwords=passwords(*(server.dsn for server in servers.values())),

@@ -19,6 +19,7 @@ from contend.lab.effort import ends_with_its_work, require_time
 from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Listener, Notice
+from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.schedule import Schedule
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
 from contend.lab.stage import StageOf
@@ -65,6 +66,7 @@ class Means:
         check: refuses what is wrong with the experiment's scripts, before anything is started.
         choose_engine: says which engine of the load generator all cells get.
         cpus_together: says how much all CPUs do at once, in what one does alone.
+        ask_cpus: says how far apart the CPUs are now.
         confirm: asks the user.
         own: the servers are contend's to start and stop.
         passwords: all that are known; no run folder says one.
@@ -78,6 +80,7 @@ class Means:
     check: Callable[[Experiment], None] = lambda _experiment: None
     choose_engine: ChooseEngine = lambda _experiment: {}
     cpus_together: Callable[[], float | None] = lambda: None
+    ask_cpus: AskCpus = lambda _memory: None
     confirm: Callable[[str], bool] = lambda _question: True
     own: bool = True
     passwords: frozenset[Password] = frozenset()
@@ -220,7 +223,8 @@ def _conduct(
                 if way.in_slices
                 else Alone(experiment, stages[0], means.load, listen, calibration)
             )
-            walk(experiment, folder, schedule, player, listen)
+            watch = HostWatch(means.ask_cpus)
+            walk(experiment, folder, schedule, player, listen, watch)
 
 
 def _calibration(experiment: Experiment, folder: RunFolder, means: Means) -> Calibration | None:

@@ -20,6 +20,7 @@ from contend.datasets import DiskFull, LoadingDeclined, LoadingFailed
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Listener, RunBegan, RunEnded
+from contend.lab.host_state import HostWatch
 from contend.lab.measure import measure, now, seed_of, without_result
 from contend.lab.schedule import Schedule
 from contend.lab.stage import Ready, Stage
@@ -89,6 +90,7 @@ def walk(
     schedule: Schedule,
     player: Player,
     listen: Listener,
+    watch: HostWatch | None = None,
 ) -> None:
     """Make every run that the schedule hands out.
 
@@ -98,12 +100,14 @@ def walk(
         schedule: says what is next.
         player: makes the runs.
         listen: is told what happens.
+        watch: looks at the host around each block; if there is none, nobody does.
 
     Raises:
         TooManyFailures: several blocks in a row gave no result.
         ContendError: the server or its data cannot be had as the experiment wants them. Nothing
             is recorded of that run, so that it is made when the cause is gone.
     """
+    watch = watch or HostWatch()
     measured = any(one.status == "ok" for one in folder.ended())
     in_a_row: list[RunRecord] = []
     first_runs: list[RunRecord] = []
@@ -121,7 +125,7 @@ def walk(
             )
         first_block = schedule.is_first(runs[0])
         patience = _Patience(refusals=not first_block, failures=measured)
-        records = _attempt(runs, player, schedule, patience)
+        records = _attempt(runs, player, schedule, patience, watch)
         folder.append(*records)
         schedule.ended(records)
         for record in records:
@@ -164,7 +168,11 @@ class _Patience:
 
 
 def _attempt(
-    runs: Sequence[Planned], player: Player, schedule: Schedule, patience: _Patience
+    runs: Sequence[Planned],
+    player: Player,
+    schedule: Schedule,
+    patience: _Patience,
+    watch: HostWatch,
 ) -> list[RunRecord]:
     started_at = now()
     ready = False
@@ -173,10 +181,12 @@ def _attempt(
         return [without_result(one, started_at, error, death) for one in runs]
 
     try:
+        watch.begin_repeat(runs[0].repeat)
         readies = player.set(runs)
         ready = True
         schedule.effort.ready()
-        return player.measure(runs, readies)
+        watch.before()
+        return watch.after(player.measure(runs, readies))
     except NO_DATA:
         raise
     except RequestError as error:

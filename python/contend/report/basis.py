@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from contend.report.changes import Analysis
+from contend.report.changes import Analysis, allowed_for
 from contend.report.claims import named
 from contend.report.model import Finding
 from contend.report.noise import noise_of
@@ -145,14 +145,21 @@ def _noise(study: Study, analysis: Analysis) -> list[str]:
 
 def _adjusted(study: Study, analysis: Analysis) -> list[str]:
     """What it bought to allow for disturbances."""
+    allowed = allowed_for(study, analysis.table)
+    lines = [f"Not allowed for {name}: {why}." for name, why in allowed.left_out.items()]
     bought = analysis.answer.adjustment
     if bought is None:
-        return []
-    names = ", ".join(study.experiment.compare.adjust)
+        return lines
+    names = ", ".join(allowed.arrays)
     before, after = (
         f"{(math.exp(sd) - 1) * 100:.1f} %" for sd in (bought.sd_before, bought.sd_after)
     )
-    return [f"Allowed for {names}: a cell scatters by {after} from repeat to repeat, not {before}."]
+    usual = ", and the changes are those of the usual state of the host" if study.in_slices else ""
+    return [
+        f"Allowed for {names}: a cell scatters by {after} from repeat to repeat, not {before}"
+        f"{usual}.",
+        *lines,
+    ]
 
 
 def _twins(study: Study, analysis: Analysis) -> list[str]:

@@ -16,6 +16,7 @@ from contend.report.charts import panel_charts
 from contend.report.concurrency import Concurrency
 from contend.report.engines import Engines
 from contend.report.figures import cell_figures
+from contend.report.host_state import host_state_section
 from contend.report.key_cache import SegmentedKeyCache
 from contend.report.model import CellFigures, Compared, Report
 from contend.report.notices import failures_of, progress_of, warnings_of
@@ -111,7 +112,9 @@ def _report(folder: RunFolder, study: Study) -> Report:
         statements=statements_of(study, explanation, layout, panels, cells),
         shapes=shapes,
         beside=beside_of(study, layout.levels, analyses[0]),
-        sections=tuple(filter(None, (tpcc_section(study, cells),))),
+        sections=tuple(
+            filter(None, (tpcc_section(study, cells), host_state_section(study, analyses[0])))
+        ),
         cause=explanation.cause(study, layout, panels, compared[0]),
         bounds=bounds_of(study, layout, panels, compared[0].comparisons),
         charts=(

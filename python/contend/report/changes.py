@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contend.metrics import DISTURBANCES, Metric
-from contend.metrics.model import Read
+from contend.metrics import Metric
+from contend.report.covariates import Covariates, covariates_of
 from contend.report.model import Compared, Finding
 from contend.report.study import Study
 from contend.spec import Level, same_level
@@ -164,20 +164,17 @@ def models_of(study: Study, tables: Sequence[Table]) -> list[TableAnswer]:
 
 def disturbances_of(study: Study, table: Table) -> list[np.ndarray]:
     """What `compare.adjust` takes out, each shaped as the table."""
-    return [
-        _disturbance(study, table, DISTURBANCES[name]) for name in study.experiment.compare.adjust
-    ]
+    return list(allowed_for(study, table).arrays.values())
 
 
-def _disturbance(study: Study, table: Table, read: Read) -> np.ndarray:
-    """By how much more each level was disturbed than the baseline, shaped as the table; 0 if it is
-    not known."""
-    x = np.zeros(table.d.shape)
-    for place, repeat, baseline, cell in _places(study, table):
-        pairs = study.blocks_in_common(baseline, cell, repeat)
-        more = [(read(other) or 0.0) - (read(one) or 0.0) for one, other in pairs]
-        x[place] = math.fsum(more) / len(more) if more else 0.0
-    return x
+def allowed_for(study: Study, table: Table) -> Covariates:
+    """The disturbances that the experiment wants allowed for, as far as that can be done."""
+    names = study.experiment.compare.adjust
+    pairs = {
+        place: study.blocks_in_common(baseline, cell, repeat)
+        for place, repeat, baseline, cell in (_places(study, table) if names else ())
+    }
+    return covariates_of(names, pairs, table.d, in_slices=study.in_slices)
 
 
 def confidence_of(study: Study) -> float:

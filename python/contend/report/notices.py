@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from contend.metrics import Metric
+from contend.report.host_state import paged_out
 from contend.report.model import CellFigures, Compared, Notice, Progress
 from contend.report.provenance import sessions_differ
 from contend.report.steadiness import unsteady
@@ -46,6 +47,7 @@ def warnings_of(
         *_not_recorded(study),
         *_lost_repeats(compared, runs),
         *unsteady(study, cells),
+        *paged_out(study),
         *_hosts(study, runs),
     )
 

@@ -17,6 +17,7 @@ from lab_fakes import EXPERIMENT, FakeServer, NoLoad, dataset, experiment
 from contend.lab import measure, walk
 from contend.lab.arms import InSlices
 from contend.lab.events import Event
+from contend.lab.host_state import HostWatch
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.schedule import Schedule
 from contend.lab.stage import StageOf
@@ -75,7 +76,9 @@ class Bench:
             for place in range(len(compared.levels))
         ]
 
-    def play(self, rates: Rates | None = None, *, by: str = "slices") -> FakeLoad:
+    def play(
+        self, rates: Rates | None = None, *, by: str = "slices", watch: HostWatch | None = None
+    ) -> FakeLoad:
         """Make all that is to be made, on stages of a session of their own."""
         load = FakeLoad(lambda plan: self._answer(plan, rates), rates)
         stages = [self.stage(place) for place in range(len(self.servers))]
@@ -88,7 +91,7 @@ class Bench:
                 if way.in_slices
                 else walk.Alone(self.tiny, stages[0], load, listen)
             )
-            walk.walk(self.tiny, folder, schedule, player, listen)
+            walk.walk(self.tiny, folder, schedule, player, listen, watch)
         return load
 
     @contextmanager

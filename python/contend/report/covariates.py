@@ -1,0 +1,83 @@
+"""What `compare.adjust` takes out of the log-ratios: disturbances of the runs, place by place.
+
+Runs of their own may have been disturbed unequally, and what counts is by how much more the level
+was than the baseline. In slices all levels of a block have the same host, so that there is nothing
+of this kind; there the state of the block itself may make the gain larger or smaller. It counts
+from its mean, and the answer is that of the usual state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contend.metrics import DISTURBANCES
+from contend.metrics.model import Read
+from contend.stats.covariates import centred
+from contend.store import RunRecord
+
+SAME = 1e-12
+"""Below this a difference is one of rounding."""
+
+Pairs = Sequence[tuple[RunRecord, RunRecord]]
+"""The runs of the baseline and of a level in a repeat, those of one block side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covariates:
+    """What can be allowed for.
+
+    arrays: by name, shaped as the table's log-ratios, NaN if they are.
+    left_out: what cannot be allowed for, with the reason.
+    """
+
+    arrays: dict[str, np.ndarray]
+    left_out: dict[str, str]
+
+
+def covariates_of(
+    names: Sequence[str],
+    pairs: Mapping[tuple[int, int, int], Pairs],
+    d: np.ndarray,
+    *,
+    in_slices: bool,
+) -> Covariates:
+    """The covariates of these names.
+
+    Args:
+        names: of disturbances.
+        pairs: the runs at each place of the table.
+        d: the log-ratios, units x contexts x levels, NaN if they are not known.
+        in_slices: the runs of a block were made at once.
+    """
+    found = Covariates({}, {})
+    for name in names:
+        x = np.full(d.shape, np.nan)
+        for place, runs in pairs.items():
+            if np.isfinite(d[place]):
+                x[place] = _of_place(DISTURBANCES[name], runs, in_slices=in_slices)
+        present = np.isfinite(d)
+        unknown = int(np.count_nonzero(present & ~np.isfinite(x)))
+        if unknown:
+            why = f"it is not known in {unknown} of {int(np.count_nonzero(present))} comparisons"
+            found.left_out[name] = why
+        elif not np.any(np.abs(centred(np.where(present, x, np.nan))) > SAME):
+            # What does not vary from repeat to repeat within a cell has no slope.
+            found.left_out[name] = "it was the same in every repeat"
+        else:
+            found.arrays[name] = x - x[present].mean() if in_slices else x
+    return found
+
+
+def _of_place(read: Read, runs: Pairs, *, in_slices: bool) -> float:
+    """NaN if it is not known of one of the runs: that is another thing than 0."""
+    values = []
+    for baseline, level in runs:
+        one, other = read(baseline), read(level)
+        if one is None or other is None:
+            return math.nan
+        values.append((one + other) / 2 if in_slices else other - one)
+    return math.fsum(values) / len(values) if values else math.nan
