@@ -70,18 +70,21 @@ def _by_block(runs: Sequence[RunRecord], *, in_slices: bool) -> list[HostState]:
 
 def _lead(seen: dict[Name, list[HostState]], states: Sequence[HostState]) -> str:
     only = [name for name in NAMES if seen[name]]
-    sample = states[0]["before"]
-    which = (
-        ""
-        if len(sample["pairs"]) >= sample["of_pairs"]
-        else f" (of {len(sample['pairs'])} pairs of CPUs; there are {sample['of_pairs']})"
-    )
+    looked = max(len(one[when]["pairs"]) for one in states for when in ("before", "after"))
+    there_are = states[0]["before"]["of_pairs"]
+    which = "" if looked >= there_are else f" (of {looked} of {there_are} pairs of CPUs)"
     parts = [
         "How far apart the CPUs are was looked at before and after each block: the time in which "
         f"a line of cache goes over and comes back{which}. Near is below {NEAR_NS_MAX:g} ns, far "
         f"above; changed if the two looks differ by more than a factor of {MOVED_MIN:g}.",
         f"It was always {only[0]}." if len(only) == 1 else "The host changed its state meanwhile.",
     ]
+    unknown = len(states) - sum(map(len, seen.values()))
+    if unknown:
+        parts.append(
+            f"Of {unknown} of {len(states)} blocks it is not known: other programs had the CPUs "
+            "when they were looked at."
+        )
     memory = [one["memory_ns"] for one in states if one["memory_ns"] is not None]
     if memory:
         parts.append(f"A load from memory took {_spread(memory)} ns before the repeats.")
@@ -243,14 +246,15 @@ def paged_out(study: Study) -> list[Notice]:
     if not again:
         return []
     most = max(map(_reread_bytes, again))
+    locked = all(study.spec_of(run.cell)["server.lock_files"] for run in again)
+    advice = "" if locked else ". server.lock_files = true keeps those of the tables in memory"
     cells = tuple(dict.fromkeys(filter(None, (cell_phrase(run.cell) for run in again))))
     return [
         Notice(
             code="files-paged-out",
             message="this kernel takes out of memory what nobody has touched for a while, however "
             "much is free (DAMON, pageout), and files that are only read look untouched to it: up "
-            f"to {format_size(most)} of them came back from the disk while a run lasted. "
-            "server.lock_files = true keeps those of the tables in memory",
+            f"to {format_size(most)} of them came back from the disk while a run lasted{advice}",
             cells=("every cell measured",) if len(cells) == len(study.by_cell) > 1 else cells,
             runs=len(again),
             planned_runs=len(study.measured),

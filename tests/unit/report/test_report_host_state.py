@@ -105,6 +105,19 @@ def test_one_cpu_has_no_distance(tmp_path: Path) -> None:
     assert section is not None and not section.tables
 
 
+def test_blocks_of_unknown_state_are_counted(tmp_path: Path) -> None:
+    def busy(record: RunRecord) -> RunRecord:
+        found = with_state(record, 90.0, 100.0)
+        if record.block % 4 == 0:
+            found.probes["state"]["before"]["pairs"] = []
+        return found
+
+    section = section_of(report_of(tmp_path / "run", change=busy))
+    assert section is not None
+    assert "Of 2 of 8 blocks it is not known" in section.lead
+    assert "pairs of CPUs" not in section.lead
+
+
 class TestAllowedFor:
     def by_distance(self, record: RunRecord, slope: float = 0.3) -> RunRecord:
         """The gain grows with the distance of the block."""
@@ -167,4 +180,5 @@ def test_files_that_the_kernel_takes_out_of_memory_are_warned_of(
     assert bool(found) == warned
     if warned:
         assert "up to 100 MiB of them came back" in found[0].message
+        assert "server.lock_files = true keeps" in found[0].message
         assert found[0].runs == 16
