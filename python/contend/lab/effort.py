@@ -240,12 +240,14 @@ class Effort:
         """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
         # What one more repeat takes is that of one planned for the time that is left.
         self._plan()
+        d = self.learned.log_ratios(repeats)
         seen = progress(
-            self.learned.log_ratios(repeats),
+            d,
             self.learned.shape,
             self._rule,
             spent_s=self.spent_s,
             unit_s=self._unit_s(),
+            covariates=self.learned.covariates(repeats, d, in_slices=self._way.in_slices),
         )
         self._more_s, self._p_each = seen.seconds_more, seen.p_each
         return seen

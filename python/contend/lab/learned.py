@@ -6,6 +6,7 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +22,24 @@ from contend.spec import (
     same_level,
 )
 from contend.stats import Components, TableShape
-from contend.store import Figure, RunRecord, SliceRatios, figure_of, log_ratio
+from contend.store import (
+    Disturbed,
+    Figure,
+    RunRecord,
+    SliceRatios,
+    covariates_of,
+    disturbed,
+    figure_of,
+    log_ratio,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What is kept of a run."""
+
+    figure: Figure
+    disturbed: Disturbed
 
 
 class Learned:
@@ -32,7 +50,7 @@ class Learned:
         self._contexts = contexts(experiment)
         self._roles = roles_of(experiment)
         self._metric = metric_of(experiment.compare.metric[0])
-        self._figures: dict[int, dict[CellKey, dict[int, Figure]]] = defaultdict(
+        self._runs: dict[int, dict[CellKey, dict[int, _Run]]] = defaultdict(
             lambda: defaultdict(dict)
         )
         baseline = experiment.compare.baseline
@@ -46,7 +64,7 @@ class Learned:
     @property
     def repeats(self) -> int:
         """How many have values, those under way too."""
-        return len(self._figures)
+        return len(self._runs)
 
     @property
     def others(self) -> list[Level]:
@@ -80,7 +98,8 @@ class Learned:
         for record in measured:
             figure = figure_of(self._metric, record)
             if figure.value is not None and figure.value > 0:
-                self._figures[record.repeat][cell_key(record.cell)][record.block] = figure
+                one = _Run(figure, disturbed(self._experiment.compare.adjust, record))
+                self._runs[record.repeat][cell_key(record.cell)][record.block] = one
             if record.done is not None:
                 self._learn_response(record, record.done["latency_us"]["p50"] / 1e6)
         if self._slices is not None:
@@ -102,15 +121,35 @@ class Learned:
 
     def log_ratios(self, repeats: Sequence[int]) -> np.ndarray:
         """As a report of these repeats has them: repeats x contexts (row by row) x levels."""
+        pairs = self._pairs(repeats)
+        d = np.full((len(repeats), self.shape.contexts, len(self.others)), np.nan)
+        for place, runs in pairs.items():
+            d[place] = log_ratio(self._metric, [(one.figure, other.figure) for one, other in runs])
+        return d
+
+    def covariates(
+        self, repeats: Sequence[int], d: np.ndarray, *, in_slices: bool
+    ) -> list[np.ndarray]:
+        """What a report of these repeats allows for, each shaped as the log-ratios."""
+        if not (names := self._experiment.compare.adjust):
+            return []
+        pairs = {
+            place: [(one.disturbed, other.disturbed) for one, other in runs]
+            for place, runs in self._pairs(repeats).items()
+        }
+        return list(covariates_of(names, pairs, d, in_slices=in_slices).arrays.values())
+
+    def _pairs(self, repeats: Sequence[int]) -> dict[tuple[int, int, int], list[tuple[_Run, _Run]]]:
+        """The runs of the baseline and of the level at each place of the table, block by block."""
         roles = self._roles
         places = [(row, one) for row in roles.table_contexts() for one in roles.column_levels]
-        d = np.full((len(repeats), len(places), len(self.others)), np.nan)
+        found = {}
         for unit, repeat in enumerate(repeats):
-            figures = self._figures.get(repeat, {})
+            runs = self._runs.get(repeat, {})
             for context, (row, column) in enumerate(places):
-                usual = figures.get(cell_key(roles.cell(row, column, roles.baseline)), {})
+                usual = runs.get(cell_key(roles.cell(row, column, roles.baseline)), {})
                 for at, level in enumerate(self.others):
-                    own = figures.get(cell_key(roles.cell(row, column, level)), {})
-                    pairs = [(usual[block], own[block]) for block in usual if block in own]
-                    d[unit, context, at] = log_ratio(self._metric, pairs)
-        return d
+                    own = runs.get(cell_key(roles.cell(row, column, level)), {})
+                    both = [(usual[block], own[block]) for block in usual if block in own]
+                    found[unit, context, at] = both
+        return found

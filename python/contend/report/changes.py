@@ -6,14 +6,12 @@ the repeat: in slices a set of freshly started servers that is taken through all
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from contend.metrics import Metric
-from contend.report.covariates import Covariates, covariates_of
 from contend.report.model import Compared, Finding
 from contend.report.study import Study
 from contend.spec import Level, same_level
@@ -25,7 +23,7 @@ from contend.stats import (
     advantages,
     answer_tables,
 )
-from contend.store import figure_of, log_ratio
+from contend.store import Covariates, covariates_of, disturbed, figure_of, log_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +169,10 @@ def allowed_for(study: Study, table: Table) -> Covariates:
     """The disturbances that the experiment wants allowed for, as far as that can be done."""
     names = study.experiment.compare.adjust
     pairs = {
-        place: study.blocks_in_common(baseline, cell, repeat)
+        place: [
+            (disturbed(names, one), disturbed(names, other))
+            for one, other in study.blocks_in_common(baseline, cell, repeat)
+        ]
         for place, repeat, baseline, cell in (_places(study, table) if names else ())
     }
     return covariates_of(names, pairs, table.d, in_slices=study.in_slices)

@@ -9,6 +9,7 @@ A run folder holds `experiment.toml` (the frozen source), `spec.json`, `results.
 """
 
 from contend.spec import Planned
+from contend.store.covariates import Covariates, Disturbed, covariates_of, disturbed
 from contend.store.folder import Rescued, RunFolder, find_run, rescue
 from contend.store.model import (
     DamagedStore,
@@ -28,7 +29,9 @@ from contend.store.slices import SliceRatios
 
 __all__ = [
     "STORE_VERSION",
+    "Covariates",
     "DamagedStore",
+    "Disturbed",
     "Ended",
     "Figure",
     "FolderExists",
@@ -43,6 +46,8 @@ __all__ = [
     "Session",
     "SliceRatios",
     "StoreFailed",
+    "covariates_of",
+    "disturbed",
     "figure_of",
     "find_run",
     "log_ratio",

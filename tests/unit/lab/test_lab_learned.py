@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_run import latency_histogram, study, write_slices
+from synthetic_run import latency_histogram, study, write_run, write_slices
 
 from contend.lab.learned import Learned
 from contend.metrics import metric_of
-from contend.report.changes import analysis_of, confidence_of
+from contend.report.changes import analysis_of, confidence_of, disturbances_of, table_of
 from contend.report.study import study_of
 from contend.stats import StoppingRule, progress
-from contend.store import Figure, RunFolder, log_ratio
+from contend.store import Figure, RunFolder, RunRecord, log_ratio
 
 
 @pytest.mark.parametrize("metric", ["qps", "response_us_p99", "client_cpu_us_per_query"])
@@ -38,6 +42,32 @@ def test_a_run_stops_at_the_width_that_its_report_prints(tmp_path: Path, metric:
     assert told.half_width == pytest.approx(
         max(math.sqrt(one.high / one.low) - 1 for one in wholes)
     )
+
+
+@pytest.mark.parametrize("write", [write_run, write_slices])
+def test_it_allows_for_what_the_report_allows_for(
+    tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    """Which in slices is the state of the host in a block, and else what levels differ by."""
+
+    def stolen(record: RunRecord) -> RunRecord:
+        share = chance.random() / 10
+        host: Any = {"steal_share": share, "own_cpu_s": None, "stall_share": {}}
+        return replace(record, probes={**record.probes, "host": host})
+
+    chance = random.Random(3)
+    experiment = study("quick", ['compare.adjust=["steal"]'])
+    with RunFolder.open(write(tmp_path / "run", experiment, change=stolen)) as folder:
+        records, reported = folder.records(), study_of(folder)
+    learned = Learned(experiment)
+    learned.learn(records)
+    table = table_of(reported, metric_of("qps"))
+    assert table is not None
+    (printed,) = disturbances_of(reported, table)
+    d = learned.log_ratios(reported.repeats)
+    (own,) = learned.covariates(reported.repeats, d, in_slices=reported.in_slices)
+    np.testing.assert_array_equal(own, printed)
+    assert np.ptp(own) > 0.01
 
 
 def test_noise_is_that_of_the_metric_that_decides(tmp_path: Path) -> None:

@@ -15,15 +15,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from contend.metrics import DISTURBANCES
-from contend.metrics.model import Read
 from contend.stats.covariates import centred
-from contend.store import RunRecord
+from contend.store.model import RunRecord
 
 SAME = 1e-12
 """Below this a difference is one of rounding."""
 
-Pairs = Sequence[tuple[RunRecord, RunRecord]]
+Disturbed = Mapping[str, float | None]
+"""How much a run was disturbed, by the names of `compare.adjust`; None if it is not known."""
+
+Pairs = Sequence[tuple[Disturbed, Disturbed]]
 """The runs of the baseline and of a level in a repeat, those of one block side by side."""
+
+
+def disturbed(names: Sequence[str], run: RunRecord) -> Disturbed:
+    """Read a run."""
+    return {name: DISTURBANCES[name](run) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ def covariates_of(
         x = np.full(d.shape, np.nan)
         for place, runs in pairs.items():
             if np.isfinite(d[place]):
-                x[place] = _of_place(DISTURBANCES[name], runs, in_slices=in_slices)
+                x[place] = _of_place(name, runs, in_slices=in_slices)
         present = np.isfinite(d)
         unknown = int(np.count_nonzero(present & ~np.isfinite(x)))
         if unknown:
@@ -72,11 +79,11 @@ def covariates_of(
     return found
 
 
-def _of_place(read: Read, runs: Pairs, *, in_slices: bool) -> float:
+def _of_place(name: str, runs: Pairs, *, in_slices: bool) -> float:
     """NaN if it is not known of one of the runs: that is another thing than 0."""
     values = []
     for baseline, level in runs:
-        one, other = read(baseline), read(level)
+        one, other = baseline[name], level[name]
         if one is None or other is None:
             return math.nan
         values.append((one + other) / 2 if in_slices else other - one)
