@@ -186,6 +186,13 @@ class Effort:
         self._begun_s = now_s if self._begun_s is None else self._begun_s
         self._block_begun_s = now_s
 
+    def waited(self, seconds: float) -> None:
+        """So long nothing was measured, since the host was to become better first."""
+        if self._begun_s is not None:
+            self._begun_s += seconds
+        if self._repeat_begun_s is not None:
+            self._repeat_begun_s += seconds
+
     def ended(self, records: Sequence[RunRecord]) -> None:
         """These runs were made: one, or those of a block."""
         self.learned.learn(records)

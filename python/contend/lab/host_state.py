@@ -6,14 +6,26 @@ and removes none: neighbours in a block share it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from contend import host
+from contend.lab.events import Listener, Notice
 from contend.load import LoadFailed
-from contend.metrics.host_state import distance_ns, name_of
+from contend.metrics.host_state import NEAR_NS_MAX, distance_ns, name_of
 from contend.probed import CpuState, HostState, RunWarning
 from contend.store import RunRecord
+from contend.units import format_duration
+
+CALM_LOOKS = 3
+"""So many looks in a row that find the CPUs near: a host in a bad state is near now and then."""
+
+LOOK_EVERY_S = 0.5
+
+FAR_SCATTERS = (4, 9)
+"""Slices scatter two to three times as much where the CPUs are far, and the time that an answer
+of some width takes grows with the square."""
 
 AskCpus = Callable[[bool], CpuState | None]
 """How far apart the CPUs are now; True if a load from memory is measured too. None if nobody
@@ -27,10 +39,25 @@ class HostWatch:
 
     Args:
         ask: looks at the CPUs.
+        patience_s: how long it waits, in all, for them to be near one another.
+        listen: is told that it waits.
+        clock: seconds.
+        sleep: waits for so many.
     """
 
-    def __init__(self, ask: AskCpus = lambda _memory: None) -> None:
+    def __init__(
+        self,
+        ask: AskCpus = lambda _memory: None,
+        patience_s: float = 0.0,
+        listen: Listener = lambda _event: None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._ask = ask
+        self._patience_s = patience_s
+        self._listen = listen
+        self._clock = clock
+        self._sleep = sleep
         self._repeat: int | None = None
         self._memory_ns: float | None = None
         self._before: CpuState | None = None
@@ -44,6 +71,51 @@ class HostWatch:
         self._repeat = repeat
         state = self._look(memory=True)
         self._memory_ns = None if state is None else state["memory_ns"]
+
+    def promise(self, *, is_open: bool) -> None:
+        """Say what to expect if the CPUs are far apart before anything of ours runs. A run that
+        `is_open` goes on until its answer is narrow enough, or its time is up."""
+        if not self._is_far(state := self._look()):
+            return
+        assert state is not None
+        low, high = FAR_SCATTERS
+        expect = (
+            f"the same answer takes {low} to {high} times as long as with near ones, or is wider"
+            if is_open
+            else "intervals are two to three times as wide as with near ones"
+        )
+        waits = "" if self._patience_s else "; compare.wait_for_calm has a run wait for them"
+        self._listen(
+            Notice(
+                "the CPUs of this host are far apart now (a line of cache goes over and comes "
+                f"back in {distance_ns([state]):.0f} ns): where a server shares locks, "
+                f"{expect}{waits}"
+            )
+        )
+
+    def wait_for_calm(self) -> float:
+        """Wait until the CPUs are near one another, or until patience is at an end; seconds that
+        it took."""
+        begun_s = self._clock()
+        if self._patience_s <= 0 or not self._is_far(self._look()):
+            return 0.0
+        left = format_duration(self._patience_s)
+        self._listen(Notice(f"waiting for the CPUs to be near one another, at most {left}"))
+        near = 0
+        while near < CALM_LOOKS and self._clock() < begun_s + self._patience_s:
+            self._sleep(LOOK_EVERY_S)
+            near = 0 if self._is_far(self._look()) else near + 1
+        waited_s = self._clock() - begun_s
+        self._patience_s -= waited_s
+        if near < CALM_LOOKS:
+            self._listen(Notice("the CPUs stayed far apart; the run goes on, and says so"))
+        return waited_s
+
+    @staticmethod
+    def _is_far(state: CpuState | None) -> bool:
+        """What is not known is no reason to wait."""
+        ns = None if state is None else distance_ns([state])
+        return ns is not None and ns >= NEAR_NS_MAX
 
     def before(self) -> None:
         """A block begins."""

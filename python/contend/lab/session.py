@@ -211,7 +211,10 @@ def _conduct(
     experiment: Experiment, folder: RunFolder, way: Way, means: Means, listen: Listener
 ) -> None:
     total, ended = folder.planned_count(), len(folder.ended())
+    watch = HostWatch(means.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
     with _resumable(folder, listen):
+        # Nothing of ours runs yet.
+        watch.promise(is_open=is_open(experiment))
         # Before there is a server, which would take its share of the CPUs.
         calibration = _calibration(experiment, folder, means)
         at_most = any(map(ends_with_its_work, cell_specs(experiment)))
@@ -223,7 +226,6 @@ def _conduct(
                 if way.in_slices
                 else Alone(experiment, stages[0], means.load, listen, calibration)
             )
-            watch = HostWatch(means.ask_cpus)
             walk(experiment, folder, schedule, player, listen, watch)
 
 

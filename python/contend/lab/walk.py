@@ -184,6 +184,7 @@ def _attempt(
         watch.begin_repeat(runs[0].repeat)
         readies = player.set(runs)
         ready = True
+        schedule.effort.waited(watch.wait_for_calm())
         schedule.effort.ready()
         watch.before()
         return watch.after(player.measure(runs, readies))

@@ -62,6 +62,13 @@ COMPARE = (
         "how long to measure: all of it, or until the answer is as narrow as compare.until",
     ),
     Key(
+        "wait_for_calm",
+        Duration(),
+        None,
+        "how long the run waits, in all, for a host whose CPUs are far apart to become better "
+        "before a block is measured; it is no part of compare.at_most (default: it does not wait)",
+    ),
+    Key(
         "layout",
         Choice(("matched", "system")),
         None,

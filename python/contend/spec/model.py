@@ -147,6 +147,7 @@ class CompareSpec:
     `by` is `slices` or `runs`, and None if the lab is to choose.
     `repeats` is how often each comparison is made, at least. With `until` (half the width of an
     interval, as a ratio) or `at_most_s` it may be more.
+    `wait_for_calm_s` is how long the run waits, in all, for the CPUs to be near one another.
     `adjust` has the disturbances that are allowed for.
     `layout` of the servers' memory is `matched` or `system`, and None if the lab is to choose.
     `margin` is a ratio: 0.02 means that within ±2 % two levels count as equivalent.
@@ -158,6 +159,7 @@ class CompareSpec:
     repeats: int = 8
     until: float | None = None
     at_most_s: float | None = None
+    wait_for_calm_s: float | None = None
     layout: str | None = None
     adjust: tuple[str, ...] = ()
     margin: float = 0.02

@@ -52,6 +52,19 @@ def test_without_a_limit_every_block_has_the_usual_slices(make: MakeBench) -> No
     assert set(rounds(bench)) == {ROUNDS}
 
 
+def test_waiting_for_a_better_host_is_no_part_of_the_time_that_was_given(make: MakeBench) -> None:
+    bench = make('at_most = "60s"')
+    effort = effort_of(bench)
+    effort.begin_repeat()
+    effort.waited(3.0)
+    effort.ready()
+    bench.clock.now_s += 5.0
+    effort.waited(5.0)
+    bench.clock.now_s += 1.0
+    assert effort.spent_s == 1.0
+    assert effort.left_s == 59.0
+
+
 def test_time_without_a_limit_is_endless_and_rest_unknown(make: MakeBench) -> None:
     effort = effort_of(make('until = "±2 %"'))
     assert effort.left_s == float("inf")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from lab_in_slices import Bench
 
-from contend.lab.host_state import HostWatch
+from contend.lab.events import Event, Notice
+from contend.lab.host_state import LOOK_EVERY_S, HostWatch
 from contend.load import LoadFailed
 from contend.probed import CpuState
 from contend.store import RunFolder, RunRecord
@@ -86,6 +87,58 @@ def test_one_cpu_has_a_state_without_a_mark() -> None:
     found = watched(lambda _memory: alone)
     assert found.probes["state"]["before"] == alone
     assert [one["code"] for one in found.warnings] == ["own"]
+
+
+class TestWaiting:
+    def watch(self, looks: list[float | None], patience_s: float) -> HostWatch:
+        """One that finds these distances, then the last of them for ever; each look takes no time,
+        and a wait what it says."""
+        self.now_s, self.told = 0.0, list[str]()
+
+        def ask(_memory: bool) -> CpuState | None:
+            ns = looks.pop(0) if len(looks) > 1 else looks[0]
+            return None if ns is None else cpu_state(ns)
+
+        def sleep(seconds: float) -> None:
+            self.now_s += seconds
+
+        def listen(event: Event) -> None:
+            assert isinstance(event, Notice)
+            self.told.append(event.text)
+
+        return HostWatch(ask, patience_s, listen, lambda: self.now_s, sleep)
+
+    def test_a_near_host_is_not_waited_for(self) -> None:
+        assert self.watch([95.0], 60.0).wait_for_calm() == 0.0
+        assert not self.told
+
+    def test_nobody_waits_who_was_not_asked_to(self) -> None:
+        assert self.watch([800.0], 0.0).wait_for_calm() == 0.0
+
+    def test_what_is_not_known_is_not_waited_for(self) -> None:
+        assert self.watch([None], 60.0).wait_for_calm() == 0.0
+
+    def test_it_waits_until_three_looks_in_a_row_are_near(self) -> None:
+        watch = self.watch([800.0, 90.0, 90.0, 500.0, 90.0, 90.0, 90.0], 60.0)
+        assert watch.wait_for_calm() == 6 * LOOK_EVERY_S
+        assert self.told == ["waiting for the CPUs to be near one another, at most 60 s"]
+
+    def test_patience_is_that_of_the_whole_run(self) -> None:
+        watch = self.watch([800.0], 2.0)
+        assert watch.wait_for_calm() == 2.0
+        assert "stayed far apart" in self.told[-1]
+        assert watch.wait_for_calm() == 0.0
+
+    def test_more_time_is_promised_before_anything_runs(self) -> None:
+        self.watch([800.0], 0.0).promise(is_open=True)
+        assert "back in 800 ns" in self.told[0]
+        assert "takes 4 to 9 times as long" in self.told[0]
+        assert "compare.wait_for_calm" in self.told[0]
+        self.watch([800.0], 60.0).promise(is_open=False)
+        assert "two to three times as wide" in self.told[0]
+        assert "compare.wait_for_calm" not in self.told[0]
+        self.watch([95.0], 0.0).promise(is_open=True)
+        assert not self.told
 
 
 @pytest.mark.parametrize("by", ["slices", "runs"])
