@@ -14,7 +14,11 @@ from tls_files import TlsFiles
 
 from contend.servers import PrivateServer, ServerBinary
 
-OPTIONS: dict[str, str | int] = {"innodb_flush_log_at_trx_commit": 0}
+OPTIONS: dict[str, str | int] = {
+    "innodb_flush_log_at_trx_commit": 0,
+    # As long as a test may take: whoever waits is to wait for the test, on a busy machine too.
+    "innodb_lock_wait_timeout": 600,
+}
 
 
 @pytest.fixture(scope="module")
