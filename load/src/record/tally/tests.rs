@@ -3,32 +3,6 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 
-/// Pages that the calling thread was given so far.
-fn pages_given() -> u64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-    // Field 10; the name of the thread stands in brackets before the third.
-    let fields = stat.rsplit(") ").next().unwrap();
-    fields.split(' ').nth(7).unwrap().parse().unwrap()
-}
-
-#[test]
-fn histograms_without_a_time_are_not_touched_when_a_tally_is_emptied() {
-    let shape = Shape {
-        kinds: 5,
-        classes: 59,
-        times_classes: true,
-        ..Shape::default()
-    };
-    let mut tally = Tally::new(shape);
-    tally.classes[7].latency.as_mut().unwrap().record_ns(500);
-    let before = pages_given();
-    tally.clear();
-    // Each of the 64 would be 66 pages; new ones are not there before somebody writes to them.
-    let given = pages_given() - before;
-    assert!(given < 400, "{given}");
-    assert_eq!(tally, Tally::new(shape));
-}
-
 fn filled() -> Tally {
     let mut tally = Tally::new(Shape {
         kinds: 2,
