@@ -11,11 +11,10 @@ members have the same seven degrees of freedom and none to lend, though their va
 perfectly. So what chance explains, and the degrees of freedom that result, are reckoned with the
 members' correlations.
 
-One noisy cell among quiet ones is why. In simulated tables of equal cells (8 units, 42 cells, 5
-false claims in 100 promised, of which the cells have about 1), one cell three to five times as
-noisy as the others made false claims of cells in 4 to 7 of 100 if variances were drawn downwards
-too, and makes them in less than 1. That costs at most 2 % of a cell's median width and 3 to 9 %
-of a column's; to lend nothing at all would cost a cell 60 %. `bench/claims.py` has the figures.
+One noisy cell among quiet ones is why. In simulated tables of equal cells (8 units, 42 cells, of
+which 0.8 of 100 tables may be wrong about one), a cell three times as noisy as the others made 2.5
+of 100 wrong if variances were drawn downwards too, and makes 0.3. Median intervals are 1 to 7 %
+wider for it; to lend nothing at all would make a cell's 24 to 72 % wider (`bench/claims.py`).
 """
 
 from __future__ import annotations
