@@ -120,7 +120,9 @@ class Tally:
     units: of each table; tables: how many.
     alone_rejects, alone_rejects_whole: single unadjusted intervals of 95 % that exclude the truth,
         of cells and of levels as a whole.
-    false_tables: tables with any simultaneous interval that excludes the truth.
+    false_tables: tables with any simultaneous interval that excludes the truth, pairs of levels
+        among them.
+    false_cells, false_pairs: tables in which an interval of a single cell does, or of a pair.
     found: levels as a whole that are called higher.
     equivalent: tables in which anything is called equivalent.
     kept: levels as a whole that would have been called higher, had they changed by what their own
@@ -137,6 +139,8 @@ class Tally:
     alone_rejects: float
     alone_rejects_whole: float
     false_tables: float
+    false_cells: float
+    false_pairs: float
     found: float
     equivalent: float
     kept: float
@@ -167,9 +171,11 @@ def tally(answers: Sequence[TableAnswer], units: int, effect: float = 0.0) -> Ta
         tables=len(answers),
         alone_rejects=_share(cells, lambda one: not one.alone.low <= 1 <= one.alone.high),
         alone_rejects_whole=_share(wholes, lambda one: not one.alone.low <= 1 <= one.alone.high),
-        false_tables=_share(
-            answers, lambda one: any(not c.low <= 1 <= c.high for c in one.changes)
+        false_tables=_share(answers, lambda one: _any_false((*one.changes, *one.pairs))),
+        false_cells=_share(
+            answers, lambda one: _any_false(c for c in one.changes if c.place.depth == "cell")
         ),
+        false_pairs=_share(answers, lambda one: _any_false(one.pairs)),
         found=_share(wholes, lambda one: _verdict(one, moved, margin) == "higher"),
         equivalent=_share(
             answers,
@@ -185,6 +191,10 @@ def tally(answers: Sequence[TableAnswer], units: int, effect: float = 0.0) -> Ta
 
 def _share(of: Sequence[Any], is_so: Callable[[Any], bool]) -> float:
     return sum(map(is_so, of)) / len(of) if of else math.nan
+
+
+def _any_false(changes: Iterable[Change]) -> bool:
+    return any(not one.low <= 1 <= one.high for one in changes)
 
 
 def _verdict(change: Change, moved: float, margin: float) -> str:
@@ -206,6 +216,8 @@ class Asked:
     seed: str
     metric: Literal["qps", "p99_us"] = "qps"
     margin: float = MARGIN
+    noisy: float = 1.0
+    """A cell of each table, drawn by lot, has its log-ratios multiplied by so much."""
 
 
 PART = 25
@@ -227,5 +239,6 @@ def _answers_of_part(part: tuple[Asked, int, int]) -> list[TableAnswer]:
     for number in range(first, last):
         draw = np.random.default_rng([*asked.seed.encode(), number])
         d = relabelled(asked.record, draw, way=asked.way, units=asked.units, metric=asked.metric)
+        d[:, draw.integers(d.shape[1])] *= asked.noisy
         answers.append(answer_table(d, asked.record.shape, margin=asked.margin))
     return answers

@@ -115,10 +115,18 @@ def test_promises_hold_on_the_record(recorded: object) -> None:
     seen = tables.tally(answers, 8)
     assert 0.02 <= seen.alone_rejects <= 0.09
     assert seen.false_tables <= 0.08
+    assert seen.false_cells <= 0.05 and seen.false_pairs <= 0.05
     assert seen.kept >= 0.72
     assert seen.kept_cells >= 0.72
     assert abs(seen.bias) <= 0.2
     assert tables.tally(answers, 8, 0.03).equivalent <= 0.05
+
+
+def test_a_noisy_cell_makes_no_false_claims(recorded: object) -> None:
+    asked = tables.Asked(recorded, "slices", 8, TABLES, "noisy", noisy=4.0)
+    seen = tables.tally(tables.answers_of(asked), 8)
+    assert seen.false_tables <= 0.08
+    assert seen.false_cells <= 0.04
 
 
 def test_more_units_find_what_they_promise(recorded: object) -> None:
