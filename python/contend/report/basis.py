@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from contend.report.changes import Analysis, allowed_for
+from contend.report.changes import Analysis
 from contend.report.claims import named
 from contend.report.model import Finding
 from contend.report.noise import noise_of
@@ -145,7 +145,7 @@ def _noise(study: Study, analysis: Analysis) -> list[str]:
 
 def _adjusted(study: Study, analysis: Analysis) -> list[str]:
     """What it bought to allow for disturbances."""
-    allowed = allowed_for(study, analysis.table)
+    allowed = analysis.table.allowed
     lines = [f"Not allowed for {name}: {why}." for name, why in allowed.left_out.items()]
     bought = analysis.answer.adjustment
     if bought is None:

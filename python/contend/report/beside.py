@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from contend.report.changes import Analysis, Table, finding, model_of
+from contend.report.changes import Analysis, finding, model_of
 from contend.report.model import Beside, BesidePanel, BesideRow, Finding
 from contend.report.study import Study
 from contend.report.words import level_phrase
 from contend.spec import SCRIPT, CellKey, Factor, Level, Roles, cell_key
+from contend.store import Covariates
 
 KIND = "workload.kind"
 
@@ -62,19 +64,25 @@ def _differences(
     """What each later kind gains over the first, by the cell of the later one."""
     table = analysis.table
     at = {cell_key(row): number for number, row in enumerate(table.rows)}
-    d = table.d.reshape(len(table.d), len(table.rows), len(table.columns), -1)
     found: dict[CellKey, Finding] = {}
     for kind in kinds.levels[1:]:
         own, first = (
-            d[:, [at[cell_key({**place, KIND: one})] for place in places]]
+            [at[cell_key({**place, KIND: one})] for place in places]
             for one in (kind, kinds.levels[0])
         )
-        apart = (own - first).reshape(len(d), len(places) * len(table.columns), -1)
+
+        def over_first(x: np.ndarray, own: list[int] = own, first: list[int] = first) -> np.ndarray:
+            of_rows = x.reshape(len(x), len(table.rows), len(table.columns), -1)
+            difference = of_rows[:, own] - of_rows[:, first]
+            return np.reshape(difference, (len(x), len(places) * len(table.columns), -1))
+
+        apart = over_first(table.d)
         if not np.any(np.isfinite(apart)):
             continue
         rows = [{**place, KIND: kind} for place in places]
         lost = np.zeros(apart.shape[1:], dtype=int)
-        between = Table(table.metric, rows, table.columns, table.levels, apart, lost)
+        allowed = {name: over_first(x) for name, x in table.allowed.arrays.items()}
+        between = replace(table, rows=rows, d=apart, lost=lost, allowed=Covariates(allowed, {}))
         answer, shape = model_of(study, between), between.shape
         for level, row, column in itertools.product(
             range(len(table.levels)), range(shape.rows), range(shape.columns)

@@ -7,7 +7,7 @@ the repeat: in slices a set of freshly started servers that is taken through all
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class Table:
         without the baseline.
     d: ln(level / baseline), repeats x contexts (row by row) x levels; NaN if it is not known.
     lost: repeats that a failed run or a missing figure cost, contexts x levels.
+    allowed: what `compare.adjust` takes out, each shaped as `d`.
     """
 
     metric: Metric
@@ -42,6 +43,7 @@ class Table:
     levels: Sequence[Level]
     d: np.ndarray
     lost: np.ndarray
+    allowed: Covariates
 
     @property
     def shape(self) -> TableShape:
@@ -59,7 +61,7 @@ def table_of(study: Study, metric: Metric) -> Table | None:
     rows, columns, repeats = roles.table_contexts(), roles.column_levels, study.repeats
     d = np.full((len(repeats), len(rows) * len(columns), len(levels)), np.nan)
     lost = np.zeros(d.shape[1:], dtype=int)
-    table = Table(metric, rows, columns, levels, d, lost)
+    table = Table(metric, rows, columns, levels, d, lost, Covariates({}, {}))
     for place, repeat, baseline, cell in _places(study, table):
         both = study.blocks_in_common(baseline, cell, repeat)
         d[place] = log_ratio(
@@ -67,7 +69,7 @@ def table_of(study: Study, metric: Metric) -> Table | None:
         )
         if np.isnan(d[place]):
             lost[place[1:]] += study.is_over(baseline, repeat) and study.is_over(cell, repeat)
-    return table
+    return replace(table, allowed=_allowed_for(study, table))
 
 
 def _places(
@@ -155,17 +157,16 @@ def models_of(study: Study, tables: Sequence[Table]) -> list[TableAnswer]:
         tables[0].shape,
         margin=study.experiment.compare.margin,
         confidence=confidence_of(study),
-        covariates=disturbances_of(study, tables[0]),
+        covariates=[
+            np.concatenate([table.allowed.arrays[name] for table in tables], axis=2)
+            for name in tables[0].allowed.arrays
+            if all(name in table.allowed.arrays for table in tables)
+        ],
         interim=not study.finished,
     )
 
 
-def disturbances_of(study: Study, table: Table) -> list[np.ndarray]:
-    """What `compare.adjust` takes out, each shaped as the table."""
-    return list(allowed_for(study, table).arrays.values())
-
-
-def allowed_for(study: Study, table: Table) -> Covariates:
+def _allowed_for(study: Study, table: Table) -> Covariates:
     """The disturbances that the experiment wants allowed for, as far as that can be done."""
     names = study.experiment.compare.adjust
     pairs = {
@@ -215,7 +216,7 @@ def leading_cell(study: Study, analysis: Analysis, level: Level) -> Finding | No
         table.shape,
         margin=study.experiment.compare.margin,
         confidence=confidence_of(study),
-        covariates=disturbances_of(study, table),
+        covariates=list(table.allowed.arrays.values()),
     )
     own = [one for one in leads if one.place.level == at and one.n > 1]
     pick = min if table.metric.less_is_better else max

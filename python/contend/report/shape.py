@@ -22,7 +22,7 @@ from contend.report.study import Study
 from contend.report.words import estimate_text, level_phrase, times_of
 from contend.spec import Level, Published
 from contend.stats import Change
-from contend.store import RunRecord
+from contend.store import Covariates, RunRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def sweep_of(study: Study, metric: Metric) -> Sweep | None:
     if not np.any(np.isfinite(d)):
         return None
     lost = np.zeros(d.shape[1:], dtype=int)
-    table = Table(metric, [{} for _ in places], [None], others, d, lost)
+    table = Table(metric, [{} for _ in places], [None], others, d, lost, Covariates({}, {}))
     answer = model_of(study, table)
     changes = tuple(
         tuple(

@@ -199,13 +199,11 @@ def answer_tables(
     """Every change of several tables of one experiment, all of whose intervals hold together: as of
     one table that has the levels of all of them.
 
-    Arguments and errors as of `answer_table`; `tables` are of one shape, and share the covariates
-    and their slopes.
+    Arguments and errors as of `answer_table`; `tables` are of one shape and share the slopes of the
+    covariates, each of which has the levels of all tables one after the other.
     """
     count, levels = len(tables), tables[0].shape[2]
-    d = np.concatenate(tables, axis=2)
-    tiled = [np.concatenate([np.asarray(x)] * count, axis=2) for x in covariates]
-    units = _units(d, shape, tiled, margin, confidence)
+    units = _units(np.concatenate(tables, axis=2), shape, covariates, margin, confidence)
     chance = chances(shape, levels, confidence)
     depths: list[DepthFigures] = []
 

@@ -16,7 +16,7 @@ from synthetic_run import latency_histogram, study, write_run, write_slices
 
 from contend.lab.learned import Learned
 from contend.metrics import metric_of
-from contend.report.changes import analysis_of, confidence_of, disturbances_of, table_of
+from contend.report.changes import analysis_of, confidence_of, table_of
 from contend.report.study import study_of
 from contend.stats import StoppingRule, progress
 from contend.store import Figure, RunFolder, RunRecord, log_ratio
@@ -63,7 +63,7 @@ def test_it_allows_for_what_the_report_allows_for(
     learned.learn(records)
     table = table_of(reported, metric_of("qps"))
     assert table is not None
-    (printed,) = disturbances_of(reported, table)
+    (printed,) = table.allowed.arrays.values()
     d = learned.log_ratios(reported.repeats)
     (own,) = learned.covariates(reported.repeats, d, in_slices=reported.in_slices)
     np.testing.assert_array_equal(own, printed)
