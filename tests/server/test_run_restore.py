@@ -256,6 +256,19 @@ def is_at_work(borrowed: Borrowed) -> bool:
     )
 
 
+def test_one_server_by_two_names_is_left_as_it_was(borrowed: Borrowed) -> None:
+    names = [f"mysql://root@/{base}?socket={borrowed.server.socket}" for base in ("one", "two")]
+    borrowed.lab.edit(f'"server.options.{DIRTY}" = [90, 80]', f'"server.use" = {json.dumps(names)}')
+    borrowed.lab.edit(f'"server.options.{DIRTY}" = 90', f'"server.use" = "{names[0]}"')
+    borrowed.lab.edit(f"{DIRTY} = 90", f"{DIRTY} = 70")
+    done = borrowed.lab.contend(
+        "run", borrowed.lab.file, "--out", borrowed.lab.out, "--yes", "--set", "compare.by=slices"
+    )
+    assert done.returncode == 0, done.stderr
+    assert borrowed.value() == 90
+    assert borrowed.lab.journals == []
+
+
 def test_what_is_asked_wrongly(lab: Lab) -> None:
     nowhere = lab.contend("restore", "nowhere")
     assert nowhere.returncode == 2

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from contend.cli.parser import confirmed
-from contend.errors import ContendError, WorkError
+from contend.errors import ContendError, RequestError, WorkError
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.settings.server import is_dsn
@@ -149,13 +149,13 @@ def _together(errors: list[ContendError]) -> ContendError:
     lines = [
         line
         for error in errors
-        for line in (error.message, *(f"  {one}" for one in (error.detail or "").splitlines()))
-    ]
-    kind = next((type(one) for one in errors if one.exit_code == 1), None)
-    if kind is None:
-        return type(errors[0])(
-            "not everything was put back: nobody agreed.",
-            hint=errors[0].hint,
-            detail="\n".join(lines),
+        for line in (
+            error.message,
+            *(f"  {one}" for one in (error.detail or "").splitlines()),
+            *([f"  {error.hint}"] if error.hint else []),
         )
-    return WorkError("not everything could be put back.", detail="\n".join(lines))
+    ]
+    kind = (
+        WorkError if any(one.exit_code == WorkError.exit_code for one in errors) else RequestError
+    )
+    return kind("not everything was put back.", detail="\n".join(lines))

@@ -86,6 +86,7 @@ class BorrowedPlace:
         self._now = server.variables()
         self._pid = server.pid()
         self._changed: dict[str, Entry] = {}
+        self._undos: list[Entry] = []
         self._asked: dict[str, str] = {}
         self._truncated: dict[str, Truncated] = {}
         self._control = Control(server.connect)
@@ -134,8 +135,8 @@ class BorrowedPlace:
     def remember(self, undos: Sequence[str]) -> None:
         assert self._data is not None
         database = self._database(self._data)
-        entries = [statements.entry(statement, database) for statement in undos]
-        self._journal.replace(statements.STATEMENT, entries)
+        before, self._undos = self._undos, [statements.entry(one, database) for one in undos]
+        self._journal.replace(before, self._undos)
 
     def execute(self, statement: str) -> float:
         assert self._data is not None
@@ -191,7 +192,7 @@ class BorrowedPlace:
 
     def close(self) -> None:
         self._control.close()
-        self._changed = {}
+        self._changed, self._undos = {}, []
         told: list[str] = []
         try:
             put_back(self._journal, self._server, tell=told.append)

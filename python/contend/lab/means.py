@@ -170,15 +170,7 @@ def borrowed_means(
 
         return BorrowedPlace(server, fill_server, spoil, load, journal, listen, number)
 
-    @contextlib.contextmanager
-    def stage_of(server: ExistingServer, number: int) -> Iterator[StageOf]:
-        with (
-            Journal.open(default_folder(), str(server.dsn)) as journal,
-            _closing(new_stage(server, journal, number), listen) as stage,
-        ):
-            yield stage
-
-    def new_stage(server: ExistingServer, journal: Journal, number: int) -> StageOf:
+    def stage_of(server: ExistingServer, journal: Journal, number: int) -> StageOf:
         return StageOf(
             place_of(server, journal, number),
             listen,
@@ -189,9 +181,18 @@ def borrowed_means(
     @contextlib.contextmanager
     def open_stages(_logs: Path, _count: int) -> Iterator[list[StageOf]]:
         with contextlib.ExitStack() as stack:
+
+            @functools.cache
+            def journal_at(_place: str, server: str) -> Journal:
+                return stack.enter_context(Journal.open(default_folder(), server))
+
+            # One server may go by two names, such as those of two users.
+            names: dict[str, str] = {}
             yield [
-                stack.enter_context(stage_of(server, number))
+                stack.enter_context(_closing(stage_of(server, journal, number), listen))
                 for number, server in enumerate(servers.values())
+                for place in [server.dsn.place]
+                for journal in [journal_at(place, names.setdefault(place, str(server.dsn)))]
             ]
 
     sockets = all(server.dsn.socket is not None for server in servers.values())

@@ -11,7 +11,7 @@ from contend.errors import ContendError, WorkError
 from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.undo import page_list, statements, variables
 from contend.undo.agree import Agree, NotAgreed, always
-from contend.undo.journal import Entry, Journal
+from contend.undo.journal import Entry, Journal, JournalBroken
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -48,10 +48,12 @@ def put_back(
     Raises:
         NotPutBack: something could not be.
         NotAgreed: it could, and nobody agreed.
+        JournalBroken: all is put back, and the journal cannot be written.
     """
     left = journal.undo[since:][::-1]
     failed: list[str] = []
     declined: list[str] = []
+    unwritten: JournalBroken | None = None
     with _Line(server) as line:
         # One may go back only after another: a lower bound after the upper.
         is_moving = True
@@ -66,9 +68,14 @@ def put_back(
                     failed.append(f"{in_words(entry)}: {_said(error)}")
                     left.append(entry)
                 else:
-                    journal.drop(entry)
                     tell(words)
                     is_moving = True
+                    try:
+                        journal.drop(entry)
+                        unwritten = None
+                    except JournalBroken as error:
+                        # The disk is full, say; the others go back nevertheless.
+                        unwritten = error
     if failed:
         raise NotPutBack(
             f"not everything on {journal.server} could be put back.",
@@ -82,6 +89,8 @@ def put_back(
             "is for good.",
             detail="\n".join(declined),
         )
+    if unwritten is not None:
+        raise unwritten
 
 
 def drop_what_is_back(journal: Journal, server: Server) -> None:

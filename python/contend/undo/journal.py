@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -97,7 +97,11 @@ class Journal:
         """Before something is changed: what must be put back; the entry, for `drop`."""
         entry = {"kind": kind, **facts}
         self.undo.append(entry)
-        self.write()
+        try:
+            self.write()
+        except JournalBroken:
+            self.undo.pop()  # What cannot be noted is not changed.
+            raise
         return entry
 
     def drop(self, entry: Entry) -> None:
@@ -105,12 +109,11 @@ class Journal:
         self.undo = [one for one in self.undo if one is not entry]
         self.write()
 
-    def replace(self, kind: str, entries: Iterable[Entry]) -> None:
-        """From now on these are all entries of that kind."""
-        now = [*(one for one in self.undo if one["kind"] != kind), *entries]
-        if now != self.undo:
-            self.undo = now
-            self.write()
+    def replace(self, old: Sequence[Entry], new: Sequence[Entry]) -> None:
+        """These instead of those."""
+        gone = set(map(id, old))
+        self.undo = [*(one for one in self.undo if id(one) not in gone), *new]
+        self.write()
 
     def forget(self) -> None:
         """Nothing is to be put back any more."""

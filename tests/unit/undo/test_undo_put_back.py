@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from contend.servers.errors import ConnectionLost, OptionRejected
 from contend.servers.variables import Read
 from contend.undo import (
     Journal,
+    JournalBroken,
     NotAgreed,
     NotPutBack,
     drop_what_is_back,
@@ -209,6 +211,23 @@ def test_everything_is_tried_and_what_is_refused_stays_and_is_named(
     assert (server.there["fraction"], server.there["words"]) == (90.0, "ROW")
     server.refuses = set()
     assert said(journal, server) == ["whole = 1000"]
+
+
+def test_a_full_disk_stops_no_putting_back(
+    journal: Journal, server: FakeVariables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with server.connect() as connection:
+        change(connection, journal, "whole", 5)
+        change(connection, journal, "words", "MIXED")
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(JournalBroken):
+            change(connection, journal, "fraction", 80)
+    assert server.there["fraction"] == 90.0
+    assert said(journal, server) == ["words = ROW", "whole = 1000"]
+    assert not journal.path.exists()
 
 
 def test_a_server_that_makes_something_else_of_it_has_not_taken_it(
