@@ -22,4 +22,4 @@ def put_back(connect: Connect, entry: dict[str, Any]) -> str:
 
 
 def in_words(entry: Entry) -> str:
-    return f"{entry['statement']!r} is to be run"
+    return f"what setup did, by {entry['statement']!r}"

@@ -139,6 +139,8 @@ def shown(value: Read) -> str:
     """As one writes it: 90.0 is 90, and nothing is NULL."""
     if value is None:
         return "NULL"
+    if value == "":
+        return "''"
     if isinstance(value, bool):
         return str(int(value))
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)

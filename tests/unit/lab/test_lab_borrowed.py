@@ -257,7 +257,7 @@ class TestStatements:
     def test_they_are_undone_in_the_end(self, bench: Bench, said: list[str]) -> None:
         stage = bench.stage()
         stage.set(bench.cell().having(setup=self.STEPS))
-        assert bench.noted[-2:] == ["'DROP a' is to be run", "'DROP b' is to be run"]
+        assert bench.noted[-2:] == ["what setup did, by 'DROP a'", "what setup did, by 'DROP b'"]
         stage.close()
         assert said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
         assert bench.noted == []
@@ -291,7 +291,7 @@ class TestStatements:
         assert "the server refused 'DROP b'" in (caught.value.detail or "")
         assert "contend restore mysql://bench@db1:3307/" in (caught.value.hint or "")
         assert said[-1] == "DROP a"
-        assert bench.noted == ["'DROP b' is to be run"]
+        assert bench.noted == ["what setup did, by 'DROP b'"]
         assert bench.server.first == FIRST
 
 

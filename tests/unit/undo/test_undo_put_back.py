@@ -316,7 +316,9 @@ def test_statements_are_run_the_latest_first(journal: Journal, server: FakeVaria
     server.refuses = {"DROP b"}
     with pytest.raises(NotPutBack) as refused:
         said(journal, server)
-    assert "'DROP b' is to be run: the server refused 'DROP b'" in (refused.value.detail or "")
+    assert "what setup did, by 'DROP b': the server refused 'DROP b'" in (
+        refused.value.detail or ""
+    )
     # Once more, since something else went back meanwhile.
     assert server.changes == ["DROP b", "DROP a", "DROP b"]
     assert [entry["statement"] for entry in journal.undo] == ["DROP b"]
@@ -358,7 +360,8 @@ def test_an_entry_that_is_not_as_contend_writes_it_stays(
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [(90.0, "90"), (0.5, "0.5"), (None, "NULL"), (True, "1"), ("a", "a")]
+    ("value", "words"),
+    [(90.0, "90"), (0.5, "0.5"), (None, "NULL"), (True, "1"), ("a", "a"), ("", "''")],
 )
 def test_values_are_shown_as_one_writes_them(value: Read, words: str) -> None:
     assert shown(value) == words

@@ -1,0 +1,102 @@
+"""What `contend restore` prints, to the letter.
+
+A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fake_variables import FakeVariables
+
+from contend.cli.main import main
+from contend.servers.existing import ExistingServer
+from contend.undo import Journal, default_folder, journals_in, statements
+from contend.undo.variables import change
+
+HERE = Path(__file__).parent
+DSN = "mysql://bench@db1:3306/mine"
+OTHER = "mysql://bench@db2:3306/"
+DIRTY = "innodb_max_dirty_pages_pct"
+
+Say = Callable[..., None]
+
+
+@pytest.fixture
+def servers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, FakeVariables]:
+    """By where they are."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "STATE"))
+    there = {
+        place: FakeVariables({DIRTY: 90.0, "max_connections": 151, "sql_mode": "ANSI"})
+        for place in ("db1:3306", "db2:3306")
+    }
+
+    def connect(self: ExistingServer, *words: object, **more: object) -> object:
+        return there[self.dsn.place].connect(*words, **more)
+
+    monkeypatch.setattr(ExistingServer, "connect", connect)
+    return there
+
+
+@pytest.fixture
+def transcript(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Say]:
+    """Run a command line and keep what it says; the fixture's end compares all of it."""
+    lines: list[str] = []
+
+    def run(*words: str) -> None:
+        code = main(words)
+        captured = capsys.readouterr()
+        said = (captured.out + captured.err).replace(str(tmp_path) + "/", "")
+        lines.append(f"$ contend {' '.join(words)}\n{said}exit {code}\n")
+
+    yield run
+    path = HERE / f"{request.node.name.removeprefix('test_').replace('_', '-')}.txt"
+    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
+        path.write_text("\n".join(lines), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == "\n".join(lines)
+
+
+def leave(server: FakeVariables, dsn: str = DSN) -> None:
+    """As a command that is killed leaves it."""
+    with Journal.open(default_folder(), dsn) as journal, server.connect() as connection:
+        change(connection, journal, DIRTY, 80)
+        change(connection, journal, "sql_mode", "")
+        journal.replace([], [statements.entry("DROP INDEX made ON t", "mine")])
+
+
+def test_restore(servers: dict[str, FakeVariables], transcript: Say) -> None:
+    transcript("restore")
+    leave(servers["db1:3306"])
+    transcript("restore", "--dry-run")
+    transcript("restore", "mysql://bench@db2/")
+    transcript("restore", "mysql://root@db1/")
+    transcript("restore", "mysql://root@db1/")
+    leave(servers["db1:3306"])
+    transcript("restore", "--forget")
+
+
+def test_restore_trouble(servers: dict[str, FakeVariables], transcript: Say) -> None:
+    first, second = servers.values()
+    leave(first)
+    first.there[DIRTY] = 75.0
+    transcript("restore")
+    leave(second, OTHER)
+    first.gone, second.refuses = True, {"DROP"}
+    transcript("restore")
+    transcript("restore", DSN)
+    first.gone, second.refuses = False, set()
+    transcript("restore", OTHER)
+    transcript("restore", "--yes")
+    leave(first)
+    (journal,) = journals_in(default_folder())
+    with Journal.open(default_folder(), DSN):
+        transcript("restore", DSN)
+    journal.write_bytes(journal.read_bytes()[:50])
+    transcript("restore")
+    transcript("restore", "nowhere")
