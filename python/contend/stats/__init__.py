@@ -14,11 +14,13 @@ from contend.stats.planning import (
     plan_for_width,
 )
 from contend.stats.robust import hodges_lehmann, sign_flip_p
+from contend.stats.sessions import Between, LeftOut, Session, between, leave_one_out
 from contend.stats.steady import Steadiness, look_for_trend
 from contend.stats.stopping import Progress, StoppingRule, progress, units_to_reach
 from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables, wholes
 
 __all__ = [
+    "Between",
     "Change",
     "Component",
     "Components",
@@ -26,10 +28,12 @@ __all__ = [
     "Estimate",
     "HistogramError",
     "LayoutSpread",
+    "LeftOut",
     "Merged",
     "Place",
     "Plan",
     "Progress",
+    "Session",
     "Steadiness",
     "StoppingRule",
     "TableAnswer",
@@ -39,11 +43,13 @@ __all__ = [
     "advantages",
     "answer_table",
     "answer_tables",
+    "between",
     "estimate",
     "estimate_components",
     "finite",
     "hodges_lehmann",
     "layout_spread",
+    "leave_one_out",
     "look_for_trend",
     "merge",
     "merge_percentiles",

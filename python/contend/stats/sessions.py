@@ -1,0 +1,180 @@
+"""How much do sessions of one host differ beyond their own errors?
+
+A session is one run of an experiment: some minutes of one host. Its interval tells how far such
+repeats would scatter in those minutes. What the host itself was like in them is the same for all
+its repeats, so no interval of one session knows of it; only other sessions do.
+
+Log-ratio i is mean + session_i + error_i, with the sd `tau` between sessions. The estimate of tau
+is Paule and Mandel's (1982): where the weighted squares around the mean, Q, are what they are
+expected to be. Its interval is the Q-profile (Viechtbauer 2007): all tau for which Q is no surprise
+to chi². The mean's interval is Hartung and Knapp's (2001), never narrower than by tau alone.
+
+An error that is estimated from few repeats is too small as often as not, and Q takes that for a
+difference: of 24 sessions of 8 repeats that do not differ, the interval of tau excludes 0 in 24 %.
+So a squared error counts df / (df - 2) times, which is what 1/t² loses in the mean. Coverage in %
+at 95 (20,000 times each, errors of a size of about 1, their df 7):
+
+| sessions         | 3  | 3  | 5  | 5  | 10 | 10 | 24 | 24 |
+|------------------|----|----|----|----|----|----|----|----|
+| true tau         | 0  | 1  | 0  | 1  | 0  | 1  | 0  | 1  |
+| tau, as it comes | 94 | 94 | 92 | 94 | 86 | 93 | 76 | 92 |
+| tau, here        | 98 | 95 | 97 | 94 | 96 | 94 | 95 | 93 |
+| next, own error  | 91 | 79 | 93 | 81 | 94 | 84 | 94 | 84 |
+| next, with tau   | 99 | 98 | 98 | 95 | 96 | 94 | 96 | 94 |
+
+"next" is how often the interval of a further session holds the mean of these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contend.stats.chi_square import chi_square_quantile
+from contend.stats.student import t_quantile
+
+SESSIONS_MIN = 3
+"""Sessions from which on their spread is told."""
+
+FREEDOM_MIN = 3
+"""Degrees of freedom below which a session's own error says too little to be set aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What one session said of one level.
+
+    log_ratio: ln(level / baseline).
+    se: standard error of that, from the scatter of its repeats.
+    df: degrees of freedom of the error.
+    """
+
+    log_ratio: float
+    se: float
+    df: float
+
+    def half_width(self, confidence: float = 0.95) -> float:
+        """Half of its own interval, in log-ratios."""
+        return self.se * _critical(self.df, confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """What several sessions say together; log-ratios throughout.
+
+    n: sessions.
+    tau: sd between sessions beyond their own errors; 0 if these explain how far they lie apart.
+    low, high: its interval.
+    mean, se: the common mean, and its standard error with n - 1 degrees of freedom.
+    """
+
+    n: int
+    tau: float
+    low: float
+    high: float
+    mean: float
+    se: float
+    confidence: float
+
+    @property
+    def spread(self) -> float:
+        """Within this of the common mean lie so many sessions, their own errors aside."""
+        return self.tau * _critical(self.n - 1, self.confidence)
+
+    @property
+    def half_width(self) -> float:
+        """Half of the common mean's interval."""
+        return self.se * _critical(self.n - 1, self.confidence)
+
+    def half_width_of(self, one: Session) -> float:
+        """Half of the interval of a further session that holds the common mean as often as
+        `confidence` says."""
+        other = math.hypot(self.spread, self.half_width)
+        return math.hypot(one.half_width(self.confidence), other)
+
+
+def between(sessions: Sequence[Session], confidence: float = 0.95) -> Between | None:
+    """The sd between sessions, and their common mean; None if fewer than SESSIONS_MIN tell.
+
+    Sessions with fewer than FREEDOM_MIN degrees of freedom, or without any error, tell nothing.
+
+    Raises:
+        ValueError: a log-ratio or an error that counts is not finite.
+    """
+    told = [one for one in sessions if tells(one)]
+    if len(told) < SESSIONS_MIN:
+        return None
+    y = np.array([one.log_ratio for one in told])
+    variances = np.array([one.se**2 * one.df / (one.df - 2) for one in told])
+    if not np.all(np.isfinite(y + variances)):
+        raise ValueError("sessions have finite log-ratios and errors")
+    freedom, tail = len(told) - 1, (1 - confidence) / 2
+    tau_squared = _where_q_is(freedom, y, variances)
+    q, mean, weight = _q(tau_squared, y, variances)
+    return Between(
+        n=len(told),
+        tau=math.sqrt(tau_squared),
+        low=math.sqrt(_where_q_is(chi_square_quantile(freedom, 1 - tail), y, variances)),
+        high=math.sqrt(_where_q_is(chi_square_quantile(freedom, tail), y, variances)),
+        mean=mean,
+        se=math.sqrt(max(q / freedom, 1.0) / weight),
+        confidence=confidence,
+    )
+
+
+def tells(one: Session) -> bool:
+    """Whether a session is counted."""
+    return one.df >= FREEDOM_MIN and one.se > 0
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Share of sessions whose interval holds the common mean of all others, 0 to 1: by their own
+    error only, and with what sessions differ by, as the others tell it."""
+
+    own: float
+    with_tau: float
+    n: int
+
+
+def leave_one_out(sessions: Sequence[Session], confidence: float = 0.95) -> LeftOut | None:
+    """Hold each session against the others; None with fewer than SESSIONS_MIN + 1 that tell.
+
+    Errors as of `between`.
+    """
+    told = [one for one in sessions if tells(one)]
+    own = with_tau = 0
+    for at, one in enumerate(told):
+        others = between([*told[:at], *told[at + 1 :]], confidence)
+        if others is None:
+            return None
+        off = abs(one.log_ratio - others.mean)
+        own += off <= one.half_width(confidence)
+        with_tau += off <= others.half_width_of(one)
+    return LeftOut(own / len(told), with_tau / len(told), len(told)) if told else None
+
+
+def _critical(freedom: float, confidence: float) -> float:
+    return t_quantile(freedom, 0.5 + confidence / 2)
+
+
+def _q(tau_squared: float, y: np.ndarray, variances: np.ndarray) -> tuple[float, float, float]:
+    """The weighted squares around the weighted mean, that mean, and the sum of the weights."""
+    weights = 1 / (variances + tau_squared)
+    mean = float(np.sum(weights * y) / np.sum(weights))
+    return float(np.sum(weights * (y - mean) ** 2)), mean, float(np.sum(weights))
+
+
+def _where_q_is(target: float, y: np.ndarray, variances: np.ndarray) -> float:
+    """The tau² at which Q, which falls with it, is `target`; 0 if Q is below that throughout."""
+    if _q(0.0, y, variances)[0] <= target:
+        return 0.0
+    # Weights below 1 / tau² leave Q below this.
+    low, high = 0.0, float(np.sum((y - np.mean(y)) ** 2)) / target
+    while high - low > 1e-7 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _q(middle, y, variances)[0] > target else (low, middle)
+    return high
