@@ -89,7 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--installed", action="store_true", help="the size of an installation")
     arguments = parser.parse_args()
-    from synthetic_run import study, study_run, write_run
+    from synthetic_run import study, write_run, write_slices
 
     with tempfile.TemporaryDirectory(prefix="contend-lab-costs-") as name:
         folder = Path(name)
@@ -114,7 +114,7 @@ def main() -> None:
         for word in ("show", "report"):
             figures = cost([*CONTEND, word, str(large)], cache, 2)
             print("| {} of 5,040 runs | {:.0f} | {:.0f} | {:.0f} |".format(word, *figures))
-        page = study_run(folder / "study") / "report.html"
+        page = write_slices(folder / "study") / "report.html"
         subprocess.run([*CONTEND, "report", str(page.parent)], check=True, capture_output=True)
         print(f"\npage of the study: {page.stat().st_size} bytes")
         print(f"first contentful paint, ms: {first_paint_ms(page)}")

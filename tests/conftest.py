@@ -17,6 +17,7 @@ from typing import Any
 import hypothesis
 import pytest
 import together
+from synthetic_run import write_slices
 
 from contend.errors import ContendError
 from contend.get import debian
@@ -74,6 +75,18 @@ def state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(scope="session")
+def study_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """`study_run(path)`: a copy of a made-up run folder of the complete study in slices, with all
+    its 504 runs; made once, whatever the number of processes that share the tests."""
+
+    def get(path: Path) -> Path:
+        made = together.once(tmp_path_factory, "study", lambda to: write_slices(to / "run"))
+        return Path(shutil.copytree(made / "run", path))
+
+    return get
 
 
 PrivateServerFactory = Callable[..., PrivateServer]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from browser import Browser, missing_browser
 from needs import missing
-from synthetic_run import study_run
 
 from contend.report import build, html
 from contend.store import RunFolder
@@ -20,7 +19,7 @@ DRAWN = "return document.documentElement.dataset.charts === 'drawn'"
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(tmp_path_factory: pytest.TempPathFactory, study_run: Callable[[Path], Path]) -> Path:
     path = study_run(tmp_path_factory.mktemp("page") / "run")
     with RunFolder.open(path) as folder:
         report = build(folder)

@@ -6,6 +6,7 @@ A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from synthetic_run import (
     SEGMENTS,
     as_failed,
     study,
-    study_run,
     with_warning,
     write_run,
     write_slices,
@@ -55,7 +55,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return f"{said}exit {code}\n"
 
 
-def test_the_study(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_study(capsys: pytest.CaptureFixture[str], study_run: Callable[[Path], Path]) -> None:
     check("show-study", shown(capsys, str(study_run(Path("run")))))
 
 

@@ -6,12 +6,9 @@ the key cache costs a little alone and gains much among many connections.
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import math
 import random
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -79,18 +76,6 @@ def study(variant: str = "default", sets: Iterable[str] = ()) -> Experiment:
         for one in found.factors
     )
     return replace(found, factors=factors, compare=replace(compare, repeats=6))
-
-
-def study_run(path: Path) -> Path:
-    """The complete study in slices with all its 504 runs, made once a session and copied."""
-    return Path(shutil.copytree(_study_made_once(), path))
-
-
-@cache
-def _study_made_once() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="contend-study-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return write_slices(folder / "run")
 
 
 def write_run(
@@ -310,16 +295,22 @@ def _latency(
     return encoded, {"count": 1000.0, **quantiles}
 
 
+QUANTILES = {"p50": 50, "p90": 90, "p95": 95, "p99": 99, "p999": 99.9}
+
+
 @cache
 def latency_histogram(middle_us: float, spread: float) -> tuple[str, dict[str, float]]:
     """400 latencies around a middle, encoded, and their quantiles in µs."""
     histogram = HdrHistogram(1, 3_600_000_000_000, 3)
     chance = random.Random(11)
-    for _ in range(400):
-        histogram.record_value(max(1, int(1000 * middle_us * math.exp(chance.gauss(0, spread)))))
+    drawn = [max(1, int(1000 * middle_us * math.exp(chance.gauss(0, spread)))) for _ in range(400)]
+    for value in drawn:
+        histogram.record_value(value)
+    drawn.sort()
+    # What the histogram would say, which looks through all that it can hold for each of them.
     quantiles = {
-        name: histogram.get_value_at_percentile(percent) / 1000
-        for name, percent in (("p50", 50), ("p90", 90), ("p95", 95), ("p99", 99), ("p999", 99.9))
+        name: histogram.get_highest_equivalent_value(drawn[round(4 * percent) - 1]) / 1000
+        for name, percent in QUANTILES.items()
     }
     return histogram.encode().decode(), quantiles
 

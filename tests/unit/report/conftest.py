@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synthetic_run import study_run
 
 from contend.report import Report, build
 from contend.store import RunFolder
 
 
 @pytest.fixture(scope="session")
-def study_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def study_path(tmp_path_factory: pytest.TempPathFactory, study_run: Callable[[Path], Path]) -> Path:
     """A complete run folder of the study. Tests read it and never write to it."""
     return study_run(tmp_path_factory.mktemp("study") / "run")
 

@@ -86,7 +86,7 @@ def test_cpus_that_share_a_core_are_told(
     tmp_path: Path, together: float | None, told: bool
 ) -> None:
     facts = {**FACTS, "cpu": {**FACTS["cpu"], "together": together}}
-    with RunFolder.open(write_slices(tmp_path / "run", facts=facts)) as folder:
+    with RunFolder.open(write_slices(tmp_path / "run", study("quick"), facts=facts)) as folder:
         said = " ".join(build(folder).bounds)
     assert "bounds the gain" in said
     assert ("Its 2 CPUs together do 1.3 times what one of them does alone" in said) == told
