@@ -1,8 +1,7 @@
 //! The statements of a workload, by transaction and step: which query each is, and its class.
 
 use super::deck::Card;
-use super::keys::{Ask, Delivery};
-use super::{delivery, new_order, order_status, payment, stock_level};
+use super::keys::Ask;
 use crate::workload::EventKind;
 use crate::workload::native::Query;
 
@@ -52,30 +51,20 @@ pub struct Book {
 }
 
 impl Book {
-    pub fn new(ask: Ask, when: Delivery) -> Self {
+    /// The book of the transactions `kinds`, by their names, in the order of [`Card::place`].
+    pub fn new(ask: Ask, kinds: impl IntoIterator<Item = (&'static str, Vec<Wording>)>) -> Self {
         let mut book = Self {
             ask,
             kinds: Vec::new(),
             queries: Vec::new(),
             places: [[0; STEPS_MAX]; KINDS_MAX],
         };
-        let deliveries = || delivery::wordings(ask);
-        let (at_once, deferred) = match when {
-            Delivery::AtOnce => (deliveries(), None),
-            Delivery::Deferred => (Vec::new(), Some(deliveries())),
-        };
-        book.add("new_order", new_order::wordings(ask));
-        book.add("payment", payment::wordings(ask));
-        book.add("order_status", order_status::wordings(ask));
-        book.add("delivery", at_once);
-        book.add("stock_level", stock_level::wordings(ask));
-        if let Some(deferred) = deferred {
-            book.add("deferred_delivery", deferred);
+        for (kind, wordings) in kinds {
+            book.add(kind, wordings);
         }
         book
     }
 
-    /// The kinds come in the order of [`Card::place`].
     fn add(&mut self, kind: &str, wordings: Vec<Wording>) {
         let first_class: usize = self.kinds.iter().map(|kind| kind.classes.len()).sum();
         let mut classes = Vec::new();
@@ -121,36 +110,6 @@ pub const CUSTOMERS_BY_NAME: &str = "SELECT c_id FROM customer WHERE c_w_id = ? 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::CLASSES_MAX;
-
-    #[test]
-    fn every_way_has_five_kinds_and_few_classes() {
-        for ask in [
-            Ask::Each,
-            Ask::In,
-            Ask::MultiRow,
-            Ask::NoRead,
-            Ask::Procedure,
-        ] {
-            let book = Book::new(ask, Delivery::AtOnce);
-            let names: Vec<&str> = book.kinds.iter().map(|kind| kind.name.as_str()).collect();
-            let five = [
-                "new_order",
-                "payment",
-                "order_status",
-                "delivery",
-                "stock_level",
-            ];
-            assert_eq!(names, five);
-            let classes: usize = book.kinds.iter().map(|kind| kind.classes.len()).sum();
-            assert!(classes < CLASSES_MAX);
-            assert!(book.queries.iter().all(|q| usize::from(q.class) < classes));
-            // 256 connections have room under the default max_prepared_stmt_count, 16382.
-            let prepared = book.queries.iter().filter(|query| !query.is_text).count();
-            assert!(prepared < 64, "{ask:?}: {prepared}");
-            assert_eq!(Book::new(ask, Delivery::Deferred).kinds.len(), 6);
-        }
-    }
 
     #[test]
     fn lists_grow_by_one() {

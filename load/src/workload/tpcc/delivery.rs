@@ -2,8 +2,8 @@
 
 use super::book::{Book, Wording};
 use super::deck::Card;
+use super::facts::DISTRICTS;
 use super::keys::Ask;
-use super::terminal::DISTRICTS;
 use crate::random::Stream;
 use crate::workload::native::{End, Heard, Next, Said};
 use crate::workload::statement::{Parameters, cents_of};

@@ -1,7 +1,7 @@
 //! Looks at a server before the load: whether it has the data, all of it, and what was loaded.
 
+use super::facts::{CUSTOMERS, Facts, ITEMS};
 use super::keys::Keys;
-use super::terminal::{CUSTOMERS, Facts, ITEMS};
 use crate::outcome::Failure;
 use crate::random::nurand::Constants;
 use crate::wire::Flavour;

@@ -8,6 +8,7 @@ mod book;
 mod customer;
 mod deck;
 mod delivery;
+mod facts;
 mod keys;
 mod look;
 mod new_order;
@@ -18,6 +19,7 @@ mod stock_level;
 mod terminal;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use keys::Keys;
 
@@ -28,9 +30,11 @@ use crate::outcome::Failure;
 use crate::random::nurand::Constants;
 use book::Book;
 use deck::Card;
+use facts::{CUSTOMERS, Facts, ITEMS};
 use keys::{Delivery as When, Mix};
 use std::sync::OnceLock;
-use terminal::{CUSTOMERS, Facts, ITEMS, Terminal, Work};
+use terminal::Terminal;
+use work::Work;
 
 /// Keeps think times apart from what an event asks.
 const THINK_PART: u64 = 1 << 41;
@@ -58,7 +62,7 @@ impl Tpcc {
             debug_assert!(told.is_ok());
         }
         Self {
-            book: Book::new(keys.ask, keys.deliveries),
+            book: work::book(keys.ask, keys.deliveries),
             keys,
             facts,
         }

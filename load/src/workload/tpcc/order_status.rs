@@ -3,8 +3,8 @@
 use super::book::{Book, CUSTOMERS_BY_NAME, Wording};
 use super::customer;
 use super::deck::Card;
+use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::Ask;
-use super::terminal::{DISTRICTS, Facts, Who};
 use crate::random::Stream;
 use crate::workload::native::{End, Heard, Next, Said};
 use crate::workload::statement::Parameters;

@@ -1,101 +1,11 @@
 //! A terminal: its home, its deck, the transaction in progress, and how long its user takes.
 
 use super::deck::{Card, Deck};
-use super::delivery::Delivery;
-use super::new_order::NewOrder;
-use super::order_status::OrderStatus;
-use super::payment::Payment;
-use super::stock_level::StockLevel;
+use super::facts::{DISTRICTS, Facts};
+use super::work::Work;
 use crate::random::Stream;
-use crate::random::nurand::{A_C_ID, A_C_LAST, Constants, LAST_NAMES, last_name};
 use crate::workload::Seat;
 use crate::workload::native::Own;
-
-pub const DISTRICTS: u64 = 10;
-
-/// What is known of the data once a server was looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
-    pub warehouses: u64,
-    /// Customers of a district.
-    pub customers: u64,
-    pub items: u64,
-    pub constants: Constants,
-    /// Home warehouses of this run's terminals.
-    pub first_home: u64,
-    pub last_home: u64,
-}
-
-/// The full size of the specification.
-pub const CUSTOMERS: u64 = 3000;
-pub const ITEMS: u64 = 100_000;
-
-impl Facts {
-    /// A warehouse other than `home`, each equally likely; `home` if there is no other.
-    pub fn other_warehouse(&self, home: u64, stream: &mut Stream) -> u64 {
-        if self.warehouses < 2 {
-            return home;
-        }
-        let drawn = stream.uniform(1, self.warehouses - 1);
-        drawn + u64::from(drawn >= home)
-    }
-}
-
-/// How a customer is named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    Id(u64),
-    /// The middle one of those with the last name of this number.
-    Name(u64),
-}
-
-/// Of how many customers out of a hundred the terminal knows only the last name.
-const BY_NAME_PERCENT: u64 = 60;
-
-impl Who {
-    pub fn draw(facts: &Facts, stream: &mut Stream) -> Self {
-        let by_name = stream.below(100) < BY_NAME_PERCENT;
-        match by_name {
-            // The first of a district's customers have all names there are, one each.
-            true => Self::Name(stream.nurand(
-                A_C_LAST,
-                facts.constants.c_last,
-                0,
-                facts.customers.min(LAST_NAMES) - 1,
-            )),
-            false => Self::Id(Self::draw_id(facts, stream)),
-        }
-    }
-
-    pub fn draw_id(facts: &Facts, stream: &mut Stream) -> u64 {
-        stream.nurand(A_C_ID, facts.constants.c_id, 1, facts.customers)
-    }
-
-    /// The last name; nothing of a customer that is known by number.
-    pub fn put_name(self, out: &mut Vec<u8>) {
-        if let Self::Name(number) = self {
-            for syllable in last_name(number) {
-                out.extend_from_slice(syllable.as_bytes());
-            }
-        }
-    }
-}
-
-/// The transaction in progress: what its user has typed, and how far it is.
-#[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a terminal has one, and begins the next without an allocation"
-)]
-pub enum Work {
-    NewOrder(NewOrder),
-    Payment(Payment),
-    OrderStatus(OrderStatus),
-    Delivery(Delivery),
-    StockLevel(StockLevel),
-    /// A delivery was queued: nothing is asked.
-    Queued,
-}
 
 /// See the module's words.
 pub struct Terminal {
@@ -194,18 +104,8 @@ fn mean_think_s(card: Card) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::{BTreeMap, BTreeSet};
-
-    fn facts(warehouses: u64) -> Facts {
-        Facts {
-            warehouses,
-            customers: CUSTOMERS,
-            items: ITEMS,
-            constants: Constants::of_run(42),
-            first_home: 1,
-            last_home: warehouses,
-        }
-    }
+    use crate::workload::tpcc::facts::facts;
+    use std::collections::BTreeSet;
 
     fn terminal(index: u32, count: u32) -> Terminal {
         Terminal::of(Seat {
@@ -238,25 +138,6 @@ mod tests {
             ..facts(10)
         };
         assert!(homes(&part, 40).iter().all(|(w, _)| (4..=5).contains(w)));
-    }
-
-    #[test]
-    fn another_warehouse_is_never_home_and_each_is_as_likely() {
-        let (facts, mut stream) = (facts(5), Stream::new(1, 1));
-        let mut seen = BTreeMap::new();
-        for _ in 0..40_000 {
-            *seen
-                .entry(facts.other_warehouse(3, &mut stream))
-                .or_insert(0) += 1;
-        }
-        assert_eq!(seen.keys().copied().collect::<Vec<u64>>(), [1, 2, 4, 5]);
-        assert!(seen.values().all(|count| (9_500..10_500).contains(count)));
-        let single = Facts {
-            warehouses: 1,
-            last_home: 1,
-            ..facts
-        };
-        assert_eq!(single.other_warehouse(1, &mut stream), 1);
     }
 
     #[test]
@@ -305,24 +186,5 @@ mod tests {
         let beyond_mean = times.iter().filter(|time| **time > 5.0).count() as f64;
         let share = beyond_mean / times.len() as f64;
         assert!((share - (-1.0_f64).exp()).abs() < 0.01, "{share}");
-    }
-
-    #[test]
-    fn sixty_of_a_hundred_customers_are_known_by_name() {
-        let (facts, mut stream) = (facts(1), Stream::new(9, 9));
-        let by_name = (0..100_000)
-            .filter(|_| matches!(Who::draw(&facts, &mut stream), Who::Name(_)))
-            .count();
-        assert!((59_000..61_000).contains(&by_name), "{by_name}");
-        let small = Facts {
-            customers: 30,
-            ..facts
-        };
-        for _ in 0..1000 {
-            match Who::draw(&small, &mut stream) {
-                Who::Id(id) => assert!((1..=30).contains(&id)),
-                Who::Name(number) => assert!(number < 30),
-            }
-        }
     }
 }

@@ -9,8 +9,8 @@ mod wordings;
 
 use super::book::Book;
 use super::deck::Card;
+use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::{Ask, Keys};
-use super::terminal::{DISTRICTS, Facts, Who};
 use crate::random::Stream;
 use crate::random::nurand::A_OL_I_ID;
 use crate::workload::native::{End, Heard, Next, Said};
