@@ -7,6 +7,7 @@ mod connection;
 mod emulate;
 mod faces;
 mod param;
+mod prepared;
 mod statement;
 
 pub use bulk::Bulk;
