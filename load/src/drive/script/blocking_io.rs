@@ -1,7 +1,8 @@
 //! How threads of a script wait that have a thread of the operating system each: by blocking.
 
 use super::Servers;
-use super::os_threads::Gang;
+use super::gate::Gate;
+use super::recorder::Recorder;
 use crate::arrival::Next;
 use crate::drive::blocking::{BlockingLink, Broken, endless};
 use crate::drive::clock;
@@ -16,6 +17,13 @@ use std::time::{Duration, Instant};
 
 /// While nothing is due, the end of the run is looked for so often.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// The threads of a run, as each of them sees all.
+#[derive(Clone)]
+pub struct Gang {
+    pub gate: Arc<Gate>,
+    pub recorder: Arc<Recorder>,
+}
 
 /// Waits by blocking.
 pub struct BlockingIo {

@@ -1,9 +1,8 @@
 //! Threads of a script on threads of the operating system, as sysbench runs all of them.
 
 use super::Servers;
-use super::blocking_io::BlockingIo;
+use super::blocking_io::{BlockingIo, Gang};
 use super::cpu::CpuClocks;
-use super::gate::Gate;
 use super::recorder::Recorder;
 use crate::drive::failure;
 use crate::lua::run::Run;
@@ -12,13 +11,6 @@ use crate::outcome::Failure;
 use crate::record::{Shape, Tally};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-/// The threads of a run, as each of them sees all.
-#[derive(Clone)]
-pub struct Gang {
-    pub gate: Arc<Gate>,
-    pub recorder: Arc<Recorder>,
-}
 
 /// Runs the run's command on all of `threads`; true if all did it.
 ///

@@ -6,8 +6,9 @@
 //! edge count where they were answered.
 
 use super::Servers;
+use super::blocking_io::Gang;
 use super::cpu::CpuClocks;
-use super::os_threads::{Gang, start};
+use super::os_threads::start;
 use crate::arrival::DueCount;
 use crate::drive::clock;
 use crate::drive::failure;
