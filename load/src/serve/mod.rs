@@ -8,14 +8,16 @@ mod canned;
 mod number;
 mod pace;
 mod reply;
+mod service;
 mod session;
 mod station;
 mod text;
 
 pub use canned::Canned;
 pub use number::Asked;
-pub use pace::{Pace, ServiceTime, Stalls};
+pub use pace::{Pace, Stalls};
 pub use reply::{Cell, Column, Reply};
+pub use service::ServiceTime;
 pub use session::{Heard, Session};
 pub use station::{Granted, Station};
 

@@ -10,7 +10,7 @@
 //! within it is served as if the query had come when the answer to the last one was due.
 
 use super::number::Asked;
-use super::pace::ServiceTime;
+use super::service::ServiceTime;
 use std::collections::BTreeSet;
 
 /// See the module's words.
