@@ -73,6 +73,7 @@ pub mod column;
 pub mod command;
 pub mod cursor;
 pub mod error;
+mod error_packet;
 pub mod frame;
 pub mod greeting;
 pub mod handshake;
