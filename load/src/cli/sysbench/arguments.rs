@@ -1,5 +1,6 @@
 //! Takes a command line apart: options, the test, the command.
 
+use super::known::Whose;
 use super::table;
 use crate::lua::options::{BadValue, OptionType, Options, Value, normal_name, parse};
 use crate::lua::run::Compat;
@@ -166,7 +167,7 @@ pub enum Refused {
 pub fn read_known(line: &CommandLine, compat: Compat) -> Result<(Options, Vec<Given>), Refused> {
     let mut options = Options::default();
     for option in table::all(compat) {
-        if option.whose != table::Whose::Ours
+        if option.whose != Whose::Ours
             && let Some(default) = option.default
             && let Ok(value) = parse(option.kind, Some(default))
         {

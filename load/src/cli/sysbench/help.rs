@@ -1,6 +1,7 @@
 //! Lists of options, as sysbench lays them out.
 
-use super::table::{self, Group, Known};
+use super::known::{Group, Known};
+use super::table;
 use crate::lua::options::{Declared, OptionType};
 use crate::lua::run::Compat;
 use std::fmt::Write as _;

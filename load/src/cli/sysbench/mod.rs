@@ -10,6 +10,7 @@ mod command;
 mod events;
 mod extras;
 mod help;
+mod known;
 pub(super) mod planned;
 mod report;
 mod script;

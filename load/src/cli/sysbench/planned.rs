@@ -2,6 +2,7 @@
 //! and everything after that is the same.
 
 use super::arguments::{CommandLine, Given, read_known};
+use super::known::Known;
 use super::settings::{self, OsThreads};
 use super::{servers, settle_options, table};
 use crate::cli::nearest::nearest_of;
@@ -158,7 +159,7 @@ pub fn read(plan: &mut Plan, spec: &Spec, command: &str) -> Result<Planned, Stri
 }
 
 /// Options of sysbench that a script's own stand beside, by their kinds.
-pub fn open_options(compat: Compat) -> impl Iterator<Item = (String, &'static table::Known)> {
+pub fn open_options(compat: Compat) -> impl Iterator<Item = (String, &'static Known)> {
     table::all(compat)
         .map(|known| (normal_name(known.name), known))
         .filter(|(name, _)| OPEN.contains(&name.as_str()))

@@ -1,54 +1,10 @@
 //! The options that are no script's: names, kinds, defaults, help.
 
+use super::known::Whose::{Both, Only1_0, Only1_1, Ours};
+use super::known::{Group, Known, known};
 use super::table_database::{DATABASE, MYSQL};
-use crate::lua::options::OptionType;
+use crate::lua::options::OptionType::{Bool, Double, File, Int, List, Size, Str};
 use crate::lua::run::Compat;
-
-/// One option.
-#[derive(Clone, Copy, Debug)]
-pub struct Known {
-    pub name: &'static str,
-    pub kind: OptionType,
-    pub default: Option<&'static str>,
-    pub help: &'static str,
-    pub whose: Whose,
-}
-
-/// Which versions know an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
-    Both,
-    Only1_0,
-    Only1_1,
-    /// None does: it is contend's own. Scripts see it only where it was given.
-    Ours,
-}
-
-/// Options that are listed together.
-#[derive(Clone, Copy, Debug)]
-pub struct Group {
-    pub title: &'static str,
-    pub options: &'static [Known],
-}
-
-use OptionType::{Bool, Double, File, Int, List, Size, Str};
-use Whose::{Both, Only1_0, Only1_1, Ours};
-
-pub const fn known(
-    name: &'static str,
-    kind: OptionType,
-    default: Option<&'static str>,
-    whose: Whose,
-    help: &'static str,
-) -> Known {
-    Known {
-        name,
-        kind,
-        default,
-        help,
-        whose,
-    }
-}
 
 pub const GENERAL: Group = Group {
     title: "General options:",
@@ -327,17 +283,6 @@ pub const BUILT_IN: [(&str, &str); 5] = [
     ("threads", "threads of the operating system"),
     ("mutex", "mutexes"),
 ];
-
-impl Known {
-    /// True where this version, or contend, knows the option.
-    pub fn is_of(&self, compat: Compat) -> bool {
-        match self.whose {
-            Both | Ours => true,
-            Only1_0 => compat == Compat::V1_0,
-            Only1_1 => compat == Compat::V1_1,
-        }
-    }
-}
 
 /// All options of a version.
 pub fn all(compat: Compat) -> impl Iterator<Item = &'static Known> {

@@ -1,7 +1,7 @@
 //! The options of the database driver.
 
-use super::table::Whose::{Both, Only1_0, Only1_1};
-use super::table::{Group, known};
+use super::known::Whose::{Both, Only1_0, Only1_1};
+use super::known::{Group, known};
 use crate::lua::options::OptionType::{Bool, List, Str};
 
 pub const DATABASE: Group = Group {
