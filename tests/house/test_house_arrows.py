@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tree import (
     PYTHON_ROOT,
@@ -10,7 +12,7 @@ from tree import (
     python_imports,
     room_of_python,
     room_of_rust,
-    rust_modules_of,
+    rust_modules,
     rust_uses,
 )
 
@@ -79,11 +81,6 @@ RUST_ARROWS: dict[str, set[str]] = {
     },
 }
 
-WITHOUT_CIRCLES = (
-    *("arrival", "cli", "drive", "fill", "lua", "plan", "random", "record", "workload"),
-)
-"""Rust rooms whose modules import one another in one direction only."""
-
 
 def test_python_rooms_follow_the_arrows() -> None:
     wrong = []
@@ -121,11 +118,43 @@ def test_arrows_have_no_circle(arrows: dict[str, set[str]]) -> None:
     assert not left, f"these rooms import one another in a circle: {sorted(left)}"
 
 
-@pytest.mark.parametrize("room", WITHOUT_CIRCLES)
-def test_modules_of_a_room_have_no_circle(room: str) -> None:
-    left = without_leaves(rust_modules_of(room))
-    circle = {module: sorted(targets & left.keys()) for module, targets in left.items()}
-    assert not left, f"these modules of {room} import one another in a circle: {circle}"
+def test_rust_modules_beside_one_another_have_no_circle_at_any_level() -> None:
+    wrong = circles(rust_modules())
+    assert not wrong, "these modules import one another in a circle:\n" + "\n".join(wrong)
+
+
+def circles(levels: dict[str, dict[str, set[str]]]) -> list[str]:
+    found = []
+    for parent, modules in sorted(levels.items()):
+        if left := without_leaves(modules):
+            circle = {module: sorted(targets & left.keys()) for module, targets in left.items()}
+            found.append(f"{parent}: {circle}")
+    return found
+
+
+def test_a_circle_is_seen_however_deep_it_is(tmp_path: Path) -> None:
+    def write(path: str, text: str) -> None:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+
+    write("lib.rs", "mod room;")
+    write("room/mod.rs", "mod deep;\nuse deep::inner::A;")
+    write("room/deep/a.rs", "use super::inner::A;")
+    write("room/deep/inner/one.rs", "use crate::room::deep::{inner::two::B, b};")
+    write("room/deep/inner/two.rs", "// super::one is named by words alone\n")
+    write("room/deep/b.rs", "#[cfg(test)]\nmod tests { use super::super::a; }")
+    levels = rust_modules(tmp_path)
+    assert levels["room::deep"] == {"a": {"inner"}, "inner": {"b"}, "b": set()}
+    assert levels["room::deep::inner"] == {"one": {"two"}, "two": set()}
+    assert circles(levels) == []
+    write("room/deep/inner/two.rs", "use super::super::a::X;")
+    assert circles(rust_modules(tmp_path)) == [
+        "room::deep: {'a': ['inner'], 'inner': ['a']}",
+    ]
+    write("room/deep/inner/two.rs", "use super::one;")
+    assert circles(rust_modules(tmp_path)) == [
+        "room::deep::inner: {'one': ['two'], 'two': ['one']}",
+    ]
 
 
 def without_leaves(arrows: dict[str, set[str]]) -> dict[str, set[str]]:

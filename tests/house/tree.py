@@ -7,6 +7,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,25 +78,37 @@ def rust_uses(source: str) -> Iterator[tuple[int, str]]:
         yield code.count("\n", 0, match.start()) + 1, match.group(1)
     for match in re.finditer(r"\bcrate::\{", code):
         line = code.count("\n", 0, match.start()) + 1
-        for name in _top_level_names(code, match.end()):
+        for name in dict.fromkeys(path[0] for path in _grouped(code, match.end())):
             yield line, name
 
 
-def rust_modules_of(room: str) -> dict[str, set[str]]:
-    """The modules of a Rust room, each with those of the same room that it names: its files and
-    folders, a folder with all that is in it. Test modules do not count."""
-    root = RUST_ROOT / room
-    modules = {path.stem: set[str]() for path in root.iterdir() if path.stem != "mod"}
-    for path in root.rglob("*.rs"):
-        if path.stem == "tests" or path == root / "mod.rs":
-            continue
-        own = path.relative_to(root).parts[0].removesuffix(".rs")
-        inside = path.relative_to(RUST_ROOT).with_suffix("").parts
-        inside = inside[:-1] if inside[-1] == "mod" else inside
-        for named in _rust_paths(path.read_text(), inside):
-            if len(named) > 1 and named[0] == room and named[1] in modules and named[1] != own:
-                modules[own].add(named[1])
-    return modules
+def rust_modules(root: Path = RUST_ROOT) -> dict[str, dict[str, set[str]]]:
+    """Of each module of the crate that has modules of its own, those, each with its siblings that
+    it names, in itself or in anything inside it. Test modules do not count."""
+    sources = {
+        module: path.read_text()
+        for path in root.rglob("*.rs")
+        if (module := _rust_module(path.relative_to(root)))[-1:] not in {("tests",), ("main",)}
+    }
+    levels: dict[str, dict[str, set[str]]] = {}
+    for module in sources:
+        # A folder without a file of its own is a module too.
+        for depth in range(len(module)):
+            levels.setdefault("::".join(module[:depth]), {}).setdefault(module[depth], set())
+    for module, source in sources.items():
+        for named in _rust_paths(source, module):
+            pairs = zip(module, named, strict=False)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            siblings = levels.get("::".join(module[:same]), {})
+            if same < min(len(module), len(named)) and named[same] in siblings:
+                siblings[module[same]].add(named[same])
+    return levels
+
+
+def _rust_module(path: Path) -> tuple[str, ...]:
+    """The module of a file below load/src; () is the crate itself."""
+    parts = path.with_suffix("").parts
+    return parts[:-1] if parts[-1] in {"mod", "lib"} else parts
 
 
 def _rust_paths(source: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -109,22 +122,25 @@ def _rust_paths(source: str, inside: tuple[str, ...]) -> Iterator[tuple[str, ...
         if match.group(3) is None:
             yield named
         else:
-            yield from ((*named, name) for name in _top_level_names(code, match.end()))
+            yield from ((*named, *path) for path in _grouped(code, match.end()))
 
 
-def _top_level_names(code: str, start: int) -> Iterator[str]:
-    """The first names inside a brace group of a `use` line: {a::b, c::{d, e}} gives a, c."""
-    depth, expecting = 1, True
+def _grouped(code: str, start: int) -> Iterator[tuple[str, ...]]:
+    """The paths in a brace group of a `use` line: {a::b, c::{d, e}} gives a::b, c::d, c::e."""
+    path: tuple[str, ...] = ()
+    before = [path]  # what stands in front of each group that is open
     for token in re.finditer(r"[{},]|\w+", code[start:]):
         text = token.group()
         if text == "{":
-            depth += 1
-        elif text == "}":
-            depth -= 1
-            if depth == 0:
+            before.append(path)
+            continue
+        if text not in {",", "}"}:
+            path = (*path, text)
+            continue
+        if path != before[-1]:
+            yield path
+        if text == "}":
+            before.pop()
+            if not before:
                 return
-        elif text == ",":
-            expecting = expecting or depth == 1
-        elif depth == 1 and expecting:
-            expecting = False
-            yield text
+        path = before[-1]
