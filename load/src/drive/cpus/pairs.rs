@@ -17,8 +17,11 @@ use std::time::{Duration, Instant};
 const BATCHES: usize = 20;
 const IN_A_BATCH: u32 = 100;
 
-/// Each of them wakes the other and is woken: 50 in all.
-const WAKES_AND_BACK: usize = 25;
+const WAKES: usize = 50;
+
+/// So long a thread is left alone before it is woken: by then it sleeps. Woken at once, it may not
+/// have gone to sleep yet, and what is measured is a line of cache once more.
+const REST: Duration = Duration::from_micros(20);
 
 /// For each of the two. Beyond it the median of what was done counts,
 const AT_MOST: Duration = Duration::from_micros(4500);
@@ -77,9 +80,9 @@ pub fn distance(cpus: (usize, usize)) -> io::Result<Option<Distance>> {
     let meeting = Meeting::default();
     let found = thread::scope(|scope| {
         let there = scope.spawn(|| {
-            if let Some(other) = meeting.arrive(Side::There, cpus.1) {
+            if meeting.arrive(Side::There, cpus.1).is_some() {
                 meeting.line.answer();
-                meeting.bed.answer(other);
+                meeting.bed.answer();
             }
         });
         let here = scope.spawn(|| {
@@ -190,7 +193,7 @@ impl Line {
     }
 }
 
-/// Two threads that wake each other in turn and sleep meanwhile.
+/// A thread that sleeps until it is its turn; who wakes it stays awake.
 #[derive(Default)]
 #[repr(align(128))]
 struct Bed {
@@ -199,29 +202,33 @@ struct Bed {
 }
 
 impl Bed {
-    /// Microseconds until a thread that was woken runs: half of waking the other and being woken.
+    /// Microseconds until a thread that was woken runs.
     fn ask(&self, other: &Thread) -> Option<f64> {
         let begun = Instant::now();
-        let mut times = Vec::with_capacity(WAKES_AND_BACK);
-        while times.len() < WAKES_AND_BACK && begun.elapsed() < AT_MOST {
-            let one = Instant::now();
+        let mut times = Vec::with_capacity(WAKES);
+        while times.len() < WAKES && begun.elapsed() < AT_MOST {
+            let rest = Instant::now();
+            while rest.elapsed() < REST {
+                spin_loop();
+            }
+            let woken = Instant::now();
             self.turn.store(1, Ordering::Release);
             other.unpark();
-            while self.turn.load(Ordering::Acquire) != 0 {
-                thread::park();
+            while self.turn.load(Ordering::Acquire) != 0 && begun.elapsed() < AT_MOST {
+                spin_loop();
             }
-            times.push(one.elapsed().as_secs_f64() * 1e6 / 2.0);
+            // The last of them may not have come in time, and counts as late as that.
+            times.push(woken.elapsed().as_secs_f64() * 1e6);
         }
         self.over.store(true, Ordering::Release);
         other.unpark();
         median(times)
     }
 
-    fn answer(&self, other: &Thread) {
+    fn answer(&self) {
         loop {
             if self.turn.load(Ordering::Acquire) == 1 {
                 self.turn.store(0, Ordering::Release);
-                other.unpark();
             } else if self.over.load(Ordering::Acquire) {
                 return;
             } else {
