@@ -53,6 +53,8 @@ class Learned:
         self._runs: dict[int, dict[CellKey, dict[int, _Run]]] = defaultdict(
             lambda: defaultdict(dict)
         )
+        self._ratios: dict[int, np.ndarray] = {}
+        """Of repeats that were asked for, and have no runs since."""
         baseline = experiment.compare.baseline
         self._slices = next(
             (SliceRatios(path, level, self._metric) for path, level in baseline.items()), None
@@ -100,6 +102,7 @@ class Learned:
             if figure.value is not None and figure.value > 0:
                 one = _Run(figure, disturbed(self._experiment.compare.adjust, record))
                 self._runs[record.repeat][cell_key(record.cell)][record.block] = one
+                self._ratios.pop(record.repeat, None)
             if record.done is not None:
                 self._learn_response(record, record.done["latency_us"]["p50"] / 1e6)
         if self._slices is not None:
@@ -121,11 +124,19 @@ class Learned:
 
     def log_ratios(self, repeats: Sequence[int]) -> np.ndarray:
         """As a report of these repeats has them: repeats x contexts (row by row) x levels."""
-        pairs = self._pairs(repeats)
         d = np.full((len(repeats), self.shape.contexts, len(self.others)), np.nan)
-        for place, runs in pairs.items():
-            d[place] = log_ratio(self._metric, [(one.figure, other.figure) for one, other in runs])
+        for unit, repeat in enumerate(repeats):
+            if repeat not in self._ratios:
+                self._ratios[repeat] = self._ratios_of(repeat)
+            d[unit] = self._ratios[repeat]
         return d
+
+    def _ratios_of(self, repeat: int) -> np.ndarray:
+        ratios = np.full((self.shape.contexts, len(self.others)), np.nan)
+        for place, runs in self._pairs(repeat).items():
+            pairs = [(one.figure, other.figure) for one, other in runs]
+            ratios[place] = log_ratio(self._metric, pairs)
+        return ratios
 
     def covariates(
         self, repeats: Sequence[int], d: np.ndarray, *, in_slices: bool
@@ -134,22 +145,19 @@ class Learned:
         if not (names := self._experiment.compare.adjust):
             return []
         pairs = {
-            place: [(one.disturbed, other.disturbed) for one, other in runs]
-            for place, runs in self._pairs(repeats).items()
+            (unit, *place): [(one.disturbed, other.disturbed) for one, other in runs]
+            for unit, repeat in enumerate(repeats)
+            for place, runs in self._pairs(repeat).items()
         }
         return list(covariates_of(names, pairs, d, in_slices=in_slices).arrays.values())
 
-    def _pairs(self, repeats: Sequence[int]) -> dict[tuple[int, int, int], list[tuple[_Run, _Run]]]:
+    def _pairs(self, repeat: int) -> dict[tuple[int, int], list[tuple[_Run, _Run]]]:
         """The runs of the baseline and of the level at each place of the table, block by block."""
-        roles = self._roles
+        roles, runs, found = self._roles, self._runs.get(repeat, {}), {}
         places = [(row, one) for row in roles.table_contexts() for one in roles.column_levels]
-        found = {}
-        for unit, repeat in enumerate(repeats):
-            runs = self._runs.get(repeat, {})
-            for context, (row, column) in enumerate(places):
-                usual = runs.get(cell_key(roles.cell(row, column, roles.baseline)), {})
-                for at, level in enumerate(self.others):
-                    own = runs.get(cell_key(roles.cell(row, column, level)), {})
-                    both = [(usual[block], own[block]) for block in usual if block in own]
-                    found[unit, context, at] = both
+        for context, (row, column) in enumerate(places):
+            usual = runs.get(cell_key(roles.cell(row, column, roles.baseline)), {})
+            for at, level in enumerate(self.others):
+                own = runs.get(cell_key(roles.cell(row, column, level)), {})
+                found[context, at] = [(usual[block], own[block]) for block in usual if block in own]
         return found

@@ -31,6 +31,7 @@ def test_a_run_stops_at_the_width_that_its_report_prints(tmp_path: Path, metric:
     learned = Learned(experiment)
     for _, block in itertools.groupby(records, lambda one: one.block):
         learned.learn(list(block))
+        learned.log_ratios(reported.repeats)  # What was asked before must not stay.
     printed = analysis_of(reported, metric_of(metric))
     assert printed is not None
     d = learned.log_ratios(reported.repeats)
