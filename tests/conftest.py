@@ -132,11 +132,13 @@ def any_binary(request: pytest.FixtureRequest) -> ServerBinary:
 @pytest.fixture(scope="session")
 def fresh_data(tmp_path_factory: pytest.TempPathFactory) -> Callable[[ServerBinary], Path]:
     """The data folder of a server that was just initialised; made once for each program, whatever
-    the number of processes that share the tests."""
+    the number of processes that share the tests. Its log is as small as that of the servers that
+    are started on copies of it: a log of the usual size is most of what there is to copy, and would
+    be made anew at each start."""
 
     def get(binary: ServerBinary) -> Path:
         def make(folder: Path) -> None:
-            PrivateServer(binary, folder / "server").initialise()
+            PrivateServer(binary, folder / "server").initialise(SMALL_OPTIONS[binary.kind])
 
         folder = together.once(tmp_path_factory, f"fresh-{binary.name}", make)
         return PrivateServer(binary, folder / "server").data_folder
