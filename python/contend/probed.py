@@ -130,6 +130,27 @@ class HostState(TypedDict):
     refaults: int | None
 
 
+class SessionWhole(TypedDict):
+    """What a session said of a level over the baseline, over all cells, by one metric.
+
+    log_ratio, se, df: ln(level / baseline), its standard error and that one's degrees of freedom.
+    """
+
+    metric: str
+    level: bool | int | float | str
+    log_ratio: float
+    se: float
+    df: float
+
+
+class EarlierSession(TypedDict):
+    """What a run of the same said on the same host: the name of its folder, when it ended."""
+
+    run: str
+    ended_at: str
+    wholes: list[SessionWhole]
+
+
 class QueryCacheWaits(TypedDict):
     """What the process list said at so many looks, added up: queries that ran, and those of them
     that waited for the query cache's lock."""

@@ -24,6 +24,7 @@ from contend.lab.calibrated import calibrating
 from contend.lab.conditions import Conditions
 from contend.lab.engines import choosing_engine
 from contend.lab.events import Listener, Notice, Progress
+from contend.lab.history import default_history
 from contend.lab.private import PrivatePlace, Program
 from contend.lab.scripts import check_workloads, prepare_tables
 from contend.lab.session import Means
@@ -144,6 +145,7 @@ def private_means(
         cpus_together=functools.partial(cpus_together, program),
         passwords=passwords(),
         ask_cpus=lambda memory: cpu_state(program, memory=memory),
+        history=default_history(),
     )
 
 
@@ -208,6 +210,7 @@ def borrowed_means(
         choose_engine=choosing_engine(program),
         cpus_together=functools.partial(cpus_together, program),
         ask_cpus=lambda memory: cpu_state(program, memory=memory),
+        history=default_history(),
         confirm=confirm,
         own=False,
         passwords=passwords(*(server.dsn for server in servers.values())),

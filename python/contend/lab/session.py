@@ -22,6 +22,7 @@ from contend.lab.events import Began, Listener, Notice
 from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.schedule import Schedule
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
+from contend.lab.sessions import sessions_of
 from contend.lab.stage import StageOf
 from contend.lab.walk import Alone, Player, walk
 from contend.lab.ways import FACT as WAY
@@ -70,6 +71,7 @@ class Means:
         confirm: asks the user.
         own: the servers are contend's to start and stop.
         passwords: all that are known; no run folder says one.
+        history: what the runs of this host said; None: nothing is kept of them.
     """
 
     servers: Identities
@@ -84,6 +86,7 @@ class Means:
     confirm: Callable[[str], bool] = lambda _question: True
     own: bool = True
     passwords: frozenset[Password] = frozenset()
+    history: Path | None = None
 
 
 def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
@@ -105,6 +108,8 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
     planned = planned_runs(experiment, in_slices=way.in_slices)
     engine = means.choose_engine(experiment)
     facts = _facts(means, experiment, engine, way)
+    if (sessions := sessions_of(means.history, experiment, facts)) is not None:
+        facts |= sessions.facts(listen)
     with RunFolder.create(path, _kept(experiment, means), planned, facts) as folder:
         try:
             keep_scripts(experiment, path)
@@ -227,6 +232,8 @@ def _conduct(
                 else Alone(experiment, stages[0], means.load, listen, calibration)
             )
             walk(experiment, folder, schedule, player, listen, watch)
+    if (sessions := sessions_of(means.history, experiment, folder.meta().facts)) is not None:
+        sessions.note(experiment, folder, listen)
 
 
 def _calibration(experiment: Experiment, folder: RunFolder, means: Means) -> Calibration | None:

@@ -14,6 +14,7 @@ from contend.report.causes import USE, Explanation
 from contend.report.changes import Analysis, leading_cell, level_over
 from contend.report.claims import Claims, claims_of, place_text, where
 from contend.report.model import Answer, CellFigures, Compared, Finding, Progress
+from contend.report.sessions import in_the_sentence, sessions_of
 from contend.report.shape import sweep_sentences
 from contend.report.study import Study
 from contend.report.words import (
@@ -42,6 +43,8 @@ def answer_of(
         return _without_comparison(study, cells, progress)
     level = leading_level(first.compared)
     sentence = _sentence(study, explanation, first.compared, level)
+    earlier = sessions_of(study, first, level)
+    sentence = f"{sentence.removesuffix('.')}{in_the_sentence(study, earlier)}."
     if not study.finished:
         sentence = (
             f"Nothing is decided before the run is finished. So far ({progress.measured} of "
@@ -52,7 +55,7 @@ def answer_of(
         *(_sentence(study, explanation, one.compared, level) for one in beside if one is not None),
         *_levels_apart(study, explanation, first, level),
     ]
-    return Answer(sentence, basis_of(study, first), tuple(others))
+    return Answer(sentence, basis_of(study, first, earlier), tuple(others))
 
 
 def leading_level(compared: Compared) -> Level:

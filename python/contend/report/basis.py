@@ -11,8 +11,9 @@ from typing import Any
 
 from contend.report.changes import Analysis
 from contend.report.claims import named
-from contend.report.model import Finding
+from contend.report.model import Finding, Sessions
 from contend.report.noise import noise_of
+from contend.report.sessions import in_the_basis
 from contend.report.study import Study
 from contend.report.words import SAYS_NOTHING, detectable_text
 from contend.stats import layout_spread, units_to_reach
@@ -22,12 +23,13 @@ from contend.units import format_duration
 _NAMED = 3
 
 
-def basis_of(study: Study, analysis: Analysis) -> tuple[str, ...]:
-    """One statement a line."""
+def basis_of(study: Study, analysis: Analysis, earlier: Sessions | None) -> tuple[str, ...]:
+    """One statement a line; `earlier` is of the level that the answer is about."""
     return (
         _how_often(study, analysis),
         _by_what(study),
         *_intervals(study, analysis),
+        *in_the_basis(study, earlier),
         *_noise(study, analysis),
         *_adjusted(study, analysis),
         *_twins(study, analysis),

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from contend.report.answer import answer_of
+from contend.report.answer import answer_of, leading_level
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import Explanation
@@ -24,6 +24,7 @@ from contend.report.panels import layout_of, overall_of, panels_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
 from contend.report.query_cache import QueryCache
 from contend.report.servers import differences_of
+from contend.report.sessions import sessions_of
 from contend.report.shape import shapes_of
 from contend.report.shape_chart import shape_charts
 from contend.report.statements import statements_of
@@ -108,6 +109,9 @@ def _report(folder: RunFolder, study: Study) -> Report:
         panels=panels,
         compared=compared,
         overall=tuple(overall_of(study, layout, panels, one) for one in compared),
+        sessions=None
+        if analyses[0] is None
+        else sessions_of(study, analyses[0], leading_level(analyses[0].compared)),
         cells=cells,
         statements=statements_of(study, explanation, layout, panels, cells),
         shapes=shapes,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from contend.metrics import COSTS, PERCENTILES, THROUGHPUT
-from contend.report.model import CellFigures, Compared, Finding, Report, Statements
+from contend.report.model import CellFigures, Compared, Finding, Report, Sessions, Statements
 from contend.report.shape_model import Shape
 from contend.stats import Estimate, finite
 
@@ -40,6 +40,7 @@ def as_json(report: Report) -> dict[str, Any]:
             name: [_change(report, one) for compared in report.compared for one in of(compared)]
             for name, of in _DEPTHS.items()
         },
+        **({"sessions": _sessions(report.sessions)} if report.sessions else {}),
         **({"beside": _beside(report)} if report.beside else {}),
         **(
             {"statements": _statements_json(report, report.statements)} if report.statements else {}
@@ -55,6 +56,14 @@ _DEPTHS: dict[str, Callable[[Compared], Sequence[Finding]]] = {
     "rows": lambda compared: compared.rows,
     "comparisons": lambda compared: compared.comparisons,
 }
+
+
+def _sessions(earlier: Sessions) -> dict[str, Any]:
+    """Logarithms of ratios; null if too few sessions tell."""
+    found = earlier.together
+    names = ("tau", "low", "high", "spread", "mean", "half_width")
+    figures = {name: None if found is None else getattr(found, name) for name in names}
+    return {"level": earlier.level, "n": earlier.n, **figures}
 
 
 def _beside(report: Report) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 from contend.metrics import Metric
 from contend.report.shape_model import Shape
 from contend.spec import Level
-from contend.stats import Change, Estimate
+from contend.stats import Between, Change, Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,20 @@ class Compared:
         for one in (*self.wholes, *self.columns, *self.rows, *self.comparisons):
             found.setdefault(one.change.place.span, one)
         return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """What earlier sessions of the same on this host say of a level as a whole.
+
+    n: how many tell; together: what they say together, None if they are too few. `beside` stands
+    beside the intervals; empty if nothing is known.
+    """
+
+    level: Level
+    n: int
+    together: Between | None
+    beside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +389,7 @@ class Report:
     panels: tuple[Panel, ...]
     compared: tuple[Compared, ...]
     overall: tuple[tuple[Overall, ...], ...]
+    sessions: Sessions | None
     cells: tuple[CellFigures, ...]
     statements: Statements | None
     shapes: tuple[Shape, ...]

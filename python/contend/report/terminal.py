@@ -199,6 +199,8 @@ def _gains(report: Report, out: _Out) -> None:
             f"{report.confidence * 100:g} %; {repeats_each_text(compared.comparisons)}; {marks}",
             "dim",
         )
+        if not at and report.sessions is not None and report.sessions.beside:
+            out.line(report.sessions.beside, "dim")
         for table in overall:
             out.table(table.title, table.heads, _overall_rows(report.layout, table))
         for panel in report.panels:

@@ -14,12 +14,20 @@ from contend.stats.planning import (
     plan_for_width,
 )
 from contend.stats.robust import hodges_lehmann, sign_flip_p
-from contend.stats.sessions import Between, LeftOut, Session, between, leave_one_out
+from contend.stats.sessions import (
+    SESSIONS_MIN,
+    Between,
+    LeftOut,
+    Session,
+    between,
+    leave_one_out,
+)
 from contend.stats.steady import Steadiness, look_for_trend
 from contend.stats.stopping import Progress, StoppingRule, progress, units_to_reach
 from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables, wholes
 
 __all__ = [
+    "SESSIONS_MIN",
     "Between",
     "Change",
     "Component",

@@ -7,7 +7,7 @@ its repeats, so no interval of one session knows of it; only other sessions do.
 Log-ratio i is mean + session_i + error_i, with the sd `tau` between sessions. The estimate of tau
 is Paule and Mandel's (1982): where the weighted squares around the mean, Q, are what they are
 expected to be. Its interval is the Q-profile (Viechtbauer 2007): all tau for which Q is no surprise
-to chi². The mean's interval is Hartung and Knapp's (2001), never narrower than by tau alone.
+to chi². The mean's interval is Knapp and Hartung's (2003), never narrower than by tau alone.
 
 An error that is estimated from few repeats is too small as often as not, and Q takes that for a
 difference: of 24 sessions of 8 repeats that do not differ, the interval of tau excludes 0 in 24 %.
@@ -40,7 +40,7 @@ SESSIONS_MIN = 3
 """Sessions from which on their spread is told."""
 
 FREEDOM_MIN = 3
-"""Degrees of freedom below which a session's own error says too little to be set aside."""
+"""Degrees of freedom below which a session says too little of its own error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,11 @@ class Session:
     log_ratio: float
     se: float
     df: float
+
+    @property
+    def tells(self) -> bool:
+        """Whether it is counted: its error is known well enough to be set aside."""
+        return self.df >= FREEDOM_MIN and self.se > 0
 
     def half_width(self, confidence: float = 0.95) -> float:
         """Half of its own interval, in log-ratios."""
@@ -99,12 +104,12 @@ class Between:
 def between(sessions: Sequence[Session], confidence: float = 0.95) -> Between | None:
     """The sd between sessions, and their common mean; None if fewer than SESSIONS_MIN tell.
 
-    Sessions with fewer than FREEDOM_MIN degrees of freedom, or without any error, tell nothing.
+    Those that do not tell are left out.
 
     Raises:
         ValueError: a log-ratio or an error that counts is not finite.
     """
-    told = [one for one in sessions if tells(one)]
+    told = [one for one in sessions if one.tells]
     if len(told) < SESSIONS_MIN:
         return None
     y = np.array([one.log_ratio for one in told])
@@ -125,11 +130,6 @@ def between(sessions: Sequence[Session], confidence: float = 0.95) -> Between | 
     )
 
 
-def tells(one: Session) -> bool:
-    """Whether a session is counted."""
-    return one.df >= FREEDOM_MIN and one.se > 0
-
-
 @dataclass(frozen=True, slots=True)
 class LeftOut:
     """Share of sessions whose interval holds the common mean of all others, 0 to 1: by their own
@@ -145,7 +145,7 @@ def leave_one_out(sessions: Sequence[Session], confidence: float = 0.95) -> Left
 
     Errors as of `between`.
     """
-    told = [one for one in sessions if tells(one)]
+    told = [one for one in sessions if one.tells]
     own = with_tau = 0
     for at, one in enumerate(told):
         others = between([*told[:at], *told[at + 1 :]], confidence)

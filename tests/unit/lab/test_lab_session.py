@@ -63,7 +63,10 @@ class Bench:
         )
 
     def begin(self, load: FakeLoad | None = None) -> None:
-        begin(self.tiny, self.path, self.means(load), self.heard.append)
+        self.begin_with(self.means(load))
+
+    def begin_with(self, means: Means) -> None:
+        begin(self.tiny, self.path, means, self.heard.append)
 
     def resume(self, *, given: Experiment | None = None, version: str = "10.11.19") -> FakeLoad:
         load = FakeLoad()
