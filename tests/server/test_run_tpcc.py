@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from run_lab import Lab
 
@@ -79,7 +81,10 @@ def test_the_script_stands_beside_the_native_workload(lab: Lab) -> None:
     assert native and len(native) == len(script)
     for one in (*native, *script):
         assert one is not None and one["failed"] == 0 and one["events"] > 0
-    # A statement for each row: a transaction of the mix takes as many by both.
+    # A statement for each row: a transaction of the mix takes as many by both. Single ones differ
+    # by half of the mean, so few of them, as on a busy host, may lie apart by chance (four sigma).
+    fewest = min(sum(d["events"] for d in side) for side in (native, script))  # type: ignore[index]
+    by_chance = 4 * 0.55 * math.sqrt(2 / fewest)
     each = [sum(d["queries"] for d in side) / sum(d["events"] for d in side)  # type: ignore[index]
             for side in (native, script)]  # fmt: skip
-    assert each[0] == pytest.approx(each[1], rel=0.2)
+    assert each[0] == pytest.approx(each[1], rel=0.05 + by_chance)
