@@ -202,6 +202,8 @@ def answer_tables(
     Arguments and errors as of `answer_table`; `tables` are of one shape and share the slopes of the
     covariates, each of which has the levels of all tables one after the other.
     """
+    for one in tables:
+        _check_shape(one, shape)
     count, levels = len(tables), tables[0].shape[2]
     units = _units(np.concatenate(tables, axis=2), shape, covariates, margin, confidence)
     chance = chances(shape, levels, confidence)
@@ -283,10 +285,7 @@ def _units(
     margin: float,
     confidence: float,
 ) -> Units:
-    if d.ndim != 3 or d.shape[1] != shape.contexts:
-        raise ValueError(
-            f"the ratios are units x {shape.contexts} contexts x levels, not {d.shape}"
-        )
+    _check_shape(d, shape)
     if not d.shape[2]:
         raise ValueError("a table has at least one level besides the baseline")
     if np.any(np.isinf(d)):
@@ -298,3 +297,10 @@ def _units(
     if not 0 < confidence < 1:
         raise ValueError("a confidence lies between 0 and 1")
     return units_of(adjust(np.asarray(d, dtype=float), covariates))
+
+
+def _check_shape(d: np.ndarray, shape: TableShape) -> None:
+    if d.ndim != 3 or d.shape[1] != shape.contexts:
+        raise ValueError(
+            f"the ratios are units x {shape.contexts} contexts x levels, not {d.shape}"
+        )
