@@ -5,6 +5,13 @@ least at r_i = sqrt(c_{i+1} / c_i x T_i² / T_{i+1}²) repeats of tier i in one 
 (Kalibera & Jones 2013). Counts are whole and bounded, a tier may seem to have no variance, a least
 number of units is asked for, and the t quantile falls as units are added: so the best of all
 allowed counts is searched for instead. Where the formula applies, it is the same.
+
+Units that are done stay as they were: they count with their own variance, not with that of the
+units that are planned. Taken for as good as those, they speak for ever longer ones, since each
+seems to come with better ones for nothing: of a minute with a start of 1.4 s, rounds of 0.24 s and
+seven mixtures of noise, what was planned on the way had intervals 18 % wider than the best plan's
+in the mean (29 at worst) by 8 to 12 units; it is 6 % (15 at worst) by 13 to 18 (simulated, 120
+each, half-widths of 95 % intervals, the pilot included).
 """
 
 from __future__ import annotations
@@ -121,15 +128,12 @@ def plan_for_width(
     """
     if components is None or not components.known:
         return _usual(costs, USUAL, units_min, done, units_min)
-    grid = _Grid(components, costs, least, most)
-    need = 1 / math.log1p(half_width)
-    table = _critical_over_root(confidence)
-    # The table falls: the first count whose half-width is small enough.
-    units = len(table) - np.searchsorted(table[::-1], 1 / (need * grid.sd), side="right")
-    units = np.clip(units + 2, max(units_min, done, 2), UNITS_MAX)
+    grid = _Grid(components, costs, least, most, done)
+    enough = math.log1p(half_width) * (1 + 1e-12)
+    units = grid.units_for(enough, max(units_min, done, 2), confidence)
     seconds = (units - done) * grid.seconds
-    widths = table[units - 2] * grid.sd
-    best = int(np.lexsort((widths, seconds, widths > math.log1p(half_width) * (1 + 1e-12)))[0])
+    widths = grid.widths(units, confidence)
+    best = int(np.lexsort((widths, seconds, widths > enough))[0])
     return grid.plan(best, int(units[best]), float(widths[best]), done, units_min)
 
 
@@ -160,13 +164,13 @@ def plan_for_time(
             return _usual(costs, ones, done + int(seconds // one_s), done, units_min)
         return _usual_within(costs, seconds, done, units_min)
     for lowest in (ones,) if short else (least, ones):
-        grid = _Grid(components, costs, lowest, ones if short else most)
+        grid = _Grid(components, costs, lowest, ones if short else most, done)
         units = np.clip(np.floor(seconds / grid.seconds * (1 + 1e-12)) + done, 0, UNITS_MAX)
         units = units.astype(int)
         fits = units >= (2 if short else max(units_min, 2))
         if np.any(fits):
             break
-    widths = _critical_over_root(confidence)[np.maximum(units, 2) - 2] * grid.sd
+    widths = grid.widths(np.maximum(units, 2), confidence)
     widths[~fits] = np.inf
     best = int(np.lexsort((units * grid.seconds, -units, widths))[0])
     return grid.plan(best, int(units[best]), float(widths[best]), done, units_min)
@@ -185,7 +189,10 @@ def units_for_width(sd: float, half_width: float, *, confidence: float = 0.95) -
 
 
 class _Grid:
-    """All allowed counts below the highest tier, with seconds and sd of one of the highest."""
+    """All allowed counts below the highest tier, with seconds and variance of one of the highest.
+
+    Units that are done stay as they were made: a plan of longer ones makes none of them better.
+    """
 
     def __init__(
         self,
@@ -193,6 +200,7 @@ class _Grid:
         costs: Costs,
         least: Mapping[str, int],
         most: Mapping[str, int],
+        done: int,
     ):
         self.top, *lower = costs.tiers
         ranges = []
@@ -210,7 +218,29 @@ class _Grid:
         for tier in lower:
             held = held * self.counts[tier]
             variance = variance + components.of_a_level(tier, costs.contexts) / held
-        self.sd = np.sqrt(np.maximum(variance, 1e-30))
+        self._variance = np.maximum(variance, 1e-30)
+        self._done = done
+        of_done = sum(
+            components.of_a_level(one.tier, costs.contexts) * one.in_mean
+            for one in components.tiers
+        )
+        self._variances_of_done = done**2 * of_done
+
+    def widths(self, units: np.ndarray, confidence: float) -> np.ndarray:
+        """Half-widths of the mean of so many units, with those done, for each of the counts."""
+        summed = self._variances_of_done + np.maximum(units - self._done, 0) * self._variance
+        critical = _critical_over_root(confidence)[units - 2]
+        return np.asarray(critical * np.sqrt(summed / units))
+
+    def units_for(self, width: float, least: int, confidence: float) -> np.ndarray:
+        """The fewest units, from `least` on, with such a half-width; UNITS_MAX if none has it."""
+        low = np.full(self.seconds.shape, least)
+        high = np.full(self.seconds.shape, max(least, UNITS_MAX))
+        while np.any(low < high):
+            middle = (low + high) // 2
+            is_enough = self.widths(middle, confidence) <= width
+            low, high = np.where(is_enough, low, middle + 1), np.where(is_enough, middle, high)
+        return high
 
     def plan(self, at: int, units: int, width_log: float, done: int, units_min: int) -> Plan:
         counts = {tier: int(axis[at]) for tier, axis in self.counts.items()}

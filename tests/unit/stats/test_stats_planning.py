@@ -25,11 +25,17 @@ from contend.stats.planning import units_for_width
 COSTS = Costs({"unit": 2.0, "block": 0.3, "round": 0.2})
 
 
-def known(common: float = 1.0, **variances: float) -> Components:
+Made = tuple[int, int, int]
+"""Units that are done, the blocks of each, and the rounds of each of these."""
+
+
+def known(common: float = 1.0, made: Made = (1, 1, 1), **variances: float) -> Components:
+    units, blocks, rounds = made
+    in_mean = {"unit": units, "block": units * blocks, "round": units * blocks * rounds}
     tiers = tuple(
-        Component(tier, v, v, 0.0, 2 * v, 7.0, 0.0, 1.0)
+        Component(tier, v, v, 0.0, 2 * v, 7.0, 0.0, 1 / in_mean.get(tier, 1))
         if v == v
-        else Component(tier, v, v, 0.0, math.inf, 0.0, 1.0, 1.0)
+        else Component(tier, v, v, 0.0, math.inf, 0.0, 1.0, 1 / in_mean.get(tier, 1))
         for tier, v in variances.items()
     )
     return Components(tiers, common, 1, 0.95)
@@ -51,6 +57,18 @@ def cost_and_variance(
     )
 
 
+def variance_of_done(components: Components, costs: Costs, made: Made) -> float:
+    """Of one of the units that are done."""
+    units, blocks, rounds = made
+    return cost_and_variance(components, costs, rounds, blocks)[1] if units else 0.0
+
+
+def half_width(done: int, of_done: float, more: int, of_more: float) -> float:
+    units = done + more
+    variance = (done * of_done + more * of_more) / units**2
+    return math.expm1(reference.t.ppf(0.975, units - 1) * math.sqrt(variance))
+
+
 def test_the_formula_by_hand() -> None:
     """Rounds a block: sqrt(0.4 / 0.1 x 16 / 1) = 8; blocks a unit: sqrt(3.6 / 0.4 x 1 / 1) = 3."""
     components = known(unit=1e-4, block=1e-4, round=16e-4)
@@ -60,6 +78,7 @@ def test_the_formula_by_hand() -> None:
 
 
 variance = st.floats(-8, -3).map(lambda e: 10**e)
+made = st.tuples(st.integers(1, 12), st.integers(1, 4), st.integers(1, 12))
 cost = st.floats(-2, 2).map(lambda e: 10**e)
 
 
@@ -90,25 +109,28 @@ def test_no_neighbour_of_the_formula_is_better(
     v=st.tuples(*[st.one_of(st.just(0.0), variance)] * 3),
     width=st.floats(0.002, 0.2),
     contexts=st.integers(1, 21),
-    done=st.integers(0, 12),
+    made=made,
 )
 @settings(max_examples=30, deadline=None)
 def test_no_plan_of_that_width_takes_less(
-    v: tuple[float, float, float], width: float, contexts: int, done: int
+    v: tuple[float, float, float], width: float, contexts: int, made: Made
 ) -> None:
-    components = known(0.5, unit=v[0], block=v[1], round=v[2])
+    components = known(0.5, made, unit=v[0], block=v[1], round=v[2])
+    done = made[0]
     costs = Costs(COSTS.seconds, contexts)
     bounds = {"least": {"round": 2, "block": 1}, "most": {"round": 6, "block": 3}}
     plan = plan_for_width(components, costs, width, done=done, **bounds)
     if plan.half_width > width:
         assert plan.repeats["unit"] == 10_000
         return
-    cheapest = math.inf
+    cheapest, of_done = math.inf, variance_of_done(components, costs, made)
     for rounds, blocks in itertools.product(range(2, 7), range(1, 4)):
         s, variance_of_unit = cost_and_variance(components, costs, rounds, blocks)
-        need = units_for_width(math.sqrt(variance_of_unit), width)
-        if need is not None:
-            cheapest = min(cheapest, max(max(need, 8) - done, 0) * s)
+        for more in itertools.count(max(8 - done, 0)):
+            if (more * s) >= cheapest or more > 10_000:
+                break
+            if half_width(done, of_done, more, variance_of_unit) <= width * (1 + 1e-12):
+                cheapest = more * s
     assert plan.seconds == pytest.approx(cheapest)
     assert plan.repeats["unit"] >= 8 and plan.enough and plan.known
 
@@ -117,13 +139,14 @@ def test_no_plan_of_that_width_takes_less(
     v=st.tuples(*[st.one_of(st.just(0.0), variance)] * 3),
     seconds=st.floats(1, 2000),
     contexts=st.integers(1, 10),
-    done=st.integers(0, 12),
+    made=made,
 )
 @settings(max_examples=60, deadline=None)
 def test_no_plan_within_that_time_is_narrower(
-    v: tuple[float, float, float], seconds: float, contexts: int, done: int
+    v: tuple[float, float, float], seconds: float, contexts: int, made: Made
 ) -> None:
-    components = known(0.5, unit=v[0], block=v[1], round=v[2])
+    components = known(0.5, made, unit=v[0], block=v[1], round=v[2])
+    done = made[0]
     costs = Costs(COSTS.seconds, contexts)
     bounds = {"least": {"round": 2, "block": 1}, "most": {"round": 6, "block": 3}}
     plan = plan_for_time(components, costs, seconds, done=done, **bounds)
@@ -136,11 +159,31 @@ def test_no_plan_within_that_time_is_narrower(
     assert plan.enough == (plan.repeats["unit"] >= 8) == (max(8 - done, 0) * one_s <= seconds)
     for rounds, blocks in itertools.product(range(2, 7), range(1, 4)):
         s, variance_of_unit = cost_and_variance(components, costs, rounds, blocks)
-        units = done + int(seconds / s)
-        if units >= 8:
-            t = reference.t.ppf(0.975, units - 1)
-            other = math.expm1(t * math.sqrt(variance_of_unit / units))
+        more = int(seconds / s)
+        if done + more >= 8:
+            of_done = variance_of_done(components, costs, made)
+            other = half_width(done, of_done, more, variance_of_unit)
             assert plan.half_width <= other * (1 + 1e-6) + 1e-12
+
+
+@pytest.mark.parametrize("seconds", [60, 600])
+def test_a_plan_is_kept_to(seconds: float) -> None:
+    """On the way nothing speaks for longer units than were best at the beginning: those that are
+    done become no better by them."""
+    first = plan_for_time(PILOT, COSTS, seconds)
+    assert isinstance(first, Plan)
+    rounds, blocks, units = (first.repeats[tier] for tier in ("round", "block", "unit"))
+    unit_s, _ = cost_and_variance(PILOT, COSTS, rounds, blocks)
+    assert units > 8
+    for done in range(1, units):
+        so_far = known(made=(done, blocks, rounds), unit=0.02**2, block=0.01**2, round=0.08**2)
+        left = plan_for_time(so_far, COSTS, (units - done) * unit_s, done=done)
+        assert isinstance(left, Plan)
+        assert left.half_width <= first.half_width * (1 + 1e-9)
+        # Whole units leave a rest of the time, which another length may fill better.
+        assert left.repeats["unit"] >= 0.9 * units
+        wanted = plan_for_width(so_far, COSTS, first.half_width, done=done)
+        assert wanted.seconds <= (units - done) * unit_s * (1 + 1e-9)
 
 
 def test_what_is_promised_comes_out() -> None:
