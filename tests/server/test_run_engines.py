@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -68,8 +69,10 @@ def test_both_engines_as_a_factor(lab: Lab, chosen: str) -> None:
     for record, (told, had) in zip(records, used(lab), strict=True):
         assert told == had == record.cell["load.engine"]
     assert all(lab.answered().values())
-    # Those of the engine that is not taken otherwise were missing.
-    assert "calibrating contend-load for 2 kinds of load" in done.stderr
     assert all("calibration" in record.probes for record in records)
+    # At least those of the engine that is not taken otherwise were missing. Those of the other one
+    # are too if a busy host had no time when they were made, because such are not kept.
+    found = re.search(r"calibrating contend-load for (\d+) kinds of load", done.stderr)
+    assert found is not None and int(found[1]) in (2, 3, 4), done.stderr
     assert "gain over epoll" in done.stdout
     assert "driven over epoll and io_uring" in done.stdout
