@@ -19,7 +19,6 @@ from contend.spec import (
     cell_key,
     contexts,
     roles_of,
-    same_level,
 )
 from contend.stats import Components, TableShape
 from contend.store import (
@@ -71,11 +70,7 @@ class Learned:
     @property
     def others(self) -> list[Level]:
         """The levels that are compared with the baseline."""
-        compared = self._experiment.compared
-        if compared is None:
-            return []
-        baseline = self._experiment.compare.baseline[compared.path]
-        return [level for level in compared.levels if not same_level(level, baseline)]
+        return self._roles.others
 
     def context(self, cell: Cell) -> CellKey:
         """Where a run is made, whatever its level."""

@@ -96,7 +96,7 @@ def key_of(experiment: Experiment, facts: Mapping[str, Any]) -> dict[str, Any]:
 def said_by(experiment: Experiment, folder: RunFolder) -> EarlierSession | None:
     """What a run says of each level as a whole, by the metric that decides; None if no level has
     two repeats."""
-    records = folder.records(intervals=True)
+    records = folder.records(intervals=False)
     learned = Learned(experiment)
     learned.learn(records)
     repeats = sorted({one.repeat for one in records if one.status == "ok"})

@@ -14,7 +14,7 @@ import numpy as np
 from contend.metrics import Metric
 from contend.report.model import Compared, Finding
 from contend.report.study import Study
-from contend.spec import Level, same_level
+from contend.spec import Level
 from contend.stats import (
     Change,
     StoppingRule,
@@ -55,9 +55,7 @@ def table_of(study: Study, metric: Metric) -> Table | None:
     roles = study.roles
     if roles.compared is None or roles.baseline is None:
         return None
-    levels = [
-        one for one in roles.levels if one is not None and not same_level(one, roles.baseline)
-    ]
+    levels = roles.others
     rows, columns, repeats = roles.table_contexts(), roles.column_levels, study.repeats
     d = np.full((len(repeats), len(rows) * len(columns), len(levels)), np.nan)
     lost = np.zeros(d.shape[1:], dtype=int)

@@ -37,6 +37,13 @@ class Roles:
         )
 
     @property
+    def others(self) -> list[Level]:
+        """The levels that are compared with the baseline; none if nothing is compared."""
+        if self.compared is None or self.baseline is None:
+            return []
+        return [one for one in self.compared.levels if not same_level(one, self.baseline)]
+
+    @property
     def column_levels(self) -> tuple[Level | None, ...]:
         return self.columns.levels if self.columns else (None,)
 
