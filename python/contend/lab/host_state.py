@@ -88,8 +88,8 @@ class HostWatch:
         self._listen(
             Notice(
                 "the CPUs of this host are far apart now (a line of cache goes over and comes "
-                f"back in {distance_ns([state]):.0f} ns): where a server shares locks, "
-                f"{expect}{waits}"
+                f"back in {distance_ns([state]):.0f} ns). As measured on other hosts, "
+                f"where a server shares locks, {expect}{waits}"
             )
         )
 

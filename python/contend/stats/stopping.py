@@ -16,8 +16,9 @@ if the scatter were known (100,000 experiments each, normal, at least 8 units, a
 | with TIGHTER       | 96.5 | 96.3 | 95.9 | 95.6 | 95.2 | 95.0 | 95.3 | 95.9 |
 | units taken        | 8.0  | 9.7  | 11.4 | 13.3 | 16.4 | 21.7 | 33.0 | 56.2 |
 
-That is a table of one cell and one level, whose interval is Student's; the intervals of larger
-tables are those that are printed, and hold at least as often.
+That is a table of one cell and one level, whose interval is Student's. Of tables of 21 cells and
+two levels that stopped after 19 units in the mean, 2 of 385 missed with a level as a whole, where
+1.1 % are promised to it; other tables were not simulated.
 
 Demanding a width that is narrower by a tenth, or two further units after it is reached, mends less
 (93.2 and 93.7 at worst) and takes more. Tests repeat the worst columns.
