@@ -1,6 +1,6 @@
 """How far do sessions of this host differ beyond their own errors?
 
-    python bench/sessions.py [--sessions 24] [--every 10m] [--for 60s] [--name DATE]
+    python bench/sessions.py [--sessions 24] [--every 10m] [--for 60s] [--name DATE] [--keep FOLDER]
     python bench/sessions.py --show [--name DATE]
 
 A session is one `contend run` of the main job's cell with 8 connections and 10 points, 32 segments
@@ -8,7 +8,8 @@ over none. One begins every ten minutes, or when the one before is done, so 24 t
 is kept as a line of `bench/results/sessions/NAME.jsonl`, with the state of the CPUs before and
 after; begun anew, the command goes on. In the end, and with `--show`, it prints the standard
 deviation between sessions with its interval, and how often the interval of one session holds the
-common mean of the others: by its own error only, and with what sessions differ by.
+common mean of the others: by its own error only, and with what sessions differ by. `--keep` keeps
+the run folders too, for `bench/state_scatter.py`.
 
 Alone on the machine: a neighbour is a state of the host too.
 """
@@ -56,13 +57,15 @@ def main() -> None:
     parser.add_argument("--every", default="10m", help="from one begin to the next")
     parser.add_argument("--for", dest="time", default="60s", help="what each of them measures")
     parser.add_argument("--name", default=datetime.now(UTC).date().isoformat())
+    parser.add_argument("--keep", type=Path, help="where the run folders stay")
     parser.add_argument("--show", action="store_true", help="record nothing")
     parser.add_argument("--set", action="append", default=[], help="of `contend run`, such as rows")
     args = parser.parse_args()
     path = FOLDER / f"{args.name}.jsonl"
     if not args.show:
         sets = [*CELL, *args.set]
-        record(path, args.sessions, parse_duration_s(args.every), args.time, sets)
+        every_s = parse_duration_s(args.every)
+        record(path, args.sessions, every_s, args.time, sets, args.keep)
     print(summary(read(path)))
 
 
@@ -79,12 +82,19 @@ def read(path: Path) -> list[Line]:
     return lines
 
 
-def record(path: Path, sessions: int, every_s: float, time_each: str, sets: Sequence[str]) -> None:
+def record(
+    path: Path,
+    sessions: int,
+    every_s: float,
+    time_each: str,
+    sets: Sequence[str],
+    keep: Path | None = None,
+) -> None:
     """Make the sessions that are missing, one at a time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for number in range(len(read(path)) + 1, sessions + 1):
         begun_s = time.monotonic()
-        line = {"session": number, **made(time_each, sets)}
+        line = {"session": number, **made(time_each, sets, keep)}
         torn = path.exists() and not path.read_bytes().endswith(b"\n")
         with path.open("a") as file:
             file.write(("\n" if torn else "") + json.dumps(line, separators=(",", ":")) + "\n")
@@ -93,11 +103,11 @@ def record(path: Path, sessions: int, every_s: float, time_each: str, sets: Sequ
             time.sleep(max(0.0, every_s - (time.monotonic() - begun_s)))
 
 
-def made(time_each: str, sets: Sequence[str]) -> Line:
+def made(time_each: str, sets: Sequence[str], keep: Path | None) -> Line:
     """One `contend run` from beginning to end."""
     program = find_program()
     with tempfile.TemporaryDirectory(prefix="contend-bench-") as place:
-        out = Path(place) / "run"
+        out = (keep or Path(place)) / f"run-{now().replace(':', '')}"
         command = [sys.executable, "-m", "contend", "run", EXPERIMENT, "--yes", f"--out={out}"]
         command += [f"--for={time_each}", *(f"--set={one}" for one in sets)]
         begun_at, load_1m = now(), os.getloadavg()[0]

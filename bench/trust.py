@@ -1,9 +1,9 @@
 """Does the lab keep what it promises? From recorded processes, and live: `make trust`.
 
-    python bench/trust.py [--minutes 60] [--tables 1000]
+    python bench/trust.py [--minutes 120] [--tables 1000]
 
-Records what is missing of `bench/trust_record.py` (20 minutes of a quiet machine) and of
-`bench/trust_live.py` (half an hour), relabels the record into tables of which the truth is known
+Records what is missing of `bench/trust_record.py` (half an hour of a quiet machine) and of
+`bench/trust_live.py` (an hour), relabels the record into tables of which the truth is known
 (`bench/trust_tables.py`), counts what they claim, and writes the tables of
 `docs/concepts/trust.md`. Ended at any moment, it goes on where it was. The exit code is 1 if a
 promise is not kept.

@@ -1,13 +1,13 @@
 """What the lab claims, live, of levels whose difference is known.
 
-    python bench/trust_live.py [--minutes 30]
+    python bench/trust_live.py [--minutes 60]
 
 40 experiments compare an option with itself under another name (`max_error_count` 64 and 65, which
-no query of the load looks at): `contend run` in slices, each of 24 s. 20 experiments measure two
+no query of the load looks at): `contend run` in slices, each of 60 s. 20 experiments measure two
 null servers of which one takes 5 % longer for each query, the way the lab measures two servers in
 slices, 8 times with freshly started ones. Kept in `bench/results/trust/live.jsonl.gz` one by one;
-begun anew, the command goes on. Two are made at the same time, and other work on the machine does
-no harm: intervals get wide, and have to stay true.
+begun anew, the command goes on. One at a time, and alone on the machine: beside other work the
+intervals stay true, but get so wide that they could hardly be wrong.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ import math
 import random
 import statistics
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -48,9 +46,7 @@ TURNAROUND_US = 60_000
 CONNECTIONS = 8
 UNITS = 8
 ROUNDS = 10
-FOR_S = 24.0
-SIDE_BY_SIDE = 2
-"""Experiments at the same time: each is the neighbour of the others."""
+FOR_S = 60.0
 OPTION = "server.options.max_error_count"
 
 Line = dict[str, Any]
@@ -68,30 +64,22 @@ def read_live(folder: Path) -> list[Line]:
         return [json.loads(line) for line in file]
 
 
-def make_missing(
-    folder: Path, *, counts: dict[str, int], until_s: float, side_by_side: int = SIDE_BY_SIDE
-) -> bool:
+def make_missing(folder: Path, *, counts: dict[str, int], until_s: float) -> bool:
     """Make what is missing; whether all of it is there, or the time was over before."""
     made = {(one["kind"], one["number"]) for one in read_live(folder)}
     missing = [one for one in both_in_turn(counts) if one not in made]
     folder.mkdir(parents=True, exist_ok=True)
-    writing = threading.Lock()
-
-    def make(one: tuple[str, int]) -> bool:
-        kind, number = one
+    for kind, number in missing:
         if time.monotonic() + 2 * FOR_S > until_s:
             return False
         at = datetime.now(UTC).isoformat(timespec="seconds")
         line = {"kind": kind, "number": number, "at": at, "machine": machine()}
         line |= alike(number) if kind == ALIKE else slower(number)
-        with writing, gzip.open(live_path(folder), "at") as file:
+        with gzip.open(live_path(folder), "at") as file:
             file.write(json.dumps(line, separators=(",", ":")) + "\n")
         said = f"{100 * math.expm1(statistics.mean(line['logs'])):+.1f} %"
         print(f"{kind} {number + 1}/{counts[kind]}: {said}", file=sys.stderr, flush=True)
-        return True
-
-    with ThreadPoolExecutor(side_by_side) as pool:
-        return all(list(pool.map(make, missing)))
+    return True
 
 
 def both_in_turn(counts: dict[str, int]) -> list[tuple[str, int]]:
@@ -173,13 +161,10 @@ class _NoCounters:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=60, help="stop after so long")
-    parser.add_argument("--side-by-side", type=int, default=SIDE_BY_SIDE)
     parser.add_argument("--folder", type=Path, default=FOLDER)
     asked = parser.parse_args()
     until_s = time.monotonic() + 60 * asked.minutes
-    done = make_missing(
-        asked.folder, counts=COUNTS, until_s=until_s, side_by_side=asked.side_by_side
-    )
+    done = make_missing(asked.folder, counts=COUNTS, until_s=until_s)
     print("all is made" if done else "time is up; begun anew, it goes on", file=sys.stderr)
     return 0
 

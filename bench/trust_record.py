@@ -2,9 +2,9 @@
 
     python bench/trust_record.py [--minutes 4.5]
 
-A unit is three freshly started servers over copies of one table, as the lab starts them for a
-baseline and two levels. Each cell (1, 8 and 64 connections, 10 and 100 points) is asked once in
-slices of 0.1 s, the three in turn, and once in separate runs of 0.5 s, one of each. 14 units are
+A unit is four freshly started servers over copies of one table, as the lab starts them for a
+baseline and three levels. Each cell (1, 8 and 64 connections, 10 and 100 points) is asked once in
+slices of 0.1 s, the four in turn, and once in separate runs of 0.5 s, one of each. 14 units are
 recorded while the host is quiet, and 14 beside a neighbour that computes half of the time.
 
 What is recorded is kept after each unit, in `bench/results/trust/`, a line of JSON for each server
@@ -34,7 +34,7 @@ FOLDER = RESULTS / "trust"
 HOSTS = ("quiet", "busy")
 CONNECTIONS = (1, 8, 64)
 POINTS = (10, 100)
-PROCESSES = 3
+PROCESSES = 4
 UNITS = 14
 ROUNDS = 8
 RUN_S = 0.5

@@ -1,7 +1,7 @@
 """Tables of which the truth is known, by relabelling recorded server processes.
 
-The three processes of a recorded unit were alike in everything, so any of them may be called the
-baseline and the others two levels: what the table then claims is false. A change of +5 % is known
+The processes of a recorded unit were alike in everything, so any of them may be called the
+baseline and the others levels: what the table then claims is false. A change of +5 % is known
 just as well once the levels' speeds are multiplied by 1.05. Only whole processes are relabelled,
 so that whatever a process has for life, and whatever moves all of a unit, stays as it was.
 """
