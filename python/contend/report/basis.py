@@ -117,11 +117,13 @@ def _laid_out(study: Study) -> str:
 
 
 def _intervals(study: Study, analysis: Analysis) -> list[str]:
-    compare, count = study.experiment.compare, len(analysis.compared.findings)
+    compare = study.experiment.compare
+    between = [one for one in analysis.answer.pairs if one.cells]
+    count = len(analysis.compared.findings) + len(between)
+    kinds = "levels, columns, rows" + (", cells and pairs of levels" if between else " and cells")
     confidence = f"{compare.confidence * 100:g} %"
     together = (
-        f"All {count} intervals of this metric (levels, columns, rows and cells) hold together "
-        f"with {confidence}"
+        f"All {count} intervals of this metric ({kinds}) hold together with {confidence}"
         if count > 1
         else f"± is the {confidence} interval"
     )

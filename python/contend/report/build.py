@@ -176,8 +176,9 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "repeats, and over the cells of its place; what is independent is the repeat, and n "
             "counts repeats.",
             f"Intervals hold together: in {settings.confidence * 100:g} of 100 experiments all of "
-            "a metric's do. Their chance of error is divided beforehand over levels, columns, rows "
-            "and cells (2 : 1 : 1 : 1), and within each by the largest t among them.",
+            "a metric's do. Their chance of error is divided beforehand over levels, columns, "
+            "rows, cells, pairs of levels and the cell that stands out (4 : 2 : 2 : 2 : 2 : 1, as "
+            "far as the table has them), and within each by the largest t among them.",
             "A verdict is read off its printed interval and nothing else: within "
             f"±{settings.margin * 100:g} % equivalent; otherwise, if it excludes no change, faster "
             "or slower (of a cost: higher or lower); otherwise inconclusive, which is an answer.",
