@@ -39,6 +39,8 @@ kind = "random_points"
 [load]
 warmup = "20ms"
 measure = "100ms"
+slice = "20ms"
+settle = "2ms"
 
 [factors]
 "server.options.key_cache_segments" = [0, 32]
@@ -48,7 +50,7 @@ measure = "100ms"
 baseline = { "server.options.key_cache_segments" = 0 }
 repeats = 2
 """
-"""Eight runs of a tenth of a second."""
+"""Eight runs of a tenth of a second, or of two tenths in slices."""
 
 RUNS = 8
 
@@ -89,6 +91,12 @@ class Lab:
         text = self.file.read_text()
         assert old in text
         self.file.write_text(text.replace(old, new))
+
+    def slow(self, measure: str = "300ms") -> Lab:
+        """Have runs, or slices, so long that a test meets the lab while it works."""
+        self.edit('measure = "100ms"', f'measure = "{measure}"')
+        self.edit('slice = "20ms"', 'slice = "100ms"')
+        return self
 
     def by_runs(self) -> Lab:
         """Have one server, which has one level after the other."""
@@ -245,7 +253,7 @@ def wait_for(true: Callable[[], bool], limit_s: float = 240.0) -> None:
     deadline = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < deadline, "it never came to be"
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def as_json(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:

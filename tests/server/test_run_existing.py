@@ -228,7 +228,7 @@ def test_the_password_is_in_no_file_and_no_process_list(measured: Finished) -> N
 def test_what_a_killed_run_changed_is_put_back_by_the_next(
     lab: Lab, theirs: Theirs, at: Callable[..., Any]
 ) -> None:
-    lab.edit('measure = "100ms"', 'measure = "700ms"')
+    lab.slow("700ms")
     process = lab.start(*lab.arguments("--server", theirs.dsn, "--yes"))
     lab.wait_for_runs(2, process)
     process.kill()
@@ -246,7 +246,7 @@ def test_a_server_that_goes_away_ends_the_run_after_a_few(
 ) -> None:
     mortal = Theirs(private_server(mariadb_binary, THEIR_OPTIONS, tcp=True))
     mortal.takes(lab)
-    lab.edit('measure = "100ms"', 'measure = "700ms"')
+    lab.slow("700ms")
     process = lab.start(*lab.arguments("--server", mortal.dsn, "--yes"))
     lab.wait_for_runs(1, process)
     mortal.server.kill()

@@ -237,7 +237,7 @@ def test_results_that_cannot_be_stored(lab: Lab, small_disk: Path) -> None:
 
 def test_nobody_else_may_look_into_the_server(lab: Lab) -> None:
     # It is killed when that was seen.
-    lab.edit('measure = "100ms"', 'measure = "10s"')
+    lab.slow("10s")
     process = lab.start(*lab.arguments())
     try:
         lab.wait_for_runs(1, process)

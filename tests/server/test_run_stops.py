@@ -19,14 +19,9 @@ def same(before: list[RunRecord], after: list[RunRecord]) -> bool:
     return after[: len(before)] == before
 
 
-def slow(lab: Lab, measure: str = "300ms") -> None:
-    """Long enough runs that a test meets the lab while it works."""
-    lab.edit('measure = "100ms"', f'measure = "{measure}"')
-
-
 @pytest.mark.parametrize("ended", [0, 1, 4])
 def test_killed_at_any_time_and_resumed(lab: Lab, ended: int) -> None:
-    slow(lab)
+    lab.slow()
     process = lab.start(*lab.arguments())
     if ended:
         lab.wait_for_runs(ended, process)
@@ -51,7 +46,7 @@ def test_killed_at_any_time_and_resumed(lab: Lab, ended: int) -> None:
 def test_interrupted_it_stops_its_server_and_says_how_to_go_on(
     lab: Lab, sign: signal.Signals
 ) -> None:
-    slow(lab)
+    lab.slow()
     process = lab.start(*lab.arguments())
     lab.wait_for_runs(2, process)
     said = interrupt(process, sign)
@@ -81,7 +76,7 @@ def test_interrupted_while_loading_leaves_no_half_dataset(lab: Lab) -> None:
 
 
 def test_a_server_that_dies_costs_its_run_alone(lab: Lab) -> None:
-    slow(lab.by_runs(), "700ms")
+    lab.by_runs().slow("700ms")
     process = lab.draw().start(*lab.arguments())
     lab.wait_for_runs(2, process)
     # It is to die within a run, and at once: SIGSEGV would have it write a stack trace first.
@@ -114,7 +109,7 @@ def test_a_complete_run_is_shown_and_not_repeated(lab: Lab, tiny_run: Finished) 
 def begun(tmp_path_factory: pytest.TempPathFactory, new_lab: NewLab) -> Lab:
     """A lab that was interrupted after its first run."""
     lab = new_lab(tmp_path_factory.mktemp("begun"))
-    slow(lab)
+    lab.slow()
     process = lab.start(*lab.arguments())
     lab.wait_for_runs(1, process)
     interrupt(process)
