@@ -95,7 +95,7 @@ class Lab:
     def slow(self, measure: str = "300ms") -> Lab:
         """Have runs, or slices, so long that a test meets the lab while it works."""
         self.edit('measure = "100ms"', f'measure = "{measure}"')
-        self.edit('slice = "20ms"', 'slice = "100ms"')
+        self.edit('slice = "20ms"', 'slice = "50ms"')
         return self
 
     def by_runs(self) -> Lab:

@@ -30,6 +30,8 @@ options = { random_points = "$workload.points", rand_type = "uniform" }
 [load]
 warmup = "20ms"
 measure = "100ms"
+slice = "20ms"
+settle = "2ms"
 
 [factors]
 "server.options.key_cache_segments" = [0, 32]

@@ -26,8 +26,8 @@ kind = "tpcc"
 [load]
 connections = 2
 measure = "1s"
-slice = "100ms"
-settle = "20ms"
+slice = "50ms"
+settle = "10ms"
 
 [load.errors]
 retry_pause = "2ms"

@@ -60,7 +60,7 @@ def test_a_recording_goes_on_where_it_was_broken_off(
 ) -> None:
     made: list[str] = []
     monkeypatch.setattr(
-        sessions, "made", lambda time_each, _sets: made.append(time_each) or line(0)
+        sessions, "made", lambda time_each, _sets, _keep: made.append(time_each) or line(0)
     )
     monkeypatch.setattr(sessions.time, "sleep", lambda _s: None)
     path = tmp_path / "sessions" / "a.jsonl"

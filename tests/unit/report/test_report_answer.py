@@ -60,7 +60,8 @@ def test_it_says_what_was_compared_how_often_and_what_would_change_it(study_repo
     assert "Compared 8 times with freshly started servers: each time 16 slices of 0.1 s" in said
     assert "of every level in each of 21 cells." in said
     assert "In slices: all levels were asked in turn" in said
-    assert "All 84 intervals of this metric" in said
+    both = "levels, columns, rows, cells and pairs of levels"
+    assert f"All 85 intervals of this metric ({both}) hold together" in said
     assert "Of the noise " in said and " % lies between " in said
     assert "from one start of the servers to the next" in said
     assert "Finished: every planned run was made." in said
