@@ -36,7 +36,7 @@ DEMO ?= --quick
 .PHONY: test
 test: setup test-needs test-built ## set up, run all tests, say how long they took (some minutes)
 	@trap 'printf "contend: the tests took %d min %d s after set-up\n" $$((SECONDS / 60)) $$((SECONDS % 60))' EXIT; \
-	$(MAKE) --no-print-directory test-rust test-python
+	$(MAKE) --no-print-directory --jobs=2 test-rust-beside test-python
 
 .PHONY: test-needs
 test-needs: setup ## get what only the tests need: newer servers, sysbench, a browser
@@ -50,6 +50,12 @@ test-built: ## compile the tests of contend-load
 .PHONY: test-rust
 test-rust: ## the tests of contend-load
 	cargo test --locked -- --test-threads=8
+
+.PHONY: test-rust-beside
+test-rust-beside:
+	@mkdir -p build; code=0; \
+	$(MAKE) --no-print-directory test-rust > build/test-rust.log 2>&1 || code=$$?; \
+	cat build/test-rust.log; exit $$code
 
 .PHONY: test-python
 test-python: setup test-built ## the tests of the lab: unit, golden, house, server

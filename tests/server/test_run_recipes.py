@@ -22,7 +22,7 @@ def run(lab: Lab, recipe: str, *sets: str) -> dict[str, object]:
 
 
 def test_the_auto_generated_load(lab: Lab) -> None:
-    found = run(lab, "slap-auto-generated", "load.connections=[8, 16]", "compare.at_most=6s")
+    found = run(lab, "slap-auto-generated", "load.connections=[8, 16]", "compare.at_most=4s")
     assert [one["metric"] for one in found["shapes"]] == ["seconds", "qps"]  # type: ignore[union-attr]
     insert, select = found["statements"]  # type: ignore[misc]
     assert (insert["name"], select["name"]) == ("insert", "select")
@@ -45,7 +45,7 @@ FIVE = ["first_ten", "by_last_name", "count_aamodt", "names_by_count", "salaries
 
 
 def test_the_five_statements_at_more_and_more_clients(lab: Lab) -> None:
-    sets = ("data.rows=3000", "load.connections=[1, 4]", "compare.repeats=2", "compare.at_most=8s")
+    sets = ("data.rows=3000", "load.connections=[1, 4]", "compare.repeats=2", "compare.at_most=5s")
     found = run(lab, "slap-concurrency", *sets)
     assert [one["name"] for one in found["statements"]] == FIVE  # type: ignore[union-attr]
     with RunFolder.open(lab.folder / "out") as folder:
@@ -61,7 +61,7 @@ def test_the_five_statements_at_more_and_more_clients(lab: Lab) -> None:
 
 
 def test_the_engines(lab: Lab) -> None:
-    sets = ("data.rows=3000", "load.connections=2", "compare.repeats=2", "compare.at_most=12s")
+    sets = ("data.rows=3000", "load.connections=2", "compare.repeats=2", "compare.at_most=8s")
     found = run(lab, "engines", *sets)
     levels = {one["level"] for one in found["comparisons"]}  # type: ignore[union-attr]
     assert levels == {"InnoDB", "Aria"}
@@ -84,7 +84,7 @@ def test_the_query_cache(lab: Lab) -> None:
         "workload.shares.write=[0, 5]",
         "load.connections=4",
         "compare.repeats=2",
-        "compare.at_most=8s",
+        "compare.at_most=5s",
     )
     assert {one["level"] for one in found["comparisons"]} == {"ON"}  # type: ignore[union-attr]
     with RunFolder.open(lab.folder / "out") as folder:

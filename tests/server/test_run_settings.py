@@ -23,7 +23,7 @@ rows = 5_000
 [load]
 connections = 2
 warmup = "0s"
-measure = "200ms"
+measure = "100ms"
 [factors]
 {factors}
 [compare]

@@ -28,8 +28,8 @@ rows = 5_000
 kind = "{workload}"
 [load]
 connections = 2
-slice = "50ms"
-settle = "10ms"
+slice = "20ms"
+settle = "5ms"
 [factors]
 {factors}
 [compare]
@@ -37,7 +37,7 @@ by = "slices"
 repeats = 2
 baseline = {{ {baseline} }}
 """
-"""Two blocks of a second."""
+"""Two blocks of half a second."""
 
 OPTIONS = 'options = { innodb_buffer_pool_size = "32M", innodb_flush_log_at_trx_commit = 2 }'
 
@@ -84,7 +84,7 @@ def require_slices(record: RunRecord) -> None:
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory: pytest.TempPathFactory, new_lab: NewLab) -> Finished:
     """The tiny experiment for some seconds."""
-    return finish(in_slices(new_lab(tmp_path_factory.mktemp("timed"))), "--for", "15s")
+    return finish(in_slices(new_lab(tmp_path_factory.mktemp("timed"))), "--for", "8s")
 
 
 class TestTimed:
@@ -198,7 +198,7 @@ def test_killed_itself_it_goes_on_in_slices(lab: Lab) -> None:
 
 
 def test_a_time_that_is_too_short_is_refused(lab: Lab) -> None:
-    done = in_slices(lab).run("--for", "500ms")
+    done = in_slices(lab).run("--for", "100ms")
     assert done.returncode == 2
     assert "500 ms is too short: one look at every cell takes" in done.stderr
     assert not lab.out.exists()
