@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from synthetic_run import CONNECTIONS, as_failed, study, write_run
 
 from contend.report import Report, build, html
 from contend.report.document import as_json
+from contend.report.model import Finding
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
 
@@ -74,6 +77,32 @@ def test_a_place_that_lacks_one_kind_has_no_difference(tmp_path: Path) -> None:
     assert report.beside is not None
     differences = report.beside.panels[0].rows[2].gains
     assert [one is None for one in differences] == [False, True, False]
+
+
+def test_what_disturbed_one_kind_more_is_allowed_for_in_the_difference(tmp_path: Path) -> None:
+    chance = random.Random(3)
+
+    def steal(record: RunRecord) -> RunRecord:
+        assert record.done is not None
+        share = chance.uniform(0, 0.3)
+        host = {"steal_share": share, "own_cpu_s": None, "stall_share": {}}
+        done = {**record.done, "qps": record.done["qps"] * (1 - share)}
+        return replace(record, probes={**record.probes, "host": host}, done=done)  # type: ignore[arg-type]
+
+    def differences(name: str, *sets: str) -> list[Finding]:
+        experiment = load_experiment(RECIPE, variant="quick", sets=("compare.repeats=12", *sets))
+        report = report_of(write_run(tmp_path / name, experiment, change=steal))
+        assert report.beside is not None
+        return [one for one in report.beside.panels[0].rows[2].gains if one is not None]
+
+    plain = differences("plain")
+    allowed = differences("allowed", 'compare.adjust=["steal"]')
+    assert len(plain) == len(allowed) == 3
+    for before, after in zip(plain, allowed, strict=True):
+        # Both kinds gain alike, but for noise of 1 %.
+        assert after.change.low < 1 < after.change.high
+        width = [math.log(one.change.high / one.change.low) for one in (before, after)]
+        assert width[1] < width[0] / 2
 
 
 def test_before_any_pair_it_says_so(tmp_path: Path) -> None:
