@@ -1,17 +1,23 @@
 //! `contend-load`: one plan in (JSON), outcomes out (JSON lines).
 //!
 //! Rooms, and who may use whom (a house test reads the `use` lines):
-//! `plan outcome random` ← `wire arrival record` ← `workload fill lua serve` ← `drive` ← `cli`.
+//! `plan outcome random` ← `wire arrival record` ← `workload fill lua serve` ←
+//! `reactor cpus` ← `talk` ← `stand load_data` ← `run` ← `cli`.
 
 pub mod arrival;
 pub mod cli;
-pub mod drive;
+pub mod cpus;
 pub mod fill;
+pub mod load_data;
 pub mod lua;
 pub mod outcome;
 pub mod plan;
 pub mod random;
+pub mod reactor;
 pub mod record;
+pub mod run;
 pub mod serve;
+pub mod stand;
+pub mod talk;
 pub mod wire;
 pub mod workload;

@@ -435,3 +435,16 @@ pub struct Failure {
     pub sqlstate: Option<String>,
     pub statement: Option<String>,
 }
+
+impl Failure {
+    /// One without more to say.
+    pub fn plain(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: None,
+            code: None,
+            sqlstate: None,
+            statement: None,
+        }
+    }
+}

@@ -6,11 +6,11 @@
 mod fake;
 
 use contend_load::arrival::{Curve, Dispenser, Schedule};
-use contend_load::drive::blocking::Target;
-use contend_load::drive::job::{Codes, ErrorPolicy, Job, Pacing, Setup, Watched};
-use contend_load::drive::run::run;
-use contend_load::drive::socket::Address;
 use contend_load::plan::{Engine, Process, Protocol, Stage, Workload as Spec};
+use contend_load::reactor::socket::Address;
+use contend_load::run::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
+use contend_load::run::run;
+use contend_load::talk::blocking::Target;
 use contend_load::wire::{Credentials, Options};
 use contend_load::workload::native::{Retries, Way};
 use contend_load::workload::registry;
@@ -123,53 +123,36 @@ fn job(socket: &Path, engine: Engine, spec: &Spec, open: bool, events: u64) -> J
         process: Process::Poisson,
         seed: 1,
     });
-    Job {
-        setup: Setup {
-            server: Target {
-                address: Address::Unix(socket.to_owned()),
-                credentials: Credentials::default(),
-                options: Options {
-                    unix_socket: true,
-                    ..Options::default()
-                },
-                connect_timeout: Duration::from_secs(60),
-            },
-            more_servers: Vec::new(),
-            arms: Vec::new(),
-            workload: registry::read(spec).unwrap().build(way).unwrap(),
-            nodes: Vec::new(),
-            seats: 4,
-            workers: 2,
-            seed: 1,
-            errors: ErrorPolicy {
-                retry: vec![1213],
-                ignore: Codes::Only(Vec::new()),
-                reconnect: true,
-            },
-            setup_timeout_ns: 60_000_000_000,
-            drain_ns: 10_000_000_000,
-            events_each: None,
-            pacing: match open {
-                true => Pacing::Open,
-                false => Pacing::Closed {
-                    think_ns: 0,
-                    scatters: false,
-                },
-            },
-            dispenser: Arc::new(Dispenser::new(schedule, Some(events))),
-            reconnect_every: None,
-            idle_seats: 0,
-            storm: false,
-            answer_timeout_ns: None,
-            checkpoints_ns: Vec::new(),
-            looks_first: false,
+    let target = Target {
+        address: Address::Unix(socket.to_owned()),
+        credentials: Credentials::default(),
+        options: Options {
+            unix_socket: true,
+            ..Options::default()
         },
+        connect_timeout: Duration::from_secs(60),
+    };
+    let workload = registry::read(spec).unwrap().build(way).unwrap();
+    let setup = Setup {
+        workers: 2,
+        seed: 1,
+        errors: ErrorPolicy {
+            retry: vec![1213],
+            ignore: Codes::Only(Vec::new()),
+            reconnect: true,
+        },
+        setup_timeout_ns: 60_000_000_000,
+        drain_ns: 10_000_000_000,
+        pacing: match open {
+            true => Pacing::Open,
+            false => Pacing::WITHOUT_PAUSE,
+        },
+        dispenser: Arc::new(Dispenser::new(schedule, Some(events))),
+        ..Setup::new(Several::one(ArmJob::of(Several::one(target))), workload, 4)
+    };
+    Job {
         engine,
-        warmup_ns: 0,
-        measure_ns: u64::MAX,
-        interval_ns: 0,
-        watched: Watched::default(),
-        arms: None,
+        ..Job::new(setup)
     }
 }
 

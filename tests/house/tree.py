@@ -41,6 +41,11 @@ def room_of_rust(path: Path) -> str:
     return first.removesuffix(".rs")
 
 
+def is_rust_test(path: Path) -> bool:
+    """Whether a file of the Rust program is there for tests alone."""
+    return path.stem in ("tests", "testing") or "tests" in path.relative_to(RUST_ROOT).parts
+
+
 def python_imports(source: str) -> Iterator[tuple[int, str]]:
     """Line and room of every import of contend in a Python source, wherever it stands."""
     for node in ast.walk(ast.parse(source)):

@@ -2,7 +2,7 @@
 
 use super::Arguments;
 use contend_load::wire::{
-    AnswerReader, Credentials, Login, Options, Prepared, Reply, State, command,
+    AnswerReader, AnswerState, Credentials, Login, Options, Prepared, ReplyForm, command,
 };
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -52,7 +52,7 @@ fn prepare(stream: &mut dyn Duplex, arguments: &Arguments) -> io::Result<Prepare
         out.clear();
     };
     let mut answer = AnswerReader::new(session.agreed.capabilities);
-    answer.expect(Reply::Prepare);
+    answer.expect(ReplyForm::Prepare);
     command::prepare(&mut out, sql(arguments).as_bytes());
     stream.write_all(&out)?;
     let mut filled = 0;
@@ -60,7 +60,7 @@ fn prepare(stream: &mut dyn Duplex, arguments: &Arguments) -> io::Result<Prepare
         filled += stream.read(buffer.get_mut(filled..).unwrap_or_default())?;
         let heard = buffer.get(..filled).unwrap_or_default();
         let fed = answer.feed(heard).map_err(io::Error::other)?;
-        if fed.state == State::Done {
+        if fed.state == AnswerState::Done {
             break;
         }
         buffer.copy_within(fed.consumed..filled, 0);

@@ -20,7 +20,7 @@ mod uring;
 
 use clap::{Parser, ValueEnum};
 use connect::Stream;
-use contend_load::drive::threads;
+use contend_load::reactor::threads;
 use question::Question;
 use std::time::{Duration, Instant};
 

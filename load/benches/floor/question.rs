@@ -3,7 +3,7 @@
 use super::Arguments;
 use super::connect::sql;
 use contend_load::random::Stream;
-use contend_load::wire::{Prepared, Statement, Value, command};
+use contend_load::wire::{Prepared, PreparedStatement, Value, command};
 
 /// Digits of a key in a text: a number may begin with zeros.
 const DIGITS: usize = 10;
@@ -84,7 +84,7 @@ impl Question {
 
 /// The first execution announces the types, the second is what all later ones look like.
 fn executions(prepared: Prepared) -> (Keys, Vec<u8>, Vec<u8>) {
-    let mut statement = Statement::new(prepared);
+    let mut statement = PreparedStatement::new(prepared);
     let parameters = usize::from(prepared.parameters);
     let values = vec![Value::Int(1); parameters];
     let (mut first, mut next) = (Vec::new(), Vec::new());

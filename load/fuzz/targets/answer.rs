@@ -4,8 +4,8 @@
 //! `TAIL_MAX` bytes, and neither panic nor grow.
 
 use contend_load::wire::{
-    AnswerReader, BinaryRow, Capabilities, Column, Event, FrameReader, Reply, State, Summary,
-    TAIL_MAX, TextRow,
+    AnswerPacket, AnswerReader, AnswerState, BinaryRow, Capabilities, Column, FrameReader,
+    ReplyForm, Summary, TAIL_MAX, TextRow,
 };
 
 const PACKET_MAX: usize = 1 << 20;
@@ -21,9 +21,9 @@ pub fn run(data: &[u8]) {
         | when(8, Capabilities::LOCAL_FILES)
         | when(16, Capabilities::COMPRESS);
     let reply = if choice & 2 != 0 {
-        Reply::Prepare
+        ReplyForm::Prepare
     } else {
-        Reply::Results
+        ReplyForm::Results
     };
     let whole = in_pieces(capabilities, reply, bytes, bytes.len().max(1));
     let torn = in_pieces(capabilities, reply, bytes, usize::from(*piece).max(1));
@@ -34,7 +34,7 @@ pub fn run(data: &[u8]) {
 /// How an answer ended: what it said, how many bytes it took, whether it is over.
 type End = Result<(Summary, Option<u16>, usize, bool), ()>;
 
-fn in_pieces(capabilities: Capabilities, reply: Reply, bytes: &[u8], piece: usize) -> End {
+fn in_pieces(capabilities: Capabilities, reply: ReplyForm, bytes: &[u8], piece: usize) -> End {
     let mut reader = AnswerReader::new(capabilities);
     reader.expect(reply);
     let mut held = Vec::new();
@@ -47,12 +47,12 @@ fn in_pieces(capabilities: Capabilities, reply: Reply, bytes: &[u8], piece: usiz
             held.drain(..fed.consumed);
             consumed += fed.consumed;
             match fed.state {
-                State::More => {
+                AnswerState::More => {
                     assert!(held.len() <= TAIL_MAX && reader.is_waiting());
                     break;
                 }
-                State::LocalInfile => reader.infile_sent(reader.next_sequence()),
-                State::Done => {
+                AnswerState::LocalInfile => reader.infile_sent(reader.next_sequence()),
+                AnswerState::Done => {
                     assert!(!reader.is_waiting());
                     let error = reader.error().map(|error| error.code);
                     return Ok((*reader.summary(), error, consumed, true));
@@ -64,7 +64,7 @@ fn in_pieces(capabilities: Capabilities, reply: Reply, bytes: &[u8], piece: usiz
     Ok((*reader.summary(), None, 0, false))
 }
 
-fn by_packets(capabilities: Capabilities, reply: Reply, bytes: &[u8], whole: End) {
+fn by_packets(capabilities: Capabilities, reply: ReplyForm, bytes: &[u8], whole: End) {
     let mut reader = AnswerReader::new(capabilities);
     reader.expect(reply);
     let mut frames = FrameReader::of_session(capabilities, PACKET_MAX);
@@ -80,19 +80,19 @@ fn by_packets(capabilities: Capabilities, reply: Reply, bytes: &[u8], whole: End
             return;
         };
         match event {
-            Event::ResultSet { metadata: true, .. } => columns.clear(),
-            Event::Column(payload) => {
+            AnswerPacket::ResultSet { metadata: true, .. } => columns.clear(),
+            AnswerPacket::Column(payload) => {
                 if let Ok(column) = Column::parse(payload) {
                     columns.push(column);
                 }
             }
-            Event::Row(payload) => {
+            AnswerPacket::Row(payload) => {
                 assert!(TextRow::new(payload).count() <= payload.len());
                 if let Ok(row) = BinaryRow::new(&columns, payload) {
                     assert!(row.count() <= columns.len());
                 }
             }
-            Event::LocalInfile(_) => {
+            AnswerPacket::LocalInfile(_) => {
                 reader.infile_sent(reader.next_sequence());
             }
             _ => {}

@@ -6,7 +6,9 @@ use contend_load::plan::Protocol;
 use contend_load::wire::{Agreed, Capabilities, Flavour, Prepared, Summary};
 use contend_load::workload::native::Way;
 use contend_load::workload::told::native;
-use contend_load::workload::{Answer, Call, Reply, Seat, Session, Sql, SqlError, Step, Verdict};
+use contend_load::workload::{
+    Answer, Call, Reply, SeatPlace, Session, Sql, SqlError, Step, Verdict,
+};
 
 const SEED: u64 = 7;
 const CYCLES: u64 = 3;
@@ -40,7 +42,7 @@ fn asked(text: &str, protocol: Protocol) -> Result<Vec<u8>, SqlError> {
     };
     let workload = native(Sql::new(text)?, way);
     assert!((1..=250).contains(&workload.classes().len()));
-    let seat = Seat {
+    let seat = SeatPlace {
         index: 0,
         count: 1,
         worker: 0,

@@ -53,7 +53,7 @@ impl Schedule {
 #[derive(Debug)]
 pub struct Dispenser {
     schedule: Option<Schedule>,
-    queue: Mutex<Queue>,
+    queue: Mutex<DispenserQueue>,
     /// The number that the next event without a schedule gets.
     next: AtomicU64,
     /// How many of the limit were handed out without a schedule.
@@ -65,7 +65,7 @@ pub struct Dispenser {
 
 /// The events of a schedule that nobody has taken.
 #[derive(Debug, Default)]
-struct Queue {
+struct DispenserQueue {
     arrivals: Option<Arrivals>,
     begin_ns: u64,
     /// When the next one is due, and its number.
@@ -77,7 +77,7 @@ struct Queue {
     returned: Vec<Due>,
 }
 
-impl Queue {
+impl DispenserQueue {
     fn advance(&mut self) {
         let arrival = self.arrivals.as_mut().and_then(Arrivals::next_arrival);
         self.next_ns = arrival.map(|arrival| self.begin_ns.saturating_add(arrival.offset_ns));
@@ -109,6 +109,12 @@ impl Dispenser {
 
     pub fn schedule(&self) -> Option<&Schedule> {
         self.schedule.as_ref()
+    }
+
+    /// Counts the events of the schedule, if there is one, as they fall due.
+    pub fn due_count(&self) -> Option<DueCount> {
+        let schedule = self.schedule.as_ref()?;
+        Some(DueCount::new(schedule, self.limit))
     }
 
     /// Begins the schedule at this time, from its start. Numbers go on, so a schedule that begins
@@ -190,7 +196,7 @@ impl Dispenser {
         returned.or(queue.next_ns)
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, DispenserQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -203,23 +209,36 @@ pub struct DueCount {
     /// The first event that was not due when it was last asked.
     next: Option<u64>,
     count: u64,
+    /// How many there are after the warm-up, and so how many in all, once that is over.
+    limit: u64,
+    most: u64,
 }
 
 impl DueCount {
-    pub fn new(schedule: &Schedule) -> Self {
+    fn new(schedule: &Schedule, limit: u64) -> Self {
         let mut arrivals = schedule.arrivals();
         let next = arrivals.next_arrival().map(|arrival| arrival.offset_ns);
         Self {
             arrivals,
             next,
             count: 0,
+            limit,
+            most: u64::MAX,
         }
+    }
+
+    /// The warm-up ends so long after the begin of the load: how many events are due before that.
+    /// Of those that follow there are no more than the limit.
+    pub fn open(&mut self, offset_ns: u64) -> u64 {
+        let before = self.before(offset_ns);
+        self.most = before.saturating_add(self.limit);
+        before
     }
 
     /// How many events are due before `offset_ns` after the begin of the load. Each is looked at
     /// once, so the times asked for must not go back.
     pub fn before(&mut self, offset_ns: u64) -> u64 {
-        while self.next.is_some_and(|due_ns| due_ns < offset_ns) {
+        while self.count < self.most && self.next.is_some_and(|due_ns| due_ns < offset_ns) {
             self.count += 1;
             let arrival = self.arrivals.next_arrival();
             self.next = arrival.map(|arrival| arrival.offset_ns);
@@ -328,13 +347,24 @@ mod tests {
 
     #[test]
     fn what_falls_due_is_counted_once() {
-        let mut count = DueCount::new(&schedule(1000.0, Process::Even));
+        let count_of = |schedule| Dispenser::new(Some(schedule), None).due_count().unwrap();
+        let mut count = count_of(schedule(1000.0, Process::Even));
         assert_eq!(count.before(0), 0);
         assert_eq!(count.before(1), 1);
         assert_eq!(count.before(4_500_000), 5);
         assert_eq!(count.before(4_500_000), 5);
-        let mut never = DueCount::new(&schedule(0.0, Process::Poisson));
+        let mut never = count_of(schedule(0.0, Process::Poisson));
         assert_eq!(never.before(u64::MAX), 0);
+    }
+
+    #[test]
+    fn what_is_beyond_the_limit_never_falls_due() {
+        let limited = Dispenser::new(Some(schedule(1000.0, Process::Even)), Some(3));
+        let mut count = limited.due_count().unwrap();
+        // Events of the warm-up are beside the limit.
+        assert_eq!(count.open(4_500_000), 5);
+        assert_eq!(count.before(6_500_000), 7);
+        assert_eq!(count.before(1_000_000_000), 8);
     }
 
     proptest! {

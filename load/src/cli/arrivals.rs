@@ -5,8 +5,8 @@
 
 use super::{output, plan_file, service_time};
 use crate::arrival::{Arrivals, Curve};
-use crate::drive::clock::seconds_ns;
 use crate::plan::{Arrival, Plan};
+use crate::reactor::clock::seconds_ns;
 use crate::serve::ServiceTime;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-struct Schedule {
+struct ArrivalsTable {
     arrivals: Arrivals,
     until_ns: u64,
     events_max: u64,
@@ -48,7 +48,7 @@ struct Schedule {
     seed: u64,
 }
 
-fn schedule_of(plan: &Plan, arguments: &Arguments) -> Result<Schedule, String> {
+fn schedule_of(plan: &Plan, arguments: &Arguments) -> Result<ArrivalsTable, String> {
     let load = &plan.load;
     let Arrival::Open { process, stages } = &load.arrival else {
         return Err(
@@ -57,7 +57,7 @@ fn schedule_of(plan: &Plan, arguments: &Arguments) -> Result<Schedule, String> {
     };
     let curve = Curve::new(load.warmup_s, stages);
     let until_s = arguments.until.unwrap_or(load.warmup_s + load.measure_s);
-    Ok(Schedule {
+    Ok(ArrivalsTable {
         arrivals: Arrivals::new(curve, *process, plan.seed),
         until_ns: seconds_ns(until_s),
         events_max: load.events.unwrap_or(u64::MAX),
@@ -66,7 +66,7 @@ fn schedule_of(plan: &Plan, arguments: &Arguments) -> Result<Schedule, String> {
     })
 }
 
-impl Schedule {
+impl ArrivalsTable {
     fn print(mut self, out: &mut dyn Write) -> std::io::Result<()> {
         let has_service = self.service != ServiceTime::None;
         let head = if has_service { ",service_ns" } else { "" };

@@ -1,9 +1,9 @@
 //! `contend-load cpus`: how much the CPUs of this host do at once, and how far apart they are.
 
 use super::output;
-use crate::drive::cpus::memory::latency_ns;
-use crate::drive::cpus::pairs::{Distance, Sample, distance};
-use crate::drive::cpus::{allowed, speeds};
+use crate::cpus::memory::latency_ns;
+use crate::cpus::pairs::{Distance, Sample, distance};
+use crate::cpus::{allowed, speeds};
 use serde::Serialize;
 use std::io;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ pub struct Arguments {
 /// What is printed.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Answer {
+enum CpusAnswer {
     /// Each is the best round: whatever else runs on the host can only make one slower.
     Cpus {
         /// That this process may use.
@@ -47,7 +47,7 @@ enum Answer {
     CpuState {
         /// That this process may use.
         cpus: usize,
-        pairs: Vec<Pair>,
+        pairs: Vec<CpuPair>,
         /// So many pairs there are.
         of_pairs: u64,
         /// Nanoseconds for one load from memory, if asked for.
@@ -56,7 +56,7 @@ enum Answer {
 }
 
 #[derive(Debug, Serialize)]
-struct Pair {
+struct CpuPair {
     cpus: [usize; 2],
     /// For a line of cache to go over and to come back.
     handover_ns: f64,
@@ -82,7 +82,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn measure(arguments: &Arguments) -> io::Result<Answer> {
+fn measure(arguments: &Arguments) -> io::Result<CpusAnswer> {
     let cpus = allowed()?;
     let time = Duration::from_millis(arguments.milliseconds);
     let (mut alone, mut together) = (0.0_f64, 0.0_f64);
@@ -90,14 +90,14 @@ fn measure(arguments: &Arguments) -> io::Result<Answer> {
         alone = alone.max(speeds(&[one], time)?.iter().sum());
         together = together.max(speeds(&cpus, time)?.iter().sum());
     }
-    Ok(Answer::Cpus {
+    Ok(CpusAnswer::Cpus {
         cpus: cpus.len(),
         alone,
         together,
     })
 }
 
-fn look(arguments: &Arguments) -> io::Result<Answer> {
+fn look(arguments: &Arguments) -> io::Result<CpusAnswer> {
     let cpus = allowed()?;
     let sample = Sample::new(&cpus, arguments.pairs as usize);
     if sample.of == 0 {
@@ -105,11 +105,11 @@ fn look(arguments: &Arguments) -> io::Result<Answer> {
     }
     let mut pairs = Vec::with_capacity(sample.pairs.len());
     for pair in sample.pairs {
-        pairs.extend(distance(pair)?.map(Pair::from));
+        pairs.extend(distance(pair)?.map(CpuPair::from));
     }
     // Last: it leaves the caches full of its own.
     let memory_ns = arguments.memory.then(latency_ns).transpose()?;
-    Ok(Answer::CpuState {
+    Ok(CpusAnswer::CpuState {
         cpus: cpus.len(),
         pairs,
         of_pairs: sample.of,
@@ -117,7 +117,7 @@ fn look(arguments: &Arguments) -> io::Result<Answer> {
     })
 }
 
-impl From<Distance> for Pair {
+impl From<Distance> for CpuPair {
     fn from(found: Distance) -> Self {
         Self {
             cpus: [found.cpus.0, found.cpus.1],

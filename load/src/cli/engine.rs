@@ -1,9 +1,9 @@
 //! `contend-load engine PLAN`: which engine a run of the plan gets on this host.
 
 use super::{output, plan_file};
-use crate::drive::engine::choice::{Choice, choose};
-use crate::drive::of_plan::workers_of;
 use crate::plan::Plan;
+use crate::reactor::engine::choice::{Choice, choose};
+use crate::run::of_plan::workers_of;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ pub struct Arguments {
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename = "engine")]
-struct Answer {
+struct EngineAnswer {
     engine: &'static str,
     /// Why it is not io_uring, if the kernel refused that.
     refused: Option<String>,
@@ -42,8 +42,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn answer(choice: Choice) -> Answer {
-    Answer {
+fn answer(choice: Choice) -> EngineAnswer {
+    EngineAnswer {
         engine: choice.name,
         refused: choice.refused.map(|error| error.to_string()),
     }

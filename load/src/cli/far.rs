@@ -1,10 +1,10 @@
 //! `contend-load far`: a delay line before a server, as if the client stood elsewhere.
 
 use super::output;
-use crate::drive::far::{Line, Report, Tell, stand};
-use crate::drive::signals::Signals;
-use crate::drive::socket::Address;
-use crate::drive::threads;
+use crate::reactor::signals::Signals;
+use crate::reactor::socket::Address;
+use crate::reactor::threads;
+use crate::stand::far::{DelayLine, LineReport, Tell, stand};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Listen::Socket(path) => (Some(path.clone()), None),
         Listen::Port(port) => (None, Some(*port)),
     };
-    let line = Line {
+    let line = DelayLine {
         target: arguments.address.clone(),
         socket,
         port,
@@ -67,7 +67,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         true
     });
     let requests: Option<Tell> = arguments.on_request.then(|| {
-        let tell = |report: Report| {
+        let tell = |report: LineReport| {
             // Who does not read it will not ask again either.
             let _ = output::line(&in_json(&report).to_string());
         };
@@ -84,7 +84,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn in_json(report: &Report) -> Value {
+fn in_json(report: &LineReport) -> Value {
     json!({
         "type": "passed",
         "connections": report.connections,

@@ -3,17 +3,17 @@
 mod board;
 
 use super::output;
-use crate::drive::blocking::Target;
-use crate::drive::clock::seconds_ns;
-use crate::drive::fill::{Filled, Trouble, fill_dataset, make_database};
-use crate::drive::of_plan::{address_of, password_of};
-use crate::drive::signals::Signals;
-use crate::drive::socket::Address;
-use crate::fill::registry::{self, Entry, SCHEMAS};
+use crate::fill::registry::{self, DatasetEntry, SCHEMAS};
 use crate::fill::schema::{Dataset, Wish};
-use crate::fill::{Engine, KeyColumn};
+use crate::fill::{KeyColumn, StorageEngine};
+use crate::load_data::{Filled, Trouble, fill_dataset, make_database};
 use crate::outcome::{Failure, FillDone, FillOutcome, FilledTable};
 use crate::plan::{Distribution, Server};
+use crate::reactor::clock::seconds_ns;
+use crate::reactor::signals::Signals;
+use crate::reactor::socket::Address;
+use crate::run::of_plan::{address_of, password_of};
+use crate::talk::blocking::Target;
 use crate::wire::{Credentials, Options};
 use board::Board;
 use clap::ValueEnum;
@@ -74,8 +74,8 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// What k holds: the row's own number, or a random one.
-    #[arg(long, value_enum, default_value_t = Key::RowNumber)]
-    k: Key,
+    #[arg(long, value_enum, default_value_t = FillKey::RowNumber)]
+    k: FillKey,
     /// Put at the end of the CREATE TABLE.
     #[arg(long, value_name = "TEXT", default_value = "")]
     table_options: String,
@@ -87,8 +87,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     pipe_dir: Option<PathBuf>,
     /// Progress for people on a terminal, or as JSON lines, or none.
-    #[arg(long, value_enum, default_value_t = OutcomeWriter::Auto)]
-    progress: OutcomeWriter,
+    #[arg(long, value_enum, default_value_t = FillOutcomes::Auto)]
+    progress: FillOutcomes,
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     connect_timeout_s: f64,
 }
@@ -108,7 +108,7 @@ fn own_key(text: &str) -> Result<(String, Value), String> {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Key {
+enum FillKey {
     #[value(name = "row_number")]
     RowNumber,
     Random,
@@ -120,7 +120,7 @@ enum IfExists {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OutcomeWriter {
+enum FillOutcomes {
     Auto,
     Json,
     None,
@@ -167,7 +167,7 @@ fn target_of(arguments: &Arguments) -> Result<Target, String> {
     })
 }
 
-fn entry_of(arguments: &Arguments) -> Result<&'static Entry, String> {
+fn entry_of(arguments: &Arguments) -> Result<&'static DatasetEntry, String> {
     let entry = registry::named(&arguments.schema);
     entry.ok_or_else(|| format!("--schema: there is no schema {:?}", arguments.schema))
 }
@@ -186,15 +186,16 @@ fn dataset_of(arguments: &Arguments) -> Result<Dataset, String> {
         }
     }
     let wish = Wish {
-        engine: Engine::named(&arguments.engine).map_err(|error| format!("--engine: {error}"))?,
+        engine: StorageEngine::named(&arguments.engine)
+            .map_err(|error| format!("--engine: {error}"))?,
         seed: arguments.seed,
         rows: arguments.rows,
         table_options: &arguments.table_options,
         table: arguments.table.as_deref(),
         tables: arguments.tables,
         key: match arguments.k {
-            Key::RowNumber => KeyColumn::RowNumber,
-            Key::Random => KeyColumn::Random(Distribution::Uniform {}),
+            FillKey::RowNumber => KeyColumn::RowNumber,
+            FillKey::Random => KeyColumn::Random(Distribution::Uniform {}),
         },
         keys,
     };
@@ -216,9 +217,9 @@ fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> ExitCode {
         true
     });
     let show = match arguments.progress {
-        OutcomeWriter::Json => board::Show::Json,
-        OutcomeWriter::Auto if io::stderr().is_terminal() => board::Show::Terminal,
-        OutcomeWriter::Auto | OutcomeWriter::None => board::Show::Nothing,
+        FillOutcomes::Json => board::Show::Json,
+        FillOutcomes::Auto if io::stderr().is_terminal() => board::Show::Terminal,
+        FillOutcomes::Auto | FillOutcomes::None => board::Show::Nothing,
     };
     let board = Board::new(dataset, show);
     let tell = |place, progress| board.tell(place, progress);

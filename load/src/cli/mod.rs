@@ -1,8 +1,8 @@
-//! Command lines: parse, call one function, print, exit.
+//! CliCommand lines: parse, call one function, print, exit.
 //!
 //! Exit codes: 0 done, 1 the work failed, 2 the request was wrong. Results go to standard
 //! output, words for people to standard error. A subcommand is one file and one line in
-//! [`Command`].
+//! [`CliCommand`].
 
 mod arrivals;
 mod cpus;
@@ -21,7 +21,7 @@ mod service_time;
 mod sysbench;
 mod tell;
 
-use crate::drive::parent;
+use crate::reactor::parent;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -34,11 +34,11 @@ struct Arguments {
     #[arg(long, value_name = "PID")]
     die_with: Option<u32>,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     Arrivals(arrivals::Arguments),
     Cpus(cpus::Arguments),
     Engine(engine::Arguments),
@@ -81,17 +81,17 @@ pub fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     match arguments.command {
-        Command::Arrivals(arguments) => arrivals::main(&arguments),
-        Command::Cpus(arguments) => cpus::main(&arguments),
-        Command::Engine(arguments) => engine::main(&arguments),
-        Command::Far(arguments) => far::main(&arguments),
-        Command::Fill(arguments) => fill::main(&arguments),
-        Command::Mysqlslap { arguments } => mysqlslap::main("mysqlslap", &words(arguments)),
-        Command::NullServer(arguments) => null_server::main(&arguments),
-        Command::Run(arguments) => run::main(&arguments),
-        Command::Schema(arguments) => schema::main(&arguments),
-        Command::Script(arguments) => script::main(&arguments),
-        Command::Sysbench { arguments } => sysbench::main(&words(arguments)),
+        CliCommand::Arrivals(arguments) => arrivals::main(&arguments),
+        CliCommand::Cpus(arguments) => cpus::main(&arguments),
+        CliCommand::Engine(arguments) => engine::main(&arguments),
+        CliCommand::Far(arguments) => far::main(&arguments),
+        CliCommand::Fill(arguments) => fill::main(&arguments),
+        CliCommand::Mysqlslap { arguments } => mysqlslap::main("mysqlslap", &words(arguments)),
+        CliCommand::NullServer(arguments) => null_server::main(&arguments),
+        CliCommand::Run(arguments) => run::main(&arguments),
+        CliCommand::Schema(arguments) => schema::main(&arguments),
+        CliCommand::Script(arguments) => script::main(&arguments),
+        CliCommand::Sysbench { arguments } => sysbench::main(&words(arguments)),
     }
 }
 

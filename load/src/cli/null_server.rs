@@ -2,11 +2,11 @@
 
 use super::output;
 use super::service_time::{self, us_ns};
-use crate::drive::clock::seconds_ns;
-use crate::drive::null_server::{Served, Servers, Service, serve};
-use crate::drive::signals::Signals;
-use crate::drive::threads;
+use crate::reactor::clock::seconds_ns;
+use crate::reactor::signals::Signals;
+use crate::reactor::threads;
 use crate::serve::{ServiceTime, Stalls};
+use crate::stand::null_server::{Served, Service, StationServers, serve};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -126,7 +126,7 @@ fn service_of(arguments: &Arguments) -> Result<Service, String> {
             length_ns: seconds_ns(length_ms / 1e3),
         }),
         seed: arguments.time.seed,
-        servers: arguments.servers.map(|count| Servers {
+        servers: arguments.servers.map(|count| StationServers {
             count,
             turnaround_ns: us_ns(arguments.turnaround_us),
         }),
@@ -176,7 +176,7 @@ mod tests {
     fn servers_need_a_service_time_and_their_own_thread() {
         let words = "--port 0 --servers 8 --service-us 1000 --turnaround-us 90";
         let service = service_of(&parse(words).unwrap()).unwrap();
-        let servers = Servers {
+        let servers = StationServers {
             count: 8,
             turnaround_ns: 90_000,
         };

@@ -1,8 +1,8 @@
 //! Lines to standard output. A reader that has gone away ends the program quietly, not with a
 //! panic.
 
-use crate::drive::null_server::Listening;
 use crate::outcome::{Failure, Outcome};
+use crate::stand::null_server::Listening;
 use rustix::stdio::dup2_stdout;
 use serde_json::json;
 use std::fs::File;

@@ -12,11 +12,11 @@ use std::process::ExitCode;
 /// Print the JSON Schema of what `run` reads or writes.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    document: Document,
+    document: SchemaDocument,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Document {
+enum SchemaDocument {
     /// What `run` reads.
     Plan,
     /// Each line that `run` writes.
@@ -25,8 +25,8 @@ enum Document {
 
 pub fn main(arguments: &Arguments) -> ExitCode {
     let schema = match arguments.document {
-        Document::Plan => plan(),
-        Document::Outcome => schemars::schema_for!(Outcome).to_value(),
+        SchemaDocument::Plan => plan(),
+        SchemaDocument::Outcome => schemars::schema_for!(Outcome).to_value(),
     };
     // The alternate form is the indented one.
     output::whole(&format!("{schema:#}"))

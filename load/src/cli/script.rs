@@ -2,12 +2,12 @@
 
 use super::sysbench::planned::{self, Planned};
 use super::{output, plan_file};
-use crate::drive::fill::make_database;
-use crate::drive::script as host;
-use crate::drive::threads;
+use crate::load_data::make_database;
 use crate::lua::options::{OptionType, normal_name};
 use crate::lua::{Called, Sharing, thread};
 use crate::plan::Plan;
+use crate::reactor::threads;
+use crate::run::script as host;
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -119,7 +119,7 @@ fn kind_name(kind: OptionType) -> &'static str {
 
 fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
     let (main, run) = (&script.main, &script.run);
-    if creates_database && let Err(failure) = make_database(&script.servers.targets().0) {
+    if creates_database && let Err(failure) = make_database(&script.servers.targets().first) {
         return output::run_failed(failure);
     }
     let done = match main.command("prepare") {

@@ -1,6 +1,6 @@
 //! How long a null server's answers take: the same words for who serves and for who computes.
 
-use crate::drive::clock::seconds_ns;
+use crate::reactor::clock::seconds_ns;
 use crate::serve::ServiceTime;
 
 /// An hour: a longer time is a unit mistaken for another.

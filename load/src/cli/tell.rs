@@ -3,13 +3,13 @@
 mod figures;
 
 use super::output;
-use crate::drive::job::Setup;
-use crate::drive::measured::{self, Ended, Measured, Progress, Queue};
 use crate::outcome::{
     ArmFigures, Done, Drained, Hello, Interval, OUTCOME_VERSION, OpenLoop, Outcome, Phase, Slice,
     Visit,
 };
 use crate::record::{HdrLog, OpenTally, Tally};
+use crate::run::job::Setup;
+use crate::run::measured::{self, Ended, Measured, Progress, Queue};
 use crate::workload::Workload;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -21,13 +21,13 @@ pub struct OutcomeWriter {
     /// Names of the arms, and of the nodes.
     arms: Vec<String>,
     nodes: Vec<String>,
-    log: Log,
+    log: HistogramLog,
     /// Why a line or the log could not be written. The run goes on to its end without.
     broken: Option<io::Error>,
 }
 
 /// The histogram log, which can begin when the load does.
-enum Log {
+enum HistogramLog {
     None,
     Waiting(BufWriter<File>),
     Open(HdrLog<BufWriter<File>>),
@@ -37,9 +37,14 @@ impl OutcomeWriter {
     pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
         Self {
             workload: Arc::clone(&setup.workload),
-            arms: setup.arms.clone(),
-            nodes: setup.nodes.clone(),
-            log: log.map_or(Log::None, Log::Waiting),
+            arms: setup.arms.iter().map(|arm| arm.name.clone()).collect(),
+            nodes: setup
+                .arms
+                .first
+                .named_nodes()
+                .map(|node| node.name.clone())
+                .collect(),
+            log: log.map_or(HistogramLog::None, HistogramLog::Waiting),
             broken: None,
         }
     }
@@ -64,12 +69,12 @@ impl OutcomeWriter {
                 workers,
                 start,
             } => {
-                self.log = match std::mem::replace(&mut self.log, Log::None) {
-                    Log::Waiting(file) => match HdrLog::begin(file, start) {
-                        Ok(log) => Log::Open(log),
+                self.log = match std::mem::replace(&mut self.log, HistogramLog::None) {
+                    HistogramLog::Waiting(file) => match HdrLog::begin(file, start) {
+                        Ok(log) => HistogramLog::Open(log),
                         Err(error) => {
                             self.broken = Some(error);
-                            Log::None
+                            HistogramLog::None
                         }
                     },
                     other => other,
@@ -139,7 +144,7 @@ impl OutcomeWriter {
         self.arms.get(arm).cloned().unwrap_or_default()
     }
 
-    fn slice(&self, slice: &measured::Slice) -> Slice {
+    fn slice(&self, slice: &measured::MeasuredSlice) -> Slice {
         let tally = &slice.tally;
         let whole = tally.whole();
         let answered = tally.answered_before(&slice.drained);
@@ -179,7 +184,7 @@ impl OutcomeWriter {
     }
 
     fn log_interval(&mut self, start_s: f64, duration_s: f64, tally: &Tally) {
-        let Log::Open(log) = &mut self.log else {
+        let HistogramLog::Open(log) = &mut self.log else {
             return;
         };
         let mut written = log.write(None, start_s, duration_s, &tally.whole().response);
@@ -198,7 +203,7 @@ impl OutcomeWriter {
         }
         if let Err(error) = written {
             self.broken = Some(error);
-            self.log = Log::None;
+            self.log = HistogramLog::None;
         }
     }
 

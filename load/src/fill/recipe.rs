@@ -11,7 +11,7 @@
 //! - *RocksDB*: `rocksdb_bulk_load` writes sorted files; without it a million rows exceed the limit
 //!   of row locks. To add the key afterwards costs 40 % more.
 
-use super::table::{Engine, Table, quote};
+use super::table::{StorageEngine, Table, quote};
 
 /// Memory for sorting keys: what a key, its row pointer and the sort's own pointer need.
 const SORT_BYTES_PER_ROW: u64 = 24;
@@ -19,7 +19,7 @@ const SORT_BYTES_MAX: u64 = 2 << 30;
 
 /// How the rows reach the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source<'a> {
+pub enum RowsFrom<'a> {
     /// Over the connection.
     Local,
     /// From a named pipe of this path, that the server opens itself.
@@ -63,15 +63,15 @@ impl Recipe {
         let mut finish = Vec::new();
         let sort_bytes = rows.saturating_mul(SORT_BYTES_PER_ROW).min(SORT_BYTES_MAX);
         let sorts = match table.engine() {
-            Engine::MyIsam => {
+            StorageEngine::MyIsam => {
                 settings.push(at_least("myisam_sort_buffer_size", sort_bytes));
                 true
             }
-            Engine::Aria => {
+            StorageEngine::Aria => {
                 settings.push(at_least("aria_sort_buffer_size", sort_bytes));
                 true
             }
-            Engine::InnoDb => {
+            StorageEngine::InnoDb => {
                 if !table.options_name("STATS_AUTO_RECALC") {
                     options.push("STATS_AUTO_RECALC=0");
                     before_rows.push(format!("ALTER TABLE {name} STATS_AUTO_RECALC=0"));
@@ -80,12 +80,12 @@ impl Recipe {
                 finish.push(format!("ANALYZE TABLE {name}"));
                 false
             }
-            Engine::RocksDb => {
+            StorageEngine::RocksDb => {
                 requirements.push("SET SESSION rocksdb_bulk_load = 1".to_owned());
                 finish.push("SET SESSION rocksdb_bulk_load = 0".to_owned());
                 false
             }
-            Engine::Other(_) => false,
+            StorageEngine::Other(_) => false,
         };
         if sorts {
             settings.push("SET SESSION profiling = 1".to_owned());
@@ -104,10 +104,10 @@ impl Recipe {
     }
 
     /// The statement that takes the rows.
-    pub fn load(&self, source: Source<'_>) -> String {
+    pub fn load(&self, source: RowsFrom<'_>) -> String {
         let infile = match source {
-            Source::Local => "LOCAL INFILE 'rows'".to_owned(),
-            Source::Pipe(path) => format!("INFILE {}", text(path)),
+            RowsFrom::Local => "LOCAL INFILE 'rows'".to_owned(),
+            RowsFrom::Pipe(path) => format!("INFILE {}", text(path)),
         };
         // Nothing in the rows needs escaping but NULL, and to say so spares the server a look at
         // each byte.
@@ -145,14 +145,14 @@ mod tests {
     use super::*;
     use crate::fill::Sbtest;
 
-    fn recipe(engine: Engine, options: &str) -> Recipe {
+    fn recipe(engine: StorageEngine, options: &str) -> Recipe {
         let table = Sbtest::Study.table("sbtest", engine, options).unwrap();
         Recipe::new(&table, 1_000_000)
     }
 
     #[test]
     fn keys_are_sorted_in_memory_that_holds_them() {
-        let myisam = recipe(Engine::MyIsam, "");
+        let myisam = recipe(StorageEngine::MyIsam, "");
         assert!(
             myisam.settings.contains(
                 &"SET SESSION myisam_sort_buffer_size = \
@@ -161,7 +161,7 @@ mod tests {
             )
         );
         assert!(myisam.keys_are_sorted_or_not && myisam.finish.is_empty());
-        let table = Sbtest::Study.table("t", Engine::Aria, "").unwrap();
+        let table = Sbtest::Study.table("t", StorageEngine::Aria, "").unwrap();
         let huge = Recipe::new(&table, u64::MAX).settings;
         assert!(
             huge.iter()
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn innodb_counts_its_rows_once_at_the_end() {
-        let innodb = recipe(Engine::InnoDb, "");
+        let innodb = recipe(StorageEngine::InnoDb, "");
         assert!(innodb.create.ends_with("STATS_AUTO_RECALC=0"));
         assert_eq!(
             innodb.finish,
@@ -180,29 +180,29 @@ mod tests {
                 "ANALYZE TABLE `sbtest`"
             ]
         );
-        let told = recipe(Engine::InnoDb, "stats_auto_recalc=1");
+        let told = recipe(StorageEngine::InnoDb, "stats_auto_recalc=1");
         assert!(!told.create.contains("STATS_AUTO_RECALC=0"));
         assert_eq!(told.finish, ["ANALYZE TABLE `sbtest`"]);
     }
 
     #[test]
     fn rocksdb_ends_its_bulk_load() {
-        let rocks = recipe(Engine::RocksDb, "");
+        let rocks = recipe(StorageEngine::RocksDb, "");
         assert_eq!(rocks.requirements, ["SET SESSION rocksdb_bulk_load = 1"]);
         assert_eq!(rocks.finish, ["SET SESSION rocksdb_bulk_load = 0"]);
     }
 
     #[test]
     fn rows_come_over_the_connection_or_through_a_pipe() {
-        let recipe = recipe(Engine::MyIsam, "");
+        let recipe = recipe(StorageEngine::MyIsam, "");
         assert_eq!(
-            recipe.load(Source::Local),
+            recipe.load(RowsFrom::Local),
             "LOAD DATA LOCAL INFILE 'rows' INTO TABLE `sbtest` CHARACTER SET binary FIELDS \
              TERMINATED BY '\\t' ESCAPED BY '' LINES TERMINATED BY '\\n' (id, k, c, pad)"
         );
         assert!(
             recipe
-                .load(Source::Pipe("/a/it's\\b"))
+                .load(RowsFrom::Pipe("/a/it's\\b"))
                 .starts_with("LOAD DATA INFILE '/a/it''s\\\\b' INTO TABLE")
         );
     }

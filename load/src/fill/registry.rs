@@ -6,7 +6,7 @@ use super::{employees, test_data, tpcc};
 
 /// One schema, as it is asked for.
 #[derive(Debug)]
-pub struct Entry {
+pub struct DatasetEntry {
     pub name: &'static str,
     /// Where its tables are, unless another database is named.
     pub database: &'static str,
@@ -15,35 +15,35 @@ pub struct Entry {
     pub dataset: fn(&Wish<'_>) -> Result<Dataset, BadWish>,
 }
 
-pub const SCHEMAS: [Entry; 5] = [
-    Entry {
+pub const SCHEMAS: [DatasetEntry; 5] = [
+    DatasetEntry {
         name: "sbtest",
         database: "sbtest",
         about: "the study's table, as sysbench 0.5 made it (no column NULL, latin1, for MyISAM \
                 MAX_ROWS=50000000)",
         dataset: |wish| sbtest::dataset(Sbtest::Study, wish),
     },
-    Entry {
+    DatasetEntry {
         name: "sbtest-1.0",
         database: "sbtest",
         about: "as sysbench 1.0 makes it",
         dataset: |wish| sbtest::dataset(Sbtest::V10(Switches::default()), wish),
     },
-    Entry {
+    DatasetEntry {
         name: "employees",
         database: "employees",
         about: "the sample database of that name: six tables, two views; emp_no_keys=true adds \
                 the plain keys of its release 1.0.6",
         dataset: employees::dataset,
     },
-    Entry {
+    DatasetEntry {
         name: "test_data",
         database: "test_data",
         about: "the table of a study of warming the buffer pool: two strings a row, the first with \
                 a key; string_length=N",
         dataset: test_data::dataset,
     },
-    Entry {
+    DatasetEntry {
         name: "tpcc",
         database: "tpcc",
         about: "the nine tables of TPC-C: warehouses=N, partition_by=hash|key|range|list with \
@@ -53,6 +53,6 @@ pub const SCHEMAS: [Entry; 5] = [
 ];
 
 /// The schema of this name.
-pub fn named(name: &str) -> Option<&'static Entry> {
+pub fn named(name: &str) -> Option<&'static DatasetEntry> {
     SCHEMAS.iter().find(|entry| entry.name == name)
 }

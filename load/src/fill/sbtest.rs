@@ -2,7 +2,7 @@
 
 use super::rows::Rows;
 use super::schema::{BadWish, Dataset, Filling, Wish};
-use super::table::{BadTable, Engine, Table, names, quote, seed_of_table};
+use super::table::{BadTable, StorageEngine, Table, names, quote, seed_of_table};
 use std::sync::Arc;
 
 /// Which columns and keys.
@@ -47,7 +47,12 @@ impl Sbtest {
     ///
     /// # Errors
     /// A name that no server takes.
-    pub fn table(self, name: &str, engine: Engine, options: &str) -> Result<Table, BadTable> {
+    pub fn table(
+        self,
+        name: &str,
+        engine: StorageEngine,
+        options: &str,
+    ) -> Result<Table, BadTable> {
         let own_options = self.own_options(&engine, options);
         let bytes = row_bytes(&engine);
         let table = Table::new(name, engine, self.body(name), "id, k, c, pad", options)?;
@@ -70,7 +75,7 @@ impl Sbtest {
     }
 
     /// The table options of the schema itself, but those that were asked for otherwise.
-    fn own_options(self, engine: &Engine, options: &str) -> Vec<String> {
+    fn own_options(self, engine: &StorageEngine, options: &str) -> Vec<String> {
         let mut own = Vec::new();
         if self != Self::Study {
             return own;
@@ -79,7 +84,7 @@ impl Sbtest {
         if !asked(&["CHARSET", "CHARACTER SET", "COLLATE"]) {
             own.push("CHARSET=latin1".to_owned());
         }
-        if *engine == Engine::MyIsam && !asked(&["MAX_ROWS"]) {
+        if *engine == StorageEngine::MyIsam && !asked(&["MAX_ROWS"]) {
             own.push(MYISAM_MAX_ROWS.to_owned());
         }
         own
@@ -133,11 +138,11 @@ fn number(name: &str) -> &str {
 }
 
 /// What a row takes on disk, its keys included, at the least.
-fn row_bytes(engine: &Engine) -> u64 {
+fn row_bytes(engine: &StorageEngine) -> u64 {
     match engine {
-        Engine::MyIsam | Engine::Aria => 210,
-        Engine::InnoDb => 240,
-        Engine::RocksDb | Engine::Other(_) => 100,
+        StorageEngine::MyIsam | StorageEngine::Aria => 210,
+        StorageEngine::InnoDb => 240,
+        StorageEngine::RocksDb | StorageEngine::Other(_) => 100,
     }
 }
 
@@ -191,14 +196,19 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn created(name: &str, sbtest: Sbtest, engine: Engine, options: &str) -> String {
+    fn created(name: &str, sbtest: Sbtest, engine: StorageEngine, options: &str) -> String {
         sbtest.table(name, engine, options).unwrap().create(&[])
     }
 
     #[test]
     fn the_study_s_table() {
         assert_eq!(
-            created("sbtest", Sbtest::Study, Engine::MyIsam, " CHECKSUM=1 "),
+            created(
+                "sbtest",
+                Sbtest::Study,
+                StorageEngine::MyIsam,
+                " CHECKSUM=1 "
+            ),
             "CREATE TABLE `sbtest` (\n  id INT UNSIGNED NOT NULL AUTO_INCREMENT,\n  \
              k INT UNSIGNED NOT NULL DEFAULT '0',\n  c CHAR(120) NOT NULL DEFAULT '',\n  \
              pad CHAR(60) NOT NULL DEFAULT '',\n  PRIMARY KEY (id),\n  KEY k (k)\n) \
@@ -208,9 +218,13 @@ mod tests {
 
     #[test]
     fn other_engines_and_other_wishes_keep_their_own_number_of_rows() {
-        let wished = created("t", Sbtest::Study, Engine::MyIsam, "max_rows=5");
+        let wished = created("t", Sbtest::Study, StorageEngine::MyIsam, "max_rows=5");
         assert!(wished.ends_with("ENGINE=MyISAM CHARSET=latin1 max_rows=5"));
-        for engine in [Engine::Aria, Engine::InnoDb, Engine::RocksDb] {
+        for engine in [
+            StorageEngine::Aria,
+            StorageEngine::InnoDb,
+            StorageEngine::RocksDb,
+        ] {
             assert!(!created("t", Sbtest::Study, engine, "").contains("MAX_ROWS"));
         }
     }
@@ -218,7 +232,7 @@ mod tests {
     #[test]
     fn sysbench_s_table_is_numbered_and_has_no_charset_of_its_own() {
         let usual = Sbtest::V10(Switches::default());
-        let table = created("sbtest12", usual, Engine::MyIsam, "");
+        let table = created("sbtest12", usual, StorageEngine::MyIsam, "");
         assert!(table.contains("id INTEGER NOT NULL AUTO_INCREMENT,"));
         assert!(table.ends_with("PRIMARY KEY (id),\n  KEY `k_12` (k)\n) ENGINE=MyISAM"));
         let bare = Sbtest::V10(Switches {
@@ -226,10 +240,10 @@ mod tests {
             primary_key: false,
             secondary_key: false,
         });
-        let table = created("t", bare, Engine::MyIsam, "");
+        let table = created("t", bare, StorageEngine::MyIsam, "");
         assert!(table.contains("id INTEGER NOT NULL,"));
         assert!(table.contains("  KEY xid (id)\n)"));
-        assert!(created("t", usual, Engine::MyIsam, "").contains("`k_1`"));
+        assert!(created("t", usual, StorageEngine::MyIsam, "").contains("`k_1`"));
     }
 
     #[test]
@@ -237,7 +251,7 @@ mod tests {
         let table = created(
             "t",
             Sbtest::Study,
-            Engine::MyIsam,
+            StorageEngine::MyIsam,
             "default charset=utf8mb4",
         );
         assert!(!table.contains("latin1"));
@@ -254,7 +268,7 @@ mod tests {
     fn wish<'w>() -> Wish<'w> {
         Wish {
             rows: Some(5),
-            ..Wish::of(1, Engine::InnoDb)
+            ..Wish::of(1, StorageEngine::InnoDb)
         }
     }
 

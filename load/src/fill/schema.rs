@@ -5,7 +5,7 @@
 
 use super::content::Content;
 use super::rows::KeyColumn;
-use super::table::{BadTable, Engine, Foreign, Table, quote};
+use super::table::{BadTable, Foreign, StorageEngine, Table, quote};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// What was asked for.
 #[derive(Clone, Debug)]
 pub struct Wish<'w> {
-    pub engine: Engine,
+    pub engine: StorageEngine,
     pub seed: u64,
     /// The size, if the schema counts its size in rows.
     pub rows: Option<u64>,
@@ -29,7 +29,7 @@ pub struct Wish<'w> {
 
 impl<'w> Wish<'w> {
     /// All else as usual.
-    pub fn of(seed: u64, engine: Engine) -> Wish<'w> {
+    pub fn of(seed: u64, engine: StorageEngine) -> Wish<'w> {
         Wish {
             engine,
             seed,
@@ -95,7 +95,7 @@ pub struct Dataset {
     pub name: &'static str,
     pub tables: Vec<Filling>,
     /// In order, when all rows are there.
-    pub finish: Vec<Step>,
+    pub finish: Vec<LastStep>,
     /// What is told in a table beside the others: a load that was broken off goes on if they are
     /// equal. None of a schema whose tables have nothing to do with one another.
     pub facts: Vec<(&'static str, String)>,
@@ -112,7 +112,7 @@ pub struct Filling {
 
 /// Something that is made when all rows are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct LastStep {
     pub statement: String,
     /// The table and its constraint that the statement makes: it is not made twice.
     pub constraint: Option<(String, String)>,
@@ -120,7 +120,7 @@ pub struct Step {
     pub view: Option<String>,
 }
 
-impl Step {
+impl LastStep {
     /// The foreign key number `number` of a table.
     pub fn foreign_key(table: &Table, number: usize, to: &Foreign) -> Self {
         let constraint = format!("{}_ibfk_{number}", table.name());
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_foreign_key_has_a_name_and_a_rule() {
-        let table = Sbtest::Study.table("a", Engine::InnoDb, "").unwrap();
+        let table = Sbtest::Study.table("a", StorageEngine::InnoDb, "").unwrap();
         let to = Foreign {
             columns: "x, y",
             table: "b",
@@ -165,7 +165,7 @@ mod tests {
             rule: "ON DELETE CASCADE",
         };
         assert_eq!(
-            Step::foreign_key(&table, 2, &to).statement,
+            LastStep::foreign_key(&table, 2, &to).statement,
             "ALTER TABLE `a` ADD CONSTRAINT `a_ibfk_2` FOREIGN KEY (x, y) REFERENCES `b` (p, q) \
              ON DELETE CASCADE"
         );

@@ -29,7 +29,7 @@ pub struct Foreign {
 
 /// The storage engines whose loading is known; others are loaded without special steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Engine {
+pub enum StorageEngine {
     MyIsam,
     Aria,
     InnoDb,
@@ -37,7 +37,7 @@ pub enum Engine {
     Other(String),
 }
 
-impl Engine {
+impl StorageEngine {
     /// The engine of this name, whatever its case.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ pub enum BadTable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     name: String,
-    engine: Engine,
+    engine: StorageEngine,
     body: Vec<String>,
     fields: &'static str,
     has_nulls: bool,
@@ -105,7 +105,7 @@ impl Table {
     /// A name that no server takes.
     pub fn new(
         name: &str,
-        engine: Engine,
+        engine: StorageEngine,
         body: Vec<String>,
         fields: &'static str,
         options: &str,
@@ -134,7 +134,7 @@ impl Table {
     pub fn defined(
         definition: &Definition,
         keys: &[&str],
-        engine: Engine,
+        engine: StorageEngine,
         options: &str,
     ) -> Result<Self, BadTable> {
         let body = definition.body.iter().chain(keys);
@@ -171,7 +171,7 @@ impl Table {
         &self.name
     }
 
-    pub fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &StorageEngine {
         &self.engine
     }
 
@@ -252,7 +252,7 @@ mod tests {
 
     fn table(name: &str, options: &str) -> Result<Table, BadTable> {
         let body = vec!["id INT".to_owned(), "PRIMARY KEY (id)".to_owned()];
-        Table::new(name, Engine::InnoDb, body, "id", options)
+        Table::new(name, StorageEngine::InnoDb, body, "id", options)
     }
 
     #[test]
@@ -279,11 +279,11 @@ mod tests {
 
     #[test]
     fn engines_have_many_spellings_and_no_strange_ones() {
-        assert_eq!(Engine::named("innodb"), Ok(Engine::InnoDb));
-        assert_eq!(Engine::named("MYISAM"), Ok(Engine::MyIsam));
-        assert_eq!(Engine::named("Spider").unwrap().name(), "Spider");
-        assert!(Engine::named("x; DROP TABLE y").is_err());
-        assert!(Engine::named("").is_err());
+        assert_eq!(StorageEngine::named("innodb"), Ok(StorageEngine::InnoDb));
+        assert_eq!(StorageEngine::named("MYISAM"), Ok(StorageEngine::MyIsam));
+        assert_eq!(StorageEngine::named("Spider").unwrap().name(), "Spider");
+        assert!(StorageEngine::named("x; DROP TABLE y").is_err());
+        assert!(StorageEngine::named("").is_err());
     }
 
     #[test]

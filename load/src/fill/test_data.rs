@@ -71,7 +71,7 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
         name: "test_data",
         tables: vec![Filling {
             table,
-            content: Arc::new(Rows {
+            content: Arc::new(TestDataRows {
                 rows,
                 string_length,
             }),
@@ -87,12 +87,12 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
 
 /// The rows, from 0.
 #[derive(Debug)]
-struct Rows {
+struct TestDataRows {
     rows: u64,
     string_length: usize,
 }
 
-impl Content for Rows {
+impl Content for TestDataRows {
     fn numbers(&self) -> Range<u64> {
         0..self.rows
     }
@@ -123,13 +123,13 @@ impl Content for Rows {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::fill::Engine;
+    use crate::fill::StorageEngine;
     use serde_json::json;
 
     fn wish(rows: Option<u64>) -> Wish<'static> {
         Wish {
             rows,
-            ..Wish::of(1, Engine::InnoDb)
+            ..Wish::of(1, StorageEngine::InnoDb)
         }
     }
 

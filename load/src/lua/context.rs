@@ -6,7 +6,7 @@ use super::fixed::Fixed;
 use super::heap::Heap;
 use super::histogram::Histogram;
 use super::run::Run;
-use super::sql::{Connection, DriverFace, Session};
+use super::sql::{Connection, DriverFace, OfThread};
 use super::stack::KeptTable;
 use super::sys::{self, lua_State};
 use super::thread_io::ThreadIo;
@@ -88,8 +88,8 @@ impl Context {
 
     /// What a connection needs for one call.
     #[inline]
-    pub fn session(&mut self) -> Session<'_> {
-        Session {
+    pub fn session(&mut self) -> OfThread<'_> {
+        OfThread {
             figures: self.run.figures.of(self.thread),
             run: &self.run,
             io: &mut *self.io,

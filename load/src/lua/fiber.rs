@@ -15,7 +15,7 @@ use super::thread::{self, Duty, End};
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::outcome::Failure;
 use crate::wire::ServerError;
-use crate::workload::{Call, Class, EventTimes, Link, Reply, Request, Session, Step};
+use crate::workload::{Call, Class, EventTimes, LinkNumber, Reply, Request, Session, Step};
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::sync::Arc;
@@ -34,10 +34,10 @@ struct Wake {
     out: *mut Vec<u8>,
 }
 
-type Body = Coroutine<Wake, Step, Left>;
+type Body = Coroutine<Wake, Step, FiberLeft>;
 
 /// What was left when the last frame of a stack returned.
-enum Left {
+enum FiberLeft {
     /// A thread that is set up. The rest of its life begins on the stack, which is empty.
     SetUp(State),
     Ended(End),
@@ -45,13 +45,13 @@ enum Left {
 
 /// One thread of a script as a session of the driver.
 pub struct Fiber {
-    life: Life,
+    life: FiberLife,
     /// None once the thread has ended.
     body: Option<Body>,
 }
 
 /// Whose life it is.
-struct Life {
+struct FiberLife {
     run: Arc<Run>,
     thread: u32,
     duty: Duty,
@@ -77,7 +77,7 @@ impl Fiber {
             sqlstate: None,
             statement: None,
         })?;
-        let life = Life {
+        let life = FiberLife {
             run,
             thread,
             duty,
@@ -89,17 +89,17 @@ impl Fiber {
         Ok(Self::on(stack, life))
     }
 
-    fn on(stack: DefaultStack, mut life: Life) -> Self {
+    fn on(stack: DefaultStack, mut life: FiberLife) -> Self {
         let body = Some(life.set_up(stack));
         Self { life, body }
     }
 
     /// The last frame has returned.
     #[cold]
-    fn returned(&mut self, left: Left, wake: Wake) -> Step {
+    fn returned(&mut self, left: FiberLeft, wake: Wake) -> Step {
         let stack = self.body.take().map(Coroutine::into_stack);
         match (left, stack) {
-            (Left::SetUp(state), Some(mut stack)) => {
+            (FiberLeft::SetUp(state), Some(mut stack)) => {
                 give_back(&mut stack);
                 let body = self.body.insert(self.life.go_on(stack, state));
                 match body.resume(wake) {
@@ -107,7 +107,7 @@ impl Fiber {
                     CoroutineResult::Return(left) => self.returned(left, wake),
                 }
             }
-            (Left::Ended(End::NotReady), _) => Step::Fail(Box::new(Failure {
+            (FiberLeft::Ended(End::NotReady), _) => Step::Fail(Box::new(Failure {
                 message: NOT_READY.to_owned(),
                 hint: None,
                 code: None,
@@ -119,7 +119,7 @@ impl Fiber {
     }
 }
 
-impl Life {
+impl FiberLife {
     /// The setup, which goes deeper than events do: it runs the body of the script.
     fn set_up(&mut self, stack: DefaultStack) -> Body {
         let (run, about) = (Arc::clone(&self.run), &raw mut *self.about);
@@ -127,8 +127,8 @@ impl Life {
         Coroutine::with_stack(stack, move |yielder: &Yielder<Wake, Step>, wake| {
             let io = FiberIo::new(yielder, wake, about, &run, false);
             match thread::set_up(&run, thread, duty, Box::new(io)) {
-                Some(state) => Left::SetUp(state),
-                None => Left::Ended(End::NotReady),
+                Some(state) => FiberLeft::SetUp(state),
+                None => FiberLeft::Ended(End::NotReady),
             }
         })
     }
@@ -141,7 +141,7 @@ impl Life {
             let over = state.context().io.is_over();
             let io = FiberIo::new(yielder, wake, about, &run, over);
             state.context().io = Box::new(io);
-            Left::Ended(thread::go_on(state, &run, thread, duty))
+            FiberLeft::Ended(thread::go_on(state, &run, thread, duty))
         })
     }
 }
@@ -303,13 +303,13 @@ impl ThreadIo for FiberIo {
         }
     }
 
-    fn disconnect(&mut self, link: Link) {
+    fn disconnect(&mut self, link: LinkNumber) {
         self.wait(Step::Disconnect(link));
     }
 
     fn exchange(
         &mut self,
-        link: Link,
+        link: LinkNumber,
         reply: Reply,
         about: &[u8],
         write: &mut dyn FnMut(&mut Vec<u8>),
@@ -459,7 +459,7 @@ mod tests {
     fn what_the_setup_took_of_the_stack_is_given_back() {
         let stack = DefaultStack::new(STACK_BYTES).unwrap();
         let (lowest, base) = (stack.limit().get(), stack.base().get());
-        let life = Life {
+        let life = FiberLife {
             run: run_of(DEEP, 1),
             thread: 0,
             duty: Duty::Events,

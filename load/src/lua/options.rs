@@ -1,4 +1,4 @@
-//! Options of a script host: names, kinds, values. Scripts see them all as `sysbench.opt`.
+//! ScriptOptions of a script host: names, kinds, values. Scripts see them all as `sysbench.opt`.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl OptionType {
 
 /// The value of one option.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum OptionValue {
     Bool(bool),
     Int(i64),
     Double(f64),
@@ -55,24 +55,28 @@ pub enum BadValue {
 /// A number must be one from its first to its last character. sysbench reads numbers of scripts
 /// up to the first character that fits none, so that `--table-size=10M` gives 10 rows; here a
 /// size suffix is honoured for those numbers, and anything else after the digits is refused.
-pub fn parse(kind: OptionType, text: Option<&str>) -> Result<Value, BadValue> {
+pub fn parse(kind: OptionType, text: Option<&str>) -> Result<OptionValue, BadValue> {
     Ok(match kind {
-        OptionType::Bool => Value::Bool(match text.map(str::to_ascii_lowercase).as_deref() {
+        OptionType::Bool => OptionValue::Bool(match text.map(str::to_ascii_lowercase).as_deref() {
             None | Some("on" | "true" | "1") => true,
             Some("off" | "false" | "0") => false,
             Some(_) => return Err(BadValue::Bool),
         }),
-        OptionType::Int => Value::Int(match text.unwrap_or("").trim_start() {
+        OptionType::Int => OptionValue::Int(match text.unwrap_or("").trim_start() {
             "" => 0,
             digits => {
                 let number: i32 = digits.parse().map_err(|_| BadValue::Number)?;
                 i64::from(number)
             }
         }),
-        OptionType::Size => Value::Int(whole_size(text.unwrap_or("")).ok_or(BadValue::Number)?),
-        OptionType::Double => Value::Double(double(text.unwrap_or("")).ok_or(BadValue::Number)?),
-        OptionType::Str | OptionType::File => Value::Str(text.unwrap_or("").to_owned()),
-        OptionType::List => Value::List(list(text.unwrap_or(""))),
+        OptionType::Size => {
+            OptionValue::Int(whole_size(text.unwrap_or("")).ok_or(BadValue::Number)?)
+        }
+        OptionType::Double => {
+            OptionValue::Double(double(text.unwrap_or("")).ok_or(BadValue::Number)?)
+        }
+        OptionType::Str | OptionType::File => OptionValue::Str(text.unwrap_or("").to_owned()),
+        OptionType::List => OptionValue::List(list(text.unwrap_or(""))),
     })
 }
 
@@ -129,20 +133,20 @@ pub fn normal_name(name: &str) -> String {
 
 /// Values by normal name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
-    values: BTreeMap<String, Value>,
+pub struct ScriptOptions {
+    values: BTreeMap<String, OptionValue>,
 }
 
-impl Options {
-    pub fn set(&mut self, name: &str, value: Value) {
+impl ScriptOptions {
+    pub fn set(&mut self, name: &str, value: OptionValue) {
         self.values.insert(normal_name(name), value);
     }
 
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&OptionValue> {
         self.values.get(name)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &OptionValue)> {
         self.values
             .iter()
             .map(|(name, value)| (name.as_str(), value))
@@ -151,34 +155,34 @@ impl Options {
     /// The whole number an option holds; 0 if it holds none.
     pub fn int(&self, name: &str) -> i64 {
         match self.get(name) {
-            Some(Value::Int(number)) => *number,
-            Some(Value::Double(number)) => *number as i64,
+            Some(OptionValue::Int(number)) => *number,
+            Some(OptionValue::Double(number)) => *number as i64,
             _ => 0,
         }
     }
 
     pub fn double(&self, name: &str) -> f64 {
         match self.get(name) {
-            Some(Value::Int(number)) => *number as f64,
-            Some(Value::Double(number)) => *number,
+            Some(OptionValue::Int(number)) => *number as f64,
+            Some(OptionValue::Double(number)) => *number,
             _ => 0.0,
         }
     }
 
     pub fn flag(&self, name: &str) -> bool {
-        matches!(self.get(name), Some(Value::Bool(true)))
+        matches!(self.get(name), Some(OptionValue::Bool(true)))
     }
 
     pub fn text(&self, name: &str) -> &str {
         match self.get(name) {
-            Some(Value::Str(text)) => text,
+            Some(OptionValue::Str(text)) => text,
             _ => "",
         }
     }
 
     pub fn list(&self, name: &str) -> &[String] {
         match self.get(name) {
-            Some(Value::List(items)) => items,
+            Some(OptionValue::List(items)) => items,
             _ => &[],
         }
     }
@@ -204,19 +208,19 @@ mod tests {
     fn numbers_are_read_whole_or_refused() {
         assert_eq!(
             parse(OptionType::Double, Some("10M")),
-            Ok(Value::Double(10_485_760.0))
+            Ok(OptionValue::Double(10_485_760.0))
         );
         assert_eq!(
             parse(OptionType::Double, Some("1.5k")),
-            Ok(Value::Double(1536.0))
+            Ok(OptionValue::Double(1536.0))
         );
         assert_eq!(
             parse(OptionType::Double, Some("1e3")),
-            Ok(Value::Double(1000.0))
+            Ok(OptionValue::Double(1000.0))
         );
         assert_eq!(
             parse(OptionType::Double, Some("-2")),
-            Ok(Value::Double(-2.0))
+            Ok(OptionValue::Double(-2.0))
         );
         for bad in ["abc", "10x", "1 2", "M", "10MB"] {
             assert_eq!(
@@ -225,7 +229,7 @@ mod tests {
                 "{bad}"
             );
         }
-        assert_eq!(parse(OptionType::Int, Some("12")), Ok(Value::Int(12)));
+        assert_eq!(parse(OptionType::Int, Some("12")), Ok(OptionValue::Int(12)));
         for bad in ["2x", "1M", "99999999999", "1.5"] {
             assert_eq!(
                 parse(OptionType::Int, Some(bad)),
@@ -233,8 +237,14 @@ mod tests {
                 "{bad}"
             );
         }
-        assert_eq!(parse(OptionType::Size, Some("64K")), Ok(Value::Int(65_536)));
-        assert_eq!(parse(OptionType::Size, Some("9T")), Ok(Value::Int(9 << 40)));
+        assert_eq!(
+            parse(OptionType::Size, Some("64K")),
+            Ok(OptionValue::Int(65_536))
+        );
+        assert_eq!(
+            parse(OptionType::Size, Some("9T")),
+            Ok(OptionValue::Int(9 << 40))
+        );
         assert_eq!(parse(OptionType::Size, Some("64Q")), Err(BadValue::Number));
         assert_eq!(
             parse(OptionType::Size, Some("9999999999999T")),
@@ -244,21 +254,27 @@ mod tests {
 
     #[test]
     fn no_value_means_on_empty_or_zero() {
-        assert_eq!(parse(OptionType::Bool, None), Ok(Value::Bool(true)));
-        assert_eq!(parse(OptionType::Bool, Some("OFF")), Ok(Value::Bool(false)));
+        assert_eq!(parse(OptionType::Bool, None), Ok(OptionValue::Bool(true)));
+        assert_eq!(
+            parse(OptionType::Bool, Some("OFF")),
+            Ok(OptionValue::Bool(false))
+        );
         assert_eq!(parse(OptionType::Bool, Some("maybe")), Err(BadValue::Bool));
-        assert_eq!(parse(OptionType::Int, None), Ok(Value::Int(0)));
-        assert_eq!(parse(OptionType::Str, None), Ok(Value::Str(String::new())));
+        assert_eq!(parse(OptionType::Int, None), Ok(OptionValue::Int(0)));
+        assert_eq!(
+            parse(OptionType::Str, None),
+            Ok(OptionValue::Str(String::new()))
+        );
         assert_eq!(
             parse(OptionType::List, Some("a,b,,c")),
-            Ok(Value::List(vec!["a".into(), "b".into(), "c".into()]))
+            Ok(OptionValue::List(vec!["a".into(), "b".into(), "c".into()]))
         );
     }
 
     #[test]
     fn dashes_and_underscores_are_one() {
-        let mut options = Options::default();
-        options.set("my-num", Value::Int(3));
+        let mut options = ScriptOptions::default();
+        options.set("my-num", OptionValue::Int(3));
         assert_eq!(options.int("my_num"), 3);
     }
 
@@ -274,7 +290,7 @@ mod tests {
 
         #[test]
         fn every_integer_reads_back(number: i32) {
-            prop_assert_eq!(parse(OptionType::Int, Some(&number.to_string())), Ok(Value::Int(number.into())));
+            prop_assert_eq!(parse(OptionType::Int, Some(&number.to_string())), Ok(OptionValue::Int(number.into())));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::chunks::Chunks;
 use super::database::Database;
 use super::figures::Figures;
 use super::log::Log;
-use super::options::Options;
+use super::options::ScriptOptions;
 use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::record::ErrorTally;
@@ -39,7 +39,7 @@ impl Compat {
 
 /// The script that was asked for.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub struct LoadedScript {
     /// As the user named it; none if it came on standard input.
     pub name: Option<String>,
     /// How messages name its lines, with Lua's mark in front: `@oltp.lua`, `=stdin`.
@@ -49,7 +49,7 @@ pub struct Script {
     pub bundled: bool,
 }
 
-impl Script {
+impl LoadedScript {
     /// As messages name it: without its folder.
     pub fn short_name(&self) -> &str {
         let name = self.name.as_deref().unwrap_or("-");
@@ -74,12 +74,12 @@ pub struct Draws {
 pub struct Run {
     pub compat: Compat,
     /// Options that are no script's.
-    pub known: Options,
+    pub known: ScriptOptions,
     /// What only the script could say, once its body was run.
     pub late: OnceLock<Late>,
     pub arguments: Vec<String>,
     pub command: Option<String>,
-    pub script: Script,
+    pub script: LoadedScript,
     pub draws: Draws,
     pub database: Database,
     pub log: Arc<Log>,
@@ -96,7 +96,7 @@ pub struct Run {
 /// What is known once the body of the script was run.
 #[derive(Debug, Default)]
 pub struct Late {
-    pub options: Options,
+    pub options: ScriptOptions,
     /// The help of the script's options, for `print_test_options`.
     pub options_help: String,
     /// The script declares no options: it gets each as a global.
@@ -104,7 +104,7 @@ pub struct Late {
 }
 
 impl Run {
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &ScriptOptions {
         self.late.get().map_or(&self.known, |late| &late.options)
     }
 }

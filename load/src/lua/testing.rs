@@ -5,14 +5,14 @@ use super::chunks::Chunks;
 use super::database::{DRIVER, Database};
 use super::figures::{Figures, ThreadFigures};
 use super::log::{Level, Log};
-use super::options::Options;
-use super::run::{Compat, Draws, Run, Script, Stop};
+use super::options::ScriptOptions;
+use super::run::{Compat, Draws, LoadedScript, Run, Stop};
 use super::state::State;
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::arrival::Dispenser;
 use crate::random::Shape;
 use crate::wire::ServerError;
-use crate::workload::{EventTimes, Link, Reply};
+use crate::workload::{EventTimes, LinkNumber, Reply};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 pub fn run_of(source: &str, threads: usize) -> Arc<Run> {
     Arc::new(Run {
         compat: Compat::V1_0,
-        known: Options::default(),
+        known: ScriptOptions::default(),
         late: OnceLock::new(),
         arguments: Vec::new(),
         command: None,
-        script: Script {
+        script: LoadedScript {
             name: Some("test".to_owned()),
             chunk_name: "=test".to_owned(),
             source: source.as_bytes().to_vec(),
@@ -68,11 +68,11 @@ impl ThreadIo for Nowhere {
         Err(client_error(client_error::CANNOT_CONNECT, "nowhere"))
     }
 
-    fn disconnect(&mut self, _link: Link) {}
+    fn disconnect(&mut self, _link: LinkNumber) {}
 
     fn exchange(
         &mut self,
-        _link: Link,
+        _link: LinkNumber,
         _reply: Reply,
         _about: &[u8],
         _write: &mut dyn FnMut(&mut Vec<u8>),

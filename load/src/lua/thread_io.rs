@@ -8,7 +8,7 @@ use super::figures::ThreadFigures;
 use crate::random::Shape;
 pub use crate::wire::client_error;
 use crate::wire::{Capabilities, Prepared, ServerError, Summary};
-use crate::workload::{EventTimes, Link, Reply};
+use crate::workload::{EventTimes, LinkNumber, Reply};
 use std::time::{Duration, Instant};
 
 /// What a thread may ask of the world around it.
@@ -20,7 +20,7 @@ pub trait ThreadIo {
     fn connect(&mut self, endpoint: usize) -> Result<Connected, ServerError>;
 
     /// Closes a connection, saying goodbye.
-    fn disconnect(&mut self, link: Link);
+    fn disconnect(&mut self, link: LinkNumber);
 
     /// Sends what `write` appends and waits for the answer. `about` is the statement in words. With [`Reply::Whole`] its bytes are
     /// put in `bytes`, which is empty.
@@ -30,7 +30,7 @@ pub trait ThreadIo {
     /// error here: see [`Answered::error`].
     fn exchange(
         &mut self,
-        link: Link,
+        link: LinkNumber,
         reply: Reply,
         about: &[u8],
         write: &mut dyn FnMut(&mut Vec<u8>),
@@ -83,7 +83,7 @@ pub struct TableRows {
 /// A connection that stands.
 #[derive(Clone, Copy, Debug)]
 pub struct Connected {
-    pub link: Link,
+    pub link: LinkNumber,
     /// What the two sides agreed on: whoever reads [`Reply::Whole`] answers needs it.
     pub capabilities: Capabilities,
 }

@@ -5,7 +5,7 @@ use super::run::Run;
 use super::thread::Duty;
 use crate::outcome::Failure;
 use crate::record::Reading;
-use crate::workload::{EventKind, Seat, Session, Workload};
+use crate::workload::{EventKind, SeatPlace, Session, Workload};
 use std::sync::Arc;
 
 /// The threads of a run, one a seat.
@@ -39,7 +39,7 @@ impl Workload for ScriptWorkload {
         seats.map(read).collect()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
+    fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
         let run = Arc::clone(&self.run);
         let fiber = Fiber::new(run, seat.index, Duty::Events)?;
         Ok(Box::new(fiber))

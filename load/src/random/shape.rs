@@ -66,11 +66,11 @@ pub struct Sampler {
     high: u64,
     /// Keys in the range, as the floating-point shapes need it.
     span: f64,
-    kind: Kind,
+    kind: ShapeKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ShapeKind {
     Uniform,
     Gaussian {
         iter: u32,
@@ -92,8 +92,8 @@ impl Sampler {
         let high = high.max(low);
         let span = (high - low) as f64 + 1.0;
         let kind = match shape {
-            Shape::Uniform => Kind::Uniform,
-            Shape::Gaussian { iter } => Kind::Gaussian { iter },
+            Shape::Uniform => ShapeKind::Uniform,
+            Shape::Gaussian { iter } => ShapeKind::Gaussian { iter },
             Shape::Special {
                 iter,
                 hot_share,
@@ -101,15 +101,15 @@ impl Sampler {
             } => {
                 let hot = ((span * hot_share) as u64).max(1);
                 let hot_low = low + ((high - low) - (hot - 1).min(high - low)) / 2;
-                Kind::Special {
+                ShapeKind::Special {
                     iter,
                     hot_low,
                     hot_high: hot_low.saturating_add(hot - 1).min(high),
                     hot_draws,
                 }
             }
-            Shape::Pareto { power } => Kind::Pareto { power },
-            Shape::Zipfian { exponent } => Kind::Zipfian(Zipfian::new(exponent, span)),
+            Shape::Pareto { power } => ShapeKind::Pareto { power },
+            Shape::Zipfian { exponent } => ShapeKind::Zipfian(Zipfian::new(exponent, span)),
         };
         Self {
             low,
@@ -123,9 +123,9 @@ impl Sampler {
     #[inline]
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match &self.kind {
-            Kind::Uniform => stream.uniform(self.low, self.high),
-            Kind::Gaussian { iter } => self.at(gaussian(stream, *iter)),
-            Kind::Special {
+            ShapeKind::Uniform => stream.uniform(self.low, self.high),
+            ShapeKind::Gaussian { iter } => self.at(gaussian(stream, *iter)),
+            ShapeKind::Special {
                 iter,
                 hot_low,
                 hot_high,
@@ -137,8 +137,8 @@ impl Sampler {
                     self.at(gaussian(stream, *iter))
                 }
             }
-            Kind::Pareto { power } => self.at(stream.unit().powf(*power)),
-            Kind::Zipfian(zipfian) => self
+            ShapeKind::Pareto { power } => self.at(stream.unit().powf(*power)),
+            ShapeKind::Zipfian(zipfian) => self
                 .low
                 .saturating_add(zipfian.rank(stream) - 1)
                 .min(self.high),

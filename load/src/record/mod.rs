@@ -15,4 +15,4 @@ pub use counts::{COUNTERS, Counter, Reading};
 pub use errors::ErrorTally;
 pub use hdr_log::HdrLog;
 pub use latency::Latency;
-pub use tally::{ClassTally, KindTally, NodeTally, OpenTally, Query, Shape, Tally};
+pub use tally::{ClassTally, KindTally, NodeTally, OpenTally, Query, Tally, TallyShape};

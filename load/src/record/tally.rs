@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// whole transaction); a *query* is one request with its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
-    shape: Shape,
+    shape: TallyShape,
     /// Events that began, whatever came of them.
     pub begun: u64,
     /// Queries of earlier events, of the warm-up, that were answered meanwhile: in no other count.
@@ -29,7 +29,7 @@ pub struct Tally {
 
 /// What a tally keeps apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct TallyShape {
     /// Kinds of event, and statement classes, of the workload.
     pub kinds: usize,
     pub classes: usize,
@@ -112,7 +112,7 @@ pub struct Query {
 }
 
 impl Tally {
-    pub fn new(shape: Shape) -> Self {
+    pub fn new(shape: TallyShape) -> Self {
         let kind = KindTally {
             open: shape.times_lag.then(Box::default),
             ..KindTally::default()

@@ -3,9 +3,9 @@
 //! The first time a kind of statement is seen its answer is rendered to bytes; from then on
 //! answering is finding those bytes. Every row holds the same values, which nobody looks at.
 
-use super::reply::{Cell, Column, Reply};
-use super::text::{Meaning, meaning, parameters, prefix, starts_value, values};
-use super::{Answer, Refusal};
+use super::reply::{Cell, ColumnOut, ReplyWriter};
+use super::text::{TextMeaning, meaning, parameters, prefix, starts_value, values};
+use super::{Answering, Refusal};
 
 /// Kinds of statements that are remembered. A load has a few; what comes after is answered too,
 /// but rendered each time.
@@ -15,9 +15,9 @@ const KEPT_ROWS_MAX: usize = 1024;
 
 /// All statements that begin alike, up to their first value.
 #[derive(Debug)]
-struct Kind {
+struct CannedKind {
     prefix: Vec<u8>,
-    meaning: Meaning,
+    meaning: TextMeaning,
     /// Rows are as many as values follow: the prefix ends in front of a list.
     lists: bool,
     /// Rendered answers, by dialect and number of rows.
@@ -26,7 +26,7 @@ struct Kind {
 
 /// A prepared statement: its kind, its rows, its parameters.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct CannedPrepared {
     kind: usize,
     rows: usize,
     parameters: u16,
@@ -35,12 +35,12 @@ pub struct Prepared {
 /// See the module's words.
 #[derive(Debug, Default)]
 pub struct Canned {
-    kinds: Vec<Kind>,
+    kinds: Vec<CannedKind>,
     /// The kind that was asked for last, which is nearly always asked for next.
     last: usize,
 }
 
-impl Kind {
+impl CannedKind {
     fn of(sql: &[u8]) -> Self {
         let prefix = prefix(sql).to_vec();
         let beginning = prefix.trim_ascii_end().to_ascii_uppercase();
@@ -64,19 +64,19 @@ impl Kind {
 
     fn rows(&self, sql: &[u8]) -> usize {
         match &self.meaning {
-            Meaning::Rows { .. } if self.lists => {
+            TextMeaning::Rows { .. } if self.lists => {
                 values(sql.get(self.prefix.len()..).unwrap_or_default())
             }
-            Meaning::Rows { rows, .. } => *rows,
+            TextMeaning::Rows { rows, .. } => *rows,
             _ => 0,
         }
     }
 
-    fn answer(&mut self, rows: usize, reply: &mut Reply<'_>) {
+    fn answer(&mut self, rows: usize, reply: &mut ReplyWriter<'_>) {
         let columns = match &self.meaning {
-            Meaning::Changes(count) => return reply.ok(*count),
-            Meaning::LocalFile => return reply.local_file(b"rows"),
-            Meaning::Rows { columns, .. } => columns,
+            TextMeaning::Changes(count) => return reply.ok(*count),
+            TextMeaning::LocalFile => return reply.local_file(b"rows"),
+            TextMeaning::Rows { columns, .. } => columns,
         };
         let kept = match self.kept.get_mut(reply.dialect()) {
             Some(kept) if rows <= KEPT_ROWS_MAX => kept,
@@ -107,7 +107,7 @@ impl Canned {
             Some(place) => place,
             None if self.kinds.len() == KINDS_MAX => return None,
             None => {
-                self.kinds.push(Kind::of(sql));
+                self.kinds.push(CannedKind::of(sql));
                 self.kinds.len() - 1
             }
         };
@@ -116,20 +116,20 @@ impl Canned {
     }
 }
 
-impl Answer for Canned {
-    type Statement = Prepared;
+impl Answering for Canned {
+    type Statement = CannedPrepared;
 
-    fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) {
+    fn query(&mut self, sql: &[u8], reply: &mut ReplyWriter<'_>) {
         match self.kind(sql).and_then(|place| self.kinds.get_mut(place)) {
             Some(kind) => kind.answer(kind.rows(sql), reply),
             None => {
-                let mut kind = Kind::of(sql);
+                let mut kind = CannedKind::of(sql);
                 kind.answer(kind.rows(sql), reply);
             }
         }
     }
 
-    fn prepare(&mut self, sql: &[u8]) -> Result<Prepared, Refusal> {
+    fn prepare(&mut self, sql: &[u8]) -> Result<CannedPrepared, Refusal> {
         let place = self.kind(sql);
         let Some((place, kind)) = place.and_then(|place| Some((place, self.kinds.get(place)?)))
         else {
@@ -139,22 +139,22 @@ impl Answer for Canned {
                 message: format!("This server prepares at most {KINDS_MAX} kinds of statements"),
             });
         };
-        Ok(Prepared {
+        Ok(CannedPrepared {
             kind: place,
             rows: kind.rows(sql),
             parameters: parameters(sql),
         })
     }
 
-    fn shape(&self, statement: &Prepared) -> (u16, &[Column]) {
+    fn shape(&self, statement: &CannedPrepared) -> (u16, &[ColumnOut]) {
         let columns = match self.kinds.get(statement.kind).map(|kind| &kind.meaning) {
-            Some(Meaning::Rows { columns, .. }) => columns.as_slice(),
+            Some(TextMeaning::Rows { columns, .. }) => columns.as_slice(),
             _ => &[],
         };
         (statement.parameters, columns)
     }
 
-    fn execute(&mut self, statement: &Prepared, _values: &[u8], reply: &mut Reply<'_>) {
+    fn execute(&mut self, statement: &CannedPrepared, _values: &[u8], reply: &mut ReplyWriter<'_>) {
         match self.kinds.get_mut(statement.kind) {
             Some(kind) => kind.answer(statement.rows, reply),
             None => reply.ok(0),
@@ -163,7 +163,7 @@ impl Answer for Canned {
 }
 
 /// Writes an answer of so many rows.
-fn render(columns: &[Column], rows: usize, reply: &mut Reply<'_>) {
+fn render(columns: &[ColumnOut], rows: usize, reply: &mut ReplyWriter<'_>) {
     let text = [b'0'; 256];
     let cells: Vec<Cell<'_>> = columns
         .iter()
@@ -187,18 +187,22 @@ fn render(columns: &[Column], rows: usize, reply: &mut Reply<'_>) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::{AnswerReader, Capabilities, Reply as Due, State};
+    use crate::wire::{AnswerReader, AnswerState, Capabilities, ReplyForm as Due};
 
     const POINTS: &[u8] = b"SELECT id, k, c, pad FROM sbtest WHERE k IN (?, ?, ?)";
 
     /// Rows of an answer, as our own client counts them.
-    fn rows_read(client: Capabilities, write: impl FnOnce(&mut Reply<'_>), binary: bool) -> u64 {
+    fn rows_read(
+        client: Capabilities,
+        write: impl FnOnce(&mut ReplyWriter<'_>),
+        binary: bool,
+    ) -> u64 {
         let mut out = Vec::new();
-        write(&mut Reply::new(&mut out, 1, client, binary));
+        write(&mut ReplyWriter::new(&mut out, 1, client, binary));
         let mut reader = AnswerReader::new(client);
         reader.expect(Due::Results);
         let fed = reader.feed(&out).unwrap();
-        assert_eq!((fed.consumed, fed.state), (out.len(), State::Done));
+        assert_eq!((fed.consumed, fed.state), (out.len(), AnswerState::Done));
         assert!(reader.error().is_none());
         reader.summary().rows
     }
@@ -227,7 +231,7 @@ mod tests {
                 );
                 let prepared = canned.prepare(POINTS).unwrap();
                 assert_eq!(canned.shape(&prepared).0, 3);
-                let execute = |reply: &mut Reply<'_>| canned.execute(&prepared, &[], reply);
+                let execute = |reply: &mut ReplyWriter<'_>| canned.execute(&prepared, &[], reply);
                 assert_eq!(rows_read(client, execute, true), 3);
             }
         }
@@ -254,12 +258,12 @@ mod tests {
         let mut canned = Canned::default();
         for number in 0..KINDS_MAX + 5 {
             let sql = format!("SELECT c FROM t{number} WHERE id IN (1, 2)");
-            let query = |reply: &mut Reply<'_>| canned.query(sql.as_bytes(), reply);
+            let query = |reply: &mut ReplyWriter<'_>| canned.query(sql.as_bytes(), reply);
             assert_eq!(rows_read(Capabilities::PROTOCOL_41, query, false), 2);
         }
         assert!(canned.prepare(b"SELECT c FROM other WHERE id = ?").is_err());
         let huge = format!("SELECT c FROM t1 WHERE id IN ({}1)", "1, ".repeat(5_000));
-        let query = |reply: &mut Reply<'_>| canned.query(huge.as_bytes(), reply);
+        let query = |reply: &mut ReplyWriter<'_>| canned.query(huge.as_bytes(), reply);
         assert_eq!(rows_read(Capabilities::PROTOCOL_41, query, false), 5_001);
     }
 }

@@ -1,7 +1,7 @@
 //! The server's side of the protocol, without a socket: a client's bytes in, answers out.
 //!
-//! [`Session`] is one client's conversation: greeting, login, commands, prepared statements. What
-//! is answered is behind one seam, [`Answer`]: a statement in, the bytes of its answer out. The
+//! [`ServedSession`] is one client's conversation: greeting, login, commands, prepared statements. What
+//! is answered is behind one seam, [`Answering`]: a statement in, the bytes of its answer out. The
 //! null server's answers are [`Canned`]; a server that reads tables would be another.
 
 mod canned;
@@ -15,19 +15,19 @@ mod text;
 
 pub use canned::Canned;
 pub use number::Asked;
-pub use pace::{Pace, Stalls};
-pub use reply::{Cell, Column, Reply};
+pub use pace::{ServicePace, Stalls};
+pub use reply::{Cell, ColumnOut, ReplyWriter};
 pub use service::ServiceTime;
-pub use session::{Heard, Session};
+pub use session::{Received, ServedSession};
 pub use station::{Granted, Station};
 
 /// What a server has to say to statements. One for each worker, so nothing in it is shared.
-pub trait Answer {
+pub trait Answering {
     /// What is remembered of a prepared statement.
     type Statement;
 
     /// Answers a statement that came as text.
-    fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>);
+    fn query(&mut self, sql: &[u8], reply: &mut ReplyWriter<'_>);
 
     /// Understands a statement once, so that it can be executed often.
     ///
@@ -36,10 +36,10 @@ pub trait Answer {
     fn prepare(&mut self, sql: &[u8]) -> Result<Self::Statement, Refusal>;
 
     /// How many values an execution brings, and which columns answer it.
-    fn shape(&self, statement: &Self::Statement) -> (u16, &[Column]);
+    fn shape(&self, statement: &Self::Statement) -> (u16, &[ColumnOut]);
 
     /// Answers an execution; `values` are its parameters as they came.
-    fn execute(&mut self, statement: &Self::Statement, values: &[u8], reply: &mut Reply<'_>);
+    fn execute(&mut self, statement: &Self::Statement, values: &[u8], reply: &mut ReplyWriter<'_>);
 }
 
 /// An error for the client.
@@ -55,18 +55,18 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::wire::value::kind;
-    use crate::wire::{AnswerReader, Capabilities, Reply as Due, State, command};
+    use crate::wire::{AnswerReader, AnswerState, Capabilities, ReplyForm as Due, command};
 
     /// Answers from something that it holds, and refuses what it does not know.
     struct Numbers {
-        columns: Vec<Column>,
+        columns: Vec<ColumnOut>,
         held: Vec<u64>,
     }
 
-    impl Answer for Numbers {
+    impl Answering for Numbers {
         type Statement = usize;
 
-        fn query(&mut self, sql: &[u8], reply: &mut Reply<'_>) {
+        fn query(&mut self, sql: &[u8], reply: &mut ReplyWriter<'_>) {
             match self.prepare(sql) {
                 Ok(rows) => self.execute(&rows, &[], reply),
                 Err(refusal) => reply.error(&refusal),
@@ -84,11 +84,11 @@ mod tests {
             }
         }
 
-        fn shape(&self, _: &usize) -> (u16, &[Column]) {
+        fn shape(&self, _: &usize) -> (u16, &[ColumnOut]) {
             (0, &self.columns)
         }
 
-        fn execute(&mut self, rows: &usize, _: &[u8], reply: &mut Reply<'_>) {
+        fn execute(&mut self, rows: &usize, _: &[u8], reply: &mut ReplyWriter<'_>) {
             reply.columns(&self.columns);
             for number in self.held.iter().take(*rows) {
                 reply.row(&self.columns, &[Cell::Int(*number)]);
@@ -100,20 +100,20 @@ mod tests {
     #[test]
     fn a_session_speaks_for_any_answers() {
         let mut numbers = Numbers {
-            columns: vec![Column {
+            columns: vec![ColumnOut {
                 name: "n".to_owned(),
                 kind: kind::LONGLONG,
                 length: 20,
             }],
             held: vec![4, 5, 6],
         };
-        let mut session = Session::<usize>::greet(1, &mut Vec::new());
+        let mut session = ServedSession::<usize>::greet(1, &mut Vec::new());
         let capabilities = Capabilities::PROTOCOL_41;
         let mut login = vec![4, 0, 0, 1];
         login.extend_from_slice(&(capabilities.0 as u32).to_le_bytes());
         assert!(matches!(
             session.hear(&login, &mut numbers, &mut Vec::new()),
-            Heard::Settled { consumed: 8 }
+            Received::Settled { consumed: 8 }
         ));
         let mut ask = |sql: &[u8]| {
             let (mut request, mut out) = (Vec::new(), Vec::new());
@@ -121,7 +121,7 @@ mod tests {
             session.hear(&request, &mut numbers, &mut out);
             let mut reader = AnswerReader::new(capabilities);
             reader.expect(Due::Results);
-            assert_eq!(reader.feed(&out).unwrap().state, State::Done);
+            assert_eq!(reader.feed(&out).unwrap().state, AnswerState::Done);
             (
                 reader.summary().rows,
                 reader.error().map(|error| error.code),

@@ -72,7 +72,7 @@ pub fn of_execution(values: &[u8], parameters: u16, first_type: &mut u8) -> Opti
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::{Prepared, Statement, Value};
+    use crate::wire::{Prepared, PreparedStatement, Value};
     use proptest::prelude::*;
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn our_client_s_first_parameter_is_the_number_of_every_execution() {
         for first in [Value::Int(77), Value::Int32(77), Value::UInt(77)] {
-            let mut statement = Statement::new(Prepared {
+            let mut statement = PreparedStatement::new(Prepared {
                 id: 1,
                 columns: 1,
                 parameters: 9,
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_first_parameter_that_is_no_whole_number_is_none() {
         for first in [Value::Null, Value::Double(7.0), Value::Bytes(b"12345678")] {
-            let mut statement = Statement::new(Prepared {
+            let mut statement = PreparedStatement::new(Prepared {
                 id: 1,
                 columns: 1,
                 parameters: 2,

@@ -18,7 +18,7 @@ pub struct Stalls {
 
 /// When answers leave.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct ServicePace {
     service: ServiceTime,
     stalls: Option<Stalls>,
     begun_ns: u64,
@@ -26,7 +26,7 @@ pub struct Pace {
     station: Option<Station>,
 }
 
-impl Pace {
+impl ServicePace {
     /// Times count from `begun_ns`; `index` keeps the random times of workers apart.
     pub fn new(
         service: ServiceTime,
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn fixed_time_is_added_and_a_stall_holds_back() {
-        let mut pace = Pace::new(ServiceTime::Fixed { ns: 50 }, Some(STALLS), 10_000, 1, 0);
+        let mut pace = ServicePace::new(ServiceTime::Fixed { ns: 50 }, Some(STALLS), 10_000, 1, 0);
         assert_eq!(pace.leaves_ns(10_000, None, nothing), 10_050);
         assert_eq!(pace.leaves_ns(10_949, None, nothing), 10_999);
         assert_eq!(pace.leaves_ns(10_950, None, nothing), 11_200);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn random_time_has_the_mean_asked_for() {
-        let mut pace = Pace::new(ServiceTime::Random { mean_ns: 1_000 }, None, 0, 1, 0);
+        let mut pace = ServicePace::new(ServiceTime::Random { mean_ns: 1_000 }, None, 0, 1, 0);
         let sum: u64 = (0..100_000).map(|_| pace.leaves_ns(0, None, nothing)).sum();
         assert!((98_000_000..=102_000_000).contains(&sum), "{sum}");
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_station_decides_alone() {
         let fixed = ServiceTime::Fixed { ns: 50 };
-        let mut pace = Pace::of_station(Station::new(1, fixed, 1, 0));
+        let mut pace = ServicePace::of_station(Station::new(1, fixed, 1, 0));
         assert!(!pace.is_none());
         assert_eq!(pace.leaves_ns(0, None, nothing), 50);
         assert_eq!(pace.leaves_ns(0, None, nothing), 100);
@@ -152,12 +152,12 @@ mod tests {
 
     #[test]
     fn no_pace_is_no_pace() {
-        assert!(Pace::new(ServiceTime::None, None, 0, 1, 0).is_none());
+        assert!(ServicePace::new(ServiceTime::None, None, 0, 1, 0).is_none());
         let empty = Stalls {
             every_ns: 5,
             length_ns: 0,
         };
-        assert!(Pace::new(ServiceTime::None, Some(empty), 0, 1, 0).is_none());
-        assert!(!Pace::new(ServiceTime::None, Some(STALLS), 0, 1, 0).is_none());
+        assert!(ServicePace::new(ServiceTime::None, Some(empty), 0, 1, 0).is_none());
+        assert!(!ServicePace::new(ServiceTime::None, Some(STALLS), 0, 1, 0).is_none());
     }
 }

@@ -13,14 +13,14 @@ const BINARY: u16 = 63;
 
 /// One column of a result set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct ColumnOut {
     pub name: String,
     /// A type code of the protocol.
     pub kind: u8,
     pub length: u32,
 }
 
-impl Column {
+impl ColumnOut {
     pub fn is_text(&self) -> bool {
         matches!(self.kind, kind::STRING | kind::VAR_STRING)
     }
@@ -35,7 +35,7 @@ pub enum Cell<'v> {
 }
 
 /// Where an answer is written, and in which dialect.
-pub struct Reply<'o> {
+pub struct ReplyWriter<'o> {
     out: &'o mut Vec<u8>,
     sequence: u8,
     /// Result sets end with OK, and nothing stands between columns and rows.
@@ -46,7 +46,7 @@ pub struct Reply<'o> {
     wants_file: bool,
 }
 
-impl<'o> Reply<'o> {
+impl<'o> ReplyWriter<'o> {
     /// An answer to a client with these capabilities; its first packet has this number.
     pub fn new(out: &'o mut Vec<u8>, sequence: u8, client: Capabilities, binary: bool) -> Self {
         Self {
@@ -59,8 +59,8 @@ impl<'o> Reply<'o> {
     }
 
     /// A reply in the same dialect, written somewhere else: its packets fit in here.
-    pub fn like_this<'b>(&self, out: &'b mut Vec<u8>) -> Reply<'b> {
-        Reply { out, ..*self }
+    pub fn like_this<'b>(&self, out: &'b mut Vec<u8>) -> ReplyWriter<'b> {
+        ReplyWriter { out, ..*self }
     }
 
     /// Which of the four dialects this is; answers that were rendered before differ by it.
@@ -101,7 +101,7 @@ impl<'o> Reply<'o> {
     }
 
     /// A result set's beginning.
-    pub fn columns(&mut self, columns: &[Column]) {
+    pub fn columns(&mut self, columns: &[ColumnOut]) {
         self.put(|out| put_lenenc(out, columns.len() as u64));
         for column in columns {
             self.definition(column);
@@ -112,7 +112,7 @@ impl<'o> Reply<'o> {
     }
 
     /// One row, whose cells are in the order of `columns`.
-    pub fn row(&mut self, columns: &[Column], cells: &[Cell<'_>]) {
+    pub fn row(&mut self, columns: &[ColumnOut], cells: &[Cell<'_>]) {
         let binary = self.binary;
         self.put(|out| {
             if binary {
@@ -133,7 +133,7 @@ impl<'o> Reply<'o> {
     }
 
     /// The answer to a prepare.
-    pub(super) fn prepared(&mut self, id: u32, parameters: u16, columns: &[Column]) {
+    pub(super) fn prepared(&mut self, id: u32, parameters: u16, columns: &[ColumnOut]) {
         let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
         self.put(|out| {
             out.push(0);
@@ -142,7 +142,7 @@ impl<'o> Reply<'o> {
             out.extend_from_slice(&parameters.to_le_bytes());
             out.extend_from_slice(&[0, 0, 0]);
         });
-        let unknown = Column {
+        let unknown = ColumnOut {
             name: "?".to_owned(),
             kind: kind::VAR_STRING,
             length: 0,
@@ -161,7 +161,7 @@ impl<'o> Reply<'o> {
         }
     }
 
-    fn definition(&mut self, column: &Column) {
+    fn definition(&mut self, column: &ColumnOut) {
         self.put(|out| {
             put_lenenc_bytes(out, b"def");
             for _ in ["schema", "table", "table's own name"] {
@@ -214,7 +214,7 @@ fn put_text(out: &mut Vec<u8>, cells: &[Cell<'_>]) {
     }
 }
 
-fn put_binary(out: &mut Vec<u8>, columns: &[Column], cells: &[Cell<'_>]) {
+fn put_binary(out: &mut Vec<u8>, columns: &[ColumnOut], cells: &[Cell<'_>]) {
     out.push(0);
     // The bitmap of a row begins two bits late.
     let mut nulls = vec![0u8; (cells.len() + 2).div_ceil(8)];

@@ -1,8 +1,8 @@
 //! One client's conversation: a greeting, a login that lets anybody in, commands.
 
 use super::number::{self, Asked};
-use super::reply::Reply;
-use super::{Answer, Refusal};
+use super::reply::ReplyWriter;
+use super::{Answering, Refusal};
 use crate::wire::Capabilities;
 use crate::wire::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
 use crate::wire::status;
@@ -35,7 +35,7 @@ fn capabilities() -> Capabilities {
 
 /// What the bytes of a client meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     /// A packet is not whole yet: so many bytes are done with, the rest must come again in front
     /// of the bytes that follow.
     More { consumed: usize },
@@ -48,7 +48,7 @@ pub enum Heard {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ServedPhase {
     LoggingIn,
     Commands,
     /// The client sends its file: lines so far.
@@ -59,8 +59,8 @@ enum Phase {
 
 /// See the module's words.
 #[derive(Debug)]
-pub struct Session<S> {
-    phase: Phase,
+pub struct ServedSession<S> {
+    phase: ServedPhase,
     client: Capabilities,
     statements: Vec<Option<S>>,
     /// The type of each statement's first parameter, of those whose executions were looked at by
@@ -68,7 +68,7 @@ pub struct Session<S> {
     first_types: Vec<u8>,
 }
 
-impl<S> Session<S> {
+impl<S> ServedSession<S> {
     /// A client has come: writes the greeting.
     pub fn greet(connection_id: u32, out: &mut Vec<u8>) -> Self {
         let offered = capabilities().0;
@@ -91,7 +91,7 @@ impl<S> Session<S> {
             out.extend_from_slice(PLUGIN);
         });
         Self {
-            phase: Phase::LoggingIn,
+            phase: ServedPhase::LoggingIn,
             client: Capabilities::NONE,
             statements: Vec::new(),
             first_types: Vec::new(),
@@ -100,33 +100,33 @@ impl<S> Session<S> {
 
     /// Reads at most one packet from the beginning of `bytes` and appends its answer to `out`.
     #[inline]
-    pub fn hear<A: Answer<Statement = S>>(
+    pub fn hear<A: Answering<Statement = S>>(
         &mut self,
         bytes: &[u8],
         answer: &mut A,
         out: &mut Vec<u8>,
-    ) -> Heard {
+    ) -> Received {
         let Some((head, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
-            return Heard::More { consumed: 0 };
+            return Received::More { consumed: 0 };
         };
         let [a, b, c, sequence] = *head;
         let length = u32::from_le_bytes([a, b, c, 0]) as usize;
         let Some(packet) = rest.get(..length) else {
-            return Heard::More { consumed: 0 };
+            return Received::More { consumed: 0 };
         };
         let consumed = HEADER_BYTES + length;
         match self.phase {
-            Phase::File { lines } => self.file(packet, lines, sequence, consumed, out),
+            ServedPhase::File { lines } => self.file(packet, lines, sequence, consumed, out),
             // Statements of benchmarks fit into one frame; what does not is no client of ours.
-            _ if length == PAYLOAD_MAX => Heard::Left,
-            Phase::LoggingIn => self.log_in(packet, sequence, consumed, out),
-            Phase::Commands => self.command(packet, answer, consumed, out),
+            _ if length == PAYLOAD_MAX => Received::Left,
+            ServedPhase::LoggingIn => self.log_in(packet, sequence, consumed, out),
+            ServedPhase::Commands => self.command(packet, answer, consumed, out),
         }
     }
 
     /// What a request, of which [`Self::hear`] has just made an answer, asks of a server that takes
     /// its time. Every request of a client must be looked at, or none.
-    pub fn asked<A: Answer<Statement = S>>(&mut self, request: &[u8], answer: &A) -> Asked {
+    pub fn asked<A: Answering<Statement = S>>(&mut self, request: &[u8], answer: &A) -> Asked {
         match request.get(HEADER_BYTES..).and_then(<[u8]>::split_first) {
             Some((0x03, sql)) => number::of_text(sql),
             Some((0x17, body)) => Asked::Event(self.number_of(body, answer)),
@@ -134,7 +134,7 @@ impl<S> Session<S> {
         }
     }
 
-    fn number_of<A: Answer<Statement = S>>(&mut self, body: &[u8], answer: &A) -> Option<u64> {
+    fn number_of<A: Answering<Statement = S>>(&mut self, body: &[u8], answer: &A) -> Option<u64> {
         let place = place_of(body)?;
         let parameters = answer.shape(self.statements.get(place)?.as_ref()?).0;
         if self.first_types.len() <= place {
@@ -143,18 +143,24 @@ impl<S> Session<S> {
         number::of_execution(body.get(9..)?, parameters, self.first_types.get_mut(place)?)
     }
 
-    fn log_in(&mut self, packet: &[u8], sequence: u8, consumed: usize, out: &mut Vec<u8>) -> Heard {
+    fn log_in(
+        &mut self,
+        packet: &[u8],
+        sequence: u8,
+        consumed: usize,
+        out: &mut Vec<u8>,
+    ) -> Received {
         let Some((low, _)) = packet.split_first_chunk::<4>() else {
-            return Heard::Left;
+            return Received::Left;
         };
         let asked = Capabilities(u64::from(u32::from_le_bytes(*low)));
         if !asked.has(Capabilities::PROTOCOL_41) {
-            return Heard::Left;
+            return Received::Left;
         }
         self.client = asked & capabilities();
-        self.phase = Phase::Commands;
-        Reply::new(out, sequence.wrapping_add(1), self.client, false).ok(0);
-        Heard::Settled { consumed }
+        self.phase = ServedPhase::Commands;
+        ReplyWriter::new(out, sequence.wrapping_add(1), self.client, false).ok(0);
+        Received::Settled { consumed }
     }
 
     fn file(
@@ -164,31 +170,31 @@ impl<S> Session<S> {
         sequence: u8,
         consumed: usize,
         out: &mut Vec<u8>,
-    ) -> Heard {
+    ) -> Received {
         if packet.is_empty() {
-            self.phase = Phase::Commands;
-            Reply::new(out, sequence.wrapping_add(1), self.client, false).ok(lines);
-            return Heard::Answered { consumed };
+            self.phase = ServedPhase::Commands;
+            ReplyWriter::new(out, sequence.wrapping_add(1), self.client, false).ok(lines);
+            return Received::Answered { consumed };
         }
         let more = packet.iter().filter(|byte| **byte == b'\n').count() as u64;
-        self.phase = Phase::File {
+        self.phase = ServedPhase::File {
             lines: lines + more,
         };
-        Heard::Settled { consumed }
+        Received::Settled { consumed }
     }
 
     #[inline]
-    fn command<A: Answer<Statement = S>>(
+    fn command<A: Answering<Statement = S>>(
         &mut self,
         packet: &[u8],
         answer: &mut A,
         consumed: usize,
         out: &mut Vec<u8>,
-    ) -> Heard {
+    ) -> Received {
         let Some((command, body)) = packet.split_first() else {
-            return Heard::Left;
+            return Received::Left;
         };
-        let mut reply = Reply::new(out, 1, self.client, *command == 0x17);
+        let mut reply = ReplyWriter::new(out, 1, self.client, *command == 0x17);
         match command {
             // COM_STMT_EXECUTE
             0x17 => {
@@ -200,16 +206,16 @@ impl<S> Session<S> {
                     }
                     _ => reply.error(&unknown_statement()),
                 }
-                Heard::Answered { consumed }
+                Received::Answered { consumed }
             }
             // COM_QUERY
             0x03 => {
                 answer.query(body, &mut reply);
                 if reply.wants_file() {
-                    self.phase = Phase::File { lines: 0 };
-                    return Heard::Settled { consumed };
+                    self.phase = ServedPhase::File { lines: 0 };
+                    return Received::Settled { consumed };
                 }
-                Heard::Answered { consumed }
+                Received::Answered { consumed }
             }
             // COM_STMT_PREPARE
             0x16 => {
@@ -224,32 +230,32 @@ impl<S> Session<S> {
                     Ok(_) => reply.error(&too_many_statements()),
                     Err(refusal) => reply.error(&refusal),
                 }
-                Heard::Settled { consumed }
+                Received::Settled { consumed }
             }
             // COM_STMT_CLOSE and COM_STMT_SEND_LONG_DATA have no answer.
             0x19 => {
                 if let Some(slot) = self.statement(body) {
                     *slot = None;
                 }
-                Heard::Settled { consumed }
+                Received::Settled { consumed }
             }
-            0x18 => Heard::Settled { consumed },
+            0x18 => Received::Settled { consumed },
             // COM_QUIT
-            0x01 => Heard::Left,
+            0x01 => Received::Left,
             // COM_INIT_DB, COM_PING, COM_STMT_RESET, COM_SET_OPTION
             0x02 | 0x0e | 0x1a | 0x1b => {
                 reply.ok(0);
-                Heard::Settled { consumed }
+                Received::Settled { consumed }
             }
             // COM_RESET_CONNECTION
             0x1f => {
                 self.statements.clear();
                 reply.ok(0);
-                Heard::Settled { consumed }
+                Received::Settled { consumed }
             }
             _ => {
                 reply.error(&unknown_command());
-                Heard::Settled { consumed }
+                Received::Settled { consumed }
             }
         }
     }
@@ -295,14 +301,20 @@ mod tests {
     use super::*;
     use crate::serve::Canned;
     use crate::wire::{
-        AnswerReader, Credentials, Login, Options, Reply as Due, State, Statement, Value, command,
+        AnswerReader, AnswerState, Credentials, Login, Options, PreparedStatement,
+        ReplyForm as Due, Value, command,
     };
     use proptest::prelude::*;
 
     /// A session and our own client, both logged in, with the client's capabilities.
-    fn met(deprecate_eof: bool) -> (Session<<Canned as Answer>::Statement>, Capabilities) {
+    fn met(
+        deprecate_eof: bool,
+    ) -> (
+        ServedSession<<Canned as Answering>::Statement>,
+        Capabilities,
+    ) {
         let (mut to_client, mut to_server) = (Vec::new(), Vec::new());
-        let mut session = Session::greet(7, &mut to_client);
+        let mut session = ServedSession::greet(7, &mut to_client);
         let options = Options {
             deprecate_eof,
             local_infile: true,
@@ -331,9 +343,9 @@ mod tests {
             let mut ask = |due: Due, request: &[u8]| {
                 let mut out = Vec::new();
                 let heard = session.hear(request, &mut canned, &mut out);
-                assert!(!matches!(heard, Heard::More { .. } | Heard::Left));
+                assert!(!matches!(heard, Received::More { .. } | Received::Left));
                 reader.expect(due);
-                assert_eq!(reader.feed(&out).unwrap().state, State::Done);
+                assert_eq!(reader.feed(&out).unwrap().state, AnswerState::Done);
                 (
                     reader.prepared(),
                     *reader.summary(),
@@ -344,7 +356,7 @@ mod tests {
             command::prepare(&mut request, b"SELECT c FROM sbtest WHERE id IN (?, ?)");
             let prepared = ask(Due::Prepare, &request).0.unwrap();
             assert_eq!((prepared.parameters, prepared.columns), (2, 1));
-            let mut statement = Statement::new(prepared);
+            let mut statement = PreparedStatement::new(prepared);
             for _ in 0..2 {
                 request.clear();
                 let values = [Value::Int32(1), Value::Int32(2)];
@@ -377,17 +389,17 @@ mod tests {
         command::query(&mut request, b"LOAD DATA LOCAL INFILE 'x' INTO TABLE t");
         session.hear(&request, &mut canned, &mut out);
         reader.expect(Due::Results);
-        assert_eq!(reader.feed(&out).unwrap().state, State::LocalInfile);
+        assert_eq!(reader.feed(&out).unwrap().state, AnswerState::LocalInfile);
         out.clear();
         request.clear();
         let next = command::infile_part(&mut request, reader.next_sequence(), b"1\n2\n3\n");
         let next = command::infile_end(&mut request, next);
-        let Heard::Settled { consumed } = session.hear(&request, &mut canned, &mut out) else {
+        let Received::Settled { consumed } = session.hear(&request, &mut canned, &mut out) else {
             panic!("the part has no answer");
         };
         session.hear(&request[consumed..], &mut canned, &mut out);
         reader.infile_sent(next);
-        assert_eq!(reader.feed(&out).unwrap().state, State::Done);
+        assert_eq!(reader.feed(&out).unwrap().state, AnswerState::Done);
         assert_eq!(reader.summary().affected_rows, 3);
     }
 
@@ -399,12 +411,12 @@ mod tests {
         command::query(&mut request, b"SELECT 1");
         for length in 0..request.len() {
             let heard = session.hear(&request[..length], &mut canned, &mut Vec::new());
-            assert_eq!(heard, Heard::More { consumed: 0 });
+            assert_eq!(heard, Received::More { consumed: 0 });
         }
         request.clear();
         command::quit(&mut request);
         let heard = session.hear(&request, &mut canned, &mut Vec::new());
-        assert_eq!(heard, Heard::Left);
+        assert_eq!(heard, Received::Left);
     }
 
     proptest! {
@@ -412,7 +424,7 @@ mod tests {
         fn rubbish_is_survived(packets: Vec<Vec<u8>>, logged_in: bool) {
             let mut canned = Canned::default();
             let mut out = Vec::new();
-            let mut session = if logged_in { met(true).0 } else { Session::greet(1, &mut out) };
+            let mut session = if logged_in { met(true).0 } else { ServedSession::greet(1, &mut out) };
             for packet in packets {
                 let mut bytes = Vec::new();
                 put_packet(&mut bytes, 0, |out| out.extend_from_slice(&packet));

@@ -3,7 +3,7 @@
 //! Nothing is parsed that a benchmark does not send. What is not understood is a statement without
 //! a result.
 
-use super::reply::Column;
+use super::reply::ColumnOut;
 use crate::wire::value::kind;
 
 /// Rows of a range: sysbench's ranges span a hundred.
@@ -13,9 +13,12 @@ const COLUMNS_MAX: usize = 64;
 
 /// What kind of statement it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Meaning {
+pub enum TextMeaning {
     /// Rows come back.
-    Rows { columns: Vec<Column>, rows: usize },
+    Rows {
+        columns: Vec<ColumnOut>,
+        rows: usize,
+    },
     /// So many rows are changed.
     Changes(u64),
     /// A local file is loaded.
@@ -23,21 +26,21 @@ pub enum Meaning {
 }
 
 /// Understands a statement.
-pub fn meaning(sql: &[u8]) -> Meaning {
+pub fn meaning(sql: &[u8]) -> TextMeaning {
     let sql = sql.trim_ascii();
     let first = word(sql);
     match first.as_slice() {
-        b"SELECT" => Meaning::Rows {
+        b"SELECT" => TextMeaning::Rows {
             columns: columns(sql),
             rows: rows(sql),
         },
-        b"SHOW" => Meaning::Rows {
+        b"SHOW" => TextMeaning::Rows {
             columns: ["Variable_name", "Value"].map(text_column).to_vec(),
             rows: 0,
         },
-        b"LOAD" if find(sql, b"LOCAL").is_some() => Meaning::LocalFile,
-        b"INSERT" | b"UPDATE" | b"DELETE" | b"REPLACE" => Meaning::Changes(1),
-        _ => Meaning::Changes(0),
+        b"LOAD" if find(sql, b"LOCAL").is_some() => TextMeaning::LocalFile,
+        b"INSERT" | b"UPDATE" | b"DELETE" | b"REPLACE" => TextMeaning::Changes(1),
+        _ => TextMeaning::Changes(0),
     }
 }
 
@@ -100,7 +103,7 @@ pub fn values(list: &[u8]) -> usize {
     1 + list.iter().filter(|b| **b == b',').count()
 }
 
-fn columns(sql: &[u8]) -> Vec<Column> {
+fn columns(sql: &[u8]) -> Vec<ColumnOut> {
     let list = sql.get(b"SELECT".len()..).unwrap_or_default();
     let end = find(list, b" FROM ").unwrap_or(list.len());
     let list = list.get(..end).unwrap_or_default().trim_ascii();
@@ -128,7 +131,7 @@ fn columns(sql: &[u8]) -> Vec<Column> {
 }
 
 /// A column by its name; the tables of benchmarks name their numbers so.
-fn column(name: &[u8]) -> Column {
+fn column(name: &[u8]) -> ColumnOut {
     let text = String::from_utf8_lossy(name.get(..64).unwrap_or(name)).into_owned();
     let (kind, length) = match name {
         b"id" | b"k" => (kind::LONG, 10),
@@ -142,15 +145,15 @@ fn column(name: &[u8]) -> Column {
         }
         _ => return text_column(&text),
     };
-    Column {
+    ColumnOut {
         name: text,
         kind,
         length,
     }
 }
 
-fn text_column(name: &str) -> Column {
-    Column {
+fn text_column(name: &str) -> ColumnOut {
+    ColumnOut {
         name: name.to_owned(),
         kind: kind::VAR_STRING,
         length: 256,
@@ -186,7 +189,7 @@ mod tests {
 
     fn names_and_rows(sql: &str) -> (Vec<String>, usize) {
         match meaning(sql.as_bytes()) {
-            Meaning::Rows { columns, rows } => (
+            TextMeaning::Rows { columns, rows } => (
                 columns.into_iter().map(|column| column.name).collect(),
                 rows,
             ),
@@ -218,12 +221,12 @@ mod tests {
 
     #[test]
     fn other_statements_change_rows_or_nothing() {
-        assert_eq!(meaning(b" update t set k = 1"), Meaning::Changes(1));
-        assert_eq!(meaning(b"BEGIN"), Meaning::Changes(0));
-        assert_eq!(meaning(b""), Meaning::Changes(0));
+        assert_eq!(meaning(b" update t set k = 1"), TextMeaning::Changes(1));
+        assert_eq!(meaning(b"BEGIN"), TextMeaning::Changes(0));
+        assert_eq!(meaning(b""), TextMeaning::Changes(0));
         assert_eq!(
             meaning(b"LOAD DATA LOCAL INFILE 'x' INTO TABLE t"),
-            Meaning::LocalFile
+            TextMeaning::LocalFile
         );
     }
 

@@ -29,7 +29,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// Reads the payload of [`super::Event::Column`] or [`super::Event::Parameter`].
+    /// Reads the payload of [`super::AnswerPacket::Column`] or [`super::AnswerPacket::Parameter`].
     pub fn parse(payload: &[u8]) -> Result<Self, WireError> {
         let mut cursor = Cursor::new(payload);
         for part in ["catalog", "schema", "table", "table's own name"] {

@@ -18,7 +18,7 @@ fn put(out: &mut Vec<u8>, command: u8, body: &[u8]) {
     });
 }
 
-/// Text query, answered by [`super::Reply::Results`].
+/// Text query, answered by [`super::ReplyForm::Results`].
 pub fn query(out: &mut Vec<u8>, sql: &[u8]) {
     put(out, COM_QUERY, sql);
 }
@@ -31,7 +31,7 @@ pub fn query_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     });
 }
 
-/// Prepares a statement, answered by [`super::Reply::Prepare`].
+/// Prepares a statement, answered by [`super::ReplyForm::Prepare`].
 pub fn prepare(out: &mut Vec<u8>, sql: &[u8]) {
     put(out, COM_STMT_PREPARE, sql);
 }

@@ -109,7 +109,7 @@ pub struct Agreed {
 
 /// What is to happen after a packet.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub enum HandshakeStep {
     /// Send what was appended, if anything, and wait for the next packet.
     Continue,
     /// Send what was appended, encrypt, then call [`Handshake::encrypted`].
@@ -155,7 +155,7 @@ impl Handshake {
         payload: &[u8],
         sequence: u8,
         out: &mut Vec<u8>,
-    ) -> Result<Step, WireError> {
+    ) -> Result<HandshakeStep, WireError> {
         self.rounds += 1;
         if self.rounds > ROUNDS_MAX {
             return Err(WireError::theirs("its login never ends"));
@@ -167,11 +167,11 @@ impl Handshake {
                 self.capabilities = self.capabilities | Capabilities::SSL;
                 put_packet(out, sequence, |out| self.put_head(out));
                 self.greeting = Some(greeting);
-                return Ok(Step::Encrypt(tls));
+                return Ok(HandshakeStep::Encrypt(tls));
             }
             self.respond(&greeting, sequence, out)?;
             self.greeting = Some(greeting);
-            return Ok(Step::Continue);
+            return Ok(HandshakeStep::Continue);
         };
         if self.plugin.is_none() {
             return Err(WireError::theirs("a login packet before encryption is on"));
@@ -179,7 +179,7 @@ impl Handshake {
         match payload.first() {
             Some(0x00) => {
                 let status = status_of_ok(payload)?;
-                Ok(Step::Done(Agreed {
+                Ok(HandshakeStep::Done(Agreed {
                     server_version: greeting.server_version.clone(),
                     flavour: greeting.flavour,
                     connection_id: greeting.connection_id,
@@ -335,7 +335,7 @@ impl Handshake {
         payload: &[u8],
         sequence: u8,
         out: &mut Vec<u8>,
-    ) -> Result<Step, WireError> {
+    ) -> Result<HandshakeStep, WireError> {
         let mut cursor = Cursor::new(payload);
         cursor.u8("plugin switch")?;
         if cursor.is_empty() {
@@ -356,10 +356,15 @@ impl Handshake {
         let proof = plugin.answer(self.secret(), nonce)?;
         self.plugin = Some(plugin);
         put_packet(out, sequence, |out| out.extend_from_slice(&proof));
-        Ok(Step::Continue)
+        Ok(HandshakeStep::Continue)
     }
 
-    fn more(&mut self, data: &[u8], sequence: u8, out: &mut Vec<u8>) -> Result<Step, WireError> {
+    fn more(
+        &mut self,
+        data: &[u8],
+        sequence: u8,
+        out: &mut Vec<u8>,
+    ) -> Result<HandshakeStep, WireError> {
         let Some(mut plugin) = self.plugin.take() else {
             return Err(WireError::theirs("login data before its greeting"));
         };
@@ -368,7 +373,7 @@ impl Handshake {
         if let Some(answer) = answer {
             put_packet(out, sequence, |out| out.extend_from_slice(&answer));
         }
-        Ok(Step::Continue)
+        Ok(HandshakeStep::Continue)
     }
 }
 

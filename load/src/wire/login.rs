@@ -3,19 +3,19 @@
 use super::channel::Channel;
 use super::error::WireError;
 use super::frame::FrameReader;
-use super::handshake::{Agreed, Credentials, Handshake, Options, Step};
+use super::handshake::{Agreed, Credentials, Handshake, HandshakeStep, Options};
 
 /// No packet of a login is longer; an RSA key has under 1 KB.
 const LOGIN_PACKET_MAX: usize = 64 * 1024;
 
 /// An open session.
 #[derive(Debug)]
-pub struct Session {
+pub struct OpenSession {
     pub agreed: Agreed,
     pub channel: Channel,
 }
 
-/// One login: socket bytes in, socket bytes out, a [`Session`] at the end.
+/// One login: socket bytes in, socket bytes out, a [`OpenSession`] at the end.
 pub struct Login {
     channel: Channel,
     frames: FrameReader,
@@ -45,7 +45,7 @@ impl Login {
         &mut self,
         bytes: &[u8],
         socket: &mut Vec<u8>,
-    ) -> Result<Option<Session>, WireError> {
+    ) -> Result<Option<OpenSession>, WireError> {
         self.heard.clear();
         self.channel.open(bytes, &mut self.heard)?;
         self.frames.feed(&self.heard);
@@ -64,23 +64,23 @@ impl Login {
                 return Ok(None);
             };
             match self.handshake.advance(packet, sequence, &mut self.said)? {
-                Step::Continue if self.said.is_empty() => {}
-                Step::Continue => {
+                HandshakeStep::Continue if self.said.is_empty() => {}
+                HandshakeStep::Continue => {
                     self.frames.expect_sequence(sequence.wrapping_add(1));
                     self.say(socket)?;
                 }
-                Step::Encrypt(tls) => {
+                HandshakeStep::Encrypt(tls) => {
                     self.nothing_unread()?;
                     self.say(socket)?;
                     self.channel.encrypt(&tls, socket)?;
                     self.waiting = Some(sequence.wrapping_add(1));
                     return Ok(None);
                 }
-                Step::Done(agreed) => {
+                HandshakeStep::Done(agreed) => {
                     self.nothing_unread()?;
                     let mut channel = std::mem::take(&mut self.channel);
                     channel.compress(agreed.capabilities);
-                    return Ok(Some(Session { agreed, channel }));
+                    return Ok(Some(OpenSession { agreed, channel }));
                 }
             }
         }

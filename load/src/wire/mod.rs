@@ -3,7 +3,7 @@
 //! No socket, no clock, no thread. Whoever owns those drives it so:
 //!
 //! ```
-//! use contend_load::wire::{AnswerReader, Credentials, Login, Options, Reply, State, command};
+//! use contend_load::wire::{AnswerReader, Credentials, Login, Options, ReplyForm, AnswerState, command};
 //! # use contend_load::wire::WireError;
 //! # fn sketch(mut read: impl FnMut(&mut [u8]) -> usize, mut write: impl FnMut(&[u8]))
 //! #     -> Result<(), WireError> {
@@ -22,7 +22,7 @@
 //! };
 //! // 2. Say which answer is due, append the command, send.
 //! let mut answer = AnswerReader::new(session.agreed.capabilities);
-//! answer.expect(Reply::Results);
+//! answer.expect(ReplyForm::Results);
 //! command::query(&mut to_send, b"SELECT 1");
 //! write(&to_send);
 //! // 3. Feed what comes. One buffer serves all connections of a worker: only a torn tail, at
@@ -32,14 +32,14 @@
 //!     let filled = tail + read(&mut buffer[tail..]);
 //!     let fed = answer.feed(&buffer[..filled])?;
 //!     match fed.state {
-//!         State::Done => break,
-//!         State::LocalInfile => {
+//!         AnswerState::Done => break,
+//!         AnswerState::LocalInfile => {
 //!             let next = command::infile_end(&mut to_send, answer.next_sequence());
 //!             answer.infile_sent(next);
 //!             write(&to_send);
 //!             tail = 0;
 //!         }
-//!         State::More => {
+//!         AnswerState::More => {
 //!             buffer.copy_within(fed.consumed..filled, 0);
 //!             tail = filled - fed.consumed;
 //!         }
@@ -50,7 +50,7 @@
 //! ```
 //!
 //! **Costs.** [`AnswerReader::feed`] copies nothing, allocates only for the message of an error,
-//! and of a row sees the header and the first byte. [`Statement::execute`] and the writers of
+//! and of a row sees the header and the first byte. [`PreparedStatement::execute`] and the writers of
 //! [`command`] append to the caller's buffer and allocate nothing beyond its growth.
 //!
 //! **Trust.** Nothing the server sends panics or makes memory grow: a claimed length reserves
@@ -58,7 +58,7 @@
 //! [`WireError`] the connection is of no more use. An ERR packet in answer to a command is not
 //! one: the session goes on, see [`AnswerReader::error`].
 //!
-//! **Layers.** With TLS or compression [`Session::channel`] is not plain
+//! **Layers.** With TLS or compression [`OpenSession::channel`] is not plain
 //! ([`Channel::is_plain`]); then packets pass through [`Channel::seal`] on their way out and
 //! [`Channel::open`] on their way in.
 
@@ -84,7 +84,9 @@ pub mod statement;
 pub mod tls;
 pub mod value;
 
-pub use answer::{AnswerReader, Event, Fed, Prepared, Reply, State, Summary, TAIL_MAX};
+pub use answer::{
+    AnswerPacket, AnswerReader, AnswerState, Fed, Prepared, ReplyForm, Summary, TAIL_MAX,
+};
 pub use capability::{Capabilities, status};
 pub use channel::Channel;
 pub use charset::Charset;
@@ -93,9 +95,9 @@ pub use error::{ServerError, WireError, client_error};
 pub use frame::{FrameReader, sequence_after};
 pub use greeting::Flavour;
 pub use handshake::{Agreed, Credentials, Options};
-pub use login::{Login, Session};
+pub use login::{Login, OpenSession};
 pub use row::{BinaryRow, TextRow};
-pub use rows::Rows;
-pub use statement::Statement;
+pub use rows::ResultRows;
+pub use statement::PreparedStatement;
 pub use tls::TlsConfig;
 pub use value::{Date, Time, Value};

@@ -1,8 +1,8 @@
 //! The rows of an answer, read one by one out of its bytes.
 
 use super::{
-    AnswerReader, BinaryRow, Capabilities, Column, Event, FrameReader, Reply, TextRow, Value,
-    WireError,
+    AnswerPacket, AnswerReader, BinaryRow, Capabilities, Column, FrameReader, ReplyForm, TextRow,
+    Value, WireError,
 };
 
 /// Longest row that is read; the servers' own limit on a packet is as much.
@@ -10,16 +10,16 @@ const PACKET_BYTES_MAX: usize = 1 << 30;
 
 /// The answer to one query.
 #[derive(Debug)]
-pub struct Rows {
+pub struct ResultRows {
     frames: FrameReader,
     reader: AnswerReader,
-    form: Form,
+    form: RowForm,
     stands: Stands,
 }
 
 /// How values are written.
 #[derive(Debug)]
-enum Form {
+enum RowForm {
     Text,
     /// By the columns of the result.
     Binary(Vec<Column>),
@@ -38,21 +38,21 @@ enum Stands {
 
 /// The shape of one result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct ResultShape {
     pub rows: u64,
     pub columns: u32,
 }
 
-impl Rows {
+impl ResultRows {
     /// Reads the answer to a query that was sent as text: all frames as they came on a connection
     /// with these capabilities.
     pub fn new(answer: &[u8], capabilities: Capabilities) -> Self {
-        Self::in_form(answer, capabilities, Form::Text)
+        Self::in_form(answer, capabilities, RowForm::Text)
     }
 
     /// Reads the answer to the execution of a prepared statement.
     pub fn of_prepared(answer: &[u8], capabilities: Capabilities) -> Self {
-        Self::in_form(answer, capabilities, Form::Binary(Vec::new()))
+        Self::in_form(answer, capabilities, RowForm::Binary(Vec::new()))
     }
 
     /// Takes more of the answer: it may come in pieces.
@@ -60,12 +60,12 @@ impl Rows {
         self.frames.feed(answer);
     }
 
-    fn in_form(answer: &[u8], capabilities: Capabilities, form: Form) -> Self {
+    fn in_form(answer: &[u8], capabilities: Capabilities, form: RowForm) -> Self {
         let mut frames = FrameReader::new(PACKET_BYTES_MAX);
         frames.expect_sequence(1);
         frames.feed(answer);
         let mut reader = AnswerReader::new(capabilities);
-        reader.expect(Reply::Results);
+        reader.expect(ReplyForm::Results);
         Self {
             frames,
             reader,
@@ -75,15 +75,17 @@ impl Rows {
     }
 
     /// The shapes of all results of an answer.
-    pub fn shapes(answer: &[u8], capabilities: Capabilities) -> Vec<Shape> {
+    pub fn shapes(answer: &[u8], capabilities: Capabilities) -> Vec<ResultShape> {
         let mut rows = Self::new(answer, capabilities);
         let mut shapes = Vec::new();
-        let mut shape = Shape::default();
+        let mut shape = ResultShape::default();
         while let Ok(Some(packet)) = rows.frames.next_packet() {
             match rows.reader.packet(packet) {
-                Ok(Event::ResultSet { columns, .. }) => shape.columns = columns,
-                Ok(Event::Row(_)) => shape.rows += 1,
-                Ok(Event::ResultEnd | Event::Done) => shapes.push(std::mem::take(&mut shape)),
+                Ok(AnswerPacket::ResultSet { columns, .. }) => shape.columns = columns,
+                Ok(AnswerPacket::Row(_)) => shape.rows += 1,
+                Ok(AnswerPacket::ResultEnd | AnswerPacket::Done) => {
+                    shapes.push(std::mem::take(&mut shape))
+                }
                 Ok(_) => {}
                 Err(_) => break,
             }
@@ -102,14 +104,14 @@ impl Rows {
                 break;
             };
             match self.reader.packet(packet)? {
-                Event::Row(row) => {
+                AnswerPacket::Row(row) => {
                     match &self.form {
-                        Form::Text => {
+                        RowForm::Text => {
                             for value in TextRow::new(row) {
                                 take(value?.map_or(Value::Null, Value::Bytes));
                             }
                         }
-                        Form::Binary(columns) => {
+                        RowForm::Binary(columns) => {
                             for value in BinaryRow::new(columns, row)? {
                                 take(value?);
                             }
@@ -117,22 +119,22 @@ impl Rows {
                     }
                     return Ok(true);
                 }
-                Event::ResultSet { metadata, .. } => match &mut self.form {
-                    Form::Binary(_) if !metadata => {
+                AnswerPacket::ResultSet { metadata, .. } => match &mut self.form {
+                    RowForm::Binary(_) if !metadata => {
                         return Err(WireError::ours(
                             "the answer has no definitions of its columns: leave cache_metadata out",
                         ));
                     }
-                    Form::Binary(columns) => columns.clear(),
-                    Form::Text => {}
+                    RowForm::Binary(columns) => columns.clear(),
+                    RowForm::Text => {}
                 },
-                Event::Column(payload) => {
-                    if let Form::Binary(columns) = &mut self.form {
+                AnswerPacket::Column(payload) => {
+                    if let RowForm::Binary(columns) = &mut self.form {
                         columns.push(Column::parse(payload)?);
                     }
                 }
-                Event::ResultEnd => self.stands = Stands::Between,
-                Event::Done => self.stands = Stands::Done,
+                AnswerPacket::ResultEnd => self.stands = Stands::Between,
+                AnswerPacket::Done => self.stands = Stands::Done,
                 _ => {}
             }
         }
@@ -181,7 +183,7 @@ mod tests {
         bytes
     }
 
-    fn row(rows: &mut Rows) -> Option<Vec<Option<Vec<u8>>>> {
+    fn row(rows: &mut ResultRows) -> Option<Vec<Option<Vec<u8>>>> {
         let mut values = Vec::new();
         let more = rows
             .next_row(|value| {
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn rows_and_results_come_in_turn() {
-        let mut rows = Rows::new(&answer(), Capabilities::NONE);
+        let mut rows = ResultRows::new(&answer(), Capabilities::NONE);
         assert_eq!(row(&mut rows), Some(vec![Some(b"1".to_vec()), None]));
         assert_eq!(
             row(&mut rows),
@@ -213,7 +215,7 @@ mod tests {
     fn an_answer_may_come_in_any_pieces() {
         let bytes = answer();
         for piece in 1..=bytes.len() {
-            let mut rows = Rows::new(&[], Capabilities::NONE);
+            let mut rows = ResultRows::new(&[], Capabilities::NONE);
             let mut found = Vec::new();
             for piece in bytes.chunks(piece) {
                 rows.feed(piece);
@@ -232,13 +234,13 @@ mod tests {
     #[test]
     fn shapes_are_known_beforehand() {
         assert_eq!(
-            Rows::shapes(&answer(), Capabilities::NONE),
+            ResultRows::shapes(&answer(), Capabilities::NONE),
             [
-                Shape {
+                ResultShape {
                     rows: 2,
                     columns: 2
                 },
-                Shape {
+                ResultShape {
                     rows: 1,
                     columns: 1
                 }
@@ -263,7 +265,7 @@ mod tests {
             bytes.extend_from_slice(&[packet.len() as u8, 0, 0, place as u8 + 1]);
             bytes.extend_from_slice(packet);
         }
-        let mut rows = Rows::of_prepared(&bytes, Capabilities::NONE);
+        let mut rows = ResultRows::of_prepared(&bytes, Capabilities::NONE);
         let mut values = Vec::new();
         let mut take = |value: Value<'_>| values.push(value.as_int());
         assert!(rows.next_row(&mut take).unwrap());
@@ -275,11 +277,11 @@ mod tests {
     fn rubbish_ends_in_an_error_or_in_nothing() {
         for cut in 0..answer().len() {
             let bytes = answer();
-            let mut rows = Rows::new(bytes.get(..cut).unwrap(), Capabilities::NONE);
+            let mut rows = ResultRows::new(bytes.get(..cut).unwrap(), Capabilities::NONE);
             while rows.next_row(|_| {}).unwrap_or(false) {}
         }
         assert!(
-            Rows::new(b"\x01\0\0\x05\0", Capabilities::NONE)
+            ResultRows::new(b"\x01\0\0\x05\0", Capabilities::NONE)
                 .next_row(|_| {})
                 .is_err()
         );

@@ -5,7 +5,7 @@ use super::error::WireError;
 use super::frame::put_packet;
 use super::value::{Value, kind};
 
-/// The command that [`Statement::execute`] writes, whose answer has binary rows.
+/// The command that [`PreparedStatement::execute`] writes, whose answer has binary rows.
 pub const COM_STMT_EXECUTE: u8 = 0x17;
 const COM_STMT_BULK_EXECUTE: u8 = 0xfa;
 
@@ -20,14 +20,14 @@ const BULK_NULL: u8 = 1;
 /// Remembers the types that the server was told, so that they are sent the first time and
 /// again only when a value of another type comes. NULL has no type and changes none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Statement {
+pub struct PreparedStatement {
     pub id: u32,
     pub columns: u16,
     types: Box<[[u8; 2]]>,
     types_sent: bool,
 }
 
-impl Statement {
+impl PreparedStatement {
     pub fn new(prepared: Prepared) -> Self {
         Self {
             id: prepared.id,
@@ -182,8 +182,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn statement(parameters: u16) -> Statement {
-        Statement::new(Prepared {
+    fn statement(parameters: u16) -> PreparedStatement {
+        PreparedStatement::new(Prepared {
             id: 7,
             columns: 1,
             parameters,

@@ -1,6 +1,6 @@
 //! Several new rows, inserted in one of the ways that a client has.
 
-use super::native::{Carries, Event, Heard, Kind, Next, Query, Way};
+use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
@@ -104,29 +104,29 @@ const BEGIN: u8 = 1;
 const COMMIT: u8 = 2;
 
 impl BatchInsert {
-    fn query_of(&self, table: &str) -> Query {
+    fn query_of(&self, table: &str) -> QueryText {
         let rows = match self.by {
             InsertBy::MultiRow => self.batch_rows as usize,
             _ => 1,
         };
         let rows = vec!["(?, ?, ?)"; rows].join(", ");
-        let insert = Query::new(0, &format!("INSERT INTO {table} (k, c, pad) VALUES {rows}"));
+        let insert = QueryText::new(0, &format!("INSERT INTO {table} (k, c, pad) VALUES {rows}"));
         match self.by {
             InsertBy::Insert | InsertBy::Transaction | InsertBy::MultiRow => insert,
-            InsertBy::Pipeline => Query {
+            InsertBy::Pipeline => QueryText {
                 carries: Carries::Pipeline,
                 ..insert
             },
-            InsertBy::BulkExecute => Query {
+            InsertBy::BulkExecute => QueryText {
                 carries: Carries::Bulk,
                 ..insert
             },
             InsertBy::LoadData => {
                 let load = format!("LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} (k, c, pad)");
-                Query {
+                QueryText {
                     is_text: true,
                     carries: Carries::File { columns: COLUMNS },
-                    ..Query::new(0, &load)
+                    ..QueryText::new(0, &load)
                 }
             }
         }
@@ -145,14 +145,14 @@ impl Kind for BatchInsert {
     }
 
     /// One for each table; the frame of a transaction stands behind them.
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         let tables = self.tables.names().iter();
-        let mut queries: Vec<Query> = tables.map(|table| self.query_of(table)).collect();
+        let mut queries: Vec<QueryText> = tables.map(|table| self.query_of(table)).collect();
         if self.by == InsertBy::Transaction {
             for (class, sql) in [(BEGIN, "BEGIN"), (COMMIT, "COMMIT")] {
-                queries.push(Query {
+                queries.push(QueryText {
                     is_text: true,
-                    ..Query::new(class, sql)
+                    ..QueryText::new(class, sql)
                 });
             }
         }
@@ -163,7 +163,7 @@ impl Kind for BatchInsert {
         !self.by.is_row_by_row() || (self.by == InsertBy::Insert && self.batch_rows == 1)
     }
 
-    fn leaves_transaction(&self, _event: &Event) -> bool {
+    fn leaves_transaction(&self, _event: &OpenEvent) -> bool {
         self.by == InsertBy::Transaction
     }
 
@@ -178,20 +178,20 @@ impl Kind for BatchInsert {
 
     fn next(
         &self,
-        heard: Heard<'_>,
-        event: &mut Event,
+        heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let frame = self.tables.names().len();
-        if let Heard::Begin = heard {
+        if let WhyAsked::Begin = heard {
             event.place = self.tables.draw(&mut event.stream);
             if self.by == InsertBy::Transaction {
-                return Next::in_turn(frame, false);
+                return NextStep::in_turn(frame, false);
             }
         }
         if event.step >= self.batch_rows {
-            return Next::in_turn(frame + 1, true);
+            return NextStep::in_turn(frame + 1, true);
         }
         let rows = match self.by.is_row_by_row() {
             true => 1,
@@ -204,7 +204,7 @@ impl Kind for BatchInsert {
         }
         event.step += rows;
         let is_last = event.step >= self.batch_rows && self.by != InsertBy::Transaction;
-        Next::in_turn(event.place, is_last)
+        NextStep::in_turn(event.place, is_last)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Several rows by their primary keys, asked for in one of the ways that a client has.
 
-use super::native::{Carries, Event, Heard, Kind, Next, Query, Way};
+use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
 use super::tables::Tables;
@@ -85,9 +85,9 @@ impl Kind for BatchSelect {
         EventKind::only("batch_select", &[self.by.name()])
     }
 
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         let batch = self.batch_rows as usize;
-        let mut queries = Query::of_each(&self.tables, |table| {
+        let mut queries = QueryText::of_each(&self.tables, |table| {
             let one = format!("SELECT c FROM {table} WHERE id = ?");
             match self.by {
                 SelectBy::Select | SelectBy::Pipeline => one,
@@ -123,11 +123,11 @@ impl Kind for BatchSelect {
 
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         if event.step == 0 {
             event.place = self.tables.draw(&mut event.stream);
         }
@@ -139,7 +139,7 @@ impl Kind for BatchSelect {
             values.int(self.keys.draw(&mut event.stream));
         }
         event.step += rows;
-        Next::in_turn(event.place, event.step >= self.batch_rows)
+        NextStep::in_turn(event.place, event.step >= self.batch_rows)
     }
 }
 

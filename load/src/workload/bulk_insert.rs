@@ -1,6 +1,6 @@
 //! Many new rows in one statement.
 
-use super::native::{Carries, Event, Heard, Kind, Next, Query, Way};
+use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
@@ -72,11 +72,11 @@ impl Kind for BulkInsert {
         EventKind::only("bulk_insert", &["bulk_insert"])
     }
 
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         let rows = if self.in_bulk { 1 } else { self.batch };
         let rows = vec!["(?, ?, ?)"; rows as usize].join(", ");
         let sql = |table: &str| format!("INSERT INTO {table} (k, c, pad) VALUES {rows}");
-        let mut queries = Query::of_each(&self.tables, sql);
+        let mut queries = QueryText::of_each(&self.tables, sql);
         for query in &mut queries {
             query.carries = match self.in_bulk {
                 true => Carries::Bulk,
@@ -96,18 +96,18 @@ impl Kind for BulkInsert {
 
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let table = self.tables.draw(&mut event.stream);
         for _ in 0..self.batch {
             values.int(self.keys.draw(&mut event.stream));
             values.template(&mut event.stream, C);
             values.template(&mut event.stream, PAD);
         }
-        Next::only(table)
+        NextStep::only(table)
     }
 }
 

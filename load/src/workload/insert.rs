@@ -1,6 +1,6 @@
 //! One new row an event.
 
-use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::native::{Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, yes};
 use super::statement::Parameters;
@@ -57,13 +57,13 @@ impl Kind for Insert {
         EventKind::only("insert", &["insert"])
     }
 
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         let columns = match self.first_id {
             None => "(k, c, pad) VALUES (?, ?, ?)",
             Some(_) => "(id, k, c, pad) VALUES (?, ?, ?, ?)",
         };
         let sql = |table: &str| format!("INSERT INTO {table} {columns}");
-        Query::of_each(&self.tables, sql)
+        QueryText::of_each(&self.tables, sql)
     }
 
     fn tables(&self) -> &[String] {
@@ -77,11 +77,11 @@ impl Kind for Insert {
 
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let table = self.tables.draw(&mut event.stream);
         if let Some(first) = self.first_id {
             // No two events of a seed have the same number, so no two rows have the same id.
@@ -90,7 +90,7 @@ impl Kind for Insert {
         values.int(self.keys.draw(&mut event.stream));
         values.template(&mut event.stream, C);
         values.template(&mut event.stream, PAD);
-        Next::only(table)
+        NextStep::only(table)
     }
 }
 

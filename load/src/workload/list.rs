@@ -1,10 +1,10 @@
 //! A list of statements, asked in order: one an event.
 
-use super::native::{Carries, Event, Heard, Kind, Next, Own, Query, Way};
+use super::native::{Carries, Kind, NextStep, OpenEvent, Own, QueryText, Way, WhyAsked};
 use super::sql::can_be_prepared;
 use super::statement::Parameters;
 use super::told::{self, Told, native};
-use super::{CLASSES_MAX, EventKind, Seat, Workload};
+use super::{CLASSES_MAX, EventKind, SeatPlace, Workload};
 use crate::plan::{Arrival, Load};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -171,7 +171,7 @@ impl List {
 pub struct Sessions(u64);
 
 impl Own for Sessions {
-    fn of(seat: Seat) -> Self {
+    fn of(seat: SeatPlace) -> Self {
         Self(u64::from(seat.count).max(1))
     }
 }
@@ -186,8 +186,8 @@ impl Kind for List {
         }]
     }
 
-    fn queries(&self) -> Vec<Query> {
-        let query = |(text, class): (&String, &u8)| Query {
+    fn queries(&self) -> Vec<QueryText> {
+        let query = |(text, class): (&String, &u8)| QueryText {
             class: *class,
             pieces: vec![text.clone()],
             is_text: !can_be_prepared(text),
@@ -206,16 +206,16 @@ impl Kind for List {
 
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         sessions: &mut Sessions,
         _values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let turn = match self.is_shared {
             true => event.cycle,
             false => event.cycle / sessions.0,
         };
-        Next::only((turn % self.statements.len().max(1) as u64) as usize)
+        NextStep::only((turn % self.statements.len().max(1) as u64) as usize)
     }
 }
 
@@ -242,15 +242,21 @@ mod tests {
     #[test]
     fn each_session_asks_all_of_them_unless_they_share_the_list() {
         let asks = |is_shared, cycle| {
-            let mut event = Event::new(1, cycle);
+            let mut event = OpenEvent::new(1, cycle);
             let (list, mut values) = (list(5, is_shared), Parameters::default());
-            list.next(Heard::Begin, &mut event, &mut Sessions(3), &mut values)
+            list.next(WhyAsked::Begin, &mut event, &mut Sessions(3), &mut values)
         };
         // Of three sessions the second has events 1, 4 and 7.
         let own = [1, 4, 7].map(|cycle| asks(false, cycle));
-        assert_eq!(own, [Next::only(0), Next::only(1), Next::only(2)]);
+        assert_eq!(
+            own,
+            [NextStep::only(0), NextStep::only(1), NextStep::only(2)]
+        );
         let shared = [1, 4, 7].map(|cycle| asks(true, cycle));
-        assert_eq!(shared, [Next::only(1), Next::only(4), Next::only(2)]);
+        assert_eq!(
+            shared,
+            [NextStep::only(1), NextStep::only(4), NextStep::only(2)]
+        );
     }
 
     fn names(names: &[&str]) -> Vec<String> {

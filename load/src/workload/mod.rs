@@ -1,4 +1,4 @@
-//! What is asked. A workload opens no socket and reads no clock: it yields steps, the `drive`
+//! What is asked. A workload opens no socket and reads no clock: it yields steps, the `run`
 //! room carries them out.
 //!
 //! A [`Workload`] is the description that all workers share; it makes one [`Session`] for each
@@ -90,7 +90,7 @@ pub trait Workload: Send + Sync {
     ///
     /// # Errors
     /// The run cannot be had with this server.
-    fn look(&self, _server: &mut dyn Server) -> Result<(), Failure> {
+    fn look(&self, _server: &mut dyn LookedAtServer) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -125,11 +125,11 @@ pub trait Workload: Send + Sync {
     ///
     /// # Errors
     /// If the session cannot be made, the run ends before any load.
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure>;
+    fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure>;
 }
 
 /// A server as it is looked at before the load.
-pub trait Server {
+pub trait LookedAtServer {
     fn flavour(&self) -> Flavour;
 
     /// The rows of a statement as text; NULL is none.
@@ -158,7 +158,7 @@ impl EventKind {
 
 /// Which session of the run, out of how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct SeatPlace {
     pub index: u32,
     pub count: u32,
     /// The worker thread it runs on, from 0.
@@ -198,10 +198,13 @@ pub enum Call<'a> {
     Start,
     /// The connection that [`Step::Connect`] asked for stands. The first is link 0, the next
     /// link 1, and so on; a link that was lost comes back under its own number.
-    Connected { link: Link, agreed: &'a Agreed },
+    Connected {
+        link: LinkNumber,
+        agreed: &'a Agreed,
+    },
     /// The link is gone, with every prepared statement and transaction on it. The event in
     /// progress, if any, is begun again with the same cycle after [`Step::Ready`].
-    Lost(Link),
+    Lost(LinkNumber),
     /// Begin event number `cycle`, which was due `late_ns` ago. The same cycle of the same seed
     /// asks the same question. `counts`: it was to begin inside the window.
     Event {
@@ -221,9 +224,9 @@ pub enum Call<'a> {
 }
 
 /// Number of a connection within its session, which so has at most [`LINKS_MAX`] of them.
-pub type Link = u16;
+pub type LinkNumber = u16;
 
-pub const LINKS_MAX: usize = Link::MAX as usize + 1;
+pub const LINKS_MAX: usize = LinkNumber::MAX as usize + 1;
 
 /// What the driver shall do next.
 #[derive(Debug)]
@@ -235,7 +238,7 @@ pub enum Step {
     /// tried again with growing pauses.
     Connect(u16),
     /// Close a link, then [`Call::Lost`] for it: a session that reconnects on purpose.
-    Disconnect(Link),
+    Disconnect(LinkNumber),
     /// The setup is over, or the session is back from a lost link: wait for an event.
     Ready,
     /// The event is over: record it, and wait for the next. For sessions that do not know with
@@ -261,7 +264,7 @@ pub enum Step {
 /// How to treat the request in the output buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    pub link: Link,
+    pub link: LinkNumber,
     pub class: Class,
     pub reply: Reply,
     /// The event is over when a good answer is: the session is not called with it.

@@ -1,7 +1,7 @@
 //! sysbench's OLTP transactions, and their parts as workloads of their own.
 
 use super::EventKind;
-use super::native::{Event, Heard, Kind, Next, Query};
+use super::native::{Kind, NextStep, OpenEvent, QueryText, WhyAsked};
 use super::replay::Meaning;
 use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
@@ -9,7 +9,7 @@ use crate::random::Sampler;
 
 /// One kind of statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum OltpPart {
     Begin,
     PointSelect,
     SimpleRange,
@@ -24,7 +24,7 @@ pub enum Part {
     Commit,
 }
 
-impl Part {
+impl OltpPart {
     pub fn name(self) -> &'static str {
         match self {
             Self::Begin => "begin",
@@ -89,9 +89,9 @@ pub struct Oltp {
     tables: Tables,
     keys: Sampler,
     range_size: u64,
-    steps: Vec<Part>,
+    steps: Vec<OltpPart>,
     /// The different parts, in the order of their first use.
-    kinds: Vec<Part>,
+    kinds: Vec<OltpPart>,
     is_transaction: bool,
 }
 
@@ -102,7 +102,7 @@ impl Oltp {
         tables: Tables,
         keys: Sampler,
         range_size: u64,
-        steps: Vec<Part>,
+        steps: Vec<OltpPart>,
     ) -> Self {
         let mut kinds = Vec::new();
         for part in &steps {
@@ -110,7 +110,7 @@ impl Oltp {
                 kinds.push(*part);
             }
         }
-        let is_transaction = kinds.contains(&Part::Begin);
+        let is_transaction = kinds.contains(&OltpPart::Begin);
         Self {
             name,
             tables,
@@ -124,37 +124,37 @@ impl Oltp {
 }
 
 /// Reading parts, so many of each kind.
-pub fn reads(points: u32, simple: u32, sum: u32, order: u32, distinct: u32) -> Vec<Part> {
+pub fn reads(points: u32, simple: u32, sum: u32, order: u32, distinct: u32) -> Vec<OltpPart> {
     [
-        several(Part::PointSelect, points),
-        several(Part::SimpleRange, simple),
-        several(Part::SumRange, sum),
-        several(Part::OrderRange, order),
-        several(Part::DistinctRange, distinct),
+        several(OltpPart::PointSelect, points),
+        several(OltpPart::SimpleRange, simple),
+        several(OltpPart::SumRange, sum),
+        several(OltpPart::OrderRange, order),
+        several(OltpPart::DistinctRange, distinct),
     ]
     .concat()
 }
 
 /// Writing parts, so many of each kind.
-pub fn writes(index: u32, non_index: u32, delete_inserts: u32) -> Vec<Part> {
-    let pairs = [Part::Delete, Part::Insert].repeat(delete_inserts as usize);
+pub fn writes(index: u32, non_index: u32, delete_inserts: u32) -> Vec<OltpPart> {
+    let pairs = [OltpPart::Delete, OltpPart::Insert].repeat(delete_inserts as usize);
     [
-        several(Part::IndexUpdate, index),
-        several(Part::NonIndexUpdate, non_index),
+        several(OltpPart::IndexUpdate, index),
+        several(OltpPart::NonIndexUpdate, non_index),
         pairs,
     ]
     .concat()
 }
 
 /// These parts, as one transaction where that is wanted.
-pub fn framed(transaction: bool, parts: Vec<Part>) -> Vec<Part> {
+pub fn framed(transaction: bool, parts: Vec<OltpPart>) -> Vec<OltpPart> {
     if !transaction {
         return parts;
     }
-    [vec![Part::Begin], parts, vec![Part::Commit]].concat()
+    [vec![OltpPart::Begin], parts, vec![OltpPart::Commit]].concat()
 }
 
-fn several(part: Part, count: u32) -> Vec<Part> {
+fn several(part: OltpPart, count: u32) -> Vec<OltpPart> {
     vec![part; count as usize]
 }
 
@@ -167,11 +167,11 @@ impl Kind for Oltp {
     }
 
     /// For each table the different parts in order.
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         let mut queries = Vec::new();
         for table in self.tables.names() {
             for (class, part) in self.kinds.iter().enumerate() {
-                let mut query = Query::new(class as u8, &part.sql(table));
+                let mut query = QueryText::new(class as u8, &part.sql(table));
                 query.is_text = part.is_frame();
                 queries.push(query);
             }
@@ -183,7 +183,7 @@ impl Kind for Oltp {
         self.steps.len() == 1
     }
 
-    fn leaves_transaction(&self, _event: &Event) -> bool {
+    fn leaves_transaction(&self, _event: &OpenEvent) -> bool {
         self.is_transaction
     }
 
@@ -202,13 +202,13 @@ impl Kind for Oltp {
 
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let part = self.steps.get(event.step as usize).copied();
-        let part = part.unwrap_or(Part::Commit);
+        let part = part.unwrap_or(OltpPart::Commit);
         event.step += 1;
         let is_last = event.step as usize >= self.steps.len();
         let kind = self
@@ -217,33 +217,40 @@ impl Kind for Oltp {
             .position(|kind| *kind == part)
             .unwrap_or(0);
         if part.is_frame() {
-            return Next::in_turn(kind, is_last);
+            return NextStep::in_turn(kind, is_last);
         }
-        if part != Part::Insert {
+        if part != OltpPart::Insert {
             event.place = self.tables.draw(&mut event.stream);
             event.key = self.keys.draw(&mut event.stream);
         }
         let stream = &mut event.stream;
         match part {
-            Part::SimpleRange | Part::SumRange | Part::OrderRange | Part::DistinctRange => {
+            OltpPart::SimpleRange
+            | OltpPart::SumRange
+            | OltpPart::OrderRange
+            | OltpPart::DistinctRange => {
                 values.int(event.key);
                 values.int(event.key.saturating_add(self.range_size.saturating_sub(1)));
             }
-            Part::NonIndexUpdate => {
+            OltpPart::NonIndexUpdate => {
                 values.template(stream, C);
                 values.int(event.key);
             }
-            Part::Insert => {
+            OltpPart::Insert => {
                 values.int(event.key);
                 values.int(self.keys.draw(stream));
                 values.template(stream, C);
                 values.template(stream, PAD);
             }
-            Part::PointSelect | Part::IndexUpdate | Part::Delete | Part::Begin | Part::Commit => {
+            OltpPart::PointSelect
+            | OltpPart::IndexUpdate
+            | OltpPart::Delete
+            | OltpPart::Begin
+            | OltpPart::Commit => {
                 values.int(event.key);
             }
         }
-        Next::in_turn(event.place * self.kinds.len() + kind, is_last)
+        NextStep::in_turn(event.place * self.kinds.len() + kind, is_last)
     }
 }
 
@@ -254,7 +261,7 @@ mod tests {
     use crate::random::Shape;
     use crate::workload::native::tests::asked;
 
-    fn oltp(parts: Vec<Part>, tables: Option<u32>) -> Oltp {
+    fn oltp(parts: Vec<OltpPart>, tables: Option<u32>) -> Oltp {
         let keys = Sampler::new(Shape::Uniform, 1, 1000);
         Oltp::new(
             "read_write",

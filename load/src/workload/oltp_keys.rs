@@ -2,7 +2,7 @@
 
 use super::Workload;
 use super::native::Way;
-use super::oltp::{self, Oltp, Part};
+use super::oltp::{self, Oltp, OltpPart};
 use super::rows_keys::{keys_over_rows, number, wide, yes};
 use super::told::{Told, native};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ macro_rules! transaction {
                 let over = self.over();
                 let parts = oltp::framed(self.transaction, self.parts());
                 let (tables, keys) = (over.tables(), over.sampler());
-                let kind = Oltp::new($kind, tables, keys, Made::range_size(self), parts);
+                let kind = Oltp::new($kind, tables, keys, MadeOf::range_size(self), parts);
                 Ok(native(kind, way))
             }
         }
@@ -111,8 +111,8 @@ fn check_statements(counts: &[u32]) -> Result<(), String> {
 }
 
 /// What a transaction is made of.
-trait Made {
-    fn parts(&self) -> Vec<Part>;
+trait MadeOf {
+    fn parts(&self) -> Vec<OltpPart>;
 
     /// How many statements of each kind.
     fn counts(&self) -> Vec<u32>;
@@ -122,8 +122,8 @@ trait Made {
     }
 }
 
-impl Made for ReadOnly {
-    fn parts(&self) -> Vec<Part> {
+impl MadeOf for ReadOnly {
+    fn parts(&self) -> Vec<OltpPart> {
         let (simple, sum) = (self.simple_ranges, self.sum_ranges);
         let (order, distinct) = (self.order_ranges, self.distinct_ranges);
         oltp::reads(self.point_selects, simple, sum, order, distinct)
@@ -140,8 +140,8 @@ impl Made for ReadOnly {
     }
 }
 
-impl Made for WriteOnly {
-    fn parts(&self) -> Vec<Part> {
+impl MadeOf for WriteOnly {
+    fn parts(&self) -> Vec<OltpPart> {
         oltp::writes(
             self.index_updates,
             self.non_index_updates,
@@ -158,8 +158,8 @@ impl Made for WriteOnly {
     }
 }
 
-impl Made for ReadWrite {
-    fn parts(&self) -> Vec<Part> {
+impl MadeOf for ReadWrite {
+    fn parts(&self) -> Vec<OltpPart> {
         let (simple, sum) = (self.simple_ranges, self.sum_ranges);
         let (order, distinct) = (self.order_ranges, self.distinct_ranges);
         let reads = oltp::reads(self.point_selects, simple, sum, order, distinct);
@@ -215,17 +215,17 @@ is_statement!(
     /// `UPDATE sbtest SET k = k + 1 WHERE id = ?`.
     UpdateIndex,
     "update_index",
-    Part::IndexUpdate
+    OltpPart::IndexUpdate
 );
 is_statement!(
     /// `UPDATE sbtest SET c = ? WHERE id = ?`.
     UpdateNonIndex,
     "update_non_index",
-    Part::NonIndexUpdate
+    OltpPart::NonIndexUpdate
 );
 is_statement!(
     /// `DELETE FROM sbtest WHERE id = ?`.
     Delete,
     "delete",
-    Part::Delete
+    OltpPart::Delete
 );

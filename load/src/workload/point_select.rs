@@ -1,6 +1,6 @@
 //! One row by its primary key.
 
-use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::native::{Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::replay::Meaning;
 use super::rows_keys::keys_over_rows;
 use super::statement::Parameters;
@@ -47,9 +47,9 @@ impl Kind for PointSelect {
         EventKind::only("point_select", &["point_select"])
     }
 
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         let sql = |table: &str| format!("SELECT c FROM {table} WHERE id = ?");
-        Query::of_each(&self.tables, sql)
+        QueryText::of_each(&self.tables, sql)
     }
 
     fn tables(&self) -> &[String] {
@@ -63,15 +63,15 @@ impl Kind for PointSelect {
     #[inline]
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let table = self.tables.draw(&mut event.stream);
         event.key = self.keys.draw(&mut event.stream);
         values.int(event.key);
-        Next::only(table)
+        NextStep::only(table)
     }
 }
 

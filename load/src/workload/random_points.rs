@@ -1,6 +1,6 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
-use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::native::{Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
@@ -54,10 +54,10 @@ impl Kind for RandomPoints {
         EventKind::only("random_points", &["random_points"])
     }
 
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         let marks = vec!["?"; self.points as usize].join(", ");
         let sql = |table: &str| format!("SELECT id, k, c, pad FROM {table} WHERE k IN ({marks})");
-        Query::of_each(&self.tables, sql)
+        QueryText::of_each(&self.tables, sql)
     }
 
     fn tables(&self) -> &[String] {
@@ -71,16 +71,16 @@ impl Kind for RandomPoints {
     #[inline]
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let table = self.tables.draw(&mut event.stream);
         for _ in 0..self.points {
             values.int(self.keys.draw(&mut event.stream));
         }
-        Next::only(table)
+        NextStep::only(table)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Several short ranges of a secondary key.
 
-use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::native::{Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number, wide};
 use super::statement::Parameters;
@@ -60,10 +60,10 @@ impl Kind for RandomRanges {
         EventKind::only("random_ranges", &["random_ranges"])
     }
 
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         let ranges = vec!["k BETWEEN ? AND ?"; self.ranges as usize].join(" OR ");
         let sql = |table: &str| format!("SELECT COUNT(k) FROM {table} WHERE {ranges}");
-        Query::of_each(&self.tables, sql)
+        QueryText::of_each(&self.tables, sql)
     }
 
     fn tables(&self) -> &[String] {
@@ -76,18 +76,18 @@ impl Kind for RandomRanges {
 
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let table = self.tables.draw(&mut event.stream);
         for _ in 0..self.ranges {
             let start = self.keys.draw(&mut event.stream);
             values.int(start);
             values.int(start.saturating_add(self.delta));
         }
-        Next::only(table)
+        NextStep::only(table)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Reads tables and indexes once, range by range, so that the server has them in its caches.
 
-use super::native::{Ask, Carries, End, Event, Heard, Kind, Next, Query, Way};
+use super::native::{
+    Carries, EventEnd, Kind, NextStep, OpenEvent, QueryText, ToAsk, Way, WhyAsked,
+};
 use super::statement::Parameters;
 use super::told::{self, Told, native};
 use super::{EventKind, Workload};
@@ -227,20 +229,20 @@ impl Scan {
         self.starts.get(place).map_or(0, |(_, name)| *name)
     }
 
-    fn begin(&self, range: u64, values: &mut Parameters) -> Next {
+    fn begin(&self, range: u64, values: &mut Parameters) -> NextStep {
         let (place, number) = self.part_of(range);
         let name = self.name_of(place);
         let mut marks = self.marks();
         if marks.names.get(name).is_some_and(|(_, refused)| *refused) {
             marks.done(range, name, true);
-            return Next::End(End::Done);
+            return NextStep::End(EventEnd::Done);
         }
         if let Some(keys) = self.parts.get(place).and_then(|part| part.keys) {
             let (first, last) = keys.ends(number);
             values.int(first as u64);
             values.int(last as u64);
         }
-        Next::Ask(Ask {
+        NextStep::Ask(ToAsk {
             query: place,
             wants_rows: false,
             // That it is over is noted.
@@ -256,8 +258,8 @@ impl Kind for Scan {
         EventKind::only("range", &["scan"])
     }
 
-    fn queries(&self) -> Vec<Query> {
-        let query = |part: &Part| Query {
+    fn queries(&self) -> Vec<QueryText> {
+        let query = |part: &Part| QueryText {
             class: 0,
             pieces: part.pieces(),
             is_text: true,
@@ -292,20 +294,20 @@ impl Kind for Scan {
 
     fn next(
         &self,
-        heard: Heard<'_>,
-        event: &mut Event,
+        heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let range = self.skip + event.cycle;
         match heard {
-            Heard::Said(said) => {
+            WhyAsked::Said(said) => {
                 let (place, _) = self.part_of(range);
                 let name = self.name_of(place);
                 self.marks().done(range, name, said.is_refused());
-                Next::End(End::Done)
+                NextStep::End(EventEnd::Done)
             }
-            Heard::Begin | Heard::Woken => self.begin(range, values),
+            WhyAsked::Begin | WhyAsked::Woken => self.begin(range, values),
         }
     }
 }
@@ -333,9 +335,9 @@ mod tests {
 
     /// What a range asks, as text.
     fn asks(scan: &Scan, cycle: u64) -> Option<String> {
-        let (mut event, mut values) = (Event::new(1, cycle), Parameters::default());
-        match scan.next(Heard::Begin, &mut event, &mut (), &mut values) {
-            Next::Ask(ask) => {
+        let (mut event, mut values) = (OpenEvent::new(1, cycle), Parameters::default());
+        match scan.next(WhyAsked::Begin, &mut event, &mut (), &mut values) {
+            NextStep::Ask(ask) => {
                 let pieces = scan.parts[ask.query].pieces();
                 let statement = crate::workload::statement::Statement::new(pieces);
                 Some(statement.text(&values))

@@ -140,13 +140,13 @@ impl Parameters {
 /// One query of a session. Copies share its text.
 #[derive(Clone, Debug)]
 pub struct Statement {
-    text: Arc<Text>,
+    text: Arc<SqlPieces>,
     /// As the server knows it, where it was prepared on the present connection.
-    prepared: Option<wire::Statement>,
+    prepared: Option<wire::PreparedStatement>,
 }
 
 #[derive(Debug)]
-struct Text {
+struct SqlPieces {
     sql: String,
     /// The text between the marks, one piece more than there are marks.
     pieces: Box<[String]>,
@@ -155,7 +155,7 @@ struct Text {
 impl Statement {
     /// A statement of this text between its values. The text may hold other `?`, as data.
     pub fn new(pieces: Vec<String>) -> Self {
-        let text = Text {
+        let text = SqlPieces {
             sql: pieces.join("?"),
             pieces: pieces.into(),
         };
@@ -182,7 +182,7 @@ impl Statement {
 
     /// It was prepared on the present connection.
     pub fn set_prepared(&mut self, prepared: Prepared) {
-        self.prepared = Some(wire::Statement::new(prepared));
+        self.prepared = Some(wire::PreparedStatement::new(prepared));
     }
 
     pub fn is_prepared(&self) -> bool {

@@ -1,6 +1,6 @@
 //! One row of the table `test_data` by its string: the query of a study of warming.
 
-use super::native::{Event, Heard, Kind, Next, Query, Way};
+use super::native::{Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::rows_keys::check_distribution;
 use super::statement::Parameters;
 use super::told::{self, Told, native};
@@ -92,8 +92,8 @@ impl Kind for StringLookup {
         EventKind::only("string_lookup", &["string_lookup"])
     }
 
-    fn queries(&self) -> Vec<Query> {
-        vec![Query::new(
+    fn queries(&self) -> Vec<QueryText> {
+        vec![QueryText::new(
             0,
             "SELECT * FROM test_data WHERE random_str = ?",
         )]
@@ -102,11 +102,11 @@ impl Kind for StringLookup {
     #[inline]
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let in_turn = 1 + event.cycle % self.rows;
         let number = match self.order {
             Order::Random => self.numbers.draw(&mut event.stream),
@@ -114,7 +114,7 @@ impl Kind for StringLookup {
             Order::Index => in_turn,
         };
         values.bytes(&string(number, number)[..self.length]);
-        Next::only(0)
+        NextStep::only(0)
     }
 }
 

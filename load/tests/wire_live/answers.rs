@@ -1,8 +1,8 @@
 //! Answers of every shape, with and without EOF packets, torn and whole.
 
 use contend_load::wire::{
-    BinaryRow, Capabilities, Column, Date, Event, Flavour, Options, Reply, Time, Value, command,
-    status,
+    AnswerPacket, BinaryRow, Capabilities, Column, Date, Flavour, Options, ReplyForm, Time, Value,
+    command, status,
 };
 
 use crate::client::{Client, Server, server};
@@ -77,12 +77,15 @@ fn simple_commands() {
         ] {
             let mut out = Vec::new();
             write(&mut out);
-            assert_eq!(client.run(Reply::Results, &out, &[]).unwrap().results, 1);
+            assert_eq!(
+                client.run(ReplyForm::Results, &out, &[]).unwrap().results,
+                1
+            );
         }
         let mut out = Vec::new();
         command::init_db(&mut out, "no_such");
         assert_eq!(
-            client.run(Reply::Results, &out, &[]).unwrap_err().code,
+            client.run(ReplyForm::Results, &out, &[]).unwrap_err().code,
             1049
         );
     });
@@ -117,7 +120,7 @@ fn several_statements_and_procedures() {
         let mut out = Vec::new();
         call.execute(&mut out, &[Value::Int(5), Value::Null])
             .unwrap();
-        let summary = client.run(Reply::Results, &out, &[]).unwrap();
+        let summary = client.run(ReplyForm::Results, &out, &[]).unwrap();
         // Two results, the out parameters as a third, and the end of the call.
         assert_eq!((summary.results, summary.rows), (4, 3));
     });
@@ -186,7 +189,7 @@ fn prepared_statements_carry_every_type() {
         for expected_id in 1..=2 {
             let mut out = Vec::new();
             insert.execute(&mut out, &values).unwrap();
-            let summary = client.run(Reply::Results, &out, &[]).unwrap();
+            let summary = client.run(ReplyForm::Results, &out, &[]).unwrap();
             assert_eq!(
                 (summary.affected_rows, summary.last_insert_id),
                 (1, expected_id)
@@ -195,7 +198,10 @@ fn prepared_statements_carry_every_type() {
         let mut out = Vec::new();
         insert.execute(&mut out, &[Value::Null; 12]).unwrap();
         assert_eq!(
-            client.run(Reply::Results, &out, &[]).unwrap().affected_rows,
+            client
+                .run(ReplyForm::Results, &out, &[])
+                .unwrap()
+                .affected_rows,
             1
         );
 
@@ -208,8 +214,8 @@ fn prepared_statements_carry_every_type() {
         let mut rows = Vec::new();
         let summary = client
             .events(&out, |event| match event {
-                Event::Column(payload) => columns.push(Column::parse(payload).unwrap()),
-                Event::Row(payload) => rows.push(payload.to_vec()),
+                AnswerPacket::Column(payload) => columns.push(Column::parse(payload).unwrap()),
+                AnswerPacket::Row(payload) => rows.push(payload.to_vec()),
                 _ => {}
             })
             .unwrap();
@@ -230,16 +236,16 @@ fn prepared_statements_carry_every_type() {
 
         let mut out = Vec::new();
         command::reset_statement(&mut out, select.id);
-        client.run(Reply::Results, &out, &[]).unwrap();
+        client.run(ReplyForm::Results, &out, &[]).unwrap();
         // A close has no answer: the next command's is the next to come.
         let mut out = Vec::new();
         command::close_statement(&mut out, select.id);
         command::query(&mut out, b"SELECT 1");
-        assert_eq!(client.run(Reply::Results, &out, &[]).unwrap().rows, 1);
+        assert_eq!(client.run(ReplyForm::Results, &out, &[]).unwrap().rows, 1);
         let mut out = Vec::new();
         select.execute(&mut out, &[Value::Int(1)]).unwrap();
         assert_eq!(
-            client.run(Reply::Results, &out, &[]).unwrap_err().code,
+            client.run(ReplyForm::Results, &out, &[]).unwrap_err().code,
             1243
         );
     });
@@ -296,7 +302,7 @@ fn bulk_execute() {
         let mut out = Vec::new();
         let values = values.into_iter();
         insert.execute_bulk(&mut out, values).unwrap();
-        let summary = client.run(Reply::Results, &out, &[]).unwrap();
+        let summary = client.run(ReplyForm::Results, &out, &[]).unwrap();
         assert_eq!(summary.affected_rows, 1000, "{round}");
     }
     assert_eq!(
@@ -308,7 +314,10 @@ fn bulk_execute() {
         .execute(&mut out, &[Value::Int(1), Value::Bytes(b"one")])
         .unwrap();
     assert_eq!(
-        client.run(Reply::Results, &out, &[]).unwrap().affected_rows,
+        client
+            .run(ReplyForm::Results, &out, &[])
+            .unwrap()
+            .affected_rows,
         1
     );
 }
@@ -341,12 +350,12 @@ fn metadata_is_sent_once_where_we_ask_for_it() {
             let mut columns = 0;
             client
                 .events(&out, |event| {
-                    columns += u32::from(matches!(event, Event::Column(_)))
+                    columns += u32::from(matches!(event, AnswerPacket::Column(_)))
                 })
                 .unwrap();
             assert_eq!(client.answer.summary().rows, 2);
             sent.push(columns);
-            assert_eq!(client.run(Reply::Results, &out, &[]).unwrap().rows, 2);
+            assert_eq!(client.run(ReplyForm::Results, &out, &[]).unwrap().rows, 2);
         }
         if client
             .agreed

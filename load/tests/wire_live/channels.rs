@@ -1,7 +1,7 @@
 //! TLS and compression, alone and together.
 
 use contend_load::plan::{Compression, Tls, TlsMode};
-use contend_load::wire::{Flavour, Options, Reply, Value, WireError, command};
+use contend_load::wire::{Flavour, Options, ReplyForm, Value, WireError, command};
 
 use crate::client::{Client, Server, server, tls, tls_of};
 
@@ -116,12 +116,12 @@ fn talk(client: &mut Client) {
             statement
                 .execute(&mut out, &[Value::Int(n), Value::Bytes(text.as_bytes())])
                 .unwrap();
-            assert_eq!(client.run(Reply::Results, &out, &[]).unwrap().rows, 1);
+            assert_eq!(client.run(ReplyForm::Results, &out, &[]).unwrap().rows, 1);
         }
         assert_eq!(client.query("SELECT no_such").unwrap_err().code, 1054);
         let mut out = Vec::new();
         command::ping(&mut out);
-        client.run(Reply::Results, &out, &[]).unwrap();
+        client.run(ReplyForm::Results, &out, &[]).unwrap();
     }
     client.piece = 65536;
     let sql = "SELECT a.t FROM (SELECT REPEAT('0123456789', 10000) AS t UNION ALL SELECT 1) a, \
@@ -204,7 +204,7 @@ fn local_files_through_compression() {
         // More packets than one byte can number.
         let parts: Vec<String> = (0..600).map(|n| format!("{n}\n")).collect();
         let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
-        let loaded = client.run(Reply::Results, &out, &parts).unwrap();
+        let loaded = client.run(ReplyForm::Results, &out, &parts).unwrap();
         assert_eq!(loaded.affected_rows, 600);
         assert_eq!(client.value("SELECT SUM(a) FROM test.f"), "179700");
     }

@@ -8,8 +8,9 @@ use std::sync::{Arc, OnceLock};
 
 use contend_load::plan::{Tls, TlsMode};
 use contend_load::wire::{
-    Agreed, AnswerReader, Channel, Column, Credentials, Event, FrameReader, Login, Options, Reply,
-    ServerError, State, Statement, Summary, TextRow, TlsConfig, WireError, command, sequence_after,
+    Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, Credentials, FrameReader,
+    Login, Options, PreparedStatement, ReplyForm, ServerError, Summary, TextRow, TlsConfig,
+    WireError, command, sequence_after,
 };
 
 /// Where the server under test is.
@@ -129,7 +130,7 @@ impl Client {
     /// Sends a command and feeds its answer, in place and unread. `file` answers LOCAL INFILE.
     pub fn run(
         &mut self,
-        reply: Reply,
+        reply: ReplyForm,
         packets: &[u8],
         file: &[&[u8]],
     ) -> Result<Summary, ServerError> {
@@ -149,9 +150,9 @@ impl Client {
                 let fed = self.answer.feed(&held).unwrap();
                 held.drain(..fed.consumed);
                 match fed.state {
-                    State::More => {}
-                    State::LocalInfile => self.send_file(file),
-                    State::Done => {
+                    AnswerState::More => {}
+                    AnswerState::LocalInfile => self.send_file(file),
+                    AnswerState::Done => {
                         assert!(held.is_empty() && !more, "bytes after the answer");
                         return match self.answer.error() {
                             Some(error) => Err(error.clone()),
@@ -179,23 +180,23 @@ impl Client {
     pub fn query(&mut self, sql: &str) -> Result<Summary, ServerError> {
         let mut out = Vec::new();
         command::query(&mut out, sql.as_bytes());
-        self.run(Reply::Results, &out, &[])
+        self.run(ReplyForm::Results, &out, &[])
     }
 
-    pub fn prepare(&mut self, sql: &str) -> Statement {
+    pub fn prepare(&mut self, sql: &str) -> PreparedStatement {
         let mut out = Vec::new();
         command::prepare(&mut out, sql.as_bytes());
-        self.run(Reply::Prepare, &out, &[]).unwrap();
-        Statement::new(self.answer.prepared().unwrap())
+        self.run(ReplyForm::Prepare, &out, &[]).unwrap();
+        PreparedStatement::new(self.answer.prepared().unwrap())
     }
 
     /// Sends a command and reads its answer packet by packet.
     pub fn events(
         &mut self,
         packets: &[u8],
-        mut see: impl FnMut(Event<'_>),
+        mut see: impl FnMut(AnswerPacket<'_>),
     ) -> Result<Summary, ServerError> {
-        self.answer.expect(Reply::Results);
+        self.answer.expect(ReplyForm::Results);
         self.answer.expect_sequence(sequence_after(packets));
         self.send(packets);
         let mut frames = FrameReader::of_session(self.agreed.capabilities, 64 << 20);
@@ -228,15 +229,15 @@ impl Client {
         command::query(&mut out, sql.as_bytes());
         let mut tables: Vec<Table> = Vec::new();
         self.events(&out, |event| match event {
-            Event::ResultSet { .. } => tables.push(Table::default()),
-            Event::Column(payload) => {
+            AnswerPacket::ResultSet { .. } => tables.push(Table::default()),
+            AnswerPacket::Column(payload) => {
                 tables
                     .last_mut()
                     .unwrap()
                     .columns
                     .push(Column::parse(payload).unwrap());
             }
-            Event::Row(payload) => {
+            AnswerPacket::Row(payload) => {
                 let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
                 let row = TextRow::new(payload)
                     .map(|value| value.unwrap().map(text))

@@ -192,8 +192,8 @@ def detected(seed: int, process_sd: float, pick: str) -> tuple[float, float]:
         answer = answer_table(y[:, :, 1:] - y[:, :, :1] + truth, shape)
         return answer.whole(0) if pick == "whole" else answer.cell(0, 1, 1)
 
-    printed = float(np.median([change(0.0).detectable for _ in range(60)]))
-    found = [change(np.log1p(printed)).verdict == "higher" for _ in range(120)]
+    printed = float(np.median([change(0.0).detectable for _ in range(100)]))
+    found = [change(np.log1p(printed)).verdict == "higher" for _ in range(200)]
     return printed, float(np.mean(found))
 
 

@@ -1,8 +1,8 @@
 //! How far a fill is: each table, and all of them together.
 
 use crate::cli::output;
-use crate::drive::fill::{FillPhase, Progress};
 use crate::fill::schema::Dataset;
+use crate::load_data::{FillPhase, LoadProgress};
 use crate::outcome::{FillOutcome, FillProgress, TableProgress};
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -19,14 +19,14 @@ pub enum Show {
 }
 
 /// One table: its name, its rows, and what was last told of it.
-struct Row {
+struct BoardRow {
     table: String,
     rows_total: u64,
-    told: Option<Progress>,
+    told: Option<LoadProgress>,
 }
 
 pub struct Board {
-    rows: Mutex<Vec<Row>>,
+    rows: Mutex<Vec<BoardRow>>,
     begun: Instant,
     show: Show,
 }
@@ -37,7 +37,7 @@ pub fn write(outcome: &FillOutcome) -> io::Result<()> {
 
 impl Board {
     pub fn new(dataset: &Dataset, show: Show) -> Self {
-        let rows = dataset.tables.iter().map(|filling| Row {
+        let rows = dataset.tables.iter().map(|filling| BoardRow {
             table: filling.table.name().to_owned(),
             rows_total: filling.content.count(),
             told: None,
@@ -53,7 +53,7 @@ impl Board {
         self.begun.elapsed().as_secs_f64()
     }
 
-    pub fn tell(&self, place: usize, progress: Progress) {
+    pub fn tell(&self, place: usize, progress: LoadProgress) {
         let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(row) = rows.get_mut(place) {
             row.told = Some(progress);
@@ -81,7 +81,7 @@ impl Board {
         }
     }
 
-    fn sum(&self, rows: &[Row]) -> FillProgress {
+    fn sum(&self, rows: &[BoardRow]) -> FillProgress {
         let told = || rows.iter().filter_map(|row| Some((row, row.told?)));
         let count = |phase| told().filter(|(_, told)| told.phase == phase).count();
         let phase = if count(FillPhase::Done) == rows.len() {
@@ -148,7 +148,7 @@ fn in_words(progress: &FillProgress) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::fill::Engine;
+    use crate::fill::StorageEngine;
     use crate::fill::registry;
     use crate::fill::schema::Wish;
     use std::time::Duration;
@@ -158,11 +158,11 @@ mod tests {
         let wish = Wish {
             rows: Some(10),
             tables: Some(2),
-            ..Wish::of(1, Engine::InnoDb)
+            ..Wish::of(1, StorageEngine::InnoDb)
         };
         let dataset = (registry::named("sbtest").unwrap().dataset)(&wish).unwrap();
         let board = Board::new(&dataset, Show::Nothing);
-        let at = |phase, rows| Progress {
+        let at = |phase, rows| LoadProgress {
             phase,
             rows,
             bytes: rows * 190,
@@ -194,11 +194,11 @@ mod tests {
     fn tables_that_were_complete_before_are_not_waited_for() {
         let wish = Wish {
             rows: Some(100),
-            ..Wish::of(1, Engine::InnoDb)
+            ..Wish::of(1, StorageEngine::InnoDb)
         };
         let dataset = (registry::named("employees").unwrap().dataset)(&wish).unwrap();
         let board = Board::new(&dataset, Show::Nothing);
-        let at = |phase, rows| Progress {
+        let at = |phase, rows| LoadProgress {
             phase,
             rows,
             bytes: 0,

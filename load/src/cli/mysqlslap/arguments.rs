@@ -18,7 +18,7 @@ pub struct Given {
 
 /// The options of a line, and words for standard error.
 #[derive(Debug, Default)]
-pub struct Line {
+pub struct SlapLine {
     pub given: Vec<Given>,
     pub warnings: Vec<String>,
 }
@@ -56,10 +56,10 @@ const BAD_NUMBER: u8 = 13;
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn parse(words: &[String], from_files: usize, strict: bool) -> Result<Line, Refused> {
+pub fn parse(words: &[String], from_files: usize, strict: bool) -> Result<SlapLine, Refused> {
     let mut reader = Reader {
         words: words.iter().enumerate(),
-        line: Line::default(),
+        line: SlapLine::default(),
         from_files,
         strict,
     };
@@ -78,7 +78,7 @@ pub fn parse(words: &[String], from_files: usize, strict: bool) -> Result<Line, 
 
 struct Reader<'w> {
     words: std::iter::Enumerate<std::slice::Iter<'w, String>>,
-    line: Line,
+    line: SlapLine,
     from_files: usize,
     strict: bool,
 }

@@ -47,21 +47,21 @@ pub enum LoadType {
 
 /// What was made up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct GeneratedLoad {
     pub create: Vec<String>,
     pub statements: Vec<Text>,
 }
 
 impl Auto {
     /// The texts.
-    pub fn make(&self) -> Made {
+    pub fn make(&self) -> GeneratedLoad {
         let mut random = Random::new();
         let unique: Vec<String> = (0..self.unique_rows)
             .map(|_| self.insert(&mut random))
             .collect();
         let create = self.creates_table.then(|| self.table()).into_iter();
         let rows = unique.iter().cycle().take(self.rows as usize).cloned();
-        Made {
+        GeneratedLoad {
             create: create.chain(rows).collect(),
             statements: (0..self.statements)
                 .map(|number| self.statement(number, &mut random))

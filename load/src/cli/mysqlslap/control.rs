@@ -1,14 +1,14 @@
 //! The control connection, on which everything but the load is run; or paper in its place.
 
 use super::{Halt, print};
-use crate::drive::blocking::{Connection, endless};
 use crate::outcome::Failure;
+use crate::talk::blocking::{ControlConnection, endless};
 
 /// Runs statements, or prints them.
 pub enum Control {
     Paper,
     Server {
-        connection: Box<Connection>,
+        connection: Box<ControlConnection>,
         /// Statements are printed as well.
         shows: bool,
     },

@@ -1,6 +1,6 @@
 //! Which option files and groups are read, and the words in them.
 
-use super::option_file::{self, Entry, Wrong};
+use super::option_file::{self, OptionLine, WrongOptionFile};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ pub fn read(line: &[String]) -> Result<Words, String> {
         ..Words::default()
     };
     if !first.none {
-        let mut found = Found {
+        let mut found = FoundFile {
             groups: groups(first.suffix.as_deref()),
             words: &mut words,
         };
@@ -110,12 +110,12 @@ fn absolute(path: &str) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-struct Found<'w> {
+struct FoundFile<'w> {
     groups: Vec<String>,
     words: &'w mut Words,
 }
 
-impl Found<'_> {
+impl FoundFile<'_> {
     /// The files of the system, one more, and the user's own.
     fn global(&mut self, extra: Option<&str>) -> Result<(), String> {
         let homes = ["MARIADB_HOME", "MYSQL_HOME"].map(std::env::var_os);
@@ -163,23 +163,23 @@ impl Found<'_> {
             Err(_) => return Ok(()),
         };
         let entries = option_file::read(&text).map_err(|wrong| match wrong {
-            Wrong::NoGroup(line) => format!(
+            WrongOptionFile::NoGroup(line) => format!(
                 "error: Found option without preceding group in config file: {} at line: {line}",
                 path.display()
             ),
-            Wrong::BadGroup(line) => format!(
+            WrongOptionFile::BadGroup(line) => format!(
                 "error: Wrong group definition in config file: {} at line {line}",
                 path.display()
             ),
         })?;
         for entry in entries {
             match entry {
-                Entry::Option { group, word } if self.groups.contains(&group) => {
+                OptionLine::Option { group, word } if self.groups.contains(&group) => {
                     self.words.words.push(word);
                 }
-                Entry::Option { .. } => {}
-                Entry::Include(other) => self.file(&absolute(&other), true, depth + 1)?,
-                Entry::IncludeFolder(folder) => self.folder(&absolute(&folder), depth)?,
+                OptionLine::Option { .. } => {}
+                OptionLine::Include(other) => self.file(&absolute(&other), true, depth + 1)?,
+                OptionLine::IncludeFolder(folder) => self.folder(&absolute(&folder), depth)?,
             }
         }
         Ok(())

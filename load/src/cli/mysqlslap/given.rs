@@ -4,11 +4,11 @@ use super::arguments::{Given, number};
 
 /// Options as they were given, in order.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'g> {
+pub struct SlapOptions<'g> {
     given: &'g [Given],
 }
 
-impl<'g> Options<'g> {
+impl<'g> SlapOptions<'g> {
     pub fn new(given: &'g [Given]) -> Self {
         Self { given }
     }

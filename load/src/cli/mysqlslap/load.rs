@@ -2,21 +2,20 @@
 
 use super::control;
 use super::print;
-use super::progress::Progress;
+use super::progress::SlapProgress;
 use super::settings::Settings;
 use crate::arrival::{Curve, Dispenser, Schedule};
-use crate::drive::blocking::Target;
-use crate::drive::job::{Codes, DRAIN_NS, ErrorPolicy, Job, Pacing, Setup, Watched};
-use crate::drive::measured::{Ended, Measured};
-use crate::drive::{run, threads};
 use crate::outcome::Failure;
-use crate::plan::{Engine, Process, Stage};
+use crate::plan::{Process, Stage};
+use crate::run;
+use crate::run::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
+use crate::run::measured::{Ended, Measured};
+use crate::talk::blocking::Target;
 use crate::workload::client_list::{ClientList, Clients, OnRefusal, Reconnect, Text};
 use std::sync::Arc;
 
 /// Asked so often for a connection that is refused.
 const TRIES: u32 = 10;
-const SETUP_TIMEOUT_NS: u64 = 30_000_000_000;
 const INTERVAL_NS: u64 = 1_000_000_000;
 /// What stands for a key where none is known.
 pub const NO_KEY: &str = "796c4422-1d94-102a-9d6d-00e0812d";
@@ -129,7 +128,7 @@ pub fn run(
     count: u32,
     each: u64,
     seed: u64,
-    progress: &mut Progress,
+    progress: &mut SlapProgress,
 ) -> Result<Iteration, Failure> {
     let strict = settings.strict;
     let is_timed = settings.duration_s.is_some();
@@ -149,14 +148,8 @@ pub fn run(
     });
     let mut server = target.clone();
     server.options.database = Some(settings.schema.clone());
+    let arms = Several::one(ArmJob::of(Several::one(server)));
     let setup = Setup {
-        server,
-        more_servers: Vec::new(),
-        arms: Vec::new(),
-        nodes: Vec::new(),
-        workload: Arc::new(ClientList::new(clients)),
-        seats: count,
-        workers: threads::for_connections(count),
         seed,
         // Clients judge errors themselves.
         errors: ErrorPolicy {
@@ -164,35 +157,22 @@ pub fn run(
             ignore: Codes::All,
             reconnect: false,
         },
-        setup_timeout_ns: SETUP_TIMEOUT_NS,
-        drain_ns: DRAIN_NS,
         events_each: (!is_timed && !has_rate).then_some(each),
         pacing: match has_rate {
             true => Pacing::Open,
-            false => Pacing::Closed {
-                think_ns: 0,
-                scatters: false,
-            },
+            false => Pacing::WITHOUT_PAUSE,
         },
         dispenser: Arc::new(Dispenser::new(
             schedule,
             (has_rate && !is_timed).then_some(all),
         )),
-        reconnect_every: None,
-        idle_seats: 0,
-        storm: false,
-        answer_timeout_ns: None,
-        checkpoints_ns: Vec::new(),
         looks_first: !strict,
+        ..Setup::new(arms, Arc::new(ClientList::new(clients)), count)
     };
     let job = Job {
-        setup,
-        engine: Engine::Auto,
-        warmup_ns: 0,
         measure_ns: settings.duration_s.map_or(u64::MAX, |s| (s * 1e9) as u64),
         interval_ns: INTERVAL_NS,
-        watched: Watched::default(),
-        arms: None,
+        ..Job::new(setup)
     };
     let measured = run::run(job, &mut |told| progress.take(&told))?;
     let seconds_ns = match measured.ended {

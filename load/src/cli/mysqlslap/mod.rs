@@ -31,13 +31,13 @@ pub mod fuzzed {
     pub use super::split::{as_mysqlslap, split};
 }
 
-use crate::drive::blocking::{Connection, Target};
-use crate::drive::failure;
 use crate::outcome::Failure;
+use crate::talk::blocking::{ControlConnection, Target};
+use crate::talk::failure;
 use arguments::Refused;
 use control::Control;
-use given::Options;
-use progress::Progress;
+use given::SlapOptions;
+use progress::SlapProgress;
 use report::Writers;
 use run::Runner;
 use settings::Settings;
@@ -115,7 +115,7 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), Halt> 
     line.warnings
         .iter()
         .for_each(|warning| eprintln!("{warning}"));
-    let options = Options::new(&line.given);
+    let options = SlapOptions::new(&line.given);
     // The exact words were taken before anything was read, since they say how to read.
     if options.is_on("strict-compat") {
         return Err(Halt::Request(
@@ -148,7 +148,7 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), Halt> 
         control,
         target: (!settings.only_prints).then_some(target),
         writers: Writers::open(&settings)?,
-        progress: Progress::new(options.is_on("silent")),
+        progress: SlapProgress::new(options.is_on("silent")),
         made_schema: false,
         settings: &settings,
         program,
@@ -160,7 +160,7 @@ fn control(settings: &Settings, target: &Target) -> Result<Control, Halt> {
     if settings.only_prints {
         return Ok(Control::Paper);
     }
-    let connection = Connection::open(target).map_err(Halt::Connect)?;
+    let connection = ControlConnection::open(target).map_err(Halt::Connect)?;
     Ok(Control::Server {
         connection: Box::new(connection),
         shows: settings.says.verbosity >= 3,

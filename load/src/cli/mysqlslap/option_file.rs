@@ -5,7 +5,7 @@
 
 /// A line of a file that says something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum OptionLine {
     /// An option of a group, as a word of a command line: `--name` or `--name=value`.
     Option { group: String, word: String },
     /// `!include FILE`.
@@ -16,7 +16,7 @@ pub enum Entry {
 
 /// What is wrong, in a line that counts from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum WrongOptionFile {
     NoGroup(usize),
     BadGroup(usize),
 }
@@ -25,7 +25,7 @@ pub enum Wrong {
 ///
 /// # Errors
 /// An option in front of every group, or a group without its bracket.
-pub fn read(text: &str) -> Result<Vec<Entry>, Wrong> {
+pub fn read(text: &str) -> Result<Vec<OptionLine>, WrongOptionFile> {
     let mut entries = Vec::new();
     let mut group: Option<&str> = None;
     for (index, line) in text.lines().enumerate() {
@@ -37,24 +37,26 @@ pub fn read(text: &str) -> Result<Vec<Entry>, Wrong> {
             let (name, path) = order.split_once(char::is_whitespace).unwrap_or((order, ""));
             let path = path.trim().to_owned();
             match name {
-                "include" if !path.is_empty() => entries.push(Entry::Include(path)),
-                "includedir" if !path.is_empty() => entries.push(Entry::IncludeFolder(path)),
+                "include" if !path.is_empty() => entries.push(OptionLine::Include(path)),
+                "includedir" if !path.is_empty() => entries.push(OptionLine::IncludeFolder(path)),
                 _ => {}
             }
             continue;
         }
         if let Some(name) = line.strip_prefix('[') {
-            let (name, _) = name.split_once(']').ok_or(Wrong::BadGroup(number))?;
+            let (name, _) = name
+                .split_once(']')
+                .ok_or(WrongOptionFile::BadGroup(number))?;
             group = Some(name.trim());
             continue;
         }
-        let group = group.ok_or(Wrong::NoGroup(number))?;
+        let group = group.ok_or(WrongOptionFile::NoGroup(number))?;
         let line = without_comment(line);
         let word = match line.split_once('=') {
             Some((name, value)) => format!("--{}={}", name.trim_end(), value_of(value.trim())),
             None => format!("--{line}"),
         };
-        entries.push(Entry::Option {
+        entries.push(OptionLine::Option {
             group: group.to_owned(),
             word,
         });
@@ -111,7 +113,7 @@ mod tests {
     fn words(text: &str) -> Vec<String> {
         let entries = read(text).unwrap_or_default();
         let word = |entry| match entry {
-            Entry::Option { word, .. } => word,
+            OptionLine::Option { word, .. } => word,
             other => format!("{other:?}"),
         };
         entries.into_iter().map(word).collect()
@@ -136,16 +138,16 @@ mod tests {
         assert_eq!(
             read("[a]\n!include b.cnf\n!includedir /c\n"),
             Ok(vec![
-                Entry::Include("b.cnf".to_owned()),
-                Entry::IncludeFolder("/c".to_owned())
+                OptionLine::Include("b.cnf".to_owned()),
+                OptionLine::IncludeFolder("/c".to_owned())
             ])
         );
     }
 
     #[test]
     fn what_belongs_to_no_group_is_refused_with_its_line() {
-        assert_eq!(read("\nx=1\n"), Err(Wrong::NoGroup(2)));
-        assert_eq!(read("[a]\n[client\n"), Err(Wrong::BadGroup(2)));
+        assert_eq!(read("\nx=1\n"), Err(WrongOptionFile::NoGroup(2)));
+        assert_eq!(read("[a]\n[client\n"), Err(WrongOptionFile::BadGroup(2)));
     }
 
     proptest! {

@@ -1,18 +1,18 @@
 //! How far an iteration is, on the last line of a terminal.
 
-use crate::drive::measured::Progress as Told;
+use crate::run::measured::Progress as Told;
 use std::io::{IsTerminal as _, Write as _};
 
 /// Says so on standard error, if that is a terminal.
 #[derive(Debug)]
-pub struct Progress {
+pub struct SlapProgress {
     shows: bool,
     what: String,
     statements: u64,
     is_said: bool,
 }
 
-impl Progress {
+impl SlapProgress {
     pub fn new(is_silent: bool) -> Self {
         Self {
             shows: !is_silent && std::io::stderr().is_terminal(),

@@ -2,13 +2,13 @@
 
 use super::control::{self, Control, quoted};
 use super::load::{self, AUTOCOMMIT_OFF, Iteration, NO_KEY};
-use super::progress::Progress;
+use super::progress::SlapProgress;
 use super::report::{Round, Writers};
 use super::settings::Settings;
-use super::values::{Concurrency, Engine};
+use super::values::{Concurrency, EngineGiven};
 use super::{Halt, print};
-use crate::drive::blocking::Target;
 use crate::outcome::Failure;
+use crate::talk::blocking::Target;
 use std::process::Command;
 use std::time::{Instant, SystemTime};
 
@@ -23,7 +23,7 @@ pub struct Runner<'s> {
     /// Absent on paper.
     pub target: Option<Target>,
     pub writers: Writers,
-    pub progress: Progress,
+    pub progress: SlapProgress,
     /// The schema that is there was made here.
     pub made_schema: bool,
 }
@@ -70,7 +70,7 @@ impl Runner<'_> {
     }
 
     /// All iterations of one number of clients.
-    fn round(&mut self, engine: Option<&Engine>, clients: u32) -> Result<(), Halt> {
+    fn round(&mut self, engine: Option<&EngineGiven>, clients: u32) -> Result<(), Halt> {
         let settings = self.settings;
         let limit = settings.each.of(clients);
         let engine_name = engine.map(|engine| engine.name.clone());
@@ -111,7 +111,7 @@ impl Runner<'_> {
 
     fn iteration(
         &mut self,
-        engine: Option<&Engine>,
+        engine: Option<&EngineGiven>,
         clients: u32,
         limit: u64,
         number: u64,
@@ -160,7 +160,7 @@ impl Runner<'_> {
         Ok(iteration)
     }
 
-    fn create_schema(&mut self, engine: Option<&Engine>) -> Result<(), Halt> {
+    fn create_schema(&mut self, engine: Option<&EngineGiven>) -> Result<(), Halt> {
         let settings = self.settings;
         self.stage("Loading Pre-data\n");
         let name = quoted(&settings.schema, settings.strict);
@@ -179,9 +179,11 @@ impl Runner<'_> {
         chosen.map_err(|failure| Halt::control("use", failure))?;
         for (place, sql) in settings.texts.create.iter().enumerate() {
             match engine.filter(|_| place == 0) {
-                Some(Engine { name, options }) => {
+                Some(EngineGiven { name, options }) => {
                     let options = options.as_ref().map_or(String::new(), |o| format!(" {o}"));
-                    let told = self.control.run(&format!("{sql} Engine = {name}{options}"));
+                    let told = self
+                        .control
+                        .run(&format!("{sql} Engine = {name}{options}"));
                     told.map_err(|failure| Halt::control(sql, failure))?;
                 }
                 None => self.say(sql)?,
@@ -191,7 +193,7 @@ impl Runner<'_> {
     }
 
     /// The keys of all rows, where the load asks for rows by key.
-    fn keys(&mut self, engine: Option<&Engine>) -> Result<Vec<String>, Halt> {
+    fn keys(&mut self, engine: Option<&EngineGiven>) -> Result<Vec<String>, Halt> {
         if !self.settings.uses_keys {
             return Ok(Vec::new());
         }

@@ -1,9 +1,9 @@
 //! Which server the options name, and how to enter it.
 
-use super::given::Options;
-use crate::drive::blocking::Target;
-use crate::drive::socket::{Address, local_socket};
+use super::given::SlapOptions;
 use crate::plan::{Compression, Tls, TlsMode};
+use crate::reactor::socket::{Address, local_socket};
+use crate::talk::blocking::Target;
 use crate::wire::{self, Credentials};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const PORT: u16 = 3306;
 ///
 /// # Errors
 /// What cannot be meant, in words that name the option.
-pub fn target(options: &Options<'_>, password: Option<String>) -> Result<Target, String> {
+pub fn target(options: &SlapOptions<'_>, password: Option<String>) -> Result<Target, String> {
     let host = options.text("host").unwrap_or("localhost");
     let address = address(options, host)?;
     let tls = wire::TlsConfig::from_plan(&tls(options)?, host).map_err(|why| why.to_string())?;
@@ -38,7 +38,7 @@ pub fn target(options: &Options<'_>, password: Option<String>) -> Result<Target,
     })
 }
 
-fn address(options: &Options<'_>, host: &str) -> Result<Address, String> {
+fn address(options: &SlapOptions<'_>, host: &str) -> Result<Address, String> {
     let protocol = options.text("protocol").map(str::to_ascii_lowercase);
     let means = |name: &str| protocol.as_deref().is_some_and(|p| name.starts_with(p));
     if protocol.is_some() && !means("tcp") && !means("socket") {
@@ -77,7 +77,7 @@ fn address(options: &Options<'_>, host: &str) -> Result<Address, String> {
     )
 }
 
-fn tls(options: &Options<'_>) -> Result<Tls, String> {
+fn tls(options: &SlapOptions<'_>) -> Result<Tls, String> {
     let path = |name| options.text(name).map(PathBuf::from);
     let (ca, certificate, key) = (path("ssl-ca"), path("ssl-cert"), path("ssl-key"));
     let mode = match options
@@ -110,7 +110,7 @@ fn tls(options: &Options<'_>) -> Result<Tls, String> {
     })
 }
 
-fn compression(options: &Options<'_>) -> Result<Compression, String> {
+fn compression(options: &SlapOptions<'_>) -> Result<Compression, String> {
     let named = options.text("compression-algorithms");
     match named.and_then(|list| list.split(',').next()) {
         None if options.switch("compress") == Some(true) => Ok(Compression::Zlib),

@@ -1,10 +1,10 @@
 //! The options as what they mean. Everything that can be refused without a server is refused here.
 
 use super::auto::{Auto, Key, LoadType};
-use super::given::Options;
+use super::given::SlapOptions;
 use super::texts::{Texts, read};
 use super::values::{
-    Concurrency, Engine, columns, concurrency, engines, ignored, load_of, seconds,
+    Concurrency, EngineGiven, columns, concurrency, engines, ignored, load_of, seconds,
 };
 use crate::workload::client_list::Ignored;
 
@@ -23,7 +23,7 @@ pub struct Settings {
     pub drops: bool,
     pub drops_existing: bool,
     /// None: as the server has it.
-    pub engines: Vec<Option<Engine>>,
+    pub engines: Vec<Option<EngineGiven>>,
     pub concurrency: Concurrency,
     pub iterations: u64,
     pub each: Each,
@@ -86,7 +86,7 @@ const COLUMNS_MAX: u64 = 4096;
 impl Settings {
     /// # Errors
     /// What is wrong, in words.
-    pub fn new(options: &Options<'_>, strict: bool) -> Result<Self, String> {
+    pub fn new(options: &SlapOptions<'_>, strict: bool) -> Result<Self, String> {
         let is_auto = options.is_on("auto-generate-sql");
         let number = |name: &str, other| options.number(name).unwrap_or(other);
         if is_auto && (options.has("create") || options.has("query")) {
@@ -196,7 +196,7 @@ impl Settings {
     }
 }
 
-fn filled(options: &Options<'_>, name: &str) -> Option<String> {
+fn filled(options: &SlapOptions<'_>, name: &str) -> Option<String> {
     options
         .text(name)
         .filter(|text| !text.is_empty())
@@ -204,14 +204,14 @@ fn filled(options: &Options<'_>, name: &str) -> Option<String> {
 }
 
 /// A file, or standard output.
-fn target(options: &Options<'_>, name: &str) -> Option<Option<String>> {
+fn target(options: &SlapOptions<'_>, name: &str) -> Option<Option<String>> {
     let path = options
         .text(name)
         .filter(|path| *path != "-" && !path.is_empty());
     options.has(name).then(|| path.map(str::to_owned))
 }
 
-fn auto(options: &Options<'_>, load_type: &str, strict: bool) -> Result<Auto, String> {
+fn auto(options: &SlapOptions<'_>, load_type: &str, strict: bool) -> Result<Auto, String> {
     let key = match (
         options.is_on("auto-generate-sql-add-autoincrement"),
         options.is_on("auto-generate-sql-guid-primary"),

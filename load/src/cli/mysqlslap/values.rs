@@ -2,12 +2,12 @@
 //! nothing is guessed.
 
 use super::auto::LoadType;
-use super::given::Options;
+use super::given::SlapOptions;
 use crate::workload::client_list::Ignored;
 
 /// A storage engine and the options of tables in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Engine {
+pub struct EngineGiven {
     pub name: String,
     pub options: Option<String>,
 }
@@ -44,7 +44,7 @@ pub fn load_of(text: &str, strict: bool) -> Result<LoadType, String> {
 }
 
 /// `N` or `N:1`: how many columns, and whether each has an index.
-pub fn columns(options: &Options<'_>, name: &str, strict: bool) -> Result<(u64, bool), String> {
+pub fn columns(options: &SlapOptions<'_>, name: &str, strict: bool) -> Result<(u64, bool), String> {
     let Some(text) = options.text(name) else {
         return Ok((1, false));
     };
@@ -109,7 +109,7 @@ pub fn concurrency(text: &str, strict: bool) -> Result<Concurrency, String> {
     }
 }
 
-pub fn engines(list: Option<&str>, strict: bool) -> Result<Vec<Option<Engine>>, String> {
+pub fn engines(list: Option<&str>, strict: bool) -> Result<Vec<Option<EngineGiven>>, String> {
     let Some(list) = list else {
         return Ok(vec![None]);
     };
@@ -126,7 +126,7 @@ pub fn engines(list: Option<&str>, strict: bool) -> Result<Vec<Option<Engine>>, 
         }
         // Nothing behind the last comma is an engine that is not named.
         let is_nothing = item.is_empty() && place + 1 == items.len();
-        Ok((!is_nothing).then(|| Engine {
+        Ok((!is_nothing).then(|| EngineGiven {
             name: name.to_owned(),
             options,
         }))
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn engines_have_options_and_names() {
         let engine = |name: &str, options: Option<&str>| {
-            Some(Engine {
+            Some(EngineGiven {
                 name: name.to_owned(),
                 options: options.map(str::to_owned),
             })

@@ -3,7 +3,7 @@
 use super::check_server;
 use crate::cli::nearest::nearest_of;
 use crate::plan::{Node, Owner, Plan, Route as Spec};
-use crate::workload::native::Route;
+use crate::workload::native::NodeRoute;
 use crate::workload::told::Told;
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ const NODES_MAX: usize = 1000;
 ///
 /// # Errors
 /// What the plan cannot mean by its nodes, in words that name the path.
-pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<Route, String> {
+pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<NodeRoute, String> {
     let nodes = &plan.nodes;
     if nodes.is_empty() {
         return match plan.load.route {
-            None => Ok(Route::Only),
+            None => Ok(NodeRoute::Only),
             Some(_) => Err("load.route: it chooses between nodes; name them in nodes".to_owned()),
         };
     }
     check(plan, told)?;
     let count = nodes.len() as u16;
     match &plan.load.route {
-        None | Some(Spec::RoundRobin {}) => Ok(Route::Turns(count)),
+        None | Some(Spec::RoundRobin {}) => Ok(NodeRoute::Turns(count)),
         Some(Spec::Chance { weights }) => by_chance(nodes, weights),
         Some(Spec::Key { owners }) => {
             let rows = told.keys().ok_or(
@@ -33,7 +33,7 @@ pub fn route_of(plan: &Plan, told: &dyn Told) -> Result<Route, String> {
                  point_select, update_index, update_non_index and delete",
             )?;
             match owners.as_slice() {
-                [] => Ok(Route::by_even_keys(rows, count)),
+                [] => Ok(NodeRoute::by_even_keys(rows, count)),
                 owners => by_owners(nodes, owners, rows),
             }
         }
@@ -91,7 +91,7 @@ fn place_of(nodes: &[Node], name: &str, path: &str) -> Result<u16, String> {
     })
 }
 
-fn by_chance(nodes: &[Node], weights: &BTreeMap<String, f64>) -> Result<Route, String> {
+fn by_chance(nodes: &[Node], weights: &BTreeMap<String, f64>) -> Result<NodeRoute, String> {
     for (name, weight) in weights {
         let path = format!("load.route.weights.{name}");
         place_of(nodes, name, &path)?;
@@ -106,12 +106,12 @@ fn by_chance(nodes: &[Node], weights: &BTreeMap<String, f64>) -> Result<Route, S
     });
     let ends: Box<[f64]> = ends.collect();
     match sum > 0.0 && sum.is_finite() {
-        true => Ok(Route::Chance(ends)),
+        true => Ok(NodeRoute::Chance(ends)),
         false => Err("load.route.weights: every weight is 0, so no node would be asked".to_owned()),
     }
 }
 
-fn by_owners(nodes: &[Node], owners: &[Owner], rows: u64) -> Result<Route, String> {
+fn by_owners(nodes: &[Node], owners: &[Owner], rows: u64) -> Result<NodeRoute, String> {
     let mut stretches = Vec::new();
     let mut last = 0;
     for (place, owner) in owners.iter().enumerate() {
@@ -132,7 +132,7 @@ fn by_owners(nodes: &[Node], owners: &[Owner], rows: u64) -> Result<Route, Strin
             last + 1
         ));
     }
-    Ok(Route::Key(nodes.len() as u16, stretches.into()))
+    Ok(NodeRoute::Key(nodes.len() as u16, stretches.into()))
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
         })
     }
 
-    fn route(nodes: &[&str], route: Value) -> Result<Route, String> {
+    fn route(nodes: &[&str], route: Value) -> Result<NodeRoute, String> {
         let plan = parse(&plan(nodes, route).to_string())?;
         route_of(&plan, &*read_workload(&plan.workload)?)
     }
@@ -161,25 +161,25 @@ mod tests {
     #[test]
     fn routes_are_read() {
         let ab = ["a", "b"];
-        assert_eq!(route(&ab, json!(null)), Ok(Route::Turns(2)));
+        assert_eq!(route(&ab, json!(null)), Ok(NodeRoute::Turns(2)));
         assert_eq!(
             route(&ab, json!({"by": "round_robin"})),
-            Ok(Route::Turns(2))
+            Ok(NodeRoute::Turns(2))
         );
         assert_eq!(
             route(&ab, json!({"by": "chance", "weights": {"b": 3}})),
-            Ok(Route::Chance(Box::new([1.0, 4.0])))
+            Ok(NodeRoute::Chance(Box::new([1.0, 4.0])))
         );
         assert_eq!(
             route(&ab, json!({"by": "key"})),
-            Ok(Route::Key(2, Box::new([(500, 0), (1000, 1)])))
+            Ok(NodeRoute::Key(2, Box::new([(500, 0), (1000, 1)])))
         );
         let owners = json!([{"upto": 10, "node": "b"}, {"upto": 2000, "node": "a"}]);
         assert_eq!(
             route(&ab, json!({"by": "key", "owners": owners})),
-            Ok(Route::Key(2, Box::new([(10, 1), (2000, 0)])))
+            Ok(NodeRoute::Key(2, Box::new([(10, 1), (2000, 0)])))
         );
-        assert_eq!(route(&[], json!(null)), Ok(Route::Only));
+        assert_eq!(route(&[], json!(null)), Ok(NodeRoute::Only));
     }
 
     #[test]

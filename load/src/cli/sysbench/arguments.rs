@@ -2,7 +2,7 @@
 
 use super::known::Whose;
 use super::table;
-use crate::lua::options::{BadValue, OptionType, Options, Value, normal_name, parse};
+use crate::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
 use crate::lua::run::Compat;
 use std::path::Path;
 
@@ -71,7 +71,7 @@ impl CommandLine {
     /// True where a switch is on; a value that is none counts as on, and is refused later.
     pub fn is_on(&self, name: &str) -> bool {
         self.last(name).is_some_and(|given| {
-            parse(OptionType::Bool, given.value.as_deref()) != Ok(Value::Bool(false))
+            parse(OptionType::Bool, given.value.as_deref()) != Ok(OptionValue::Bool(false))
         })
     }
 
@@ -164,8 +164,11 @@ pub enum Refused {
 ///
 /// # Errors
 /// The first number that is none. A wrong switch is refused later, with unknown options.
-pub fn read_known(line: &CommandLine, compat: Compat) -> Result<(Options, Vec<Given>), Refused> {
-    let mut options = Options::default();
+pub fn read_known(
+    line: &CommandLine,
+    compat: Compat,
+) -> Result<(ScriptOptions, Vec<Given>), Refused> {
+    let mut options = ScriptOptions::default();
     for option in table::all(compat) {
         if option.whose != Whose::Ours
             && let Some(default) = option.default

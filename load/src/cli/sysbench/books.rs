@@ -4,7 +4,7 @@ use crate::record::{Counter, Latency, Reading};
 
 /// Figures of one stretch of time.
 #[derive(Clone, Debug)]
-pub struct Figures {
+pub struct ReportFigures {
     pub threads: Vec<Reading>,
     /// Of all threads together.
     pub sum: Reading,
@@ -15,7 +15,7 @@ pub struct Figures {
     pub queue_length: u64,
 }
 
-impl Figures {
+impl ReportFigures {
     pub fn new(threads: Vec<Reading>, latency: Latency, interval_s: f64, total_s: f64) -> Self {
         let mut sum = Reading::default();
         threads.iter().for_each(|thread| sum.merge(thread));
@@ -73,7 +73,7 @@ struct Page {
 /// The books. What the run tells goes on every page, so reports of one kind never disturb those of
 /// another.
 #[derive(Debug)]
-pub struct Books {
+pub struct ReportBooks {
     /// What each thread had counted when the run told of it last, and when that was, in seconds
     /// since the load began or the warm-up ended.
     counted: Vec<Reading>,
@@ -84,7 +84,7 @@ pub struct Books {
     whole: Page,
 }
 
-impl Books {
+impl ReportBooks {
     pub fn new(threads: usize) -> Self {
         let page = Page {
             threads: vec![Reading::default(); threads],
@@ -134,21 +134,21 @@ impl Books {
     }
 
     /// The interval that ends now.
-    pub fn interval(&mut self) -> Figures {
+    pub fn interval(&mut self) -> ReportFigures {
         let page = std::mem::take(&mut self.interval);
         self.interval = self.empty();
         self.figures(page)
     }
 
     /// What was counted since the last checkpoint; the next begins now.
-    pub fn checkpoint(&mut self) -> Figures {
+    pub fn checkpoint(&mut self) -> ReportFigures {
         let page = std::mem::take(&mut self.checkpoint);
         self.checkpoint = self.empty();
         self.figures(page)
     }
 
     /// The whole run, checkpoints or not.
-    pub fn whole(&self) -> Figures {
+    pub fn whole(&self) -> ReportFigures {
         self.figures(self.whole.clone())
     }
 
@@ -160,9 +160,9 @@ impl Books {
         }
     }
 
-    fn figures(&self, page: Page) -> Figures {
+    fn figures(&self, page: Page) -> ReportFigures {
         let interval_s = self.now_s - page.since_s;
-        let mut figures = Figures::new(page.threads, page.latency, interval_s, self.now_s);
+        let mut figures = ReportFigures::new(page.threads, page.latency, interval_s, self.now_s);
         figures.queue_length = self.queue_length;
         figures
     }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn each_report_has_what_came_since_the_last_of_its_kind() {
-        let mut books = Books::new(2);
+        let mut books = ReportBooks::new(2);
         books.begin(&counts(5, 50));
         let mut latency = Latency::new();
         latency.record_ns(1000);

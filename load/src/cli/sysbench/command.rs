@@ -3,10 +3,10 @@
 use super::arguments::{Given, Wrong};
 use super::settings::Settings;
 use super::{EXIT_DONE, EXIT_FAILED, Halt, events, fatal, settle_options};
-use crate::drive::script::{BlockingIo, Servers, run_command};
 use crate::lua::options::Declared;
 use crate::lua::run::Run;
 use crate::lua::{Called, Sharing, State, thread};
+use crate::run::script::{BlockingIo, Servers, run_command};
 use std::sync::Arc;
 
 /// Commands that a script may define as a function of the same name.

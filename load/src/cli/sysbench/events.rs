@@ -3,19 +3,18 @@
 use super::extras::Extras;
 use super::report::{self, Form};
 use super::settings::{OsThreads, Settings};
-use super::watch::{Reporter, Watch};
+use super::watch::{DueReports, Reporter};
 use super::{EXIT_DONE, EXIT_FAILED, EXIT_FORCED, Halt};
-use crate::drive::clock::{nanoseconds, seconds_ns};
-use crate::drive::job::{Codes, ErrorPolicy, Job, Pacing, Setup, Watched};
-use crate::drive::measured::Progress;
-use crate::drive::script::{self, Alarm, Servers};
 use crate::lua::fiber::NOT_READY;
 use crate::lua::log::{Level, Log, write_stdout};
 use crate::lua::run::{Compat, Run};
 use crate::lua::workload::ScriptWorkload;
 use crate::lua::{State, thread};
-use crate::plan::Engine;
+use crate::reactor::clock::{nanoseconds, seconds_ns};
 use crate::record::{Latency, Tally};
+use crate::run::job::{ArmJob, Job, Pacing, Setup, Several};
+use crate::run::measured::Progress;
+use crate::run::script::{self, Alarm, Servers};
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -69,7 +68,7 @@ pub fn serve(
         Progress::Phase {
             name: "measure", ..
         } => {
-            watch = Some(Watch::new(&reporter, settings, &main, &servers));
+            watch = Some(DueReports::new(&reporter, settings, &main, &servers));
             forced = after_forced_shutdown(&reporter, run, settings);
         }
         Progress::Opened { counts } if !settings.warmup.is_zero() => {
@@ -227,52 +226,33 @@ fn say_preamble(log: &Log, settings: &Settings, compat: Compat) {
 }
 
 fn job_of(run: &Arc<Run>, settings: &Settings, servers: &Servers) -> Job {
-    let (server, more_servers) = servers.targets();
+    let arms = Several::one(ArmJob::of(servers.targets()));
+    let workload = Arc::new(ScriptWorkload::new(Arc::clone(run)));
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    Job {
-        setup: Setup {
-            server,
-            more_servers,
-            arms: Vec::new(),
-            nodes: Vec::new(),
-            workload: Arc::new(ScriptWorkload::new(Arc::clone(run))),
-            seats: settings.threads,
-            workers: cores.min(settings.threads).max(1),
-            seed: run.draws.seed,
-            errors: ErrorPolicy {
-                retry: Vec::new(),
-                ignore: Codes::All,
-                reconnect: true,
-            },
-            setup_timeout_ns: seconds_ns(SETUP_ANSWER_S),
-            drain_ns: nanoseconds(settings.drain),
-            events_each: None,
-            pacing: match run.dispenser.schedule() {
-                Some(_) => Pacing::Open,
-                None => Pacing::Closed {
-                    think_ns: 0,
-                    scatters: false,
-                },
-            },
-            dispenser: Arc::clone(&run.dispenser),
-            reconnect_every: None,
-            idle_seats: 0,
-            storm: false,
-            answer_timeout_ns: None,
-            checkpoints_ns: settings
-                .checkpoints
-                .iter()
-                .map(|second| nanoseconds(Duration::from_secs(*second)))
-                .collect(),
-            // A script may connect to nothing at all, and says itself if it cannot.
-            looks_first: false,
+    let setup = Setup {
+        workers: cores.min(settings.threads).max(1),
+        seed: run.draws.seed,
+        setup_timeout_ns: seconds_ns(SETUP_ANSWER_S),
+        drain_ns: nanoseconds(settings.drain),
+        pacing: match run.dispenser.schedule() {
+            Some(_) => Pacing::Open,
+            None => Pacing::WITHOUT_PAUSE,
         },
-        engine: Engine::Auto,
+        dispenser: Arc::clone(&run.dispenser),
+        checkpoints_ns: settings
+            .checkpoints
+            .iter()
+            .map(|second| nanoseconds(Duration::from_secs(*second)))
+            .collect(),
+        // It looks at no server first: a script may connect to nothing at all, and says itself if
+        // it cannot.
+        ..Setup::new(arms, workload, settings.threads)
+    };
+    Job {
         warmup_ns: nanoseconds(settings.warmup),
         measure_ns: settings.time.map_or(u64::MAX, nanoseconds),
         interval_ns: nanoseconds(settings.interval),
-        watched: Watched::default(),
-        arms: None,
+        ..Job::new(setup)
     }
 }
 

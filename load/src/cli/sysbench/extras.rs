@@ -1,6 +1,6 @@
 //! What contend adds to a report, in files of its own: everything as JSON, histograms as a log.
 
-use super::books::Figures;
+use super::books::ReportFigures;
 use super::settings::Settings;
 use crate::lua::run::Run;
 use crate::outcome::{ErrorCount, Percentiles};
@@ -20,7 +20,7 @@ const VERSION: u32 = 1;
 pub struct Extras {
     json: Option<PathBuf>,
     log: Option<HdrLog<BufWriter<File>>>,
-    intervals: Vec<Interval>,
+    intervals: Vec<IntervalRecord>,
     broken: Option<String>,
 }
 
@@ -42,8 +42,8 @@ struct Document<'a> {
     latency_us: Percentiles,
     /// HdrHistogram V2 with deflate, base64; nanoseconds.
     latency_hdr_ns: String,
-    threads_figures: Vec<ThreadFigures>,
-    intervals: &'a [Interval],
+    threads_figures: Vec<ThreadRecord>,
+    intervals: &'a [IntervalRecord],
     errors: Vec<ErrorCount>,
 }
 
@@ -58,13 +58,13 @@ struct Totals {
 }
 
 #[derive(Debug, Serialize)]
-struct ThreadFigures {
+struct ThreadRecord {
     events: u64,
     time_s: f64,
 }
 
 #[derive(Debug, Serialize)]
-struct Interval {
+struct IntervalRecord {
     end_s: f64,
     duration_s: f64,
     threads_running: u32,
@@ -74,7 +74,7 @@ struct Interval {
 }
 
 impl Totals {
-    fn of(figures: &Figures) -> Self {
+    fn of(figures: &ReportFigures) -> Self {
         let of = |counter: Counter| figures.sum.of(counter);
         Self {
             events: of(Counter::Events),
@@ -107,10 +107,10 @@ impl Extras {
         })
     }
 
-    pub fn add_interval(&mut self, figures: &Figures) {
+    pub fn add_interval(&mut self, figures: &ReportFigures) {
         self.log_latency(figures);
         if self.json.is_some() {
-            self.intervals.push(Interval {
+            self.intervals.push(IntervalRecord {
                 end_s: figures.total_s,
                 duration_s: figures.interval_s,
                 threads_running: figures.sum.running,
@@ -121,7 +121,7 @@ impl Extras {
         }
     }
 
-    fn log_latency(&mut self, figures: &Figures) {
+    fn log_latency(&mut self, figures: &ReportFigures) {
         let Some(log) = &mut self.log else {
             return;
         };
@@ -132,7 +132,7 @@ impl Extras {
     }
 
     /// Writes what belongs to the whole run.
-    pub fn conclude(&mut self, run: &Run, settings: &Settings, whole: &Figures) {
+    pub fn conclude(&mut self, run: &Run, settings: &Settings, whole: &ReportFigures) {
         if settings.interval.is_zero() {
             self.log_latency(whole);
         }
@@ -152,10 +152,10 @@ impl Extras {
         &'a self,
         run: &'a Run,
         settings: &'a Settings,
-        whole: &Figures,
+        whole: &ReportFigures,
     ) -> Document<'a> {
         let errors = run.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        let thread = |reading: &Reading| ThreadFigures {
+        let thread = |reading: &Reading| ThreadRecord {
             events: reading.of(Counter::Events),
             time_s: reading.time_ns as f64 / 1e9,
         };

@@ -25,11 +25,11 @@ pub fn usage(compat: Compat) -> String {
 }
 
 fn put_group(text: &mut String, group: &Group, compat: Compat) {
-    let rows: Vec<Row> = group
+    let rows: Vec<HelpRow> = group
         .options
         .iter()
         .filter(|option| option.is_of(compat))
-        .map(Row::of_known)
+        .map(HelpRow::of_known)
         .collect();
     let _ = writeln!(text, "{}", group.title);
     text.push_str(&listed(&rows));
@@ -40,17 +40,17 @@ fn put_group(text: &mut String, group: &Group, compat: Compat) {
 pub fn script_options(declared: &[Declared]) -> String {
     let mut sorted: Vec<&Declared> = declared.iter().collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
-    let rows: Vec<Row> = sorted.into_iter().map(Row::of_declared).collect();
+    let rows: Vec<HelpRow> = sorted.into_iter().map(HelpRow::of_declared).collect();
     listed(&rows)
 }
 
-struct Row {
+struct HelpRow {
     name: String,
     help: String,
     default: Option<String>,
 }
 
-impl Row {
+impl HelpRow {
     fn of_known(option: &Known) -> Self {
         Self {
             name: signature(option.name, option.kind),
@@ -80,10 +80,10 @@ fn signature(name: &str, kind: OptionType) -> String {
     format!("--{name}{value}")
 }
 
-fn listed(rows: &[Row]) -> String {
+fn listed(rows: &[HelpRow]) -> String {
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for Row {
+    for HelpRow {
         name,
         help,
         default,

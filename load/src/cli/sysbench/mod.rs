@@ -24,7 +24,7 @@ use crate::arrival::{Curve, Dispenser, Schedule};
 use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log, write_stdout};
-use crate::lua::options::{BadValue, Declared, Options, normal_name, parse};
+use crate::lua::options::{BadValue, Declared, ScriptOptions, normal_name, parse};
 use crate::lua::run::{Compat, Late, Run, Stop};
 use crate::lua::{ScriptError, State};
 use crate::plan::{Process, Stage};
@@ -225,7 +225,7 @@ pub(crate) fn settle_options(
         None if run.compat == Compat::V1_0 => {
             for given in unknown {
                 let text = given.value.clone().unwrap_or_default();
-                options.set(&given.name, crate::lua::options::Value::Str(text));
+                options.set(&given.name, crate::lua::options::OptionValue::Str(text));
             }
         }
         None => {
@@ -252,7 +252,7 @@ fn read_declared(
     declared: &[Declared],
     run: &Run,
     unknown: &[Given],
-    options: &mut Options,
+    options: &mut ScriptOptions,
 ) -> Result<(), Halt> {
     for option in declared {
         // Without a default it is as if it was given without a value: a switch is on.

@@ -6,18 +6,18 @@ use super::known::Known;
 use super::settings::{self, OsThreads};
 use super::{servers, settle_options, table};
 use crate::cli::nearest::nearest_of;
-use crate::drive::job::Job;
-use crate::drive::measured::{Measured, Progress};
-use crate::drive::of_plan::{dispenser_of, target_of};
-use crate::drive::script::{self, BlockingIo, Servers};
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log};
 use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
-use crate::lua::run::{Compat, Run, Script, Stop};
+use crate::lua::run::{Compat, LoadedScript, Run, Stop};
 use crate::lua::{State, thread};
 use crate::outcome::Failure;
 use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
+use crate::run::job::Job;
+use crate::run::measured::{Measured, Progress};
+use crate::run::of_plan::{dispenser_of, target_of};
+use crate::run::script::{self, BlockingIo, Servers};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -166,8 +166,8 @@ pub fn open_options(compat: Compat) -> impl Iterator<Item = (String, &'static Kn
 }
 
 /// The script that a name or a path stands for.
-fn find(name: &str) -> Result<Script, String> {
-    let script = |chunk_name, source, bundled| Script {
+fn find(name: &str) -> Result<LoadedScript, String> {
+    let script = |chunk_name, source, bundled| LoadedScript {
         name: Some(name.to_owned()),
         chunk_name,
         source,

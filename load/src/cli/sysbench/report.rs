@@ -1,6 +1,6 @@
 //! The words and columns of reports. Parsers in the wild match them: not a space may change.
 
-use super::books::Figures;
+use super::books::ReportFigures;
 use crate::lua::histogram::Histogram;
 use crate::lua::run::Compat;
 use crate::record::{Counter, Latency, Reading};
@@ -23,7 +23,7 @@ pub struct Form {
 }
 
 /// The line of an interval, without its stamp.
-pub fn interval(form: &Form, figures: &Figures) -> String {
+pub fn interval(form: &Form, figures: &ReportFigures) -> String {
     let rate = |counter: Counter| per_second(figures.sum.of(counter), figures.interval_s);
     let latency_ms = figures.percentile_s(form.percentile) * 1e3;
     let (threads, percentile) = (figures.sum.running, form.percentile);
@@ -49,7 +49,7 @@ pub fn interval(form: &Form, figures: &Figures) -> String {
 }
 
 /// The second line of an interval under a rate.
-pub fn queue(form: &Form, figures: &Figures) -> String {
+pub fn queue(form: &Form, figures: &ReportFigures) -> String {
     let comma = if form.sql { "," } else { "" };
     format!(
         "queue length: {}{comma} concurrency: {}",
@@ -68,7 +68,7 @@ pub fn histogram(latency: &Latency) -> String {
 }
 
 /// The whole report, without the line end behind it.
-pub fn cumulative(form: &Form, figures: &Figures) -> String {
+pub fn cumulative(form: &Form, figures: &ReportFigures) -> String {
     let mut text = String::new();
     if form.sql {
         put_sql(&mut text, figures);
@@ -90,7 +90,7 @@ fn per_second(count: u64, seconds: f64) -> f64 {
     }
 }
 
-fn put_sql(text: &mut String, figures: &Figures) {
+fn put_sql(text: &mut String, figures: &ReportFigures) {
     let of = |counter: Counter| figures.sum.of(counter);
     let (reads, writes, other) = (of(Counter::Read), of(Counter::Write), of(Counter::Other));
     let queries = reads + writes + other;
@@ -110,7 +110,7 @@ fn put_sql(text: &mut String, figures: &Figures) {
     put("reconnects:", of(Counter::Reconnects));
 }
 
-fn put_general(text: &mut String, form: &Form, figures: &Figures) {
+fn put_general(text: &mut String, form: &Form, figures: &ReportFigures) {
     let events = figures.sum.of(Counter::Events);
     match form.compat {
         Compat::V1_0 => {
@@ -135,7 +135,7 @@ fn put_general(text: &mut String, form: &Form, figures: &Figures) {
     let _ = writeln!(text, "    total number of events:              {events}");
 }
 
-fn put_latency(text: &mut String, form: &Form, figures: &Figures) {
+fn put_latency(text: &mut String, form: &Form, figures: &ReportFigures) {
     text.push_str("\nLatency (ms):\n");
     let mut put = |name: &str, value_ms: f64| {
         let _ = writeln!(text, "         {name}: {value_ms:39.2}");
@@ -250,10 +250,10 @@ mod tests {
         }
     }
 
-    fn figures() -> Figures {
+    fn figures() -> ReportFigures {
         let mut latency = Latency::new();
         latency.record_ns(1_910_000);
-        Figures::new(vec![thread(1, 1_910_000)], latency, 0.0022, 0.0022)
+        ReportFigures::new(vec![thread(1, 1_910_000)], latency, 0.0022, 0.0022)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::table::BUILT_IN;
 use crate::lua::modules;
-use crate::lua::run::Script;
+use crate::lua::run::LoadedScript;
 use std::io::Read as _;
 
 /// Longest script that is read: anything longer was named by mistake.
@@ -11,7 +11,7 @@ const SOURCE_BYTES_MAX: u64 = 64 << 20;
 /// What a name stands for.
 #[derive(Debug)]
 pub enum Found {
-    Script(Script),
+    Script(LoadedScript),
     /// A test that sysbench has built in, and that is about something else than databases.
     BuiltIn(&'static str),
     /// Words for a fatal message.
@@ -27,7 +27,7 @@ pub fn find(name: Option<&str>) -> Found {
         return Found::BuiltIn(built_in);
     }
     let script = |chunk_name, source, bundled| {
-        Found::Script(Script {
+        Found::Script(LoadedScript {
             name: Some(name.to_owned()),
             chunk_name,
             source,
@@ -66,7 +66,7 @@ fn from_stdin() -> Found {
         .take(SOURCE_BYTES_MAX)
         .read_to_end(&mut source)
     {
-        Ok(_) => Found::Script(Script {
+        Ok(_) => Found::Script(LoadedScript {
             name: None,
             chunk_name: "=stdin".to_owned(),
             source,

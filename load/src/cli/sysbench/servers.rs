@@ -2,12 +2,12 @@
 
 use super::arguments::Wrong;
 use super::settings::path_of;
-use crate::drive::script::Servers;
-use crate::drive::socket::{Address, local_socket};
 use crate::lua::database::{Database, Endpoint, IgnoredErrors};
-use crate::lua::options::{Options, list};
+use crate::lua::options::{ScriptOptions, list};
 use crate::lua::run::Compat;
 use crate::plan::{Compression, Tls, TlsMode};
+use crate::reactor::socket::{Address, local_socket};
+use crate::run::script::Servers;
 use crate::wire::{self, Credentials};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// # Errors
 /// Words for a fatal message.
-pub fn database(options: &Options) -> Result<Database, Wrong> {
+pub fn database(options: &ScriptOptions) -> Result<Database, Wrong> {
     let ports = options
         .list("mysql_port")
         .iter()
@@ -58,7 +58,11 @@ pub fn database(options: &Options) -> Result<Database, Wrong> {
 ///
 /// # Errors
 /// TLS settings that cannot work.
-pub fn servers(options: &Options, database: &Database, compat: Compat) -> Result<Servers, Wrong> {
+pub fn servers(
+    options: &ScriptOptions,
+    database: &Database,
+    compat: Compat,
+) -> Result<Servers, Wrong> {
     let mut addresses = Vec::new();
     for endpoint in &database.endpoints {
         addresses.push(match endpoint {
@@ -96,7 +100,7 @@ pub fn servers(options: &Options, database: &Database, compat: Compat) -> Result
     })
 }
 
-fn tls(options: &Options, compat: Compat) -> Result<Tls, Wrong> {
+fn tls(options: &ScriptOptions, compat: Compat) -> Result<Tls, Wrong> {
     let mode = match (compat, options.text("mysql_ssl")) {
         (Compat::V1_0, _) if options.flag("mysql_ssl") => TlsMode::Required,
         (Compat::V1_0, _) | (_, "disabled") => TlsMode::Disabled,
@@ -114,7 +118,7 @@ fn tls(options: &Options, compat: Compat) -> Result<Tls, Wrong> {
     })
 }
 
-fn compression(options: &Options, compat: Compat) -> Result<Compression, Wrong> {
+fn compression(options: &ScriptOptions, compat: Compat) -> Result<Compression, Wrong> {
     if !options.flag("mysql_compression") {
         return Ok(Compression::None);
     }
@@ -140,7 +144,7 @@ mod tests {
     use super::*;
     use crate::cli::sysbench::arguments::{CommandLine, read_known};
 
-    fn options(words: &[&str], compat: Compat) -> Options {
+    fn options(words: &[&str], compat: Compat) -> ScriptOptions {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         read_known(&CommandLine::parse(&words).unwrap(), compat)
             .unwrap()

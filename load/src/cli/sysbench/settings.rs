@@ -1,7 +1,7 @@
 //! What the options mean: checked values for the parts of a run.
 
 use super::arguments::{CommandLine, Wrong};
-use crate::lua::options::{Options, Value, normal_name};
+use crate::lua::options::{OptionValue, ScriptOptions, normal_name};
 use crate::lua::run::{Compat, Draws};
 use crate::plan::Distribution;
 use crate::random::Shape;
@@ -54,7 +54,7 @@ const VERBOSITY_MAX: i64 = 5;
 impl Settings {
     /// # Errors
     /// Words for a fatal message.
-    pub fn new(options: &Options, compat: Compat) -> Result<Self, Wrong> {
+    pub fn new(options: &ScriptOptions, compat: Compat) -> Result<Self, Wrong> {
         let threads = options.int("threads");
         if !(1..=THREADS_MAX).contains(&threads) {
             return Err(format!("Invalid value for --threads: {threads}.\n"));
@@ -108,7 +108,7 @@ impl Settings {
 }
 
 /// A time that is not negative.
-fn seconds(options: &Options, name: &str) -> Result<Duration, Wrong> {
+fn seconds(options: &ScriptOptions, name: &str) -> Result<Duration, Wrong> {
     let seconds = options.int(&normal_name(name));
     let whole = u64::try_from(seconds);
     let whole = whole.map_err(|_| format!("Invalid value for --{name}: {seconds}."))?;
@@ -116,7 +116,7 @@ fn seconds(options: &Options, name: &str) -> Result<Duration, Wrong> {
 }
 
 /// True where nothing ends the events but the script, or a signal.
-pub fn is_endless(options: &Options) -> bool {
+pub fn is_endless(options: &ScriptOptions) -> bool {
     options.int("events") == 0 && options.int("time") == 0 && options.int("threads") > 0
 }
 
@@ -124,7 +124,7 @@ pub fn is_verbosity(level: i64) -> bool {
     (0..=VERBOSITY_MAX).contains(&level)
 }
 
-pub fn path_of(options: &Options, name: &str) -> Option<PathBuf> {
+pub fn path_of(options: &ScriptOptions, name: &str) -> Option<PathBuf> {
     Some(options.text(name))
         .filter(|path| !path.is_empty())
         .map(PathBuf::from)
@@ -132,7 +132,7 @@ pub fn path_of(options: &Options, name: &str) -> Option<PathBuf> {
 
 /// # Errors
 /// Words for a fatal message.
-pub fn os_threads(options: &Options) -> Result<OsThreads, Wrong> {
+pub fn os_threads(options: &ScriptOptions) -> Result<OsThreads, Wrong> {
     match options.get("os_threads") {
         None => Ok(OsThreads::Auto),
         Some(_) => match options.text("os_threads") {
@@ -202,10 +202,10 @@ fn forced_shutdown(text: &str, time: Option<Duration>) -> Result<Option<Duration
 
 /// # Errors
 /// Words for a fatal message.
-pub fn draws(options: &Options, compat: Compat) -> Result<Draws, Wrong> {
+pub fn draws(options: &ScriptOptions, compat: Compat) -> Result<Draws, Wrong> {
     let name = options.text("rand_type");
     let part = |name: &str, default: i64| match options.get(name) {
-        Some(Value::Int(number)) => u32::try_from(*number).unwrap_or(0),
+        Some(OptionValue::Int(number)) => u32::try_from(*number).unwrap_or(0),
         _ => default as u32,
     };
     let iter = part("rand_spec_iter", 12).clamp(1, 1000);
@@ -258,14 +258,14 @@ fn now_ns() -> u64 {
 }
 
 /// Options of earlier days stand for those of today; a warning for each.
-pub fn take_deprecated(line: &mut CommandLine, options: &mut Options) -> Vec<String> {
+pub fn take_deprecated(line: &mut CommandLine, options: &mut ScriptOptions) -> Vec<String> {
     let mut warnings = Vec::new();
     for (old, new) in super::table::DEPRECATED {
         let Some(value) = options.get(old).cloned() else {
             continue;
         };
         // One that says what holds anyway is passed over.
-        if line.last(old).is_none() || value == Value::Int(i64::from(old == "num_threads")) {
+        if line.last(old).is_none() || value == OptionValue::Int(i64::from(old == "num_threads")) {
             continue;
         }
         let (old_dashed, new_dashed) = (old.replace('_', "-"), new.replace('_', "-"));
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use crate::cli::sysbench::arguments::read_known;
 
-    fn options(words: &[&str]) -> Options {
+    fn options(words: &[&str]) -> ScriptOptions {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         read_known(&CommandLine::parse(&words).unwrap(), Compat::V1_0)
             .unwrap()

@@ -1,14 +1,14 @@
 //! Reports while a run goes on: each interval, and at checkpoints.
 
-use super::books::{Books, Figures};
+use super::books::{ReportBooks, ReportFigures};
 use super::extras::Extras;
 use super::report::{self, Form};
 use super::settings::Settings;
-use crate::drive::script::{BlockingIo, Servers};
 use crate::lua::log::{Level, write_stdout};
 use crate::lua::run::Run;
 use crate::lua::{ScriptError, State, thread};
 use crate::record::Counter;
+use crate::run::script::{BlockingIo, Servers};
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,13 +21,13 @@ const CUMULATIVE: &CStr = c"report_cumulative";
 pub struct Reporter {
     run: Arc<Run>,
     form: Mutex<Form>,
-    books: Mutex<Books>,
+    books: Mutex<ReportBooks>,
     extras: Mutex<Extras>,
 }
 
 impl Reporter {
     pub fn new(run: Arc<Run>, form: Form, extras: Extras) -> Self {
-        let books = Mutex::new(Books::new(run.figures.threads.len()));
+        let books = Mutex::new(ReportBooks::new(run.figures.threads.len()));
         Self {
             run,
             form: Mutex::new(form),
@@ -36,7 +36,7 @@ impl Reporter {
         }
     }
 
-    pub fn books(&self) -> MutexGuard<'_, Books> {
+    pub fn books(&self) -> MutexGuard<'_, ReportBooks> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,7 @@ impl Reporter {
     }
 
     /// The whole report, by the script's hook or in sysbench's form.
-    pub fn say_cumulative(&self, state: Option<&State>, figures: &Figures) {
+    pub fn say_cumulative(&self, state: Option<&State>, figures: &ReportFigures) {
         let form = self.form();
         if let Some(state) = state.filter(|state| state.has_hook(CUMULATIVE)) {
             call_hook(
@@ -107,7 +107,7 @@ fn call_hook(state: &State, run: &Run, hook: &CStr, numbers: &[(&CStr, f64)]) {
     }
 }
 
-fn common_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)> {
+fn common_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static CStr, f64)> {
     let of = |counter: Counter| figures.sum.of(counter) as f64;
     vec![
         (c"threads_running", figures.sum.running.into()),
@@ -123,7 +123,7 @@ fn common_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)> {
     ]
 }
 
-fn interval_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)> {
+fn interval_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static CStr, f64)> {
     let mut numbers = common_numbers(form, figures);
     numbers.push((c"queue_length", figures.queue_length as f64));
     // Without a rate nobody counts those, says sysbench.
@@ -132,7 +132,7 @@ fn interval_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)>
     numbers
 }
 
-fn cumulative_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64)> {
+fn cumulative_numbers(form: &Form, figures: &ReportFigures) -> Vec<(&'static CStr, f64)> {
     let mut numbers = common_numbers(form, figures);
     numbers.push((c"latency_min", figures.min_s()));
     numbers.push((c"latency_max", figures.max_s()));
@@ -142,7 +142,7 @@ fn cumulative_numbers(form: &Form, figures: &Figures) -> Vec<(&'static CStr, f64
 }
 
 /// The reports that the settings ask for while the run goes on.
-pub struct Watch<'a> {
+pub struct DueReports<'a> {
     reporter: &'a Reporter,
     /// Seconds; 0: no report of intervals. When the next ends.
     every_s: f64,
@@ -157,7 +157,7 @@ pub struct Watch<'a> {
 /// Two sums of the same times are as close.
 const SAME_S: f64 = 1e-6;
 
-impl<'a> Watch<'a> {
+impl<'a> DueReports<'a> {
     pub fn new(
         reporter: &'a Reporter,
         settings: &Settings,

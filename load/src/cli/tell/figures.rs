@@ -1,10 +1,10 @@
 //! Figures of tallies as outcomes have them: by kind of event, by statement class, by node.
 
-use crate::drive::failure;
-use crate::drive::link::SessionFacts;
-use crate::drive::measured::Measured;
 use crate::outcome::{ClassFigures, ErrorCount, KindFigures, NodeFigures, NodeHello, Percentiles};
 use crate::record::{ErrorTally, KindTally, Latency, Tally};
+use crate::run::measured::Measured;
+use crate::talk::failure;
+use crate::talk::link::SessionFacts;
 use crate::workload::Workload;
 
 /// What each node was asked.

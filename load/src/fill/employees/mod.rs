@@ -8,8 +8,8 @@ mod life;
 mod names;
 
 use super::content::{Appended, Content, Lines};
-use super::schema::{BadWish, Dataset, Filling, Step, Wish};
-use super::table::{Definition, Engine, Foreign, Table};
+use super::schema::{BadWish, Dataset, Filling, LastStep, Wish};
+use super::table::{Definition, Foreign, StorageEngine, Table};
 use calendar::date;
 use life::{DEPARTMENTS, FULL, People};
 use serde::Deserialize;
@@ -28,7 +28,7 @@ struct Keys {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum EmployeesPart {
     Employees,
     Departments,
     DeptManager,
@@ -37,9 +37,9 @@ enum Part {
     Salaries,
 }
 
-const PARTS: [(Part, Definition); 6] = [
+const PARTS: [(EmployeesPart, Definition); 6] = [
     (
-        Part::Employees,
+        EmployeesPart::Employees,
         Definition {
             name: "employees",
             body: &[
@@ -57,7 +57,7 @@ const PARTS: [(Part, Definition); 6] = [
         },
     ),
     (
-        Part::Departments,
+        EmployeesPart::Departments,
         Definition {
             name: "departments",
             body: &[
@@ -72,7 +72,7 @@ const PARTS: [(Part, Definition); 6] = [
         },
     ),
     (
-        Part::DeptManager,
+        EmployeesPart::DeptManager,
         Definition {
             name: "dept_manager",
             body: &[
@@ -89,7 +89,7 @@ const PARTS: [(Part, Definition); 6] = [
         },
     ),
     (
-        Part::DeptEmp,
+        EmployeesPart::DeptEmp,
         Definition {
             name: "dept_emp",
             body: &[
@@ -106,7 +106,7 @@ const PARTS: [(Part, Definition); 6] = [
         },
     ),
     (
-        Part::Titles,
+        EmployeesPart::Titles,
         Definition {
             name: "titles",
             body: &[
@@ -122,7 +122,7 @@ const PARTS: [(Part, Definition); 6] = [
         },
     ),
     (
-        Part::Salaries,
+        EmployeesPart::Salaries,
         Definition {
             name: "salaries",
             body: &[
@@ -167,7 +167,7 @@ const VIEWS: [(&str, &str); 2] = [
     ),
 ];
 
-impl Part {
+impl EmployeesPart {
     fn refers_to(self) -> &'static [Foreign] {
         match self {
             Self::Employees | Self::Departments => &[],
@@ -207,16 +207,16 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
         };
         let table = Table::defined(&definition, own, wish.engine.clone(), wish.table_options)?;
         let foreign = part.refers_to().iter().enumerate();
-        if wish.engine == Engine::InnoDb {
-            finish.extend(foreign.map(|(place, to)| Step::foreign_key(&table, place + 1, to)));
+        if wish.engine == StorageEngine::InnoDb {
+            finish.extend(foreign.map(|(place, to)| LastStep::foreign_key(&table, place + 1, to)));
         }
-        let content = Arc::new(Rows {
+        let content = Arc::new(EmployeesRows {
             people: Arc::clone(&people),
             part,
         });
         tables.push(Filling { table, content });
     }
-    finish.extend(VIEWS.map(|(name, query)| Step::view(name, query)));
+    finish.extend(VIEWS.map(|(name, query)| LastStep::view(name, query)));
     Ok(Dataset {
         name: "employees",
         tables,
@@ -233,35 +233,39 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
 /// The rows of one of the tables. A number is that of an employee from 0, of a department, or of
 /// a manager.
 #[derive(Debug)]
-struct Rows {
+struct EmployeesRows {
     people: Arc<People>,
-    part: Part,
+    part: EmployeesPart,
 }
 
-impl Content for Rows {
+impl Content for EmployeesRows {
     fn numbers(&self) -> Range<u64> {
         0..match self.part {
-            Part::Departments => DEPARTMENTS.len() as u64,
-            Part::DeptManager => self.people.managers().len() as u64,
+            EmployeesPart::Departments => DEPARTMENTS.len() as u64,
+            EmployeesPart::DeptManager => self.people.managers().len() as u64,
             _ => self.people.count(),
         }
     }
 
     fn count(&self) -> u64 {
         match self.part {
-            Part::Employees | Part::Departments | Part::DeptManager => self.numbers().end,
-            Part::DeptEmp => self.people.departments_in_all(),
-            Part::Titles => self.people.titles_in_all(),
-            Part::Salaries => self.people.salaries_in_all(),
+            EmployeesPart::Employees | EmployeesPart::Departments | EmployeesPart::DeptManager => {
+                self.numbers().end
+            }
+            EmployeesPart::DeptEmp => self.people.departments_in_all(),
+            EmployeesPart::Titles => self.people.titles_in_all(),
+            EmployeesPart::Salaries => self.people.salaries_in_all(),
         }
     }
 
     fn bytes_max(&self) -> usize {
         match self.part {
-            Part::Employees | Part::Departments | Part::DeptManager => 80,
-            Part::DeptEmp => 2 * 45,
-            Part::Titles => 3 * 60,
-            Part::Salaries => 18 * 45,
+            EmployeesPart::Employees | EmployeesPart::Departments | EmployeesPart::DeptManager => {
+                80
+            }
+            EmployeesPart::DeptEmp => 2 * 45,
+            EmployeesPart::Titles => 3 * 60,
+            EmployeesPart::Salaries => 18 * 45,
         }
     }
 
@@ -274,23 +278,23 @@ impl Content for Rows {
     }
 }
 
-impl Rows {
+impl EmployeesRows {
     fn append_one(&self, lines: &mut Lines<'_>, number: u64) {
         let emp_no = FIRST_NUMBER + number;
         match self.part {
-            Part::Employees => {
+            EmployeesPart::Employees => {
                 let life = self.people.life(number);
                 lines.number(emp_no).text(date(life.born()));
                 lines.joined(life.first_name()).joined(life.last_name());
                 lines.text(life.gender()).text(date(life.hired)).end();
             }
-            Part::Departments => {
+            EmployeesPart::Departments => {
                 let name = DEPARTMENTS.get(number as usize).copied();
                 dept_no(lines, number as u8)
                     .text(name.unwrap_or_default())
                     .end();
             }
-            Part::DeptManager => {
+            EmployeesPart::DeptManager => {
                 if let Some(manager) = self.people.managers().get(number as usize) {
                     let term = manager.term;
                     lines.number(FIRST_NUMBER + manager.employee);
@@ -298,20 +302,20 @@ impl Rows {
                     lines.text(date(term.from)).text(date(term.to)).end();
                 }
             }
-            Part::DeptEmp => {
+            EmployeesPart::DeptEmp => {
                 for one in self.people.life(number).departments() {
                     lines.number(emp_no);
                     dept_no(lines, one.what);
                     lines.text(date(one.from)).text(date(one.to)).end();
                 }
             }
-            Part::Titles => {
+            EmployeesPart::Titles => {
                 for one in self.people.life(number).titles() {
                     lines.number(emp_no).text(one.what);
                     lines.text(date(one.from)).text(date(one.to)).end();
                 }
             }
-            Part::Salaries => {
+            EmployeesPart::Salaries => {
                 for one in self.people.life(number).salaries() {
                     lines.number(emp_no).number(one.what);
                     lines.text(date(one.from)).text(date(one.to)).end();
@@ -332,7 +336,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn made(seed: u64, rows: u64, engine: Engine, keys: serde_json::Value) -> Dataset {
+    fn made(seed: u64, rows: u64, engine: StorageEngine, keys: serde_json::Value) -> Dataset {
         let wish = Wish {
             rows: Some(rows),
             keys: keys.as_object().unwrap().clone(),
@@ -353,7 +357,7 @@ mod tests {
     fn content_of_a_seed_never_changes() {
         // These numbers are the identity of stored datasets: if they must change, the datasets'
         // own version must change with them.
-        let sums: Vec<u64> = made(1, 1_000, Engine::InnoDb, json!({}))
+        let sums: Vec<u64> = made(1, 1_000, StorageEngine::InnoDb, json!({}))
             .tables
             .iter()
             .map(|filling| {
@@ -375,7 +379,7 @@ mod tests {
 
     #[test]
     fn rows_come_in_the_order_of_the_primary_key() {
-        let dataset = made(3, 2_000, Engine::InnoDb, json!({}));
+        let dataset = made(3, 2_000, StorageEngine::InnoDb, json!({}));
         for filling in &dataset.tables {
             let text = text(filling);
             let key = |line: &str| -> Vec<String> {
@@ -401,7 +405,7 @@ mod tests {
 
     #[test]
     fn every_range_gives_the_same_bytes_and_no_number_more_than_stated() {
-        for filling in made(4, 500, Engine::MyIsam, json!({})).tables {
+        for filling in made(4, 500, StorageEngine::MyIsam, json!({})).tables {
             let numbers = filling.content.numbers();
             let mut parts = Vec::new();
             for number in numbers {
@@ -415,7 +419,7 @@ mod tests {
 
     #[test]
     fn foreign_keys_are_where_the_engine_has_them_and_old_keys_if_asked_for() {
-        let innodb = made(1, 100, Engine::InnoDb, json!({}));
+        let innodb = made(1, 100, StorageEngine::InnoDb, json!({}));
         let of = |dataset: &Dataset| -> usize {
             dataset
                 .finish
@@ -424,7 +428,7 @@ mod tests {
                 .count()
         };
         assert_eq!((of(&innodb), innodb.finish.len()), (6, 8));
-        let myisam = made(1, 100, Engine::MyIsam, json!({"emp_no_keys": true}));
+        let myisam = made(1, 100, StorageEngine::MyIsam, json!({"emp_no_keys": true}));
         assert_eq!((of(&myisam), myisam.finish.len()), (0, 2));
         let with = |dataset: &Dataset| -> usize {
             let created = dataset
@@ -444,7 +448,7 @@ mod tests {
             let wish = Wish {
                 rows: Some(rows),
                 keys: keys.as_object().unwrap().clone(),
-                ..Wish::of(1, Engine::InnoDb)
+                ..Wish::of(1, StorageEngine::InnoDb)
             };
             dataset(&wish).unwrap_err().to_string()
         };

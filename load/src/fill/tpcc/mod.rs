@@ -5,23 +5,23 @@ mod rows;
 mod tables;
 mod text;
 
-use super::schema::{BadWish, Dataset, Filling, Step, Wish};
-use super::table::{Engine, Table};
-use rows::{CUSTOMERS, ITEMS, Part, Rows, Size};
+use super::schema::{BadWish, Dataset, Filling, LastStep, Wish};
+use super::table::{StorageEngine, Table};
+use rows::{CUSTOMERS, ITEMS, Size, TpccPart, TpccRows};
 use serde::Deserialize;
 use std::sync::Arc;
 use tables::OfWarehouse;
 
-const TABLES: [(Part, &OfWarehouse); 9] = [
-    (Part::Warehouse, &tables::WAREHOUSE),
-    (Part::District, &tables::DISTRICT),
-    (Part::Customer, &tables::CUSTOMER),
-    (Part::History, &tables::HISTORY),
-    (Part::Orders, &tables::ORDERS),
-    (Part::NewOrder, &tables::NEW_ORDER),
-    (Part::OrderLine, &tables::ORDER_LINE),
-    (Part::Item, &tables::ITEM),
-    (Part::Stock, &tables::STOCK),
+const TABLES: [(TpccPart, &OfWarehouse); 9] = [
+    (TpccPart::Warehouse, &tables::WAREHOUSE),
+    (TpccPart::District, &tables::DISTRICT),
+    (TpccPart::Customer, &tables::CUSTOMER),
+    (TpccPart::History, &tables::HISTORY),
+    (TpccPart::Orders, &tables::ORDERS),
+    (TpccPart::NewOrder, &tables::NEW_ORDER),
+    (TpccPart::OrderLine, &tables::ORDER_LINE),
+    (TpccPart::Item, &tables::ITEM),
+    (TpccPart::Stock, &tables::STOCK),
 ];
 
 /// What is this schema's own.
@@ -123,9 +123,9 @@ pub fn dataset(wish: &Wish<'_>) -> Result<Dataset, BadWish> {
         let table = table_of(of, &keys, wish)?;
         if keys.foreign_keys {
             let foreign = of.foreign.iter().zip(1..);
-            finish.extend(foreign.map(|(to, number)| Step::foreign_key(&table, number, to)));
+            finish.extend(foreign.map(|(to, number)| LastStep::foreign_key(&table, number, to)));
         }
-        let content = Arc::new(Rows::new(part, size, wish.seed));
+        let content = Arc::new(TpccRows::new(part, size, wish.seed));
         fillings.push(Filling { table, content });
     }
     Ok(Dataset {
@@ -181,7 +181,7 @@ fn check(keys: &Keys, wish: &Wish<'_>) -> Result<(), BadWish> {
                 .to_owned(),
         );
     }
-    if keys.foreign_keys && wish.engine != Engine::InnoDb {
+    if keys.foreign_keys && wish.engine != StorageEngine::InnoDb {
         return refuse(format!(
             "{} has no foreign keys: leave foreign_keys out, or take InnoDB",
             wish.engine.name()

@@ -28,7 +28,7 @@ pub struct Size {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TpccPart {
     Warehouse,
     District,
     Customer,
@@ -43,8 +43,8 @@ pub enum Part {
 /// The rows of one table. A number is that of a row from 0, in the order of the primary key; of
 /// order lines it is that of the order.
 #[derive(Debug)]
-pub struct Rows {
-    part: Part,
+pub struct TpccRows {
+    part: TpccPart,
     size: Size,
     seed: u64,
     c_load: u64,
@@ -77,8 +77,8 @@ impl Size {
     }
 }
 
-impl Rows {
-    pub fn new(part: Part, size: Size, seed: u64) -> Self {
+impl TpccRows {
+    pub fn new(part: TpccPart, size: Size, seed: u64) -> Self {
         let mut rows = Self {
             part,
             size,
@@ -88,19 +88,19 @@ impl Rows {
         };
         let numbers = rows.numbers();
         rows.count = match part {
-            Part::OrderLine => numbers.map(|order| rows.lines_of(order).1).sum(),
+            TpccPart::OrderLine => numbers.map(|order| rows.lines_of(order).1).sum(),
             _ => numbers.end,
         };
         rows
     }
 
     /// Draws for a row of a table.
-    fn stream(&self, part: Part, number: u64) -> Stream {
+    fn stream(&self, part: TpccPart, number: u64) -> Stream {
         Stream::for_cycle(seed_of_table(self.seed, part as u32 + 1), number)
     }
 
     /// One of the orders of numbers that each district has for itself.
-    fn order_of_district(&self, part: Part, w: u64, d: u64) -> Permutation {
+    fn order_of_district(&self, part: TpccPart, w: u64, d: u64) -> Permutation {
         let district = (w - 1) * DISTRICTS + d - 1;
         let seed = seed_of_table(self.seed, part as u32 + 1);
         Permutation::new(seed, district, self.size.customers)
@@ -108,7 +108,7 @@ impl Rows {
 
     /// The draws of an order, and how many lines it has.
     fn lines_of(&self, order: u64) -> (Stream, u64) {
-        let mut stream = self.stream(Part::Orders, order);
+        let mut stream = self.stream(TpccPart::Orders, order);
         let count = stream.uniform(5, 15);
         (stream, count)
     }
@@ -118,16 +118,18 @@ impl Rows {
     }
 }
 
-impl Content for Rows {
+impl Content for TpccRows {
     fn numbers(&self) -> Range<u64> {
         let size = self.size;
         0..match self.part {
-            Part::Warehouse => size.warehouses,
-            Part::District => size.districts(),
-            Part::Customer | Part::History | Part::Orders | Part::OrderLine => size.all_customers(),
-            Part::NewOrder => size.districts() * size.new_orders(),
-            Part::Item => size.items,
-            Part::Stock => size.warehouses * size.items,
+            TpccPart::Warehouse => size.warehouses,
+            TpccPart::District => size.districts(),
+            TpccPart::Customer | TpccPart::History | TpccPart::Orders | TpccPart::OrderLine => {
+                size.all_customers()
+            }
+            TpccPart::NewOrder => size.districts() * size.new_orders(),
+            TpccPart::Item => size.items,
+            TpccPart::Stock => size.warehouses * size.items,
         }
     }
 
@@ -137,13 +139,13 @@ impl Content for Rows {
 
     fn bytes_max(&self) -> usize {
         match self.part {
-            Part::Warehouse | Part::District => 200,
-            Part::Customer => 800,
-            Part::History | Part::Orders => 120,
-            Part::NewOrder => 40,
-            Part::OrderLine => 15 * 120,
-            Part::Item => 120,
-            Part::Stock => 400,
+            TpccPart::Warehouse | TpccPart::District => 200,
+            TpccPart::Customer => 800,
+            TpccPart::History | TpccPart::Orders => 120,
+            TpccPart::NewOrder => 40,
+            TpccPart::OrderLine => 15 * 120,
+            TpccPart::Item => 120,
+            TpccPart::Stock => 400,
         }
     }
 
@@ -153,19 +155,19 @@ impl Content for Rows {
         let mut customers = None;
         for number in numbers {
             match self.part {
-                Part::Warehouse => self.warehouse(&mut lines, number),
-                Part::District => self.district(&mut lines, number),
-                Part::Customer => self.customer(&mut lines, number, &mut customers),
-                Part::History => self.history(&mut lines, number),
-                Part::Orders => self.order(&mut lines, number, &mut customers),
-                Part::NewOrder => {
+                TpccPart::Warehouse => self.warehouse(&mut lines, number),
+                TpccPart::District => self.district(&mut lines, number),
+                TpccPart::Customer => self.customer(&mut lines, number, &mut customers),
+                TpccPart::History => self.history(&mut lines, number),
+                TpccPart::Orders => self.order(&mut lines, number, &mut customers),
+                TpccPart::NewOrder => {
                     let (w, d, turn) = Size::place(self.size.new_orders(), number);
                     let order = self.size.customers - self.size.new_orders() + turn;
                     lines.number(order).number(d).number(w).end();
                 }
-                Part::OrderLine => self.order_lines(&mut lines, number),
-                Part::Item => self.item(&mut lines, number),
-                Part::Stock => self.stock(&mut lines, number),
+                TpccPart::OrderLine => self.order_lines(&mut lines, number),
+                TpccPart::Item => self.item(&mut lines, number),
+                TpccPart::Stock => self.stock(&mut lines, number),
             }
         }
         lines.appended()
@@ -175,7 +177,7 @@ impl Content for Rows {
 /// A permutation of a district's customers, kept while their rows are made.
 type OfDistrict = Option<((u64, u64), Permutation)>;
 
-impl Rows {
+impl TpccRows {
     fn permutation(&self, kept: &mut OfDistrict, w: u64, d: u64) -> Permutation {
         match kept {
             Some((whose, permutation)) if *whose == (w, d) => *permutation,

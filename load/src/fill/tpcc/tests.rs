@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 fn made(seed: u64, keys: serde_json::Value) -> Result<Dataset, BadWish> {
     let wish = Wish {
         keys: keys.as_object().unwrap().clone(),
-        ..Wish::of(seed, Engine::InnoDb)
+        ..Wish::of(seed, StorageEngine::InnoDb)
     };
     dataset(&wish)
 }
@@ -297,7 +297,7 @@ fn what_cannot_be_is_refused_before_anything_is_loaded() {
     assert!(refused(both).contains("exclude one another"));
     let aria = Wish {
         keys: json!({"foreign_keys": true}).as_object().unwrap().clone(),
-        ..Wish::of(1, Engine::Aria)
+        ..Wish::of(1, StorageEngine::Aria)
     };
     assert!(
         dataset(&aria)
@@ -307,7 +307,7 @@ fn what_cannot_be_is_refused_before_anything_is_loaded() {
     );
     let sized = Wish {
         rows: Some(5),
-        ..Wish::of(1, Engine::InnoDb)
+        ..Wish::of(1, StorageEngine::InnoDb)
     };
     assert!(
         dataset(&sized)

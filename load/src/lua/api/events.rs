@@ -1,6 +1,6 @@
 //! Events and counters: the loop of a worker, and what it counts.
 
-use super::{Entry, Pushed, enter};
+use super::{ApiEntry, Pushed, enter};
 use crate::lua::context::Context;
 use crate::lua::log::Level;
 use crate::lua::sys::lua_State;
@@ -9,7 +9,7 @@ use crate::record::Counter;
 use crate::workload::EventTimes;
 use std::time::Instant;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[ApiEntry] = &[
     (c"more_events", more_events),
     (c"event_start", event_start),
     (c"event_stop", event_stop),

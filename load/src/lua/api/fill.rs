@@ -1,11 +1,11 @@
 //! Rows for the tables of the bundled scripts.
 
-use super::{Entry, Pushed, enter};
+use super::{ApiEntry, Pushed, enter};
 use crate::lua::sql::{Connection, HandleKind};
 use crate::lua::sys::lua_State;
 use crate::lua::thread_io::TableRows;
 
-pub const FUNCTIONS: &[Entry] = &[(c"fill", fill)];
+pub const FUNCTIONS: &[ApiEntry] = &[(c"fill", fill)];
 
 /// `fill(connection, table, number, engine, options, rows, sessions)`: true; nil where the rows
 /// have to be inserted one by one; false if it failed, which was said.

@@ -1,13 +1,13 @@
 //! `sysbench.histogram`. A histogram lives as long as its state.
 
-use super::{Entry, Pushed, enter};
+use super::{ApiEntry, Pushed, enter};
 use crate::lua::context::Context;
 use crate::lua::histogram::Histogram;
 use crate::lua::log;
 use crate::lua::stack::Stack;
 use crate::lua::sys::{self, lua_State};
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[ApiEntry] = &[
     (c"keep_histogram_meta", keep_meta),
     (c"histogram_new", new),
     (c"histogram_update", update),

@@ -11,14 +11,14 @@ mod rows;
 mod sql;
 
 use super::context::Context;
-use super::options::Value;
+use super::options::OptionValue;
 use super::run::Run;
 use super::stack::Stack;
 use super::sys::{self, lua_CFunction, lua_State};
 use std::ffi::{CStr, c_int};
 
 /// A function of the interface: its name in the table of host functions, and itself.
-type Entry = (&'static CStr, lua_CFunction);
+type ApiEntry = (&'static CStr, lua_CFunction);
 
 /// Pushes the table that each file of the interface is called with.
 pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
@@ -92,13 +92,13 @@ pub fn set_options(stack: &mut Stack<'_>, run: &Run) {
 }
 
 /// Pushes an option's value, as scripts see it.
-pub fn push_value(stack: &mut Stack<'_>, value: &Value) {
+pub fn push_value(stack: &mut Stack<'_>, value: &OptionValue) {
     match value {
-        Value::Bool(flag) => stack.push_flag(*flag),
-        Value::Int(number) => stack.push_number(*number as f64),
-        Value::Double(number) => stack.push_number(*number),
-        Value::Str(text) => stack.push_bytes(text.as_bytes()),
-        Value::List(items) => {
+        OptionValue::Bool(flag) => stack.push_flag(*flag),
+        OptionValue::Int(number) => stack.push_number(*number as f64),
+        OptionValue::Double(number) => stack.push_number(*number),
+        OptionValue::Str(text) => stack.push_bytes(text.as_bytes()),
+        OptionValue::List(items) => {
             stack.push_table(items.len(), 0);
             for (place, item) in items.iter().enumerate() {
                 stack.push_bytes(item.as_bytes());

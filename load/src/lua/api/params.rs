@@ -1,13 +1,13 @@
 //! Parameters of prepared statements.
 
-use super::{Entry, Pushed, enter};
+use super::{ApiEntry, Pushed, enter};
 use crate::lua::context::Context;
-use crate::lua::sql::{HandleKind, Param, ParamKind, RawBind, Statement};
+use crate::lua::sql::{HandleKind, Param, ParamKind, RawBind, ScriptStatement};
 use crate::lua::stack::Stack;
 use crate::lua::sys::{self, lua_State};
 use std::ffi::c_int;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[ApiEntry] = &[
     (c"keep_param_meta", keep_meta),
     (c"param_new", new),
     (c"param_set", set),
@@ -145,9 +145,10 @@ unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
     let params: Option<Vec<*const Param>> = (2..=count)
         .map(|index| param(&mut stack, cx, index).map(<*mut Param>::cast_const))
         .collect();
-    let (Some(statement), Some(params)) =
-        (stack.handle::<Statement>(1, HandleKind::Statement), params)
-    else {
+    let (Some(statement), Some(params)) = (
+        stack.handle::<ScriptStatement>(1, HandleKind::Statement),
+        params,
+    ) else {
         stack.push_number(1.0);
         return 1;
     };
@@ -174,7 +175,7 @@ unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn bind_raw(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state.
     let (stack, _) = unsafe { enter(lua) };
-    let statement = stack.handle::<Statement>(1, HandleKind::Statement);
+    let statement = stack.handle::<ScriptStatement>(1, HandleKind::Statement);
     let array: *const RawBind = stack.address(2).cast();
     let count = stack.integer(3).clamp(0, PARAMS_MAX) as usize;
     let (Some(statement), false) = (statement, array.is_null()) else {

@@ -1,6 +1,6 @@
 //! Waiting that is no query: sleep, and commands of the operating system.
 
-use super::{Entry, Pushed, enter};
+use super::{ApiEntry, Pushed, enter};
 use crate::lua::context::Context;
 use crate::lua::log::Level;
 use crate::lua::stack::Stack;
@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[ApiEntry] = &[
     (c"sleep", sleep),
     (c"run_command", run_command),
     (c"note_blocking", note_blocking),

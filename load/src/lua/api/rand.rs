@@ -1,13 +1,13 @@
 //! Random numbers and texts, from the stream of the thread that asks.
 
-use super::{Entry, Pushed, enter};
+use super::{ApiEntry, Pushed, enter};
 use crate::lua::context::Context;
 use crate::lua::stack::Stack;
 use crate::lua::sys::lua_State;
 use crate::random::Shape;
 use std::ffi::c_void;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[ApiEntry] = &[
     (c"rand_default", default),
     (c"rand_uniform", uniform),
     (c"rand_gaussian", gaussian),

@@ -1,13 +1,13 @@
 //! Results and their rows.
 
-use super::{Entry, Pushed, enter};
+use super::{ApiEntry, Pushed, enter};
 use crate::lua::context::Context;
 use crate::lua::log::Level;
 use crate::lua::sql::{Connection, HandleKind, ResultFace};
 use crate::lua::stack::Stack;
 use crate::lua::sys::{self, lua_State};
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[ApiEntry] = &[
     (c"fetch_row", fetch_row),
     (c"fetch_values", fetch_values),
     (c"fetch_raw_row", fetch_raw_row),

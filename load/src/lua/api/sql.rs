@@ -1,11 +1,11 @@
 //! Drivers, connections, queries, statements.
 
-use super::{Entry, Pushed, enter};
+use super::{ApiEntry, Pushed, enter};
 use crate::lua::database::DRIVER;
-use crate::lua::sql::{Connection, DriverFace, HandleKind, ResultFace, Statement};
+use crate::lua::sql::{Connection, DriverFace, HandleKind, ResultFace, ScriptStatement};
 use crate::lua::sys::lua_State;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[ApiEntry] = &[
     (c"driver", driver),
     (c"driver_name", driver_name),
     (c"connect", connect),
@@ -163,7 +163,7 @@ unsafe extern "C-unwind" fn execute(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; a handle of this kind points to a statement, which lives
     // as long as its connection, and that as long as the state. What is bound is anchored.
     let (mut stack, cx) = unsafe { enter(lua) };
-    let Some(statement) = stack.handle::<Statement>(1, HandleKind::Statement) else {
+    let Some(statement) = stack.handle::<ScriptStatement>(1, HandleKind::Statement) else {
         return super::wrong(&mut stack, "execute", "a statement");
     };
     let (connection, executed) = unsafe {
@@ -184,7 +184,7 @@ unsafe extern "C-unwind" fn execute(lua: *mut lua_State) -> Pushed {
 unsafe extern "C-unwind" fn close_statement(lua: *mut lua_State) -> Pushed {
     // SAFETY: as in `execute`.
     let (mut stack, cx) = unsafe { enter(lua) };
-    if let Some(statement) = stack.handle::<Statement>(1, HandleKind::Statement) {
+    if let Some(statement) = stack.handle::<ScriptStatement>(1, HandleKind::Statement) {
         unsafe {
             let statement = &mut *statement;
             let connection: &mut Connection = &mut *statement.face.connection.cast();

@@ -1,7 +1,7 @@
 //! One connection of a script: queries, their classes, and what an error leads to.
 
 use super::faces::{ConnectionFace, DriverFace, Gravity, ResultFace, RowValue};
-use super::statement::Statement;
+use super::statement::ScriptStatement;
 use super::{Bulk, faces};
 use crate::lua::figures::ThreadFigures;
 use crate::lua::fixed::Fixed;
@@ -9,7 +9,7 @@ use crate::lua::log::Level;
 use crate::lua::run::Run;
 use crate::lua::thread_io::{Answered, Connected, ThreadIo, client_error};
 use crate::record::Counter;
-use crate::wire::rows::{Rows, Shape};
+use crate::wire::rows::{ResultRows, ResultShape};
 use crate::wire::{ServerError, Value, command};
 use crate::workload::Reply;
 use std::ffi::{c_int, c_ulong};
@@ -17,7 +17,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 /// What a connection needs of the thread that uses it, for one call.
-pub struct Session<'a> {
+pub struct OfThread<'a> {
     pub run: &'a Run,
     pub figures: &'a ThreadFigures,
     pub io: &'a mut dyn ThreadIo,
@@ -25,7 +25,7 @@ pub struct Session<'a> {
 
 /// A call failed; the connection's head says with what, and how grave it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure;
+pub struct CallFailed;
 
 /// Which call of the client library a message names: parsers of logs know these words.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub struct Connection {
     /// Lua's reference to the result's handle; 0 until there is one.
     pub result_reference: c_int,
     pub bulk: Bulk,
-    pub statements: Vec<Fixed<Statement>>,
+    pub statements: Vec<Fixed<ScriptStatement>>,
     /// Behind [`ResultFace::row_values`].
     pub row: Vec<RowValue>,
     pub row_bytes: Vec<u8>,
@@ -66,8 +66,8 @@ pub struct Connection {
     /// How often it was opened: statements of an earlier time are to be prepared again.
     pub(super) generation: u32,
     answer: Vec<u8>,
-    shapes: Vec<Shape>,
-    rows: Option<Rows>,
+    shapes: Vec<ResultShape>,
+    rows: Option<ResultRows>,
     /// The last query had a result set, which was not freed since.
     has_result: bool,
     sql_state: [u8; 6],
@@ -76,7 +76,7 @@ pub struct Connection {
 
 impl Connection {
     /// Opens a connection to the next server in turn; none if that fails, which is said.
-    pub fn open(session: &mut Session<'_>, driver: *const DriverFace) -> Option<Fixed<Self>> {
+    pub fn open(session: &mut OfThread<'_>, driver: *const DriverFace) -> Option<Fixed<Self>> {
         let mut connection = Fixed::new(Self {
             face: ConnectionFace::new(driver),
             result: Fixed::default(),
@@ -108,7 +108,7 @@ impl Connection {
         }
     }
 
-    fn connect(&mut self, session: &mut Session<'_>) -> Result<(), ServerError> {
+    fn connect(&mut self, session: &mut OfThread<'_>) -> Result<(), ServerError> {
         let connected = session.io.connect(self.endpoint)?;
         self.link = Some(connected);
         self.generation = self.generation.wrapping_add(1);
@@ -138,7 +138,7 @@ impl Connection {
     }
 
     /// Asks a text query; true if it has a result set.
-    pub fn query(&mut self, session: &mut Session<'_>, sql: &[u8]) -> Result<bool, Failure> {
+    pub fn query(&mut self, session: &mut OfThread<'_>, sql: &[u8]) -> Result<bool, CallFailed> {
         self.begin();
         if session.run.database.dry_run {
             session.figures.count(Counter::Other);
@@ -162,10 +162,10 @@ impl Connection {
     /// Takes an answer without values: that of a prepared statement.
     pub(super) fn take_counts(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut OfThread<'_>,
         sql: &[u8],
         answered: Result<Answered, ServerError>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, CallFailed> {
         let answered = self.judge(session, Caller::Execute, sql, answered)?;
         let counter = class_of(&answered);
         session.figures.count(counter);
@@ -184,26 +184,29 @@ impl Connection {
         self.result.statement = std::ptr::null_mut();
     }
 
-    pub(super) fn link_or_refuse(&mut self, session: &Session<'_>) -> Result<Connected, Failure> {
+    pub(super) fn link_or_refuse(
+        &mut self,
+        session: &OfThread<'_>,
+    ) -> Result<Connected, CallFailed> {
         if let Some(connected) = self.link {
             return Ok(connected);
         }
         session.run.log.say(Level::Alert, CLOSED);
         self.face.sql_errno = 0;
         self.face.error = Gravity::Fatal;
-        Err(Failure)
+        Err(CallFailed)
     }
 
     /// Passes a good answer on; an error is kept, counted, said, and repaired where it can be.
     pub(super) fn judge(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut OfThread<'_>,
         caller: Caller,
         sql: &[u8],
         answered: Result<Answered, ServerError>,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<Answered, CallFailed> {
         let (error, is_lost) = match answered {
-            Ok(Answered { error: None, .. }) => return answered.map_err(|_| Failure),
+            Ok(Answered { error: None, .. }) => return answered.map_err(|_| CallFailed),
             Ok(Answered {
                 error: Some(error), ..
             }) => (*error, false),
@@ -223,18 +226,18 @@ impl Connection {
                 error.message,
                 String::from_utf8_lossy(sql)
             ));
-            return Err(Failure);
+            return Err(CallFailed);
         }
         self.face.error = Gravity::Ignorable;
         session.figures.count(Counter::Errors);
         if is_lost {
             self.come_back(session);
         }
-        Err(Failure)
+        Err(CallFailed)
     }
 
     /// Opens the connection again, however long it takes, while the run lasts.
-    fn come_back(&mut self, session: &mut Session<'_>) {
+    fn come_back(&mut self, session: &mut OfThread<'_>) {
         let mut pause = RECONNECT_PAUSE_MIN;
         while self.link.is_none() && !session.io.is_over() {
             match self.connect(session) {
@@ -249,7 +252,7 @@ impl Connection {
     }
 
     /// Closes and opens the connection, as the script wishes; false if that fails.
-    pub fn reconnect(&mut self, session: &mut Session<'_>) -> bool {
+    pub fn reconnect(&mut self, session: &mut OfThread<'_>) -> bool {
         if session.run.database.dry_run {
             return true;
         }
@@ -267,7 +270,7 @@ impl Connection {
         }
     }
 
-    pub fn disconnect(&mut self, session: &mut Session<'_>) {
+    pub fn disconnect(&mut self, session: &mut OfThread<'_>) {
         if self.is_closed {
             let words = "attempt to close an already closed connection";
             session.run.log.say(Level::Alert, words);
@@ -277,11 +280,11 @@ impl Connection {
     }
 
     /// Closes the connection at the end of its state.
-    pub fn end(&mut self, session: &mut Session<'_>) {
+    pub fn end(&mut self, session: &mut OfThread<'_>) {
         self.drop_link(session);
     }
 
-    fn drop_link(&mut self, session: &mut Session<'_>) {
+    fn drop_link(&mut self, session: &mut OfThread<'_>) {
         self.has_result = false;
         self.forget_rows();
         if let Some(connected) = self.link.take() {
@@ -297,17 +300,17 @@ impl Connection {
             return false;
         };
         if answered.summary.results > 1 {
-            self.shapes = Rows::shapes(&self.answer, connected.capabilities);
+            self.shapes = ResultRows::shapes(&self.answer, connected.capabilities);
             self.shapes.reverse();
         } else {
-            self.shapes.push(Shape {
+            self.shapes.push(ResultShape {
                 rows: answered.summary.rows,
                 columns: answered.summary.columns,
             });
         }
         let has_rows = self.shape_result();
         if has_rows || !self.shapes.is_empty() {
-            self.rows = Some(Rows::new(&self.answer, connected.capabilities));
+            self.rows = Some(ResultRows::new(&self.answer, connected.capabilities));
         }
         has_rows
     }
@@ -433,7 +436,7 @@ impl Connection {
     }
 
     /// Sends the rows that were gathered.
-    pub fn flush_bulk(&mut self, session: &mut Session<'_>) -> Result<(), Failure> {
+    pub fn flush_bulk(&mut self, session: &mut OfThread<'_>) -> Result<(), CallFailed> {
         let Some(text) = self.bulk.take() else {
             return Ok(());
         };
@@ -443,11 +446,15 @@ impl Connection {
     }
 
     /// Adds one row, sending what was gathered before where it gets too long.
-    pub fn add_to_bulk(&mut self, session: &mut Session<'_>, row: &[u8]) -> Result<(), Failure> {
+    pub fn add_to_bulk(
+        &mut self,
+        session: &mut OfThread<'_>,
+        row: &[u8],
+    ) -> Result<(), CallFailed> {
         if !self.bulk.is_open() {
             let words = "attempt to call bulk_insert_next() before bulk_insert_init()";
             session.run.log.say(Level::Alert, words);
-            return Err(Failure);
+            return Err(CallFailed);
         }
         if self.bulk.is_full_for(row) {
             self.flush_bulk(session)?;

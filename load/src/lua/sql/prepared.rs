@@ -1,9 +1,9 @@
 //! What a connection does with prepared statements.
 
-use super::connection::{self, Connection, Failure, Session};
+use super::connection::{self, CallFailed, Connection, OfThread};
 use super::emulate::Template;
 use super::faces::{Gravity, StatementFace};
-use super::statement::{Bound, How, Statement};
+use super::statement::{Bound, How, ScriptStatement};
 use crate::lua::fixed::Fixed;
 use crate::lua::thread_io::{Answered, client_error};
 use crate::record::Counter;
@@ -19,9 +19,9 @@ impl Connection {
     /// Prepares a statement; an error is said.
     pub fn prepare(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut OfThread<'_>,
         sql: &[u8],
-    ) -> Result<*mut Statement, Failure> {
+    ) -> Result<*mut ScriptStatement, CallFailed> {
         self.face.error = Gravity::None;
         let database = &session.run.database;
         let how = if database.dry_run || database.emulate_statements {
@@ -30,7 +30,7 @@ impl Connection {
             self.prepare_on_server(session, sql)?
         };
         let face = StatementFace::new(&raw mut self.face);
-        let statement = Statement {
+        let statement = ScriptStatement {
             face,
             anchor: 0,
             sql: sql.to_vec(),
@@ -53,7 +53,11 @@ impl Connection {
         Ok(handle)
     }
 
-    fn prepare_on_server(&mut self, session: &mut Session<'_>, sql: &[u8]) -> Result<How, Failure> {
+    fn prepare_on_server(
+        &mut self,
+        session: &mut OfThread<'_>,
+        sql: &[u8],
+    ) -> Result<How, CallFailed> {
         let link = self.link_or_refuse(session)?;
         let answered = session.io.exchange(
             link.link,
@@ -66,7 +70,7 @@ impl Connection {
             Ok(answered) => match (answered.error, answered.prepared) {
                 (None, Some(prepared)) => {
                     return Ok(How::Server {
-                        statement: wire::Statement::new(prepared),
+                        statement: wire::PreparedStatement::new(prepared),
                         generation: self.generation,
                     });
                 }
@@ -85,7 +89,7 @@ impl Connection {
             error.code, error.message
         ));
         self.face.error = Gravity::Fatal;
-        Err(Failure)
+        Err(CallFailed)
     }
 
     /// Executes a statement of this connection; true if it has a result set.
@@ -94,9 +98,9 @@ impl Connection {
     /// The parameters that are bound to the statement are alive.
     pub unsafe fn execute(
         &mut self,
-        session: &mut Session<'_>,
-        statement: &mut Statement,
-    ) -> Result<bool, Failure> {
+        session: &mut OfThread<'_>,
+        statement: &mut ScriptStatement,
+    ) -> Result<bool, CallFailed> {
         self.begin();
         if session.run.database.dry_run {
             session.figures.count(Counter::Other);
@@ -150,9 +154,9 @@ impl Connection {
     /// A statement that was prepared before the connection was lost is prepared again.
     fn prepare_again(
         &mut self,
-        session: &mut Session<'_>,
-        statement: &mut Statement,
-    ) -> Result<(), Failure> {
+        session: &mut OfThread<'_>,
+        statement: &mut ScriptStatement,
+    ) -> Result<(), CallFailed> {
         match &statement.how {
             How::Server { generation, .. } if *generation != self.generation => {
                 statement.how = self.prepare_on_server(session, &statement.sql)?;
@@ -163,7 +167,7 @@ impl Connection {
     }
 
     /// Frees a statement on the server. Its handle must not be used any more.
-    pub fn close_statement(&mut self, session: &mut Session<'_>, statement: &mut Statement) {
+    pub fn close_statement(&mut self, session: &mut OfThread<'_>, statement: &mut ScriptStatement) {
         if statement.is_closed {
             return;
         }

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 /// A statement. Scripts hold a pointer to its head, so it never moves.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Statement {
+pub struct ScriptStatement {
     pub face: StatementFace,
     /// Lua's reference to what keeps the bound parameters alive; 0: none.
     pub anchor: c_int,
@@ -23,7 +23,7 @@ pub struct Statement {
 pub(super) enum How {
     /// Prepared on the server, in that generation of the connection.
     Server {
-        statement: wire::Statement,
+        statement: wire::PreparedStatement,
         generation: u32,
     },
     Emulated(Template),
@@ -36,7 +36,7 @@ pub(super) enum Bound {
     Raw(Vec<RawBind>),
 }
 
-impl Statement {
+impl ScriptStatement {
     /// Takes its values from now on from these parameters.
     pub fn bind(&mut self, params: Vec<*const Param>) {
         self.bound = Bound::Params(params);

@@ -4,7 +4,7 @@
 use super::*;
 
 fn filled() -> Tally {
-    let mut tally = Tally::new(Shape {
+    let mut tally = Tally::new(TallyShape {
         kinds: 2,
         classes: 2,
         times_classes: true,

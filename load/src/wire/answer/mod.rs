@@ -15,7 +15,7 @@ mod said;
 #[cfg(test)]
 mod tests;
 
-pub use said::{Event, Fed, Prepared, Reply, State, Summary};
+pub use said::{AnswerPacket, AnswerState, Fed, Prepared, ReplyForm, Summary};
 
 /// [`AnswerReader::feed`] leaves at most so many bytes unconsumed when it asks for more.
 pub const TAIL_MAX: usize = HEADER_BYTES + HEAD_MAX;
@@ -96,8 +96,8 @@ impl AnswerReader {
     }
 
     /// A command was sent, or will be: forget the last answer and wait for this one.
-    pub fn expect(&mut self, reply: Reply) {
-        self.of_prepare = reply == Reply::Prepare;
+    pub fn expect(&mut self, reply: ReplyForm) {
+        self.of_prepare = reply == ReplyForm::Prepare;
         self.phase = if self.of_prepare {
             Phase::PrepareFirst
         } else {
@@ -164,20 +164,20 @@ impl AnswerReader {
                 rest = rest.get(skipped..).unwrap_or_default();
                 self.skip -= skipped;
                 if self.skip > 0 {
-                    break State::More;
+                    break AnswerState::More;
                 }
             }
             if !self.continued {
                 match self.phase {
-                    Phase::Done => break State::Done,
-                    Phase::Infile => break State::LocalInfile,
+                    Phase::Done => break AnswerState::Done,
+                    Phase::Infile => break AnswerState::LocalInfile,
                     Phase::Rows => rest = self.pass_rows(rest),
                     Phase::Columns(left) => rest = self.pass_columns(rest, left),
                     _ => {}
                 }
             }
             let Some((head, after)) = rest.split_first_chunk::<HEADER_BYTES>() else {
-                break State::More;
+                break AnswerState::More;
             };
             let (length, sequence) = header(*head);
             if sequence != self.sequence && self.numbered {
@@ -186,7 +186,7 @@ impl AnswerReader {
             if !self.continued {
                 let payload = after.get(..length).unwrap_or(after);
                 if payload.len() < length && payload.len() < self.wanted(payload) {
-                    break State::More;
+                    break AnswerState::More;
                 }
                 self.meaning(payload, length)?;
             }
@@ -221,17 +221,19 @@ impl AnswerReader {
     }
 
     /// Reads one whole packet and names it. The caller's frame reader checks sequence numbers.
-    pub fn packet<'p>(&mut self, payload: &'p [u8]) -> Result<Event<'p>, WireError> {
+    pub fn packet<'p>(&mut self, payload: &'p [u8]) -> Result<AnswerPacket<'p>, WireError> {
         Ok(match self.meaning(payload, payload.len())? {
-            Meaning::Prepared => Event::Prepared,
-            Meaning::ResultSet { columns, metadata } => Event::ResultSet { columns, metadata },
-            Meaning::Parameter => Event::Parameter(payload),
-            Meaning::Column => Event::Column(payload),
-            Meaning::Mark => Event::Mark,
-            Meaning::Row => Event::Row(payload),
-            Meaning::ResultEnd => Event::ResultEnd,
-            Meaning::LocalInfile => Event::LocalInfile(payload.get(1..).unwrap_or_default()),
-            Meaning::Done => Event::Done,
+            Meaning::Prepared => AnswerPacket::Prepared,
+            Meaning::ResultSet { columns, metadata } => {
+                AnswerPacket::ResultSet { columns, metadata }
+            }
+            Meaning::Parameter => AnswerPacket::Parameter(payload),
+            Meaning::Column => AnswerPacket::Column(payload),
+            Meaning::Mark => AnswerPacket::Mark,
+            Meaning::Row => AnswerPacket::Row(payload),
+            Meaning::ResultEnd => AnswerPacket::ResultEnd,
+            Meaning::LocalInfile => AnswerPacket::LocalInfile(payload.get(1..).unwrap_or_default()),
+            Meaning::Done => AnswerPacket::Done,
         })
     }
 

@@ -2,7 +2,7 @@
 
 /// What kind of answer is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum ReplyForm {
     /// To everything but a prepare: OK, ERR, result sets, a request for a local file.
     Results,
     /// To COM_STMT_PREPARE.
@@ -12,14 +12,14 @@ pub enum Reply {
 /// What [`super::AnswerReader::feed`] made of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fed {
-    /// So many bytes are done with. With [`State::More`] the rest, at most [`super::TAIL_MAX`] bytes,
+    /// So many bytes are done with. With [`AnswerState::More`] the rest, at most [`super::TAIL_MAX`] bytes,
     /// must come again in front of the bytes that follow.
     pub consumed: usize,
-    pub state: State,
+    pub state: AnswerState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum AnswerState {
     /// The answer goes on.
     More,
     /// The answer is over; what follows belongs to the next one.
@@ -31,7 +31,7 @@ pub enum State {
 
 /// One packet of an answer, as [`super::AnswerReader::packet`] names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<'p> {
+pub enum AnswerPacket<'p> {
     /// A prepare answer's first packet: see [`super::AnswerReader::prepared`].
     Prepared,
     /// A result set begins. Without `metadata` its columns are those sent last time.

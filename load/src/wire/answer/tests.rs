@@ -28,15 +28,15 @@ fn fed_in_pieces(
     reader: &mut AnswerReader,
     bytes: &[u8],
     piece: usize,
-) -> Result<State, WireError> {
+) -> Result<AnswerState, WireError> {
     let mut held: Vec<u8> = Vec::new();
-    let mut state = State::More;
+    let mut state = AnswerState::More;
     for part in bytes.chunks(piece) {
         held.extend_from_slice(part);
         let fed = reader.feed(&held)?;
         held.drain(..fed.consumed);
         state = fed.state;
-        if state == State::More {
+        if state == AnswerState::More {
             assert!(held.len() <= TAIL_MAX);
         }
     }
@@ -57,7 +57,7 @@ fn captured_answers() {
 /// Every conversation: whole, in every size of piece, with trailing bytes, by packets.
 fn check(
     capabilities: Capabilities,
-    reply: Reply,
+    reply: ReplyForm,
     packets: &[&[u8]],
 ) -> (Summary, Option<ServerError>) {
     check_bytes(capabilities, reply, &stream(packets))
@@ -65,7 +65,7 @@ fn check(
 
 fn check_bytes(
     capabilities: Capabilities,
-    reply: Reply,
+    reply: ReplyForm,
     bytes: &[u8],
 ) -> (Summary, Option<ServerError>) {
     let mut reader = AnswerReader::new(capabilities);
@@ -75,7 +75,7 @@ fn check_bytes(
         fed,
         Fed {
             consumed: bytes.len(),
-            state: State::Done
+            state: AnswerState::Done
         }
     );
     let summary = *reader.summary();
@@ -86,7 +86,7 @@ fn check_bytes(
         reader.expect(reply);
         assert_eq!(
             fed_in_pieces(&mut reader, bytes, piece).unwrap(),
-            State::Done
+            AnswerState::Done
         );
         assert_eq!(
             (*reader.summary(), reader.error().cloned()),
@@ -117,7 +117,7 @@ fn check_bytes(
 
 #[test]
 fn ok_and_error() {
-    let (summary, error) = check(PLAIN, Reply::Results, &[OK]);
+    let (summary, error) = check(PLAIN, ReplyForm::Results, &[OK]);
     assert_eq!(
         (
             summary.affected_rows,
@@ -130,7 +130,7 @@ fn ok_and_error() {
         (summary.status, summary.results, error),
         (status::AUTOCOMMIT, 1, None)
     );
-    let (summary, error) = check(PLAIN, Reply::Results, &[ERROR]);
+    let (summary, error) = check(PLAIN, ReplyForm::Results, &[ERROR]);
     assert!(summary.failed);
     assert_eq!(error.unwrap().code, 1064);
 }
@@ -139,17 +139,21 @@ fn ok_and_error() {
 fn result_sets_with_and_without_eof_packets() {
     let rows = [&b"\x011"[..], b"\xfb", b"\x00"];
     let old = [b"\x01", COLUMN, EOF, rows[0], rows[1], rows[2], EOF];
-    let (summary, _) = check(PLAIN, Reply::Results, &old);
+    let (summary, _) = check(PLAIN, ReplyForm::Results, &old);
     assert_eq!((summary.rows, summary.columns, summary.results), (3, 1, 1));
     let new = [b"\x01", COLUMN, rows[0], rows[1], rows[2], OK_AT_END];
-    assert_eq!(check(NO_EOF, Reply::Results, &new).0.rows, 3);
+    assert_eq!(check(NO_EOF, ReplyForm::Results, &new).0.rows, 3);
     assert_eq!(
-        check(NO_EOF, Reply::Results, &[b"\x01", COLUMN, OK_AT_END])
+        check(NO_EOF, ReplyForm::Results, &[b"\x01", COLUMN, OK_AT_END])
             .0
             .rows,
         0
     );
-    let (summary, error) = check(NO_EOF, Reply::Results, &[b"\x01", COLUMN, rows[0], ERROR]);
+    let (summary, error) = check(
+        NO_EOF,
+        ReplyForm::Results,
+        &[b"\x01", COLUMN, rows[0], ERROR],
+    );
     assert!(summary.rows == 1 && error.is_some());
 }
 
@@ -157,7 +161,7 @@ fn result_sets_with_and_without_eof_packets() {
 fn several_results() {
     let (summary, _) = check(
         PLAIN,
-        Reply::Results,
+        ReplyForm::Results,
         &[b"\x01", COLUMN, EOF, b"\x011", MORE, OK],
     );
     assert_eq!(
@@ -177,16 +181,16 @@ fn out_parameters_are_followed_by_the_end_of_the_call() {
         b"\xfe\0\0\x02\0",
         b"\0\0\0\x02\0\0\0",
     ];
-    assert_eq!(check(PLAIN, Reply::Results, &packets).0.results, 2);
+    assert_eq!(check(PLAIN, ReplyForm::Results, &packets).0.results, 2);
 }
 
 #[test]
 fn cached_metadata() {
     let capabilities = Capabilities::MARIADB_CACHE_METADATA | NO_EOF;
     let packets = [&b"\x01\x00"[..], b"\x00\x00\x05", OK_AT_END];
-    assert_eq!(check(capabilities, Reply::Results, &packets).0.rows, 1);
+    assert_eq!(check(capabilities, ReplyForm::Results, &packets).0.rows, 1);
     let packets = [&b"\x01\x01"[..], COLUMN, b"\x00\x00\x05", OK_AT_END];
-    assert_eq!(check(capabilities, Reply::Results, &packets).0.rows, 1);
+    assert_eq!(check(capabilities, ReplyForm::Results, &packets).0.rows, 1);
 }
 
 #[test]
@@ -194,20 +198,24 @@ fn prepare_answers() {
     let head = b"\x00\x09\0\0\0\x01\0\x02\0\0\x03\0";
     let (summary, _) = check(
         PLAIN,
-        Reply::Prepare,
+        ReplyForm::Prepare,
         &[head, COLUMN, COLUMN, EOF, COLUMN, EOF],
     );
     assert_eq!(summary.warnings, 3);
-    check(NO_EOF, Reply::Prepare, &[head, COLUMN, COLUMN, COLUMN]);
-    check(PLAIN, Reply::Prepare, &[b"\x00\x09\0\0\0\0\0\0\0\0\0\0"]);
+    check(NO_EOF, ReplyForm::Prepare, &[head, COLUMN, COLUMN, COLUMN]);
     check(
         PLAIN,
-        Reply::Prepare,
+        ReplyForm::Prepare,
+        &[b"\x00\x09\0\0\0\0\0\0\0\0\0\0"],
+    );
+    check(
+        PLAIN,
+        ReplyForm::Prepare,
         &[b"\x00\x09\0\0\0\0\0\x01\0\0\0\0", COLUMN, EOF],
     );
-    check(PLAIN, Reply::Prepare, &[ERROR]);
+    check(PLAIN, ReplyForm::Prepare, &[ERROR]);
     let mut reader = AnswerReader::new(NO_EOF);
-    reader.expect(Reply::Prepare);
+    reader.expect(ReplyForm::Prepare);
     reader
         .feed(&stream(&[head, COLUMN, COLUMN, COLUMN]))
         .unwrap();
@@ -219,7 +227,7 @@ fn prepare_answers() {
             parameters: 2
         })
     );
-    reader.expect(Reply::Prepare);
+    reader.expect(ReplyForm::Prepare);
     reader.feed(&stream(&[ERROR])).unwrap();
     assert_eq!(reader.prepared(), None);
 }
@@ -228,19 +236,19 @@ fn prepare_answers() {
 fn a_local_file_is_sent_only_where_it_was_offered() {
     let asked = stream(&[b"\xfb/etc/passwd"]);
     let mut reader = AnswerReader::new(NO_EOF);
-    reader.expect(Reply::Results);
+    reader.expect(ReplyForm::Results);
     assert!(matches!(reader.feed(&asked), Err(WireError::Theirs(_))));
     let mut reader = AnswerReader::new(Capabilities::LOCAL_FILES);
-    reader.expect(Reply::Results);
+    reader.expect(ReplyForm::Results);
     assert_eq!(
         fed_in_pieces(&mut reader, &asked, 3).unwrap(),
-        State::LocalInfile
+        AnswerState::LocalInfile
     );
     assert_eq!(reader.next_sequence(), 2);
     reader.infile_sent(4);
     let mut ok = Vec::new();
     put_packet(&mut ok, 4, |out| out.extend_from_slice(OK));
-    assert_eq!(reader.feed(&ok).unwrap().state, State::Done);
+    assert_eq!(reader.feed(&ok).unwrap().state, AnswerState::Done);
 }
 
 #[test]
@@ -250,10 +258,10 @@ fn a_long_row_is_passed_over_in_pieces() {
     row.resize(row.len() + (17 << 20), 0xff);
     let bytes = stream(&[b"\x01", COLUMN, &row, OK_AT_END]);
     let mut reader = AnswerReader::new(NO_EOF);
-    reader.expect(Reply::Results);
+    reader.expect(ReplyForm::Results);
     assert_eq!(
         fed_in_pieces(&mut reader, &bytes, 60_000).unwrap(),
-        State::Done
+        AnswerState::Done
     );
     assert_eq!(reader.summary().rows, 1);
 }
@@ -272,12 +280,12 @@ fn what_breaks_the_protocol_is_refused() {
         vec![b"\x00\x01"],
     ] {
         let mut reader = AnswerReader::new(PLAIN);
-        reader.expect(Reply::Results);
+        reader.expect(ReplyForm::Results);
         let error = reader.feed(&stream(&packets)).unwrap_err();
         assert!(matches!(error, WireError::Theirs(_)), "{packets:?}");
     }
     let mut reader = AnswerReader::new(PLAIN);
-    reader.expect(Reply::Results);
+    reader.expect(ReplyForm::Results);
     let error = reader.feed(b"\x07\0\0\x05").unwrap_err();
     assert!(error.to_string().contains("sequence"));
 }

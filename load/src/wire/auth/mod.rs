@@ -34,12 +34,12 @@ pub(crate) trait Plugin: Send {
 /// The plugin of that name.
 pub(crate) fn plugin(name: &[u8]) -> Option<Box<dyn Plugin>> {
     Some(match name {
-        native::NAME => Box::new(native::Native),
+        native::NAME => Box::new(native::NativePassword),
         caching_sha2::NAME => Box::new(caching_sha2::CachingSha2::default()),
         ed25519::NAME => Box::new(ed25519::Ed25519),
         parsec::NAME => Box::new(parsec::Parsec::default()),
         clear::NAME => Box::new(clear::Clear),
-        socket::NAME_MARIADB | socket::NAME_MYSQL => Box::new(socket::Socket),
+        socket::NAME_MARIADB | socket::NAME_MYSQL => Box::new(socket::SocketAuth),
         _ => return None,
     })
 }

@@ -7,9 +7,9 @@ use crate::wire::error::WireError;
 
 pub(super) const NAME: &[u8] = b"mysql_native_password";
 
-pub(super) struct Native;
+pub(super) struct NativePassword;
 
-impl Plugin for Native {
+impl Plugin for NativePassword {
     fn answer(&mut self, secret: Secret<'_>, nonce: &[u8]) -> Result<Vec<u8>, WireError> {
         if secret.password.is_empty() {
             return Ok(Vec::new());
@@ -37,7 +37,7 @@ mod tests {
             password: b"secret",
             secure: false,
         };
-        let answer = Native.answer(secret, nonce).unwrap();
+        let answer = NativePassword.answer(secret, nonce).unwrap();
         let stored = Sha1::digest(Sha1::digest(b"secret"));
         let mask = Sha1::new()
             .chain_update(nonce)
@@ -53,7 +53,7 @@ mod tests {
             secure: false,
         };
         assert!(
-            Native
+            NativePassword
                 .answer(none, b"abcdefghijklmnopqrst")
                 .unwrap()
                 .is_empty()
@@ -62,6 +62,6 @@ mod tests {
             password: b"x",
             secure: false,
         };
-        assert!(Native.answer(some, b"short").is_err());
+        assert!(NativePassword.answer(some, b"short").is_err());
     }
 }

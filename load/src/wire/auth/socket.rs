@@ -6,9 +6,9 @@ use crate::wire::error::WireError;
 pub(super) const NAME_MARIADB: &[u8] = b"unix_socket";
 pub(super) const NAME_MYSQL: &[u8] = b"auth_socket";
 
-pub(super) struct Socket;
+pub(super) struct SocketAuth;
 
-impl Plugin for Socket {
+impl Plugin for SocketAuth {
     fn answer(&mut self, _secret: Secret<'_>, _nonce: &[u8]) -> Result<Vec<u8>, WireError> {
         Ok(Vec::new())
     }

@@ -17,7 +17,7 @@ const CONTENT_MAX: usize = 1 << 20;
 const KEPT_BYTES: usize = 32 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Compression {
+pub(super) struct CompressionLayer {
     algorithm: Algorithm,
     /// Of the next compressed packet, ours or theirs.
     sequence: u8,
@@ -40,7 +40,7 @@ struct Waiting<'i> {
     end: usize,
 }
 
-impl Compression {
+impl CompressionLayer {
     pub fn new(algorithm: Algorithm) -> Self {
         Self {
             algorithm,
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn opened(layer: &mut Compression, bytes: &[u8], piece: usize) -> Vec<u8> {
+    fn opened(layer: &mut CompressionLayer, bytes: &[u8], piece: usize) -> Vec<u8> {
         let mut packets = Vec::new();
         for part in bytes.chunks(piece) {
             layer.feed(part);
@@ -185,8 +185,8 @@ mod tests {
         ) {
             let said: Vec<u8> = packets.repeat(times);
             for algorithm in [Algorithm::Zlib, Algorithm::Zstd] {
-                let mut ours = Compression::new(algorithm);
-                let mut theirs = Compression::new(algorithm);
+                let mut ours = CompressionLayer::new(algorithm);
+                let mut theirs = CompressionLayer::new(algorithm);
                 let mut sent = Vec::new();
                 ours.seal(&said, &mut sent).unwrap();
                 ours.seal(b"more", &mut sent).unwrap();
@@ -200,11 +200,11 @@ mod tests {
     #[test]
     fn long_contents_are_cut_and_short_ones_left() {
         let said = vec![b'x'; CONTENT_MAX + 10];
-        let mut layer = Compression::new(Algorithm::Zlib);
+        let mut layer = CompressionLayer::new(Algorithm::Zlib);
         let mut sent = Vec::new();
         layer.seal(&said, &mut sent).unwrap();
         assert!(sent.ends_with(b"\x0a\0\0\x01\0\0\0xxxxxxxxxx"));
-        let mut theirs = Compression::new(Algorithm::Zlib);
+        let mut theirs = CompressionLayer::new(Algorithm::Zlib);
         assert_eq!(opened(&mut theirs, &sent, 1000), said);
     }
 
@@ -212,7 +212,7 @@ mod tests {
     fn each_command_has_a_compressed_packet_that_is_counted_from_zero() {
         // A ping, a query in two packets, a ping.
         let said = b"\x01\0\0\0\x0e\x02\0\0\0\x03a\x01\0\0\x01b\x01\0\0\0\x0e";
-        let mut layer = Compression::new(Algorithm::Zlib);
+        let mut layer = CompressionLayer::new(Algorithm::Zlib);
         let mut sent = Vec::new();
         layer.seal_commands(said, &mut sent).unwrap();
         let ping = b"\x05\0\0\0\0\0\0\x01\0\0\0\x0e".as_slice();
@@ -224,7 +224,7 @@ mod tests {
     fn as_many_answers_begin_as_commands_were_sent() {
         let ping = b"\x01\0\0\0\x0e";
         let answer = |sequence| [1, 0, 0, sequence, 0, 0, 0, b'x'];
-        let mut layer = Compression::new(Algorithm::Zlib);
+        let mut layer = CompressionLayer::new(Algorithm::Zlib);
         layer
             .seal_commands(&ping.repeat(3), &mut Vec::new())
             .unwrap();

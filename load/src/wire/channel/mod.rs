@@ -12,7 +12,7 @@ use super::tls::TlsConfig;
 
 use codec::Algorithm;
 pub(super) use codec::ZSTD_LEVEL;
-use compression::Compression;
+use compression::CompressionLayer;
 use encryption::Encryption;
 
 /// The way from packets to socket bytes and back.
@@ -28,7 +28,7 @@ pub struct Channel {
 #[derive(Debug, Default)]
 struct Layers {
     encryption: Option<Encryption>,
-    compression: Option<Compression>,
+    compression: Option<CompressionLayer>,
     /// Passed from one layer to the other; empty from one call to the next.
     between: Vec<u8>,
 }
@@ -47,12 +47,12 @@ impl Channel {
 
     /// Appends to `socket` what must be sent to say `packets`: whole commands.
     pub fn seal(&mut self, packets: &[u8], socket: &mut Vec<u8>) -> Result<(), WireError> {
-        self.seal_by(Compression::seal_commands, packets, socket)
+        self.seal_by(CompressionLayer::seal_commands, packets, socket)
     }
 
     /// As [`Self::seal`], for packets that go on with a command: the parts of a local file.
     pub fn seal_more(&mut self, packets: &[u8], socket: &mut Vec<u8>) -> Result<(), WireError> {
-        self.seal_by(Compression::seal, packets, socket)
+        self.seal_by(CompressionLayer::seal, packets, socket)
     }
 
     fn seal_by(
@@ -115,12 +115,12 @@ impl Channel {
         } else {
             return;
         };
-        self.layers.get_or_insert_default().compression = Some(Compression::new(algorithm));
+        self.layers.get_or_insert_default().compression = Some(CompressionLayer::new(algorithm));
     }
 }
 
 /// Whole commands, or what goes on with one.
-type CompressBy = fn(&mut Compression, &[u8], &mut Vec<u8>) -> Result<(), WireError>;
+type CompressBy = fn(&mut CompressionLayer, &[u8], &mut Vec<u8>) -> Result<(), WireError>;
 
 impl Layers {
     fn seal(

@@ -7,7 +7,7 @@ mod session;
 
 use super::sql::can_be_prepared;
 use super::statement::Statement;
-use super::{CLASSES_MAX, EventKind, Seat, Session, Workload};
+use super::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
 use crate::outcome::Failure;
 use crate::wire::ServerError;
 use session::Client;
@@ -45,7 +45,7 @@ pub struct Clients {
     pub by_statement: bool,
     pub ignores: Ignored,
     /// Is told of each connection and each statement.
-    pub watch: Option<Watch>,
+    pub watch: Option<ToldOf>,
     /// A client that gets no connection tells this and ends, and the others go on; absent: the
     /// run fails.
     pub on_refusal: Option<OnRefusal>,
@@ -55,7 +55,7 @@ pub struct Clients {
 pub type OnRefusal = Arc<dyn Fn(&ServerError) + Send + Sync>;
 
 /// Told of what a client does: a connection (none), or a statement.
-pub type Watch = Arc<dyn Fn(Option<&str>) + Send + Sync>;
+pub type ToldOf = Arc<dyn Fn(Option<&str>) + Send + Sync>;
 
 /// When a client opens its connection anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Workload for ClientList {
         true
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
+    fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
         let clients = Arc::clone(&self.clients);
         let places = Arc::clone(&self.places);
         Ok(Box::new(Client::new(

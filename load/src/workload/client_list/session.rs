@@ -6,12 +6,12 @@ use crate::random::Stream;
 use crate::wire::{ServerError, command};
 use crate::workload::sql::can_be_prepared;
 use crate::workload::statement::{Parameters, Statement};
-use crate::workload::{Answer, Call, Class, Ending, Reply, Request, Seat, Session, Step};
+use crate::workload::{Answer, Call, Class, Ending, Reply, Request, SeatPlace, Session, Step};
 use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ClientState {
     Idle,
     Connecting,
     /// Running the statement at this place of those that a connection begins with.
@@ -33,7 +33,7 @@ pub struct Client {
     clients: Arc<Clients>,
     distinct: Vec<Statement>,
     places: Arc<[u32]>,
-    seat: Seat,
+    seat: SeatPlace,
     /// The place in the list of the statement asked last.
     place: usize,
     /// Statements that were begun.
@@ -49,7 +49,7 @@ pub struct Client {
     is_back: bool,
     /// The event in progress.
     cycle: Option<u64>,
-    state: State,
+    state: ClientState,
     parameters: Parameters,
     /// What was sent last that is not in the list.
     last: String,
@@ -82,8 +82,8 @@ impl Session for Client {
 
     fn statement(&self) -> String {
         match (self.state, self.clients.statements.get(self.place)) {
-            (State::Asking, Some(Text::Plain(sql))) => sql.clone(),
-            (State::Asking, Some(Text::ByKey(sql))) => format!("{sql} '{}'", self.key()),
+            (ClientState::Asking, Some(Text::Plain(sql))) => sql.clone(),
+            (ClientState::Asking, Some(Text::ByKey(sql))) => format!("{sql} '{}'", self.key()),
             _ => self.last.clone(),
         }
     }
@@ -95,7 +95,7 @@ impl Client {
         clients: Arc<Clients>,
         distinct: Vec<Statement>,
         places: Arc<[u32]>,
-        seat: Seat,
+        seat: SeatPlace,
     ) -> Self {
         Self {
             clients,
@@ -110,14 +110,14 @@ impl Client {
             is_open: false,
             is_back: false,
             cycle: None,
-            state: State::Idle,
+            state: ClientState::Idle,
             parameters: Parameters::default(),
             last: String::new(),
         }
     }
 
     fn connect(&mut self) -> Step {
-        self.state = State::Connecting;
+        self.state = ClientState::Connecting;
         self.is_open = false;
         Step::Connect(0)
     }
@@ -155,14 +155,14 @@ impl Client {
         self.is_back = true;
         let keeps = matches!(self.clients.reconnect, Reconnect::After(_));
         if keeps && self.clients.commit_every > 0 && self.uncommitted > 0 {
-            return self.commit(State::Leaving, out);
+            return self.commit(ClientState::Leaving, out);
         }
         Step::Disconnect(0)
     }
 
     #[inline]
     fn ask(&mut self, out: &mut Vec<u8>) -> Step {
-        self.state = State::Asking;
+        self.state = ClientState::Asking;
         self.is_back = false;
         self.asked += 1;
         self.uncommitted += 1;
@@ -253,7 +253,7 @@ impl Client {
                 {
                     watch(Some(&sql));
                 }
-                self.say(sql, State::Beginning(place), out)
+                self.say(sql, ClientState::Beginning(place), out)
             }
             None => {
                 self.is_first = false;
@@ -269,12 +269,12 @@ impl Client {
             Some((place, statement)) => {
                 statement.put_prepare(out);
                 statement.sql().clone_into(&mut self.last);
-                self.state = State::Preparing(place);
+                self.state = ClientState::Preparing(place);
                 uncounted(Reply::Prepared)
             }
             None if self.cycle.is_some() => self.ask_or_leave(out),
             None => {
-                self.state = State::Idle;
+                self.state = ClientState::Idle;
                 Step::Ready
             }
         }
@@ -285,8 +285,8 @@ impl Client {
             return self.refused(error, out);
         }
         match self.state {
-            State::Beginning(place) => self.set_up(place + 1, out),
-            State::Preparing(place) => {
+            ClientState::Beginning(place) => self.set_up(place + 1, out),
+            ClientState::Preparing(place) => {
                 if let (Some(prepared), Some(statement)) =
                     (answer.prepared, self.distinct.get_mut(place))
                 {
@@ -294,27 +294,29 @@ impl Client {
                 }
                 self.prepare(place + 1, out)
             }
-            State::Asking => self.commit(State::Committing { is_good: true }, out),
-            State::Leaving => Step::Disconnect(0),
-            State::Ending => Step::Stop,
-            State::Committing { is_good: false } => self.drop_event(),
-            State::Committing { is_good: true } | State::Idle | State::Connecting => self.end(),
+            ClientState::Asking => self.commit(ClientState::Committing { is_good: true }, out),
+            ClientState::Leaving => Step::Disconnect(0),
+            ClientState::Ending => Step::Stop,
+            ClientState::Committing { is_good: false } => self.drop_event(),
+            ClientState::Committing { is_good: true }
+            | ClientState::Idle
+            | ClientState::Connecting => self.end(),
         }
     }
 
     fn end(&mut self) -> Step {
         self.cycle = None;
-        self.state = State::Idle;
+        self.state = ClientState::Idle;
         Step::EventEnd(Ending::default())
     }
 
     fn drop_event(&mut self) -> Step {
         self.cycle = None;
-        self.state = State::Idle;
+        self.state = ClientState::Idle;
         Step::EventDropped
     }
 
-    fn commit(&mut self, state: State, out: &mut Vec<u8>) -> Step {
+    fn commit(&mut self, state: ClientState, out: &mut Vec<u8>) -> Step {
         self.uncommitted = 0;
         if let Some(watch) = &self.clients.watch {
             watch(Some(COMMIT));
@@ -322,7 +324,7 @@ impl Client {
         self.say(COMMIT.to_owned(), state, out)
     }
 
-    fn say(&mut self, sql: String, state: State, out: &mut Vec<u8>) -> Step {
+    fn say(&mut self, sql: String, state: ClientState, out: &mut Vec<u8>) -> Step {
         command::query(out, sql.as_bytes());
         self.last = sql;
         self.state = state;
@@ -330,18 +332,18 @@ impl Client {
     }
 
     fn finish(&mut self, out: &mut Vec<u8>) -> Step {
-        if self.clients.commit_every > 0 && self.is_open && self.state != State::Ending {
-            return self.commit(State::Ending, out);
+        if self.clients.commit_every > 0 && self.is_open && self.state != ClientState::Ending {
+            return self.commit(ClientState::Ending, out);
         }
         Step::Stop
     }
 
     #[cold]
     fn refused(&mut self, error: &ServerError, out: &mut Vec<u8>) -> Step {
-        if self.state == State::Asking && self.clients.ignores.has(error.code) {
+        if self.state == ClientState::Asking && self.clients.ignores.has(error.code) {
             let every = self.clients.commit_every;
             if every > 0 && self.uncommitted >= every {
-                return self.commit(State::Committing { is_good: false }, out);
+                return self.commit(ClientState::Committing { is_good: false }, out);
             }
             return self.drop_event();
         }
@@ -351,7 +353,7 @@ impl Client {
     #[cold]
     fn broken(&mut self, error: &ServerError) -> Step {
         self.is_open = false;
-        if self.state != State::Connecting {
+        if self.state != ClientState::Connecting {
             return self.fail(error.message.clone(), Some(error));
         }
         self.tries += 1;
@@ -370,13 +372,13 @@ impl Client {
     fn fail(&self, message: String, error: Option<&ServerError>) -> Step {
         let (code, sqlstate) = error.map(|e| (e.code, e.sqlstate().to_owned())).unzip();
         let statement = match self.state {
-            State::Connecting => None,
+            ClientState::Connecting => None,
             _ => Some(self.statement()),
         };
         Step::Fail(Box::new(Failure {
             message,
             hint: Some(match self.state {
-                State::Asking => format!(
+                ClientState::Asking => format!(
                     "client {} of {}, statement {} of its list",
                     self.seat.index + 1,
                     self.seat.count,

@@ -6,13 +6,13 @@ mod session;
 use super::replay::{Meaning, Question, Replay};
 use super::statement::Parameters;
 use super::tables::Tables;
-use super::{Answer, EventKind, Seat, Server, Session, Workload};
+use super::{Answer, EventKind, LookedAtServer, SeatPlace, Session, Workload};
 use crate::outcome::{Failure, Scanned};
 use crate::plan::Protocol;
 use crate::random::Stream;
-use crate::wire::{Capabilities, Rows, Summary, Value};
-pub use route::Route;
-use session::{Asked, NativeSession};
+use crate::wire::{Capabilities, ResultRows, Summary, Value};
+pub use route::NodeRoute;
+use session::{AskedRequest, NativeSession};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,12 +24,12 @@ pub trait Kind: Send + Sync + 'static {
     /// What a session keeps from event to event.
     type Own: Own;
 
-    /// The kinds of event, with their statement classes; [`Event::kind`] is a place in it.
+    /// The kinds of event, with their statement classes; [`OpenEvent::kind`] is a place in it.
     fn events(&self) -> Vec<EventKind>;
 
     /// The queries that [`Self::next`] chooses from. Their classes are places in the classes of
     /// all kinds of event, one after the other.
-    fn queries(&self) -> Vec<Query>;
+    fn queries(&self) -> Vec<QueryText>;
 
     /// True if every event is one query of the only class.
     fn is_single_query(&self) -> bool {
@@ -37,7 +37,7 @@ pub trait Kind: Send + Sync + 'static {
     }
 
     /// An event that must begin again may leave a transaction behind, which is taken back first.
-    fn leaves_transaction(&self, _event: &Event) -> bool {
+    fn leaves_transaction(&self, _event: &OpenEvent) -> bool {
         false
     }
 
@@ -65,7 +65,7 @@ pub trait Kind: Send + Sync + 'static {
     ///
     /// # Errors
     /// The server has not what the events want.
-    fn look(&self, _server: &mut dyn Server) -> Result<(), Failure> {
+    fn look(&self, _server: &mut dyn LookedAtServer) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -75,33 +75,33 @@ pub trait Kind: Send + Sync + 'static {
     }
 
     /// See [`Session::due_ns`].
-    fn due_ns(&self, _event: &mut Event, _own: &mut Self::Own, ended_ns: u64) -> u64 {
+    fn due_ns(&self, _event: &mut OpenEvent, _own: &mut Self::Own, ended_ns: u64) -> u64 {
         ended_ns
     }
 
     /// What the event does next. `values` is empty, and takes the values of the query asked.
     fn next(
         &self,
-        heard: Heard<'_>,
-        event: &mut Event,
+        heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         own: &mut Self::Own,
         values: &mut Parameters,
-    ) -> Next;
+    ) -> NextStep;
 }
 
 /// What a session of a kind keeps from event to event.
 pub trait Own: 'static {
-    fn of(seat: Seat) -> Self;
+    fn of(seat: SeatPlace) -> Self;
 }
 
 /// Most kinds keep nothing.
 impl Own for () {
-    fn of(_seat: Seat) -> Self {}
+    fn of(_seat: SeatPlace) -> Self {}
 }
 
 /// Why an event is asked what it does next.
 #[derive(Clone, Copy, Debug)]
-pub enum Heard<'a> {
+pub enum WhyAsked<'a> {
     /// It begins, for the first time or again.
     Begin,
     /// The answer to its last question.
@@ -149,47 +149,47 @@ impl Said<'_> {
     }
 
     /// The rows, if the question asked for them.
-    pub fn rows(&self) -> Rows {
+    pub fn rows(&self) -> ResultRows {
         let bytes = self.answer.bytes.unwrap_or_default();
         match self.is_prepared {
-            true => Rows::of_prepared(bytes, self.capabilities),
-            false => Rows::new(bytes, self.capabilities),
+            true => ResultRows::of_prepared(bytes, self.capabilities),
+            false => ResultRows::new(bytes, self.capabilities),
         }
     }
 }
 
 /// What an event does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    Ask(Ask),
+pub enum NextStep {
+    Ask(ToAsk),
     /// Waits, within the event: its clock runs on.
     Pause(Duration),
     /// It is over, without another question.
-    End(End),
+    End(EventEnd),
     /// The data has not what every event relies on: this row is missing. The run has failed.
     Broken(&'static str),
 }
 
 /// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct ToAsk {
     /// The place in [`Kind::queries`].
     pub query: usize,
     /// The event wants to read the rows of the answer.
     pub wants_rows: bool,
     /// The event is over with the answer, and ends so.
-    pub ends: Option<End>,
+    pub ends: Option<EventEnd>,
 }
 
 /// How an event ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum EventEnd {
     Done,
     /// It took back what it had done, as it was meant to.
     RolledBack,
 }
 
-impl Next {
+impl NextStep {
     /// The only question of an event.
     #[inline]
     pub fn only(query: usize) -> Self {
@@ -199,7 +199,7 @@ impl Next {
     /// A question whose rows the event reads.
     #[inline]
     pub fn read(query: usize) -> Self {
-        Self::Ask(Ask {
+        Self::Ask(ToAsk {
             query,
             wants_rows: true,
             ends: None,
@@ -208,8 +208,8 @@ impl Next {
 
     /// The last question of an event.
     #[inline]
-    pub fn last(query: usize, end: End) -> Self {
-        Self::Ask(Ask {
+    pub fn last(query: usize, end: EventEnd) -> Self {
+        Self::Ask(ToAsk {
             query,
             wants_rows: false,
             ends: Some(end),
@@ -219,17 +219,17 @@ impl Next {
     /// One of several questions whose answers nobody listens to.
     #[inline]
     pub fn in_turn(query: usize, is_last: bool) -> Self {
-        Self::Ask(Ask {
+        Self::Ask(ToAsk {
             query,
             wants_rows: false,
-            ends: is_last.then_some(End::Done),
+            ends: is_last.then_some(EventEnd::Done),
         })
     }
 }
 
 /// What the steps of one event share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct OpenEvent {
     pub seed: u64,
     pub cycle: u64,
     /// Every draw of the event comes from here.
@@ -245,7 +245,7 @@ pub struct Event {
     pub key: u64,
 }
 
-impl Event {
+impl OpenEvent {
     /// See [`Self::node`].
     pub const ANY_NODE: u16 = u16::MAX;
 
@@ -271,7 +271,7 @@ impl Event {
 
 /// One query of a kind, or one statement of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query {
+pub struct QueryText {
     pub class: u8,
     /// Its text between the values: one piece more than there are values.
     pub pieces: Vec<String>,
@@ -295,7 +295,7 @@ pub enum Carries {
     File { columns: u16 },
 }
 
-impl Query {
+impl QueryText {
     /// A query with a `?` for each value, and no other.
     pub fn new(class: u8, sql: &str) -> Self {
         Self {
@@ -320,7 +320,7 @@ pub struct Way {
     /// Statements that each new connection begins with.
     pub init: Arc<[String]>,
     pub retries: Retries,
-    pub route: Route,
+    pub route: NodeRoute,
 }
 
 /// How often an event is begun again after an error, and after which pause.
@@ -351,7 +351,7 @@ impl Retries {
 /// A kind as a workload.
 pub struct Native<K> {
     kind: Arc<K>,
-    queries: Vec<Asked>,
+    queries: Vec<AskedRequest>,
     way: Arc<Way>,
     kinds: Vec<EventKind>,
     classes: Vec<String>,
@@ -364,13 +364,13 @@ impl<K: Kind> Native<K> {
         Self {
             classes: classes.collect(),
             kinds,
-            queries: kind.queries().into_iter().map(Asked::new).collect(),
+            queries: kind.queries().into_iter().map(AskedRequest::new).collect(),
             kind: Arc::new(kind),
             way: Arc::new(way),
         }
     }
 
-    fn session_of(&self, seat: Seat) -> NativeSession<K> {
+    fn session_of(&self, seat: SeatPlace) -> NativeSession<K> {
         let (kind, way) = (Arc::clone(&self.kind), Arc::clone(&self.way));
         NativeSession::new(kind, &self.queries, way, seat)
     }
@@ -389,7 +389,7 @@ impl<K: Kind> Workload for Native<K> {
         self.kind.is_single_query()
     }
 
-    fn look(&self, server: &mut dyn Server) -> Result<(), Failure> {
+    fn look(&self, server: &mut dyn LookedAtServer) -> Result<(), Failure> {
         self.kind.look(server)
     }
 
@@ -406,7 +406,7 @@ impl<K: Kind> Workload for Native<K> {
     }
 
     fn offers_files(&self) -> bool {
-        self.queries.iter().any(Asked::offers_file)
+        self.queries.iter().any(AskedRequest::offers_file)
     }
 
     fn replay(&self) -> Option<&dyn Replay> {
@@ -417,7 +417,7 @@ impl<K: Kind> Workload for Native<K> {
         self.kind.scanned()
     }
 
-    fn session(&self, seat: Seat) -> Result<Box<dyn Session>, Failure> {
+    fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
         Ok(Box::new(self.session_of(seat)))
     }
 }
@@ -444,27 +444,27 @@ impl<K: Kind> Replay for Native<K> {
 /// Walks through an event that does not listen, as the only session of a run would ask it: hands
 /// over the place of each query, and its values.
 pub fn walk<K: Kind>(kind: &K, seed: u64, cycle: u64, mut take: impl FnMut(usize, Parameters)) {
-    let mut own = K::Own::of(Seat {
+    let mut own = K::Own::of(SeatPlace {
         index: 0,
         count: 1,
         worker: 0,
         seed,
     });
-    let mut event = Event::new(seed, cycle);
-    let mut heard = Heard::Begin;
+    let mut event = OpenEvent::new(seed, cycle);
+    let mut heard = WhyAsked::Begin;
     loop {
         let mut values = Parameters::default();
         match kind.next(heard, &mut event, &mut own, &mut values) {
-            Next::Ask(ask) => {
+            NextStep::Ask(ask) => {
                 take(ask.query, values);
                 if ask.ends.is_some() {
                     return;
                 }
             }
-            Next::Pause(_) => {}
-            Next::End(_) | Next::Broken(_) => return,
+            NextStep::Pause(_) => {}
+            NextStep::End(_) | NextStep::Broken(_) => return,
         }
-        heard = Heard::Woken;
+        heard = WhyAsked::Woken;
     }
 }
 

@@ -1,13 +1,13 @@
 //! Which node an event asks: a decision by the event alone, so that it is the same whoever asks.
 
-use super::Event;
+use super::OpenEvent;
 
 /// Keeps the draw apart from those of the kinds of workload.
 const ROUTE_PART: u64 = 1 << 32;
 
 /// How events are shared out over nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Route {
+pub enum NodeRoute {
     /// There is one node.
     #[default]
     Only,
@@ -19,7 +19,7 @@ pub enum Route {
     Key(u16, Box<[(u64, u16)]>),
 }
 
-impl Route {
+impl NodeRoute {
     pub fn nodes(&self) -> u16 {
         match self {
             Self::Only => 1,
@@ -37,8 +37,8 @@ impl Route {
     }
 
     /// The place of the node that an event wants.
-    pub fn node_of(&self, event: &Event) -> u16 {
-        if event.node != Event::ANY_NODE {
+    pub fn node_of(&self, event: &OpenEvent) -> u16 {
+        if event.node != OpenEvent::ANY_NODE {
             return event.node;
         }
         match self {
@@ -65,8 +65,8 @@ impl Route {
 mod tests {
     use super::*;
 
-    fn nodes_of(route: &Route, events: u64) -> Vec<u16> {
-        let event = |cycle| Event::new(5, cycle);
+    fn nodes_of(route: &NodeRoute, events: u64) -> Vec<u16> {
+        let event = |cycle| OpenEvent::new(5, cycle);
         (0..events)
             .map(|cycle| route.node_of(&event(cycle)))
             .collect()
@@ -74,13 +74,13 @@ mod tests {
 
     #[test]
     fn turns_go_round() {
-        assert_eq!(nodes_of(&Route::Turns(3), 5), [0, 1, 2, 0, 1]);
-        assert_eq!(nodes_of(&Route::Only, 2), [0, 0]);
+        assert_eq!(nodes_of(&NodeRoute::Turns(3), 5), [0, 1, 2, 0, 1]);
+        assert_eq!(nodes_of(&NodeRoute::Only, 2), [0, 0]);
     }
 
     #[test]
     fn chance_follows_the_weights_and_is_the_same_again() {
-        let route = Route::Chance(Box::new([1.0, 1.0, 4.0]));
+        let route = NodeRoute::Chance(Box::new([1.0, 1.0, 4.0]));
         let nodes = nodes_of(&route, 4000);
         let of = |wanted| nodes.iter().filter(|node| **node == wanted).count();
         assert!((900..1100).contains(&of(0)), "{}", of(0));
@@ -90,9 +90,12 @@ mod tests {
 
     #[test]
     fn keys_have_owners_and_events_may_have_a_will_of_their_own() {
-        let route = Route::by_even_keys(10, 3);
-        assert_eq!(route, Route::Key(3, Box::new([(3, 0), (6, 1), (10, 2)])));
-        let mut event = Event::new(1, 1);
+        let route = NodeRoute::by_even_keys(10, 3);
+        assert_eq!(
+            route,
+            NodeRoute::Key(3, Box::new([(3, 0), (6, 1), (10, 2)]))
+        );
+        let mut event = OpenEvent::new(1, 1);
         let owners: Vec<u16> = [1, 3, 4, 6, 7, 10]
             .map(|key| {
                 event.key = key;

@@ -1,12 +1,14 @@
 //! The session of every native workload: prepare, ask step by step, begin again if it must.
 
-use super::{Ask, Carries, End, Event, Heard, Kind, Next, Own, Query, Said, Way};
+use super::{
+    Carries, EventEnd, Kind, NextStep, OpenEvent, Own, QueryText, Said, ToAsk, Way, WhyAsked,
+};
 use crate::outcome::Failure;
 use crate::plan::Protocol;
 use crate::wire::{Agreed, Capabilities, command};
 use crate::workload::statement::{Parameters, Statement};
 use crate::workload::{
-    Answer, Call, Class, Ending, Link, Reply, Request, Seat, Session, Step, Verdict,
+    Answer, Call, Class, Ending, LinkNumber, Reply, Request, SeatPlace, Session, Step, Verdict,
 };
 use std::sync::Arc;
 
@@ -14,14 +16,14 @@ use std::sync::Arc;
 const RETRY_PART: u64 = 1 << 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum NativeState {
     /// Sending the statement at this place of those that a connection begins with.
     Beginning(usize),
     /// Preparing the query at this place.
     Preparing(usize),
     Ready,
     /// Waiting for an answer, with which the event may end.
-    Asking(Option<End>),
+    Asking(Option<EventEnd>),
     /// Waiting for the end of a pause of the event's own.
     Pausing,
     /// Taking back a transaction that failed, before the event begins again.
@@ -30,15 +32,15 @@ enum State {
 
 /// A query as a session asks it.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct AskedRequest {
     class: Class,
     pub is_text: bool,
     carries: Carries,
     statement: Statement,
 }
 
-impl Asked {
-    pub fn new(query: Query) -> Self {
+impl AskedRequest {
+    pub fn new(query: QueryText) -> Self {
         Self {
             class: Class::Of(query.class),
             is_text: query.is_text,
@@ -57,17 +59,17 @@ pub struct NativeSession<K: Kind> {
     own: K::Own,
     way: Arc<Way>,
     /// The kind's queries, once for each node.
-    queries: Box<[Asked]>,
+    queries: Box<[AskedRequest]>,
     queries_of_node: usize,
     /// One link to each node, which has the same place.
     links: Box<[LinkState]>,
     seed: u64,
-    event: Event,
+    event: OpenEvent,
     parameters: Parameters,
     /// The link used last, and the place of the query asked last.
-    link: Link,
+    link: LinkNumber,
     last: usize,
-    state: State,
+    state: NativeState,
     /// The event that was begun again last, and how often.
     retried: (u64, u32),
 }
@@ -80,7 +82,7 @@ struct LinkState {
 
 impl<K: Kind> NativeSession<K> {
     /// `queries` are the kind's, none of them prepared.
-    pub fn new(kind: Arc<K>, queries: &[Asked], way: Arc<Way>, seat: Seat) -> Self {
+    pub fn new(kind: Arc<K>, queries: &[AskedRequest], way: Arc<Way>, seat: SeatPlace) -> Self {
         let nodes = usize::from(way.route.nodes());
         let link = LinkState {
             is_set_up: false,
@@ -94,11 +96,11 @@ impl<K: Kind> NativeSession<K> {
             own: K::Own::of(seat),
             way,
             seed: seat.seed,
-            event: Event::new(seat.seed, 0),
+            event: OpenEvent::new(seat.seed, 0),
             parameters: Parameters::default(),
             link: 0,
             last: 0,
-            state: State::Ready,
+            state: NativeState::Ready,
             retried: (u64::MAX, 0),
         }
     }
@@ -108,7 +110,7 @@ impl<K: Kind> NativeSession<K> {
         match self.links.iter().position(|link| !link.is_set_up) {
             Some(node) => Step::Connect(node as u16),
             None => {
-                self.state = State::Ready;
+                self.state = NativeState::Ready;
                 Step::Ready
             }
         }
@@ -126,7 +128,7 @@ impl<K: Kind> NativeSession<K> {
             return self.prepare(self.own_queries().start, out);
         };
         command::query(out, sql.as_bytes());
-        self.state = State::Beginning(place);
+        self.state = NativeState::Beginning(place);
         self.uncounted(Reply::Counts)
     }
 
@@ -145,29 +147,29 @@ impl<K: Kind> NativeSession<K> {
         };
         query.statement.put_prepare(out);
         self.last = place;
-        self.state = State::Preparing(place);
+        self.state = NativeState::Preparing(place);
         self.uncounted(Reply::Prepared)
     }
 
     #[inline]
     fn begin(&mut self, cycle: u64, out: &mut Vec<u8>) -> Step {
-        self.event = Event::new(self.seed, cycle);
-        self.go_on(Heard::Begin, out)
+        self.event = OpenEvent::new(self.seed, cycle);
+        self.go_on(WhyAsked::Begin, out)
     }
 
     /// Does what the event does next.
     #[inline(always)]
-    fn go_on(&mut self, heard: Heard<'_>, out: &mut Vec<u8>) -> Step {
+    fn go_on(&mut self, heard: WhyAsked<'_>, out: &mut Vec<u8>) -> Step {
         self.parameters.clear();
         let (event, own) = (&mut self.event, &mut self.own);
         match self.kind.next(heard, event, own, &mut self.parameters) {
-            Next::Ask(ask) => self.ask(ask, out),
-            Next::Pause(time) => {
-                self.state = State::Pausing;
+            NextStep::Ask(ask) => self.ask(ask, out),
+            NextStep::Pause(time) => {
+                self.state = NativeState::Pausing;
                 Step::Sleep(time)
             }
-            Next::End(end) => Step::EventEnd(self.ending(end)),
-            Next::Broken(missing) => self.row_missing(missing),
+            NextStep::End(end) => Step::EventEnd(self.ending(end)),
+            NextStep::Broken(missing) => self.row_missing(missing),
         }
     }
 
@@ -185,12 +187,12 @@ impl<K: Kind> NativeSession<K> {
     }
 
     #[inline(always)]
-    fn ask(&mut self, ask: Ask, out: &mut Vec<u8>) -> Step {
+    fn ask(&mut self, ask: ToAsk, out: &mut Vec<u8>) -> Step {
         self.last = ask.query;
         if self.links.len() > 1 {
             self.choose_link();
         }
-        self.state = State::Asking(ask.ends);
+        self.state = NativeState::Asking(ask.ends);
         let Some(query) = self.queries.get_mut(self.last) else {
             return Step::Stop;
         };
@@ -228,16 +230,16 @@ impl<K: Kind> NativeSession<K> {
     }
 
     #[inline]
-    fn ending(&self, end: End) -> Ending {
+    fn ending(&self, end: EventEnd) -> Ending {
         Ending {
             kind: self.event.kind,
-            rolled_back: end == End::RolledBack,
+            rolled_back: end == EventEnd::RolledBack,
         }
     }
 
     /// Whether this session can carry what is to be asked is seen before anything is prepared:
     /// not every server has a bulk execute.
-    fn connected(&mut self, link: Link, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
+    fn connected(&mut self, link: LinkNumber, agreed: &Agreed, out: &mut Vec<u8>) -> Step {
         self.link = link;
         if let Some(state) = self.links.get_mut(usize::from(link)) {
             state.capabilities = agreed.capabilities;
@@ -269,8 +271,8 @@ impl<K: Kind> NativeSession<K> {
 
     fn answered(&mut self, answer: &Answer<'_>, out: &mut Vec<u8>) -> Step {
         match self.state {
-            State::Beginning(place) => self.set_up(place + 1, out),
-            State::Preparing(place) => {
+            NativeState::Beginning(place) => self.set_up(place + 1, out),
+            NativeState::Preparing(place) => {
                 if let (Some(prepared), Some(query)) =
                     (answer.prepared, self.queries.get_mut(place))
                 {
@@ -279,7 +281,7 @@ impl<K: Kind> NativeSession<K> {
                 // An ignored error leaves the statement as text, which asks the same.
                 self.prepare(place + 1, out)
             }
-            State::Asking(ends) => match (answer.error, answer.verdict, ends) {
+            NativeState::Asking(ends) => match (answer.error, answer.verdict, ends) {
                 (Some(_), Verdict::Retry, _) if self.kind.leaves_transaction(&self.event) => {
                     self.roll_back(out)
                 }
@@ -293,18 +295,18 @@ impl<K: Kind> NativeSession<K> {
                         capabilities: link.map_or(Capabilities::NONE, |link| link.capabilities),
                         is_prepared: query.is_some_and(|query| query.statement.is_prepared()),
                     };
-                    self.go_on(Heard::Said(said), out)
+                    self.go_on(WhyAsked::Said(said), out)
                 }
             },
-            State::RollingBack => self.try_again(),
-            State::Ready | State::Pausing => Step::Ready,
+            NativeState::RollingBack => self.try_again(),
+            NativeState::Ready | NativeState::Pausing => Step::Ready,
         }
     }
 
     /// After an error inside a transaction the server may have kept it open.
     fn roll_back(&mut self, out: &mut Vec<u8>) -> Step {
         command::query(out, ROLLBACK.as_bytes());
-        self.state = State::RollingBack;
+        self.state = NativeState::RollingBack;
         self.uncounted(Reply::Counts)
     }
 
@@ -316,7 +318,7 @@ impl<K: Kind> NativeSession<K> {
             _ => 1,
         };
         self.retried = (self.event.cycle, number);
-        self.state = State::Ready;
+        self.state = NativeState::Ready;
         if number > self.way.retries.limit {
             return Step::EventDropped;
         }
@@ -326,7 +328,7 @@ impl<K: Kind> NativeSession<K> {
     }
 
     /// The link is gone, and what was prepared on it.
-    fn forget(&mut self, link: Link) -> Step {
+    fn forget(&mut self, link: LinkNumber) -> Step {
         self.link = link;
         let own = self.own_queries();
         let queries = self.queries.get_mut(own).into_iter().flatten();
@@ -360,7 +362,7 @@ impl<K: Kind> Session for NativeSession<K> {
             Call::Lost(link) => self.forget(link),
             // A native session judges no errors, so nothing breaks but by loss.
             Call::Broken(_) => self.forget(self.link),
-            Call::Woken if self.state == State::Pausing => self.go_on(Heard::Woken, out),
+            Call::Woken if self.state == NativeState::Pausing => self.go_on(WhyAsked::Woken, out),
             Call::Woken => Step::Ready,
             Call::Finish => Step::Stop,
         }
@@ -368,9 +370,13 @@ impl<K: Kind> Session for NativeSession<K> {
 
     fn statement(&self) -> String {
         match (self.state, self.queries.get(self.last)) {
-            (State::Beginning(place), _) => self.way.init.get(place).cloned().unwrap_or_default(),
-            (State::RollingBack, _) => ROLLBACK.to_owned(),
-            (State::Preparing(_), Some(query)) => format!("PREPARE {}", query.statement.sql()),
+            (NativeState::Beginning(place), _) => {
+                self.way.init.get(place).cloned().unwrap_or_default()
+            }
+            (NativeState::RollingBack, _) => ROLLBACK.to_owned(),
+            (NativeState::Preparing(_), Some(query)) => {
+                format!("PREPARE {}", query.statement.sql())
+            }
             (_, Some(query)) => query.statement.text(&self.parameters),
             (_, None) => String::new(),
         }
@@ -388,7 +394,7 @@ impl<K: Kind> Session for NativeSession<K> {
     }
 
     fn due_ns(&mut self, cycle: u64, ended_ns: u64) -> u64 {
-        self.event = Event::new(self.seed, cycle);
+        self.event = OpenEvent::new(self.seed, cycle);
         let (event, own) = (&mut self.event, &mut self.own);
         self.kind.due_ns(event, own, ended_ns)
     }

@@ -37,12 +37,12 @@ fn session(protocol: Protocol) -> NativeSession<PointSelect> {
         protocol,
         init,
         retries,
-        route: Route::Only,
+        route: NodeRoute::Only,
     };
     Native::new(kind, way).session_of(SEAT)
 }
 
-const SEAT: Seat = Seat {
+const SEAT: SeatPlace = SeatPlace {
     index: 0,
     count: 1,
     worker: 0,
@@ -178,7 +178,7 @@ struct Curious;
 struct Counted(u64);
 
 impl Own for Counted {
-    fn of(seat: Seat) -> Self {
+    fn of(seat: SeatPlace) -> Self {
         Self(u64::from(seat.index))
     }
 }
@@ -194,8 +194,8 @@ impl Kind for Curious {
         vec![kind("kept", "look"), kind("undone", "take_back")]
     }
 
-    fn queries(&self) -> Vec<Query> {
-        vec![Query::new(0, "SELECT ?"), Query::new(1, "ROLLBACK")]
+    fn queries(&self) -> Vec<QueryText> {
+        vec![QueryText::new(0, "SELECT ?"), QueryText::new(1, "ROLLBACK")]
     }
 
     fn is_single_query(&self) -> bool {
@@ -210,41 +210,41 @@ impl Kind for Curious {
         true
     }
 
-    fn due_ns(&self, event: &mut Event, _own: &mut Counted, ended_ns: u64) -> u64 {
+    fn due_ns(&self, event: &mut OpenEvent, _own: &mut Counted, ended_ns: u64) -> u64 {
         ended_ns + event.cycle
     }
 
     fn next(
         &self,
-        heard: Heard<'_>,
-        event: &mut Event,
+        heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         own: &mut Counted,
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         match heard {
-            Heard::Begin => {
+            WhyAsked::Begin => {
                 own.0 += 1;
                 values.int(own.0);
-                Next::Ask(Ask {
+                NextStep::Ask(ToAsk {
                     query: 0,
                     wants_rows: true,
                     ends: None,
                 })
             }
-            Heard::Said(said) => {
+            WhyAsked::Said(said) => {
                 said.first_row(|value| event.key = value.as_int().unwrap_or(0) as u64);
                 match event.key {
-                    7 => Next::End(End::Done),
-                    odd if odd % 2 == 1 => Next::Pause(Duration::from_millis(1)),
-                    _ => self.next(Heard::Woken, event, own, values),
+                    7 => NextStep::End(EventEnd::Done),
+                    odd if odd % 2 == 1 => NextStep::Pause(Duration::from_millis(1)),
+                    _ => self.next(WhyAsked::Woken, event, own, values),
                 }
             }
-            Heard::Woken => {
+            WhyAsked::Woken => {
                 event.kind = 1;
-                Next::Ask(Ask {
+                NextStep::Ask(ToAsk {
                     query: 1,
                     wants_rows: false,
-                    ends: Some(End::RolledBack),
+                    ends: Some(EventEnd::RolledBack),
                 })
             }
         }
@@ -312,7 +312,7 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
     let kind = PointSelect::new(Tables::new("sbtest", None), keys);
     let way = Way {
         protocol: Protocol::Prepared,
-        route: Route::Turns(2),
+        route: NodeRoute::Turns(2),
         ..Way::default()
     };
     let mut session = Native::new(kind, way).session_of(SEAT);

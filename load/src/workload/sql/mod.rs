@@ -5,7 +5,7 @@ mod placeholder;
 
 pub use parse::{Comment, SqlError, comment};
 
-use super::native::{Carries, Event, Heard, Kind, Next, Query, Way};
+use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::statement::Parameters;
 use super::told::{self, Told, native};
 use super::{EventKind, Workload};
@@ -130,11 +130,11 @@ impl Kind for Sql {
         self.events.iter().map(kind).collect()
     }
 
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         let statements = self.events.iter().flat_map(|event| &event.statements);
         statements
             .enumerate()
-            .map(|(class, statement)| Query {
+            .map(|(class, statement)| QueryText {
                 class: class as u8,
                 pieces: statement.pieces.clone(),
                 carries: Carries::One,
@@ -147,7 +147,7 @@ impl Kind for Sql {
         matches!(self.events.as_slice(), [event] if event.statements.len() == 1)
     }
 
-    fn leaves_transaction(&self, event: &Event) -> bool {
+    fn leaves_transaction(&self, event: &OpenEvent) -> bool {
         self.events.get(event.place).is_some_and(|event| {
             event.statements.iter().any(|statement| {
                 matches!(
@@ -160,11 +160,11 @@ impl Kind for Sql {
 
     fn next(
         &self,
-        _heard: Heard<'_>,
-        event: &mut Event,
+        _heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         _own: &mut (),
         values: &mut Parameters,
-    ) -> Next {
+    ) -> NextStep {
         let step = event.step as usize;
         event.step += 1;
         if step == 0 && self.events.len() > 1 {
@@ -186,7 +186,7 @@ impl Kind for Sql {
         }
         let query = self.firsts.get(event.place).map_or(0, |first| first + step);
         let is_last = text.is_none_or(|text| step + 1 >= text.statements.len());
-        Next::in_turn(query, is_last)
+        NextStep::in_turn(query, is_last)
     }
 }
 
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn only_events_with_a_transaction_are_taken_back() {
         let sql = Sql::new(SCRIPT).unwrap();
-        let mut event = Event::new(1, 0);
+        let mut event = OpenEvent::new(1, 0);
         event.place = 0;
         assert!(!sql.leaves_transaction(&event));
         event.place = 1;

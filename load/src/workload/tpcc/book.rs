@@ -3,7 +3,7 @@
 use super::deck::Card;
 use super::keys::Ask;
 use crate::workload::EventKind;
-use crate::workload::native::Query;
+use crate::workload::native::QueryText;
 
 /// Steps of the transaction that has the most.
 const STEPS_MAX: usize = 20;
@@ -45,7 +45,7 @@ impl Wording {
 pub struct Book {
     pub ask: Ask,
     pub kinds: Vec<EventKind>,
-    pub queries: Vec<Query>,
+    pub queries: Vec<QueryText>,
     /// Of each kind and step the first of its queries.
     places: [[usize; STEPS_MAX]; KINDS_MAX],
 }
@@ -74,7 +74,7 @@ impl Book {
                 *place = self.queries.len();
             }
             for text in &wording.texts {
-                let mut query = Query::new((first_class + classes.len()) as u8, text);
+                let mut query = QueryText::new((first_class + classes.len()) as u8, text);
                 query.is_text = wording.is_frame;
                 self.queries.push(query);
             }

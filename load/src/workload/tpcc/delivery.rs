@@ -5,13 +5,13 @@ use super::deck::Card;
 use super::facts::DISTRICTS;
 use super::keys::Ask;
 use crate::random::Stream;
-use crate::workload::native::{End, Heard, Next, Said};
+use crate::workload::native::{EventEnd, NextStep, Said, WhyAsked};
 use crate::workload::statement::{Parameters, cents_of};
 
 const CARRIERS: u64 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum DeliveryStep {
     Begin,
     Oldest,
     Take,
@@ -33,9 +33,13 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     let say = |step, name, text: &str| Wording::new(step as usize, name, text);
     let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
     if ask == Ask::Procedure {
-        return vec![say(Step::Call, "call", "CALL contend_delivery(?, ?)")];
+        return vec![say(
+            DeliveryStep::Call,
+            "call",
+            "CALL contend_delivery(?, ?)",
+        )];
     }
-    let mut wordings = vec![frame(Step::Begin, "begin", "BEGIN")];
+    let mut wordings = vec![frame(DeliveryStep::Begin, "begin", "BEGIN")];
     const LINES: &str = "ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
     const WHERE: &str = "WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
     if ask == Ask::NoRead {
@@ -46,18 +50,18 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         );
         wordings.extend([
             say(
-                Step::Oldest,
+                DeliveryStep::Oldest,
                 "delete_new_order",
                 "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? \
                  ORDER BY no_o_id LIMIT 1 RETURNING no_o_id",
             ),
             say(
-                Step::Carrier,
+                DeliveryStep::Carrier,
                 "update_order",
                 "UPDATE orders SET o_carrier_id = ?, o_c_id = LAST_INSERT_ID(o_c_id) \
                  WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
             ),
-            say(Step::Pay, "update_customer", &pay),
+            say(DeliveryStep::Pay, "update_customer", &pay),
         ]);
     } else {
         let pay = format!(
@@ -67,36 +71,36 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         let sum = format!("SELECT SUM(ol_amount) FROM order_line WHERE {LINES}");
         wordings.extend([
             say(
-                Step::Oldest,
+                DeliveryStep::Oldest,
                 "select_new_order",
                 "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? \
                  ORDER BY no_o_id LIMIT 1 FOR UPDATE",
             ),
             say(
-                Step::Take,
+                DeliveryStep::Take,
                 "delete_new_order",
                 "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?",
             ),
             say(
-                Step::Customer,
+                DeliveryStep::Customer,
                 "select_order",
                 // Without the lock it is sought among the rows of when the transaction began, and
                 // the order may have come since.
                 "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? FOR UPDATE",
             ),
             say(
-                Step::Carrier,
+                DeliveryStep::Carrier,
                 "update_order",
                 "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?",
             ),
-            say(Step::Sum, "select_sum", &sum),
-            say(Step::Pay, "update_customer", &pay),
+            say(DeliveryStep::Sum, "select_sum", &sum),
+            say(DeliveryStep::Pay, "update_customer", &pay),
         ]);
     }
     let lines = format!("UPDATE order_line SET ol_delivery_d = NOW() WHERE {LINES}");
     wordings.extend([
-        say(Step::Lines, "update_order_lines", &lines),
-        frame(Step::Commit, "commit", "COMMIT"),
+        say(DeliveryStep::Lines, "update_order_lines", &lines),
+        frame(DeliveryStep::Commit, "commit", "COMMIT"),
     ]);
     wordings
 }
@@ -105,7 +109,7 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
 #[derive(Debug)]
 pub struct Delivery {
     card: Card,
-    step: Step,
+    step: DeliveryStep,
     warehouse: u64,
     carrier: u64,
     district: u64,
@@ -119,7 +123,7 @@ impl Delivery {
     pub fn new(card: Card, warehouse: u64, carrier: u64) -> Self {
         Self {
             card,
-            step: Step::Begin,
+            step: DeliveryStep::Begin,
             warehouse,
             carrier,
             district: 1,
@@ -129,45 +133,49 @@ impl Delivery {
         }
     }
 
-    pub fn next(&mut self, heard: Heard<'_>, book: &Book, values: &mut Parameters) -> Next {
+    pub fn next(&mut self, heard: WhyAsked<'_>, book: &Book, values: &mut Parameters) -> NextStep {
         match heard {
-            Heard::Said(said) => match self.after(said, book.ask) {
+            WhyAsked::Said(said) => match self.after(said, book.ask) {
                 Ok(step) => self.step = step,
-                Err(missing) => return Next::Broken(missing),
+                Err(missing) => return NextStep::Broken(missing),
             },
-            Heard::Begin | Heard::Woken if book.ask == Ask::Procedure => self.step = Step::Call,
-            Heard::Begin | Heard::Woken => {}
+            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+                self.step = DeliveryStep::Call
+            }
+            WhyAsked::Begin | WhyAsked::Woken => {}
         }
         self.put(values, book.ask);
         let place = book.place(self.card, self.step as usize, 0);
         match self.step {
-            Step::Commit | Step::Call => Next::last(place, End::Done),
-            Step::Oldest | Step::Customer | Step::Sum => Next::read(place),
-            _ => Next::in_turn(place, false),
+            DeliveryStep::Commit | DeliveryStep::Call => NextStep::last(place, EventEnd::Done),
+            DeliveryStep::Oldest | DeliveryStep::Customer | DeliveryStep::Sum => {
+                NextStep::read(place)
+            }
+            _ => NextStep::in_turn(place, false),
         }
     }
 
-    fn after(&mut self, said: Said<'_>, ask: Ask) -> Result<Step, &'static str> {
+    fn after(&mut self, said: Said<'_>, ask: Ask) -> Result<DeliveryStep, &'static str> {
         let number = || said.value_at(0, |value| value.as_int()).flatten();
         Ok(match self.step {
-            Step::Begin => Step::Oldest,
-            Step::Oldest => match (number(), ask) {
+            DeliveryStep::Begin => DeliveryStep::Oldest,
+            DeliveryStep::Oldest => match (number(), ask) {
                 // A district without a new order is skipped, clause 2.7.4.2.
                 (None, _) => self.next_district(),
                 (Some(order), _) => {
                     self.order = order as u64;
                     match ask {
-                        Ask::NoRead => Step::Carrier,
-                        _ => Step::Take,
+                        Ask::NoRead => DeliveryStep::Carrier,
+                        _ => DeliveryStep::Take,
                     }
                 }
             },
-            Step::Take => Step::Customer,
-            Step::Customer => {
+            DeliveryStep::Take => DeliveryStep::Customer,
+            DeliveryStep::Customer => {
                 self.customer = number().ok_or("order of a new order")? as u64;
-                Step::Carrier
+                DeliveryStep::Carrier
             }
-            Step::Carrier => {
+            DeliveryStep::Carrier => {
                 if ask == Ask::NoRead {
                     self.customer = said.summary().last_insert_id;
                     // Customers count from 1: no row was updated.
@@ -175,39 +183,42 @@ impl Delivery {
                         return Err("order of a new order");
                     }
                 }
-                Step::Lines
+                DeliveryStep::Lines
             }
-            Step::Lines if ask == Ask::NoRead => Step::Pay,
-            Step::Lines => Step::Sum,
-            Step::Sum => {
+            DeliveryStep::Lines if ask == Ask::NoRead => DeliveryStep::Pay,
+            DeliveryStep::Lines => DeliveryStep::Sum,
+            DeliveryStep::Sum => {
                 self.cents = said.value_at(0, cents_of).ok_or("line of an order")?;
-                Step::Pay
+                DeliveryStep::Pay
             }
-            Step::Pay => self.next_district(),
-            Step::Commit | Step::Call => Step::Commit,
+            DeliveryStep::Pay => self.next_district(),
+            DeliveryStep::Commit | DeliveryStep::Call => DeliveryStep::Commit,
         })
     }
 
-    fn next_district(&mut self) -> Step {
+    fn next_district(&mut self) -> DeliveryStep {
         self.district += 1;
         match self.district > DISTRICTS {
-            true => Step::Commit,
-            false => Step::Oldest,
+            true => DeliveryStep::Commit,
+            false => DeliveryStep::Oldest,
         }
     }
 
     fn put(&self, values: &mut Parameters, ask: Ask) {
         match self.step {
-            Step::Oldest => {
+            DeliveryStep::Oldest => {
                 values.int(self.warehouse);
                 values.int(self.district);
             }
-            Step::Take | Step::Customer | Step::Lines | Step::Sum => self.put_order(values),
-            Step::Carrier => {
+            DeliveryStep::Take
+            | DeliveryStep::Customer
+            | DeliveryStep::Lines
+            | DeliveryStep::Sum => self.put_order(values),
+            DeliveryStep::Carrier => {
                 values.int(self.carrier);
                 self.put_order(values);
             }
-            Step::Pay => {
+            DeliveryStep::Pay => {
                 match ask {
                     Ask::NoRead => self.put_order(values),
                     _ => values.cents(self.cents),
@@ -216,11 +227,11 @@ impl Delivery {
                 values.int(self.district);
                 values.int(self.customer);
             }
-            Step::Call => {
+            DeliveryStep::Call => {
                 values.int(self.warehouse);
                 values.int(self.carrier);
             }
-            Step::Begin | Step::Commit => {}
+            DeliveryStep::Begin | DeliveryStep::Commit => {}
         }
     }
 

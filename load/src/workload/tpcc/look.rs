@@ -5,7 +5,7 @@ use super::keys::Keys;
 use crate::outcome::Failure;
 use crate::random::nurand::Constants;
 use crate::wire::Flavour;
-use crate::workload::Server;
+use crate::workload::LookedAtServer;
 use std::collections::BTreeMap;
 
 /// There is no such table.
@@ -15,7 +15,7 @@ const NO_TABLE: u16 = 1146;
 ///
 /// # Errors
 /// The tables are another loader's, or not complete, or have not the warehouses asked for.
-pub fn facts(keys: &Keys, server: &mut dyn Server) -> Result<Facts, Failure> {
+pub fn facts(keys: &Keys, server: &mut dyn LookedAtServer) -> Result<Facts, Failure> {
     let told = server.rows("SELECT name, value FROM contend_tpcc");
     let told = told.map_err(|failure| match failure.code {
         Some(NO_TABLE) => refusal(
@@ -101,7 +101,7 @@ pub fn other_data() -> Failure {
 
 /// # Errors
 /// The server has no DELETE … RETURNING.
-pub fn refuse_no_read(server: &dyn Server) -> Result<(), Failure> {
+pub fn refuse_no_read(server: &dyn LookedAtServer) -> Result<(), Failure> {
     match server.flavour() {
         Flavour::MariaDb => Ok(()),
         _ => Err(refusal(

@@ -23,9 +23,9 @@ mod work;
 
 pub use keys::Keys;
 
-use super::native::{End, Event, Heard, Kind, Next, Query};
+use super::native::{EventEnd, Kind, NextStep, OpenEvent, QueryText, WhyAsked};
 use super::statement::Parameters;
-use super::{EventKind, Server};
+use super::{EventKind, LookedAtServer};
 use crate::outcome::Failure;
 use crate::random::nurand::Constants;
 use book::Book;
@@ -68,7 +68,7 @@ impl Tpcc {
         }
     }
 
-    fn card(&self, event: &Event, terminal: &mut Terminal) -> Card {
+    fn card(&self, event: &OpenEvent, terminal: &mut Terminal) -> Card {
         let is_deferred = self.keys.deliveries == When::Deferred;
         terminal.card(event.cycle, is_deferred, |deck| match self.keys.mix {
             Mix::Deck => deck.draw(),
@@ -80,7 +80,7 @@ impl Tpcc {
     }
 
     /// What the user of the terminal types in.
-    fn begin(&self, facts: &Facts, event: &mut Event, terminal: &mut Terminal) -> Work {
+    fn begin(&self, facts: &Facts, event: &mut OpenEvent, terminal: &mut Terminal) -> Work {
         let card = self.card(event, terminal);
         let home = terminal.home(facts);
         event.kind = card.place() as u8;
@@ -120,7 +120,7 @@ impl Kind for Tpcc {
         self.book.kinds.clone()
     }
 
-    fn queries(&self) -> Vec<Query> {
+    fn queries(&self) -> Vec<QueryText> {
         self.book.queries.clone()
     }
 
@@ -128,7 +128,7 @@ impl Kind for Tpcc {
         false
     }
 
-    fn leaves_transaction(&self, _event: &Event) -> bool {
+    fn leaves_transaction(&self, _event: &OpenEvent) -> bool {
         true
     }
 
@@ -136,7 +136,7 @@ impl Kind for Tpcc {
         false
     }
 
-    fn look(&self, server: &mut dyn Server) -> Result<(), Failure> {
+    fn look(&self, server: &mut dyn LookedAtServer) -> Result<(), Failure> {
         if self.keys.ask == keys::Ask::NoRead {
             look::refuse_no_read(server)?;
         }
@@ -156,7 +156,7 @@ impl Kind for Tpcc {
         self.keys.waits_percent > 0
     }
 
-    fn due_ns(&self, event: &mut Event, terminal: &mut Terminal, ended_ns: u64) -> u64 {
+    fn due_ns(&self, event: &mut OpenEvent, terminal: &mut Terminal, ended_ns: u64) -> u64 {
         self.card(event, terminal);
         terminal.due_ns(
             ended_ns,
@@ -167,14 +167,14 @@ impl Kind for Tpcc {
 
     fn next(
         &self,
-        heard: Heard<'_>,
-        event: &mut Event,
+        heard: WhyAsked<'_>,
+        event: &mut OpenEvent,
         terminal: &mut Terminal,
         values: &mut Parameters,
-    ) -> Next {
-        if matches!(heard, Heard::Begin) {
+    ) -> NextStep {
+        if matches!(heard, WhyAsked::Begin) {
             let Some(facts) = self.facts.get() else {
-                return Next::Broken("table contend_tpcc");
+                return NextStep::Broken("table contend_tpcc");
             };
             terminal.work = self.begin(facts, event, terminal);
         }
@@ -184,7 +184,7 @@ impl Kind for Tpcc {
             Work::OrderStatus(work) => work.next(heard, &self.book, values),
             Work::Delivery(work) => work.next(heard, &self.book, values),
             Work::StockLevel(work) => work.next(heard, &self.book, values),
-            Work::Queued => Next::End(End::Done),
+            Work::Queued => NextStep::End(EventEnd::Done),
         }
     }
 }

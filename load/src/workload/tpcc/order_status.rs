@@ -6,11 +6,11 @@ use super::deck::Card;
 use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::Ask;
 use crate::random::Stream;
-use crate::workload::native::{End, Heard, Next, Said};
+use crate::workload::native::{EventEnd, NextStep, Said, WhyAsked};
 use crate::workload::statement::Parameters;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum OrderStatusStep {
     Begin,
     ByName,
     Customer,
@@ -25,37 +25,41 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
     if ask == Ask::Procedure {
         let call = "CALL contend_order_status(?, ?, ?, ?)";
-        return vec![say(Step::Call, "call", call)];
+        return vec![say(OrderStatusStep::Call, "call", call)];
     }
     vec![
-        frame(Step::Begin, "begin", "BEGIN"),
-        say(Step::ByName, "select_customers_by_name", CUSTOMERS_BY_NAME),
+        frame(OrderStatusStep::Begin, "begin", "BEGIN"),
         say(
-            Step::Customer,
+            OrderStatusStep::ByName,
+            "select_customers_by_name",
+            CUSTOMERS_BY_NAME,
+        ),
+        say(
+            OrderStatusStep::Customer,
             "select_customer",
             "SELECT c_balance, c_first, c_middle, c_last FROM customer \
              WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
         ),
         say(
-            Step::Order,
+            OrderStatusStep::Order,
             "select_order",
             "SELECT o_id, o_carrier_id, o_entry_d FROM orders \
              WHERE o_w_id = ? AND o_d_id = ? AND o_c_id = ? ORDER BY o_id DESC LIMIT 1",
         ),
         say(
-            Step::Lines,
+            OrderStatusStep::Lines,
             "select_order_lines",
             "SELECT ol_supply_w_id, ol_i_id, ol_quantity, ol_amount, ol_delivery_d \
              FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?",
         ),
-        frame(Step::Commit, "commit", "COMMIT"),
+        frame(OrderStatusStep::Commit, "commit", "COMMIT"),
     ]
 }
 
 /// See the module's words.
 #[derive(Debug)]
 pub struct OrderStatus {
-    step: Step,
+    step: OrderStatusStep,
     warehouse: u64,
     district: u64,
     who: Who,
@@ -68,7 +72,7 @@ impl OrderStatus {
         let district = stream.uniform(1, DISTRICTS);
         let who = Who::draw(facts, stream);
         Self {
-            step: Step::Begin,
+            step: OrderStatusStep::Begin,
             warehouse,
             district,
             who,
@@ -80,54 +84,58 @@ impl OrderStatus {
         }
     }
 
-    pub fn next(&mut self, heard: Heard<'_>, book: &Book, values: &mut Parameters) -> Next {
+    pub fn next(&mut self, heard: WhyAsked<'_>, book: &Book, values: &mut Parameters) -> NextStep {
         match heard {
-            Heard::Said(said) => match self.after(said) {
+            WhyAsked::Said(said) => match self.after(said) {
                 Ok(step) => self.step = step,
-                Err(missing) => return Next::Broken(missing),
+                Err(missing) => return NextStep::Broken(missing),
             },
-            Heard::Begin | Heard::Woken if book.ask == Ask::Procedure => self.step = Step::Call,
-            Heard::Begin | Heard::Woken => {}
+            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+                self.step = OrderStatusStep::Call
+            }
+            WhyAsked::Begin | WhyAsked::Woken => {}
         }
         let place = book.place(Card::OrderStatus, self.step as usize, 0);
-        if matches!(self.step, Step::Begin | Step::Commit) {
-            let is_last = self.step == Step::Commit;
-            return Next::in_turn(place, is_last);
+        if matches!(self.step, OrderStatusStep::Begin | OrderStatusStep::Commit) {
+            let is_last = self.step == OrderStatusStep::Commit;
+            return NextStep::in_turn(place, is_last);
         }
         values.int(self.warehouse);
         values.int(self.district);
         match self.step {
-            Step::ByName => values.written(|out| self.who.put_name(out)),
-            Step::Lines => values.int(self.order),
-            Step::Call => {
+            OrderStatusStep::ByName => values.written(|out| self.who.put_name(out)),
+            OrderStatusStep::Lines => values.int(self.order),
+            OrderStatusStep::Call => {
                 values.int(self.customer);
                 values.written(|out| self.who.put_name(out));
             }
             _ => values.int(self.customer),
         }
         match self.step {
-            Step::ByName | Step::Order => Next::read(place),
-            Step::Call => Next::last(place, End::Done),
-            _ => Next::in_turn(place, false),
+            OrderStatusStep::ByName | OrderStatusStep::Order => NextStep::read(place),
+            OrderStatusStep::Call => NextStep::last(place, EventEnd::Done),
+            _ => NextStep::in_turn(place, false),
         }
     }
 
-    fn after(&mut self, said: Said<'_>) -> Result<Step, &'static str> {
+    fn after(&mut self, said: Said<'_>) -> Result<OrderStatusStep, &'static str> {
         Ok(match (self.step, self.who) {
-            (Step::Begin, Who::Name(_)) => Step::ByName,
-            (Step::Begin, Who::Id(_)) => Step::Customer,
-            (Step::ByName, _) => {
+            (OrderStatusStep::Begin, Who::Name(_)) => OrderStatusStep::ByName,
+            (OrderStatusStep::Begin, Who::Id(_)) => OrderStatusStep::Customer,
+            (OrderStatusStep::ByName, _) => {
                 self.customer = customer::middle(said).ok_or(customer::NONE_OF_NAME)?;
-                Step::Customer
+                OrderStatusStep::Customer
             }
-            (Step::Customer, _) if said.summary().rows == 0 => return Err("customer"),
-            (Step::Customer, _) => Step::Order,
-            (Step::Order, _) => {
+            (OrderStatusStep::Customer, _) if said.summary().rows == 0 => return Err("customer"),
+            (OrderStatusStep::Customer, _) => OrderStatusStep::Order,
+            (OrderStatusStep::Order, _) => {
                 let order = said.value_at(0, |value| value.as_int()).flatten();
                 self.order = order.ok_or("order of a customer")? as u64;
-                Step::Lines
+                OrderStatusStep::Lines
             }
-            (Step::Lines | Step::Commit | Step::Call, _) => Step::Commit,
+            (OrderStatusStep::Lines | OrderStatusStep::Commit | OrderStatusStep::Call, _) => {
+                OrderStatusStep::Commit
+            }
         })
     }
 }

@@ -7,7 +7,7 @@ use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::{Ask, Keys};
 use crate::random::Stream;
 use crate::wire::Value;
-use crate::workload::native::{End, Heard, Next, Said};
+use crate::workload::native::{EventEnd, NextStep, Said, WhyAsked};
 use crate::workload::statement::{Parameters, put_cents};
 
 const AMOUNT_CENTS_MIN: u64 = 100;
@@ -17,7 +17,7 @@ const DATA_BYTES: usize = 500;
 const NAME_BYTES: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum PaymentStep {
     Begin,
     Warehouse,
     WarehouseName,
@@ -45,33 +45,37 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
     if ask == Ask::Procedure {
         let call = "CALL contend_payment(?, ?, ?, ?, ?, ?, ?)";
-        return vec![say(Step::Call, "call", call)];
+        return vec![say(PaymentStep::Call, "call", call)];
     }
     let mut wordings = vec![
-        frame(Step::Begin, "begin", "BEGIN"),
+        frame(PaymentStep::Begin, "begin", "BEGIN"),
         say(
-            Step::Warehouse,
+            PaymentStep::Warehouse,
             "update_warehouse",
             "UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?",
         ),
         say(
-            Step::WarehouseName,
+            PaymentStep::WarehouseName,
             "select_warehouse",
             "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM warehouse \
              WHERE w_id = ?",
         ),
         say(
-            Step::District,
+            PaymentStep::District,
             "update_district",
             "UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?",
         ),
         say(
-            Step::DistrictName,
+            PaymentStep::DistrictName,
             "select_district",
             "SELECT d_name, d_street_1, d_street_2, d_city, d_state, d_zip FROM district \
              WHERE d_w_id = ? AND d_id = ?",
         ),
-        say(Step::ByName, "select_customers_by_name", CUSTOMERS_BY_NAME),
+        say(
+            PaymentStep::ByName,
+            "select_customers_by_name",
+            CUSTOMERS_BY_NAME,
+        ),
     ];
     const SET: &str = "c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
          c_payment_cnt = c_payment_cnt + 1";
@@ -82,8 +86,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
              c_data = IF(c_credit = 'BC', LEFT(CONCAT(?, c_data), 500), c_data) {WHERE}"
         );
         wordings.extend([
-            say(Step::Pay, "update_customer", &pay),
-            say(Step::Customer, "select_customer", CUSTOMER),
+            say(PaymentStep::Pay, "update_customer", &pay),
+            say(PaymentStep::Customer, "select_customer", CUSTOMER),
         ]);
     } else {
         let pay = format!("UPDATE customer SET {SET} {WHERE}");
@@ -93,23 +97,23 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         let data = format!("SELECT c_data FROM customer {WHERE} FOR UPDATE");
         wordings.extend([
             say(
-                Step::Customer,
+                PaymentStep::Customer,
                 "select_customer",
                 &format!("{CUSTOMER} FOR UPDATE"),
             ),
-            say(Step::Data, "select_customer_data", &data),
-            say(Step::Pay, "update_customer", &pay),
-            say(Step::PayBad, "update_customer_data", &pay_bad),
+            say(PaymentStep::Data, "select_customer_data", &data),
+            say(PaymentStep::Pay, "update_customer", &pay),
+            say(PaymentStep::PayBad, "update_customer_data", &pay_bad),
         ]);
     }
     wordings.extend([
         say(
-            Step::History,
+            PaymentStep::History,
             "insert_history",
             "INSERT INTO history (h_c_d_id, h_c_w_id, h_c_id, h_d_id, h_w_id, h_date, h_amount, \
              h_data) VALUES (?, ?, ?, ?, ?, NOW(), ?, ?)",
         ),
-        frame(Step::Commit, "commit", "COMMIT"),
+        frame(PaymentStep::Commit, "commit", "COMMIT"),
     ]);
     wordings
 }
@@ -117,7 +121,7 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
 /// See the module's words.
 #[derive(Debug)]
 pub struct Payment {
-    step: Step,
+    step: PaymentStep,
     warehouse: u64,
     district: u64,
     customer_warehouse: u64,
@@ -126,9 +130,9 @@ pub struct Payment {
     /// Known once the customers of a name are.
     customer: u64,
     cents: i64,
-    warehouse_name: Text<NAME_BYTES>,
-    district_name: Text<NAME_BYTES>,
-    data: Text<DATA_BYTES>,
+    warehouse_name: PaymentText<NAME_BYTES>,
+    district_name: PaymentText<NAME_BYTES>,
+    data: PaymentText<DATA_BYTES>,
 }
 
 impl Payment {
@@ -144,7 +148,7 @@ impl Payment {
         };
         let who = Who::draw(facts, stream);
         Self {
-            step: Step::Begin,
+            step: PaymentStep::Begin,
             warehouse,
             district,
             customer_warehouse,
@@ -155,109 +159,113 @@ impl Payment {
                 Who::Name(_) => 0,
             },
             cents: stream.uniform(AMOUNT_CENTS_MIN, AMOUNT_CENTS_MAX) as i64,
-            warehouse_name: Text::default(),
-            district_name: Text::default(),
-            data: Text::default(),
+            warehouse_name: PaymentText::default(),
+            district_name: PaymentText::default(),
+            data: PaymentText::default(),
         }
     }
 
-    pub fn next(&mut self, heard: Heard<'_>, book: &Book, values: &mut Parameters) -> Next {
+    pub fn next(&mut self, heard: WhyAsked<'_>, book: &Book, values: &mut Parameters) -> NextStep {
         match heard {
-            Heard::Said(said) => match self.after(said, book.ask) {
+            WhyAsked::Said(said) => match self.after(said, book.ask) {
                 Ok(step) => self.step = step,
-                Err(missing) => return Next::Broken(missing),
+                Err(missing) => return NextStep::Broken(missing),
             },
-            Heard::Begin | Heard::Woken if book.ask == Ask::Procedure => self.step = Step::Call,
-            Heard::Begin | Heard::Woken => {}
+            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+                self.step = PaymentStep::Call
+            }
+            WhyAsked::Begin | WhyAsked::Woken => {}
         }
         self.put(values, book.ask);
         let place = book.place(Card::Payment, self.step as usize, 0);
         match self.step {
-            Step::Commit | Step::Call => Next::last(place, End::Done),
-            Step::WarehouseName
-            | Step::DistrictName
-            | Step::ByName
-            | Step::Customer
-            | Step::Data => Next::read(place),
-            _ => Next::in_turn(place, false),
+            PaymentStep::Commit | PaymentStep::Call => NextStep::last(place, EventEnd::Done),
+            PaymentStep::WarehouseName
+            | PaymentStep::DistrictName
+            | PaymentStep::ByName
+            | PaymentStep::Customer
+            | PaymentStep::Data => NextStep::read(place),
+            _ => NextStep::in_turn(place, false),
         }
     }
 
     /// Takes what was said and finds the next step; an error names the row that is missing.
-    fn after(&mut self, said: Said<'_>, ask: Ask) -> Result<Step, &'static str> {
+    fn after(&mut self, said: Said<'_>, ask: Ask) -> Result<PaymentStep, &'static str> {
         Ok(match self.step {
-            Step::Begin => Step::Warehouse,
-            Step::Warehouse => Step::WarehouseName,
-            Step::WarehouseName => {
+            PaymentStep::Begin => PaymentStep::Warehouse,
+            PaymentStep::Warehouse => PaymentStep::WarehouseName,
+            PaymentStep::WarehouseName => {
                 let name = &mut self.warehouse_name;
                 let taken = said.value_at(0, |value| name.take(value));
                 taken.ok_or("warehouse")?;
-                Step::District
+                PaymentStep::District
             }
-            Step::District => Step::DistrictName,
-            Step::DistrictName => {
+            PaymentStep::District => PaymentStep::DistrictName,
+            PaymentStep::DistrictName => {
                 let name = &mut self.district_name;
                 let taken = said.value_at(0, |value| name.take(value));
                 taken.ok_or("district")?;
                 match (self.who, ask) {
-                    (Who::Name(_), _) => Step::ByName,
-                    (Who::Id(_), Ask::NoRead) => Step::Pay,
-                    (Who::Id(_), _) => Step::Customer,
+                    (Who::Name(_), _) => PaymentStep::ByName,
+                    (Who::Id(_), Ask::NoRead) => PaymentStep::Pay,
+                    (Who::Id(_), _) => PaymentStep::Customer,
                 }
             }
-            Step::ByName => {
+            PaymentStep::ByName => {
                 self.customer = customer::middle(said).ok_or(customer::NONE_OF_NAME)?;
                 match ask {
-                    Ask::NoRead => Step::Pay,
-                    _ => Step::Customer,
+                    Ask::NoRead => PaymentStep::Pay,
+                    _ => PaymentStep::Customer,
                 }
             }
-            Step::Customer if ask == Ask::NoRead && said.summary().rows > 0 => Step::History,
-            Step::Customer => {
+            PaymentStep::Customer if ask == Ask::NoRead && said.summary().rows > 0 => {
+                PaymentStep::History
+            }
+            PaymentStep::Customer => {
                 let is_bad = said.value_at(CREDIT, |value| matches!(value, Value::Bytes(b"BC")));
                 match is_bad.ok_or("customer")? {
-                    true => Step::Data,
-                    false => Step::Pay,
+                    true => PaymentStep::Data,
+                    false => PaymentStep::Pay,
                 }
             }
-            Step::Data => {
+            PaymentStep::Data => {
                 let data = &mut self.data;
                 let taken = said.value_at(0, |value| data.take(value));
                 taken.ok_or("customer")?;
-                Step::PayBad
+                PaymentStep::PayBad
             }
-            Step::Pay if ask == Ask::NoRead => Step::Customer,
-            Step::Pay | Step::PayBad => Step::History,
-            Step::History | Step::Commit | Step::Call => Step::Commit,
+            PaymentStep::Pay if ask == Ask::NoRead => PaymentStep::Customer,
+            PaymentStep::Pay | PaymentStep::PayBad => PaymentStep::History,
+            PaymentStep::History | PaymentStep::Commit | PaymentStep::Call => PaymentStep::Commit,
         })
     }
 
     fn put(&self, values: &mut Parameters, ask: Ask) {
         match self.step {
-            Step::Warehouse => {
+            PaymentStep::Warehouse => {
                 values.cents(self.cents);
                 values.int(self.warehouse);
             }
-            Step::WarehouseName => values.int(self.warehouse),
-            Step::District => {
+            PaymentStep::WarehouseName => values.int(self.warehouse),
+            PaymentStep::District => {
                 values.cents(self.cents);
                 values.int(self.warehouse);
                 values.int(self.district);
             }
-            Step::DistrictName => {
+            PaymentStep::DistrictName => {
                 values.int(self.warehouse);
                 values.int(self.district);
             }
-            Step::ByName => {
+            PaymentStep::ByName => {
                 values.int(self.customer_warehouse);
                 values.int(self.customer_district);
                 values.written(|out| self.who.put_name(out));
             }
-            Step::Customer | Step::Data => self.put_customer(values),
-            Step::Pay | Step::PayBad => {
+            PaymentStep::Customer | PaymentStep::Data => self.put_customer(values),
+            PaymentStep::Pay | PaymentStep::PayBad => {
                 values.cents(self.cents);
                 values.cents(self.cents);
-                if self.step == Step::PayBad {
+                if self.step == PaymentStep::PayBad {
                     values.written(|out| {
                         let start = out.len();
                         self.put_data(out);
@@ -269,7 +277,7 @@ impl Payment {
                 }
                 self.put_customer(values);
             }
-            Step::History => {
+            PaymentStep::History => {
                 values.int(self.customer_district);
                 values.int(self.customer_warehouse);
                 values.int(self.customer);
@@ -282,14 +290,14 @@ impl Payment {
                     out.extend_from_slice(self.district_name.bytes());
                 });
             }
-            Step::Call => {
+            PaymentStep::Call => {
                 values.int(self.warehouse);
                 values.int(self.district);
                 self.put_customer(values);
                 values.written(|out| self.who.put_name(out));
                 values.cents(self.cents);
             }
-            Step::Begin | Step::Commit => {}
+            PaymentStep::Begin | PaymentStep::Commit => {}
         }
     }
 
@@ -319,12 +327,12 @@ impl Payment {
 
 /// A text of at most so many bytes, kept without an allocation.
 #[derive(Clone, Debug)]
-struct Text<const N: usize> {
+struct PaymentText<const N: usize> {
     bytes: [u8; N],
     length: usize,
 }
 
-impl<const N: usize> Default for Text<N> {
+impl<const N: usize> Default for PaymentText<N> {
     fn default() -> Self {
         Self {
             bytes: [0; N],
@@ -333,7 +341,7 @@ impl<const N: usize> Default for Text<N> {
     }
 }
 
-impl<const N: usize> Text<N> {
+impl<const N: usize> PaymentText<N> {
     fn take(&mut self, value: Value<'_>) {
         let Value::Bytes(text) = value else {
             return;

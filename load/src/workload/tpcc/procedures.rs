@@ -2,7 +2,7 @@
 //! has a statement for each row, and give back what it would have been told.
 
 use crate::outcome::Failure;
-use crate::workload::Server;
+use crate::workload::LookedAtServer;
 use sha2::{Digest, Sha256};
 
 /// Another load generator has made it meanwhile.
@@ -20,7 +20,7 @@ fn mark(text: &str) -> String {
 ///
 /// # Errors
 /// The user may not create them, or no database was named.
-pub fn create(server: &mut dyn Server) -> Result<(), Failure> {
+pub fn create(server: &mut dyn LookedAtServer) -> Result<(), Failure> {
     let there = server.rows(
         "SELECT routine_name, routine_comment FROM information_schema.routines \
          WHERE routine_schema = DATABASE() AND routine_type = 'PROCEDURE'",

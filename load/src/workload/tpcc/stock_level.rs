@@ -4,7 +4,7 @@ use super::book::{Book, Wording};
 use super::deck::Card;
 use super::keys::Ask;
 use crate::random::Stream;
-use crate::workload::native::{End, Heard, Next, Said};
+use crate::workload::native::{EventEnd, NextStep, Said, WhyAsked};
 use crate::workload::statement::Parameters;
 
 const ORDERS: u64 = 20;
@@ -12,7 +12,7 @@ const THRESHOLD_MIN: u64 = 10;
 const THRESHOLD_MAX: u64 = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum StockLevelStep {
     Begin,
     Order,
     Count,
@@ -25,31 +25,31 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
     if ask == Ask::Procedure {
         let call = "CALL contend_stock_level(?, ?, ?)";
-        return vec![say(Step::Call, "call", call)];
+        return vec![say(StockLevelStep::Call, "call", call)];
     }
     vec![
-        frame(Step::Begin, "begin", "BEGIN"),
+        frame(StockLevelStep::Begin, "begin", "BEGIN"),
         say(
-            Step::Order,
+            StockLevelStep::Order,
             "select_district",
             "SELECT d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ?",
         ),
         say(
-            Step::Count,
+            StockLevelStep::Count,
             "select_count",
             "SELECT COUNT(DISTINCT s_i_id) FROM order_line \
              JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id \
              WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id < ? AND ol_o_id >= ? \
              AND s_quantity < ?",
         ),
-        frame(Step::Commit, "commit", "COMMIT"),
+        frame(StockLevelStep::Commit, "commit", "COMMIT"),
     ]
 }
 
 /// See the module's words.
 #[derive(Debug)]
 pub struct StockLevel {
-    step: Step,
+    step: StockLevelStep,
     warehouse: u64,
     district: u64,
     threshold: u64,
@@ -59,7 +59,7 @@ pub struct StockLevel {
 impl StockLevel {
     pub fn draw(home: (u64, u64), stream: &mut Stream) -> Self {
         Self {
-            step: Step::Begin,
+            step: StockLevelStep::Begin,
             warehouse: home.0,
             district: home.1,
             threshold: stream.uniform(THRESHOLD_MIN, THRESHOLD_MAX),
@@ -67,46 +67,50 @@ impl StockLevel {
         }
     }
 
-    pub fn next(&mut self, heard: Heard<'_>, book: &Book, values: &mut Parameters) -> Next {
+    pub fn next(&mut self, heard: WhyAsked<'_>, book: &Book, values: &mut Parameters) -> NextStep {
         match heard {
-            Heard::Said(said) => match self.after(said) {
+            WhyAsked::Said(said) => match self.after(said) {
                 Ok(step) => self.step = step,
-                Err(missing) => return Next::Broken(missing),
+                Err(missing) => return NextStep::Broken(missing),
             },
-            Heard::Begin | Heard::Woken if book.ask == Ask::Procedure => self.step = Step::Call,
-            Heard::Begin | Heard::Woken => {}
+            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+                self.step = StockLevelStep::Call
+            }
+            WhyAsked::Begin | WhyAsked::Woken => {}
         }
         let place = book.place(Card::StockLevel, self.step as usize, 0);
-        if !matches!(self.step, Step::Begin | Step::Commit) {
+        if !matches!(self.step, StockLevelStep::Begin | StockLevelStep::Commit) {
             values.int(self.warehouse);
             values.int(self.district);
         }
         match self.step {
-            Step::Begin => Next::in_turn(place, false),
-            Step::Order => Next::read(place),
-            Step::Count => {
+            StockLevelStep::Begin => NextStep::in_turn(place, false),
+            StockLevelStep::Order => NextStep::read(place),
+            StockLevelStep::Count => {
                 values.int(self.next_order);
                 values.int(self.next_order.saturating_sub(ORDERS));
                 values.int(self.threshold);
-                Next::in_turn(place, false)
+                NextStep::in_turn(place, false)
             }
-            Step::Commit => Next::last(place, End::Done),
-            Step::Call => {
+            StockLevelStep::Commit => NextStep::last(place, EventEnd::Done),
+            StockLevelStep::Call => {
                 values.int(self.threshold);
-                Next::last(place, End::Done)
+                NextStep::last(place, EventEnd::Done)
             }
         }
     }
 
-    fn after(&mut self, said: Said<'_>) -> Result<Step, &'static str> {
+    fn after(&mut self, said: Said<'_>) -> Result<StockLevelStep, &'static str> {
         Ok(match self.step {
-            Step::Begin => Step::Order,
-            Step::Order => {
+            StockLevelStep::Begin => StockLevelStep::Order,
+            StockLevelStep::Order => {
                 let order = said.value_at(0, |value| value.as_int()).flatten();
                 self.next_order = order.ok_or("district")? as u64;
-                Step::Count
+                StockLevelStep::Count
             }
-            Step::Count | Step::Commit | Step::Call => Step::Commit,
+            StockLevelStep::Count | StockLevelStep::Commit | StockLevelStep::Call => {
+                StockLevelStep::Commit
+            }
         })
     }
 }

@@ -4,7 +4,7 @@ use super::deck::{Card, Deck};
 use super::facts::{DISTRICTS, Facts};
 use super::work::Work;
 use crate::random::Stream;
-use crate::workload::Seat;
+use crate::workload::SeatPlace;
 use crate::workload::native::Own;
 
 /// See the module's words.
@@ -23,7 +23,7 @@ pub struct Terminal {
 }
 
 impl Own for Terminal {
-    fn of(seat: Seat) -> Self {
+    fn of(seat: SeatPlace) -> Self {
         Self {
             index: seat.index.into(),
             deck: Deck::new(seat.seed, seat.index),
@@ -108,7 +108,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn terminal(index: u32, count: u32) -> Terminal {
-        Terminal::of(Seat {
+        Terminal::of(SeatPlace {
             index,
             count,
             worker: 0,

@@ -16,7 +16,7 @@ fn list(texts: &[&str]) -> Clients {
 
 /// What a client asks and does in so many events and at its end, with good answers only.
 fn done(clients: Clients, events: u64) -> Vec<String> {
-    let seat = Seat {
+    let seat = SeatPlace {
         index: 0,
         count: 1,
         worker: 0,
@@ -158,7 +158,7 @@ fn a_statement_that_fails_counts_as_failed_though_a_commit_follows() {
         ignores: Ignored::All,
         ..list(&["a"])
     };
-    let seat = Seat {
+    let seat = SeatPlace {
         index: 0,
         count: 1,
         worker: 0,

@@ -13,10 +13,10 @@ use super::facts::{DISTRICTS, Facts, Who};
 use super::keys::{Ask, Keys};
 use crate::random::Stream;
 use crate::random::nurand::A_OL_I_ID;
-use crate::workload::native::{End, Heard, Next, Said};
+use crate::workload::native::{EventEnd, NextStep, Said, WhyAsked};
 use crate::workload::statement::{Parameters, cents_of};
 use line::{Line, Stock};
-use wordings::Step;
+use wordings::NewOrderStep;
 pub use wordings::wordings;
 
 pub const LINES_MIN: usize = 5;
@@ -26,7 +26,7 @@ const QUANTITY_MAX: u64 = 10;
 /// See the module's words.
 #[derive(Debug)]
 pub struct NewOrder {
-    step: Step,
+    step: NewOrderStep,
     warehouse: u64,
     district: u64,
     customer: u64,
@@ -63,7 +63,7 @@ impl NewOrder {
             last.item = facts.items + 1;
         }
         Self {
-            step: Step::Begin,
+            step: NewOrderStep::Begin,
             warehouse,
             district,
             customer,
@@ -75,39 +75,41 @@ impl NewOrder {
         }
     }
 
-    pub fn next(&mut self, heard: Heard<'_>, book: &Book, values: &mut Parameters) -> Next {
+    pub fn next(&mut self, heard: WhyAsked<'_>, book: &Book, values: &mut Parameters) -> NextStep {
         match heard {
-            Heard::Said(said) => {
+            WhyAsked::Said(said) => {
                 if let Err(missing) = self.hear(said, book.ask) {
-                    return Next::Broken(missing);
+                    return NextStep::Broken(missing);
                 }
-                if self.step == Step::Call {
-                    return Next::End(self.end());
+                if self.step == NewOrderStep::Call {
+                    return NextStep::End(self.end());
                 }
                 self.step = self.after(book.ask);
             }
-            Heard::Begin | Heard::Woken if book.ask == Ask::Procedure => self.step = Step::Call,
-            Heard::Begin | Heard::Woken => {}
+            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+                self.step = NewOrderStep::Call
+            }
+            WhyAsked::Begin | WhyAsked::Woken => {}
         }
         self.put(values, book.ask);
         let place = book.place(Card::NewOrder, self.step as usize, self.variant());
         match self.step {
-            Step::Commit | Step::Rollback => Next::last(place, self.end()),
-            Step::Customer
-            | Step::District
-            | Step::Item
-            | Step::Items
-            | Step::Stock
-            | Step::Stocks
-            | Step::Call => Next::read(place),
-            _ => Next::in_turn(place, false),
+            NewOrderStep::Commit | NewOrderStep::Rollback => NextStep::last(place, self.end()),
+            NewOrderStep::Customer
+            | NewOrderStep::District
+            | NewOrderStep::Item
+            | NewOrderStep::Items
+            | NewOrderStep::Stock
+            | NewOrderStep::Stocks
+            | NewOrderStep::Call => NextStep::read(place),
+            _ => NextStep::in_turn(place, false),
         }
     }
 
-    fn end(&self) -> End {
+    fn end(&self) -> EventEnd {
         match self.rolls_back {
-            true => End::RolledBack,
-            false => End::Done,
+            true => EventEnd::RolledBack,
+            false => EventEnd::Done,
         }
     }
 
@@ -127,78 +129,81 @@ impl NewOrder {
     /// Which text of the step: those of lists are by the number of lines.
     fn variant(&self) -> usize {
         match self.step {
-            Step::Items => self.count - LINES_MIN,
-            Step::Stocks => self.there().max(LINES_MIN) - LINES_MIN,
+            NewOrderStep::Items => self.count - LINES_MIN,
+            NewOrderStep::Stocks => self.there().max(LINES_MIN) - LINES_MIN,
             // One line less if the item of the last one is not there.
-            Step::Lines => self.there() - (LINES_MIN - 1),
+            NewOrderStep::Lines => self.there() - (LINES_MIN - 1),
             _ => 0,
         }
     }
 
-    fn after(&mut self, ask: Ask) -> Step {
+    fn after(&mut self, ask: Ask) -> NewOrderStep {
         match self.step {
-            Step::Begin => Step::Customer,
-            Step::Customer if ask == Ask::NoRead => Step::NextOrder,
-            Step::Customer => Step::District,
-            Step::District => Step::NextOrder,
-            Step::NextOrder => Step::Order,
-            Step::Order => Step::NewOrder,
-            Step::NewOrder if ask == Ask::Each => Step::Item,
-            Step::NewOrder => Step::Items,
-            Step::Item if self.line >= self.there() => Step::Rollback,
-            Step::Item => Step::Stock,
-            Step::Items if ask == Ask::NoRead => Step::UpdateStock,
-            Step::Items => Step::Stocks,
-            Step::Stocks if ask == Ask::NoRead => Step::Lines,
-            Step::Stock | Step::Stocks => Step::UpdateStock,
-            Step::UpdateStock if matches!(ask, Ask::Each | Ask::In) => Step::Line,
-            Step::UpdateStock => {
+            NewOrderStep::Begin => NewOrderStep::Customer,
+            NewOrderStep::Customer if ask == Ask::NoRead => NewOrderStep::NextOrder,
+            NewOrderStep::Customer => NewOrderStep::District,
+            NewOrderStep::District => NewOrderStep::NextOrder,
+            NewOrderStep::NextOrder => NewOrderStep::Order,
+            NewOrderStep::Order => NewOrderStep::NewOrder,
+            NewOrderStep::NewOrder if ask == Ask::Each => NewOrderStep::Item,
+            NewOrderStep::NewOrder => NewOrderStep::Items,
+            NewOrderStep::Item if self.line >= self.there() => NewOrderStep::Rollback,
+            NewOrderStep::Item => NewOrderStep::Stock,
+            NewOrderStep::Items if ask == Ask::NoRead => NewOrderStep::UpdateStock,
+            NewOrderStep::Items => NewOrderStep::Stocks,
+            NewOrderStep::Stocks if ask == Ask::NoRead => NewOrderStep::Lines,
+            NewOrderStep::Stock | NewOrderStep::Stocks => NewOrderStep::UpdateStock,
+            NewOrderStep::UpdateStock if matches!(ask, Ask::Each | Ask::In) => NewOrderStep::Line,
+            NewOrderStep::UpdateStock => {
                 self.line += 1;
                 match (self.line < self.there(), ask) {
-                    (true, _) => Step::UpdateStock,
-                    (false, Ask::NoRead) => Step::Stocks,
-                    (false, _) => Step::Lines,
+                    (true, _) => NewOrderStep::UpdateStock,
+                    (false, Ask::NoRead) => NewOrderStep::Stocks,
+                    (false, _) => NewOrderStep::Lines,
                 }
             }
-            Step::Line => {
+            NewOrderStep::Line => {
                 self.line += 1;
                 match ask {
-                    Ask::Each if self.line < self.count => Step::Item,
-                    Ask::In if self.line < self.there() => Step::UpdateStock,
+                    Ask::Each if self.line < self.count => NewOrderStep::Item,
+                    Ask::In if self.line < self.there() => NewOrderStep::UpdateStock,
                     _ => self.close(),
                 }
             }
-            Step::Lines | Step::Commit | Step::Rollback | Step::Call => self.close(),
+            NewOrderStep::Lines
+            | NewOrderStep::Commit
+            | NewOrderStep::Rollback
+            | NewOrderStep::Call => self.close(),
         }
     }
 
-    fn close(&self) -> Step {
+    fn close(&self) -> NewOrderStep {
         match self.rolls_back {
-            true => Step::Rollback,
-            false => Step::Commit,
+            true => NewOrderStep::Rollback,
+            false => NewOrderStep::Commit,
         }
     }
 
     /// Takes what an answer said; an error names the row that is missing.
     fn hear(&mut self, said: Said<'_>, ask: Ask) -> Result<(), &'static str> {
         match self.step {
-            Step::Customer => has_row(said, "a customer, or its warehouse or district"),
-            Step::District => {
+            NewOrderStep::Customer => has_row(said, "a customer, or its warehouse or district"),
+            NewOrderStep::District => {
                 let order = said.value_at(0, |value| value.as_int());
                 self.order = order.flatten().ok_or("district")? as u64;
                 Ok(())
             }
-            Step::NextOrder if ask == Ask::NoRead => {
+            NewOrderStep::NextOrder if ask == Ask::NoRead => {
                 self.order = said.summary().last_insert_id;
                 Ok(())
             }
-            Step::Item if self.line < self.there() => {
+            NewOrderStep::Item if self.line < self.there() => {
                 let price = said.value_at(0, cents_of).ok_or("item")?;
                 self.set_prices(self.line().item, price);
                 Ok(())
             }
-            Step::Items => self.hear_items(said),
-            Step::Stock => {
+            NewOrderStep::Items => self.hear_items(said),
+            NewOrderStep::Stock => {
                 let line = self.line();
                 let (mut stock, mut place) = (Stock::default(), 0);
                 let is_there = said.first_row(|value| {
@@ -211,12 +216,12 @@ impl NewOrder {
                 self.set_stock(line.supplier, line.item, &stock, ask);
                 Ok(())
             }
-            Step::Stocks => self.hear_stocks(said, ask),
-            Step::UpdateStock if ask != Ask::NoRead => {
+            NewOrderStep::Stocks => self.hear_stocks(said, ask),
+            NewOrderStep::UpdateStock if ask != Ask::NoRead => {
                 self.carry_stock_on();
                 Ok(())
             }
-            Step::Call => {
+            NewOrderStep::Call => {
                 let is_found = said.value_at(0, |value| value.as_int()).flatten();
                 match (is_found, self.rolls_back) {
                     (Some(0), false) => Err("item, row of stock, customer or district"),
@@ -304,16 +309,16 @@ impl NewOrder {
     fn put(&self, values: &mut Parameters, ask: Ask) {
         let line = self.line();
         match self.step {
-            Step::Customer => {
+            NewOrderStep::Customer => {
                 values.int(self.warehouse);
                 values.int(self.district);
                 values.int(self.customer);
             }
-            Step::District | Step::NextOrder => {
+            NewOrderStep::District | NewOrderStep::NextOrder => {
                 values.int(self.warehouse);
                 values.int(self.district);
             }
-            Step::Order => {
+            NewOrderStep::Order => {
                 values.int(self.order);
                 values.int(self.district);
                 values.int(self.warehouse);
@@ -321,22 +326,22 @@ impl NewOrder {
                 values.int(self.count as u64);
                 values.int(self.all_local());
             }
-            Step::NewOrder => {
+            NewOrderStep::NewOrder => {
                 values.int(self.order);
                 values.int(self.district);
                 values.int(self.warehouse);
             }
-            Step::Item => values.int(line.item),
-            Step::Items => {
+            NewOrderStep::Item => values.int(line.item),
+            NewOrderStep::Items => {
                 let lines = self.lines.iter().take(self.count);
                 lines.for_each(|line| values.int(line.item));
             }
-            Step::Stock => {
+            NewOrderStep::Stock => {
                 values.int(self.district);
                 values.int(line.supplier);
                 values.int(line.item);
             }
-            Step::Stocks => {
+            NewOrderStep::Stocks => {
                 values.int(self.district);
                 // A row may be named twice, which spares a statement for four rows.
                 let lines = self.lines();
@@ -347,7 +352,7 @@ impl NewOrder {
                     values.int(line.item);
                 }
             }
-            Step::UpdateStock => {
+            NewOrderStep::UpdateStock => {
                 match ask {
                     Ask::NoRead => (0..3).for_each(|_| values.int(line.quantity)),
                     _ => values.int(line.stock_after() as u64),
@@ -357,13 +362,13 @@ impl NewOrder {
                 values.int(line.supplier);
                 values.int(line.item);
             }
-            Step::Line => self.put_line(self.line, &line, values),
-            Step::Lines => {
+            NewOrderStep::Line => self.put_line(self.line, &line, values),
+            NewOrderStep::Lines => {
                 let lines = self.lines().iter().enumerate();
                 lines.for_each(|(place, line)| self.put_line(place, line, values));
             }
-            Step::Call => self.put_call(values),
-            Step::Begin | Step::Commit | Step::Rollback => {}
+            NewOrderStep::Call => self.put_call(values),
+            NewOrderStep::Begin | NewOrderStep::Commit | NewOrderStep::Rollback => {}
         }
     }
 

@@ -5,7 +5,7 @@ use crate::workload::tpcc::book::{Wording, lists};
 use crate::workload::tpcc::keys::Ask;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum NewOrderStep {
     Begin,
     Customer,
     District,
@@ -35,20 +35,20 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     let frame = |step, name, text: &str| Wording::frame(step as usize, name, text);
     if ask == Ask::Procedure {
         let call = "CALL contend_new_order(?, ?, ?, ?, ?, ?)";
-        return vec![say(Step::Call, "call", call)];
+        return vec![say(NewOrderStep::Call, "call", call)];
     }
-    let mut wordings = vec![frame(Step::Begin, "begin", "BEGIN")];
+    let mut wordings = vec![frame(NewOrderStep::Begin, "begin", "BEGIN")];
     if ask == Ask::NoRead {
         wordings.extend([
             say(
-                Step::Customer,
+                NewOrderStep::Customer,
                 "select_customer",
                 "SELECT c_discount, c_last, c_credit, w_tax, d_tax FROM customer \
                  JOIN warehouse ON w_id = c_w_id JOIN district ON d_w_id = c_w_id AND d_id = c_d_id \
                  WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
             ),
             say(
-                Step::NextOrder,
+                NewOrderStep::NextOrder,
                 "update_district",
                 "UPDATE district SET d_next_o_id = LAST_INSERT_ID(d_next_o_id) + 1 \
                  WHERE d_w_id = ? AND d_id = ?",
@@ -57,18 +57,18 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     } else {
         wordings.extend([
             say(
-                Step::Customer,
+                NewOrderStep::Customer,
                 "select_customer",
                 "SELECT c_discount, c_last, c_credit, w_tax FROM customer \
                  JOIN warehouse ON w_id = c_w_id WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?",
             ),
             say(
-                Step::District,
+                NewOrderStep::District,
                 "select_district",
                 "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE",
             ),
             say(
-                Step::NextOrder,
+                NewOrderStep::NextOrder,
                 "update_district",
                 "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?",
             ),
@@ -76,13 +76,13 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
     }
     wordings.extend([
         say(
-            Step::Order,
+            NewOrderStep::Order,
             "insert_order",
             "INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
              VALUES (?, ?, ?, ?, NOW(), ?, ?)",
         ),
         say(
-            Step::NewOrder,
+            NewOrderStep::NewOrder,
             "insert_new_order",
             "INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)",
         ),
@@ -97,11 +97,11 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
             format!("SELECT {STOCK_COLUMNS} FROM stock WHERE s_w_id = ? AND s_i_id = ?{locks}");
         wordings.extend([
             say(
-                Step::Item,
+                NewOrderStep::Item,
                 "select_item",
                 "SELECT i_price, i_name, i_data FROM item WHERE i_id = ?",
             ),
-            say(Step::Stock, "select_stock", &stock),
+            say(NewOrderStep::Stock, "select_stock", &stock),
         ]);
     } else {
         let items = "SELECT i_id, i_price, i_name, i_data FROM item WHERE i_id IN ({})";
@@ -113,8 +113,8 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
         let items = lists(items, "?", least, most);
         let stocks = lists(&stocks, "(?, ?)", least, most);
         wordings.extend([
-            Wording::of_each(Step::Items as usize, "select_items", items),
-            Wording::of_each(Step::Stocks as usize, "select_stocks", stocks),
+            Wording::of_each(NewOrderStep::Items as usize, "select_items", items),
+            Wording::of_each(NewOrderStep::Stocks as usize, "select_stocks", stocks),
         ]);
     }
     let quantity = match ask {
@@ -126,23 +126,23 @@ pub fn wordings(ask: Ask) -> Vec<Wording> {
          s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + ? \
          WHERE s_w_id = ? AND s_i_id = ?"
     );
-    wordings.push(say(Step::UpdateStock, "update_stock", &update));
+    wordings.push(say(NewOrderStep::UpdateStock, "update_stock", &update));
     const VALUES: &str = "(?, ?, ?, ?, ?, ?, ?, ?, ?)";
     wordings.push(match ask {
         Ask::Each | Ask::In => say(
-            Step::Line,
+            NewOrderStep::Line,
             "insert_order_line",
             &INSERT_LINES.replace("{}", VALUES),
         ),
         _ => Wording::of_each(
-            Step::Lines as usize,
+            NewOrderStep::Lines as usize,
             "insert_order_lines",
             lists(INSERT_LINES, VALUES, LINES_MIN - 1, LINES_MAX),
         ),
     });
     wordings.extend([
-        frame(Step::Commit, "commit", "COMMIT"),
-        frame(Step::Rollback, "rollback", "ROLLBACK"),
+        frame(NewOrderStep::Commit, "commit", "COMMIT"),
+        frame(NewOrderStep::Rollback, "rollback", "ROLLBACK"),
     ]);
     wordings
 }

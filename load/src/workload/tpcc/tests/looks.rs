@@ -61,7 +61,7 @@ impl Looked {
     }
 }
 
-impl Server for Looked {
+impl LookedAtServer for Looked {
     fn flavour(&self) -> Flavour {
         self.flavour
     }

@@ -11,7 +11,7 @@ use crate::plan::Protocol;
 use crate::random::nurand::A_C_LAST;
 use crate::wire::{Agreed, Capabilities, Flavour, ServerError, Summary};
 use crate::workload::native::{Native, Retries, Way};
-use crate::workload::{Answer, Call, Ending, Seat, Session, Step, Verdict, Workload};
+use crate::workload::{Answer, Call, Ending, SeatPlace, Session, Step, Verdict, Workload};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -53,7 +53,7 @@ impl Asked {
             ..Way::default()
         };
         let workload = Native::new(Tpcc::new(keys(told)), way);
-        let seat = Seat {
+        let seat = SeatPlace {
             index,
             count: 1,
             worker: 0,

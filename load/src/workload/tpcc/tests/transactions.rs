@@ -188,7 +188,7 @@ fn an_item_that_stands_in_two_lines_leaves_what_both_have_taken() {
     };
     let mut asked = Asked::new(json!({}));
     let workload = Native::new(kind, way);
-    let seat = Seat {
+    let seat = SeatPlace {
         index: 0,
         count: 1,
         worker: 0,

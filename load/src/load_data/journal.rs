@@ -1,0 +1,262 @@
+//! What is known of a load of several tables, told in a table beside them, so that one that was
+//! broken off goes on with what is missing, and so that there is one loader at a time.
+//!
+//! The table is called `contend_` and the schema's name, and holds names and values. A table of
+//! the dataset that it does not name is not complete, whatever is in it.
+
+use super::watch::heed;
+use super::{Filled, Transport, Trouble};
+use crate::fill::recipe::text;
+use crate::fill::schema::{Dataset, LastStep};
+use crate::fill::table::quote;
+use crate::outcome::Failure;
+use crate::talk::blocking::{ControlConnection, Target, TextRows, endless};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+
+/// The name of the lock: of the database, and short enough for every server.
+const LOCK: &str = "CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40))";
+/// Another loader may just be ending.
+const LOCK_WAITED_S: u32 = 3;
+const STATE: &str = "state";
+const LOADING: &str = "loading";
+const COMPLETE: &str = "complete";
+/// In front of the name of a table that is complete.
+const LOADED: &str = "loaded.";
+
+pub struct Journal<'s> {
+    connection: ControlConnection,
+    table: String,
+    /// What may take long ends when this is raised.
+    stop: &'s AtomicBool,
+}
+
+impl<'s> Journal<'s> {
+    /// The journal of the dataset, alone: made anew if there is nothing of the dataset yet. Tables
+    /// that a loader left half filled are dropped. With the tables that are complete.
+    ///
+    /// # Errors
+    /// Another loader is at work, or there are tables of these names that are not ours to go on
+    /// with. Nothing was touched then.
+    pub fn open(
+        target: &Target,
+        dataset: &Dataset,
+        stop: &'s AtomicBool,
+    ) -> Result<(Self, Vec<Filled>), Trouble> {
+        let mut journal = Self {
+            connection: ControlConnection::open(target).map_err(Trouble::Failed)?,
+            table: format!("contend_{}", dataset.name),
+            stop,
+        };
+        journal.lock()?;
+        let there = journal.tables_there().map_err(Trouble::Failed)?;
+        let names = || dataset.tables.iter().map(|filling| filling.table.name());
+        if !there.contains(&journal.table) {
+            let views = dataset
+                .finish
+                .iter()
+                .filter_map(|step| step.view.as_deref());
+            if let Some(name) = names().chain(views).find(|name| there.contains(*name)) {
+                return Err(exists(format!("table or view {name} exists already")));
+            }
+            journal.begin(dataset).map_err(Trouble::Failed)?;
+            return Ok((journal, Vec::new()));
+        }
+        let told = journal.told().map_err(Trouble::Failed)?;
+        journal.check(dataset, &told)?;
+        let mut complete = Vec::new();
+        for name in names() {
+            if let Some(filled) = loaded(name, told.get(&format!("{LOADED}{name}"))) {
+                complete.push(filled);
+            } else if there.contains(name) {
+                let statement = format!("DROP TABLE {}", quote(name));
+                journal.run(&statement).map_err(Trouble::Failed)?;
+            }
+        }
+        Ok((journal, complete))
+    }
+
+    /// Says that a table is complete.
+    ///
+    /// # Errors
+    /// The server does not take it.
+    pub fn note(&mut self, filled: &Filled) -> Result<(), Failure> {
+        let name = format!("{LOADED}{}", filled.table);
+        self.tell(&name, &format!("{} {:016x}", filled.rows, filled.checksum))
+    }
+
+    /// What comes when all rows are there, and the end of the load.
+    ///
+    /// # Errors
+    /// The server refuses a statement.
+    pub fn finish(&mut self, dataset: &Dataset) -> Result<(), Failure> {
+        // The rows are right as they were made: nobody needs to look at them again.
+        self.run("SET SESSION foreign_key_checks = 0")?;
+        for step in &dataset.finish {
+            if !self.is_made(step)? {
+                self.run(&step.statement)?;
+            }
+        }
+        if dataset.facts_stay {
+            return self.tell(STATE, COMPLETE);
+        }
+        self.run(&format!("DROP TABLE {}", quote(&self.table)))
+    }
+
+    fn lock(&mut self) -> Result<(), Trouble> {
+        // The connection waits while tables load, however long that takes.
+        let _ = self.run("SET SESSION wait_timeout = 31536000");
+        let query = format!("SELECT GET_LOCK({LOCK}, {LOCK_WAITED_S})");
+        let got = self.rows(&query).map_err(Trouble::Failed)?;
+        match got.first().and_then(|row| row.first()?.as_deref()) {
+            Some("1") => Ok(()),
+            _ => Err(Trouble::Exists(Failure {
+                hint: Some("wait until it has ended, or end it".to_owned()),
+                ..Failure::plain(
+                    "another contend-load fills this database now; nothing was touched",
+                )
+            })),
+        }
+    }
+
+    fn tables_there(&mut self) -> Result<BTreeSet<String>, Failure> {
+        let query =
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()";
+        let rows = self.rows(query)?;
+        Ok(rows.into_iter().flatten().flatten().collect())
+    }
+
+    fn begin(&mut self, dataset: &Dataset) -> Result<(), Failure> {
+        let Some(first) = dataset.tables.first() else {
+            return Ok(());
+        };
+        self.run(&format!(
+            "CREATE TABLE {} (name VARCHAR(64) NOT NULL PRIMARY KEY, value VARCHAR(255) NOT NULL) \
+             ENGINE={} {}",
+            quote(&self.table),
+            first.table.engine().name(),
+            first.table.options()
+        ))?;
+        // The state is told first: whoever finds a journal without it finds one that was just begun.
+        self.tell(STATE, LOADING)?;
+        for (name, value) in facts(dataset) {
+            self.tell(name, &value)?;
+        }
+        Ok(())
+    }
+
+    fn told(&mut self) -> Result<BTreeMap<String, String>, Failure> {
+        let query = format!("SELECT name, value FROM {}", quote(&self.table));
+        let rows = self.rows(&query)?;
+        let pairs = rows.into_iter().filter_map(|row| {
+            let mut fields = row.into_iter().flatten();
+            Some((fields.next()?, fields.next()?))
+        });
+        Ok(pairs.collect())
+    }
+
+    /// Refuses to go on with what is complete, or was asked for otherwise.
+    fn check(&mut self, dataset: &Dataset, told: &BTreeMap<String, String>) -> Result<(), Trouble> {
+        if told.get(STATE).is_some_and(|state| state == COMPLETE) {
+            let name = dataset.name;
+            return Err(exists(format!("the tables of {name} are there, complete")));
+        }
+        for (name, wanted) in facts(dataset) {
+            match told.get(name) {
+                Some(there) if *there == wanted => {}
+                Some(there) => {
+                    return Err(exists(format!(
+                        "a load with {name} {there:?} was broken off here, and this one has \
+                         {wanted:?}"
+                    )));
+                }
+                // It was broken off before it said so, so before its first table.
+                None => self.tell(name, &wanted).map_err(Trouble::Failed)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn is_made(&mut self, step: &LastStep) -> Result<bool, Failure> {
+        let Some((table, constraint)) = &step.constraint else {
+            return Ok(false);
+        };
+        let query = format!(
+            "SELECT 1 FROM information_schema.TABLE_CONSTRAINTS WHERE TABLE_SCHEMA = DATABASE() \
+             AND TABLE_NAME = '{table}' AND CONSTRAINT_NAME = '{constraint}'"
+        );
+        Ok(!self.rows(&query)?.is_empty())
+    }
+
+    fn tell(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+        let statement = format!(
+            "REPLACE INTO {} (name, value) VALUES ('{name}', {})",
+            quote(&self.table),
+            text(value),
+        );
+        // A table that is complete is told of also where the load is to stop.
+        self.connection.run(&statement, &mut endless).map(drop)
+    }
+
+    fn run(&mut self, statement: &str) -> Result<(), Failure> {
+        let stop = self.stop;
+        let told = self.connection.run(statement, &mut |_| heed(stop));
+        told.map(drop)
+    }
+
+    fn rows(&mut self, query: &str) -> Result<TextRows, Failure> {
+        let stop = self.stop;
+        self.connection.rows(query, &mut |_| heed(stop))
+    }
+}
+
+/// What must be the same for a load to go on: also how tables are stored, or some of them would be
+/// stored otherwise than the others.
+fn facts(dataset: &Dataset) -> Vec<(&'static str, String)> {
+    let mut facts = dataset.facts.clone();
+    if let Some(first) = dataset.tables.first() {
+        facts.push(("engine", first.table.engine().name().to_owned()));
+        facts.push(("table_options", first.table.options().to_owned()));
+    }
+    facts
+}
+
+fn exists(what: String) -> Trouble {
+    Trouble::Exists(Failure {
+        hint: Some("name another database, or drop those tables yourself".to_owned()),
+        ..Failure::plain(format!("{what}; nothing was touched"))
+    })
+}
+
+/// A table that was complete before, as the journal tells of it.
+fn loaded(table: &str, told: Option<&String>) -> Option<Filled> {
+    let (rows, checksum) = told?.split_once(' ')?;
+    Some(Filled {
+        table: table.to_owned(),
+        rows: rows.parse().ok()?,
+        bytes: 0,
+        checksum: u64::from_str_radix(checksum, 16).ok()?,
+        load_s: 0.0,
+        keys_s: 0.0,
+        total_s: 0.0,
+        transport: Transport::Local,
+        keys_by_sort: None,
+        server_version: String::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_was_noted_is_read_back_and_nothing_else() {
+        let told = format!("{} {:016x}", 30_000, 0xabcu64);
+        let filled = loaded("stock", Some(&told)).unwrap();
+        assert_eq!((filled.rows, filled.checksum), (30_000, 0xabc));
+        assert_eq!(loaded("stock", None), None);
+        assert_eq!(loaded("stock", Some(&"30000".to_owned())), None);
+        assert_eq!(loaded("stock", Some(&"x y".to_owned())), None);
+    }
+}

@@ -1,0 +1,26 @@
+//! Waiting for many sockets, timers and other threads at once: what every program of ours that has
+//! connections stands on.
+//!
+//! A [`Reactor`] is what one thread waits with, a [`Handler`] what it does then. An [`engine`] moves
+//! bytes, a [`bell`](bell::Bell) wakes the thread that waits in it, an
+//! [`inbox`](inbox::Inbox) hands it clients that the [`doors`] let in, and all time is read from one
+//! [`clock`]. Beside them stands what else is asked of the system: threads, limits, signals, the
+//! [`counters`] of a process.
+
+mod rounds;
+
+pub mod bell;
+pub mod clock;
+pub mod counters;
+pub mod doors;
+pub mod engine;
+pub mod inbox;
+pub mod limits;
+pub mod parent;
+pub mod signals;
+pub mod socket;
+pub mod threads;
+pub mod timers;
+pub mod wait;
+
+pub use rounds::{Handler, Reactor, run};

@@ -1,0 +1,105 @@
+//! SIGINT and SIGTERM as messages: a run that is asked to end still reports.
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::register_conditional_default;
+use signal_hook::iterator::{Handle, Signals as Arriving};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+const BOTH: [i32; 2] = [SIGINT, SIGTERM];
+
+/// Nobody listens: then the two signals end the process, as they do by default.
+static UNHEARD: AtomicBool = AtomicBool::new(true);
+
+/// While this lives the two signals do not end the process but are told. There is one at a time.
+pub struct Signals {
+    arriving: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Signals {
+    /// Calls `tell` for each signal, on a thread of its own, until it returns false.
+    ///
+    /// # Errors
+    /// The kernel refuses the descriptors or the thread.
+    pub fn listen(mut tell: impl FnMut() -> bool + Send + 'static) -> io::Result<Self> {
+        end_if_unheard()?;
+        let mut signals = Arriving::new(BOTH)?;
+        let arriving = signals.handle();
+        let thread = std::thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || while signals.forever().next().is_some() && tell() {})?;
+        UNHEARD.store(false, Ordering::SeqCst);
+        Ok(Self {
+            arriving,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        UNHEARD.store(true, Ordering::SeqCst);
+        self.arriving.close();
+        if let Some(thread) = self.thread.take() {
+            // It only waits and sends; it has nothing to panic about.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the library has once taken over it never gives back to the system, so the default is
+/// asked of it.
+fn end_if_unheard() -> io::Result<()> {
+    static ASKED: Mutex<bool> = Mutex::new(false);
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*asked {
+        for signal in BOTH {
+            register_conditional_default(signal, &UNHEARD)?;
+        }
+        *asked = true;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use rustix::process::{Signal, getpid, kill_process};
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{Command, Stdio};
+    use std::sync::mpsc;
+
+    const CHILD: &str = "CONTEND_TEST_SIGNALS_CHILD";
+
+    /// Is told twice of a signal, and then listens no more.
+    fn child() {
+        for signal in [Signal::INT, Signal::TERM] {
+            let (sender, told) = mpsc::channel();
+            let signals = Signals::listen(move || sender.send(()).is_ok()).unwrap();
+            kill_process(getpid(), signal).unwrap();
+            assert_eq!(told.recv(), Ok(()));
+            drop(signals);
+        }
+        kill_process(getpid(), Signal::TERM).unwrap();
+    }
+
+    #[test]
+    fn a_signal_is_told_as_long_as_somebody_listens_and_ends_the_process_then() {
+        if std::env::var_os(CHILD).is_some() {
+            return child();
+        }
+        let name = "a_signal_is_told_as_long_as_somebody_listens_and_ends_the_process_then";
+        // A process of its own: a signal is everybody's.
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", &format!("reactor::signals::tests::{name}")])
+            .env(CHILD, "1")
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        assert_eq!(status.signal(), Some(SIGTERM));
+    }
+}

@@ -1,0 +1,327 @@
+//! What a worker does with what it hears: count it, judge it, pass it on.
+
+use super::seat::{Seat, WaitsFor};
+use super::steps::Reason;
+use super::worker::{Worker, WorkerPhase};
+use crate::outcome::Failure;
+use crate::reactor::engine::Engine;
+use crate::record::Query;
+use crate::talk::failure::{self, LOST, MALFORMED, client_error};
+use crate::talk::link::Heard;
+use crate::wire::WireError;
+use crate::workload::{Class, Request, Verdict};
+use std::io;
+
+/// Places of the classes of a workload that counts by answer.
+const READ: usize = 0;
+const WRITE: usize = 1;
+const OTHER: usize = 2;
+
+impl<E: Engine> Worker<E> {
+    #[inline]
+    pub(super) fn take_heard(&mut self, token: usize, heard: Result<Heard, WireError>) {
+        match heard {
+            Ok(Heard::Answered(request)) => self.answered(token, request),
+            Ok(Heard::More) => {
+                if !self.out.is_empty() {
+                    self.reactor.engine.send_more(token, &self.out);
+                }
+            }
+            Ok(Heard::Opened) => {
+                if !self.out.is_empty() {
+                    self.reactor.engine.send(token, &self.out);
+                }
+                self.opened(token);
+            }
+            Ok(Heard::LocalFile) => self.send_file(token),
+            Err(error) => self.broken(token, &error),
+        }
+    }
+
+    /// Files are only offered if the plan or the workload says so, and what the server then gets
+    /// is what the session has for it: a name it sends opens no file of ours.
+    fn send_file(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        self.file.clear();
+        if let Some(seat) = self.seats.get_mut(connection.seat) {
+            seat.session.put_local_file(&mut self.file);
+        }
+        let (link, out, spare) = (&mut connection.link, &mut self.out, &mut self.spare);
+        let put = match self.file.is_empty() {
+            true => Ok(()),
+            false => link.put_file_part(&self.file, out, spare),
+        };
+        match put.and_then(|()| link.put_file_part(&[], out, spare)) {
+            Ok(()) => {
+                connection.sent_bytes += self.out.len() as u64;
+                self.reactor.engine.send_more(token, &self.out);
+            }
+            Err(error) => self.broken(token, &error),
+        }
+    }
+
+    #[inline]
+    fn answered(&mut self, token: usize, request: Request) {
+        self.tick();
+        if self.times_lag {
+            self.note_begin(token);
+        }
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        if connection.link.summary().failed {
+            return self.refused(token, request);
+        }
+        self.count(token, request);
+        let Some(ending) = request.ends else {
+            return self.go_on(seat_index, Reason::Answer(token, Verdict::Ignore));
+        };
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            self.books.end_event(seat, ending, self.reactor.now_ns());
+        }
+        self.offer_event(seat_index);
+    }
+
+    /// The event of a request that was sent began with it, if it was the first.
+    fn note_begin(&mut self, token: usize) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        if let Some(seat) = self.seats.get_mut(connection.seat)
+            && !seat.is_begun
+            && let Some(sent_ns) = self.reactor.engine.sent_ns(token)
+        {
+            seat.begun_ns = sent_ns;
+            seat.is_begun = true;
+        }
+    }
+
+    /// Counts a query that was answered, well or not.
+    #[inline]
+    fn count(&mut self, token: usize, request: Request) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let summary = connection.link.summary();
+        let class = match request.class {
+            Class::Of(class) => usize::from(class),
+            Class::ByAnswer if summary.columns > 0 => READ,
+            Class::ByAnswer if summary.affected_rows > 0 => WRITE,
+            Class::ByAnswer => OTHER,
+            Class::Uncounted => return,
+        };
+        let Some(seat) = self.seats.get_mut(connection.seat) else {
+            return;
+        };
+        let query = Query {
+            rows: summary.rows,
+            failed: summary.failed,
+            bytes_sent: connection.sent_bytes,
+            bytes_received: connection.received_bytes,
+        };
+        let (engine, now_ns) = (&self.reactor.engine, self.reactor.now_ns());
+        let time_ns = || now_ns.saturating_sub(engine.sent_ns(token).unwrap_or(now_ns));
+        let node = connection.at.node;
+        self.books.add_query(seat, class, node, &query, time_ns);
+    }
+
+    /// The server answered with an error.
+    #[cold]
+    fn refused(&mut self, token: usize, request: Request) {
+        self.count(token, request);
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let (Some(error), Some(seat)) = (connection.link.error(), self.seats.get(connection.seat))
+        else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let verdict = if self.judged {
+            Some(Verdict::Ignore)
+        } else if self.phase == WorkerPhase::Setup || request.class == Class::Uncounted {
+            // A statement that cannot be prepared, or a transaction that cannot be taken back,
+            // leaves nothing to measure.
+            None
+        } else {
+            self.setup.errors.verdict(error.code)
+        };
+        let Some(verdict) = verdict else {
+            let failure = failure::of_statement(error, seat.session.statement());
+            return self.fail(self.setup.named(connection.at, failure));
+        };
+        if self.is_inside(seat) {
+            let (code, sqlstate) = (error.code, error.sqlstate());
+            let node = connection.at.node;
+            self.books
+                .add_error(seat, node, code, sqlstate, &error.message);
+        }
+        self.go_on(seat_index, Reason::Answer(token, verdict));
+    }
+
+    /// A connection stands and is logged in.
+    fn opened(&mut self, token: usize) {
+        self.tick();
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        connection.forget_back_off();
+        seat.alarm += 1;
+        seat.events_on_link = 0;
+        let lost_ns = connection.lost_ns.take();
+        if self.phase <= WorkerPhase::Measure {
+            let now_ns = self.reactor.now_ns();
+            let took_ns = now_ns.saturating_sub(connection.attempt_ns);
+            let outage_ns = lost_ns.map(|lost_ns| now_ns.saturating_sub(lost_ns));
+            self.books
+                .add_connect(connection.at.node, took_ns, outage_ns);
+        }
+        self.go_on(seat_index, Reason::Connected(token));
+    }
+
+    /// The other side closed, or the socket failed.
+    #[cold]
+    pub(super) fn closed(&mut self, token: usize, error: Option<io::Error>) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        if connection.link.is_open() {
+            let why = error.map_or("the server closed the connection".to_owned(), |e| {
+                e.to_string()
+            });
+            return self.lost(token, LOST, "HY000", &why);
+        }
+        let error = error.unwrap_or_else(|| io::ErrorKind::ConnectionReset.into());
+        self.not_connected(token, &error);
+    }
+
+    /// The conversation cannot go on.
+    #[cold]
+    fn broken(&mut self, token: usize, error: &WireError) {
+        self.tick();
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        if self.judged {
+            let error = match error {
+                WireError::Refused(refusal) => refusal.clone(),
+                other => client_error(MALFORMED, other.to_string()),
+            };
+            return self.tell_trouble(token, error);
+        }
+        if self.phase == WorkerPhase::Setup || !matches!(error, WireError::Refused(_)) {
+            // Before the load begins every connection must stand; and a server that breaks the
+            // protocol, or a setting that cannot work, gets no better by trying again.
+            return self.fail_at(token, |address| failure::of_wire(address, error));
+        }
+        let WireError::Refused(refusal) = error else {
+            return;
+        };
+        if connection.link.is_open() {
+            return self.lost(token, refusal.code, refusal.sqlstate(), &refusal.message);
+        }
+        self.count_error(token, refusal.code, refusal.sqlstate(), &refusal.message);
+        self.connect_later(token);
+    }
+
+    /// An open connection is gone.
+    #[cold]
+    fn lost(&mut self, token: usize, code: u16, sqlstate: &str, why: &str) {
+        self.tick();
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let waits = connection.link.is_waiting();
+        let (seat_index, number) = (connection.seat, connection.number);
+        let at = connection.at;
+        if waits {
+            self.note_begin(token);
+        }
+        if self.judged {
+            return self.tell_trouble(token, client_error(code, why));
+        }
+        // An arm without all its connections would be measured under another load.
+        if self.phase == WorkerPhase::Setup
+            || (self.phase < WorkerPhase::Closed && !self.setup.errors.reconnect)
+            || (self.phase < WorkerPhase::Released && self.setup.has_arms())
+        {
+            let mut failure = Failure::plain(format!(
+                "a connection to {} was lost: {why}",
+                self.address_of(token)
+            ));
+            failure.code = Some(code);
+            failure.sqlstate = Some(sqlstate.to_owned());
+            failure.statement = self
+                .seats
+                .get(seat_index)
+                .map(|seat| seat.session.statement());
+            failure.hint = failure::hint(code)
+                .or(failure::hint(LOST))
+                .map(str::to_owned);
+            return self.fail(self.setup.named(at, failure));
+        }
+        self.count_error(token, code, sqlstate, why);
+        self.hang_up(token);
+        if self.phase >= WorkerPhase::Closed {
+            return self.stop(seat_index);
+        }
+        if let Some(connection) = self.links.get_mut(token) {
+            connection.lost_ns.get_or_insert(self.reactor.now_ns());
+        }
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        // The session is busy with another of its links: it hears of this one when it uses it.
+        if !waits && seat.tokens.len() > 1 {
+            return;
+        }
+        seat.waits_for = WaitsFor::Asking;
+        self.go_on(seat_index, Reason::Lost(number));
+    }
+
+    /// Gives up connections whose requests have waited too long.
+    #[cold]
+    pub(super) fn give_up_waiting(&mut self, timeout_ns: u64) {
+        if self.phase == WorkerPhase::Setup {
+            return;
+        }
+        let why = format!("no answer within {} s", timeout_ns as f64 / 1e9);
+        for token in 0..self.links.len() {
+            let is_late = self.links.get(token).is_some_and(|connection| {
+                connection.link.is_waiting()
+                    && self.reactor.now_ns().saturating_sub(connection.asked_ns) > timeout_ns
+            });
+            if is_late {
+                self.lost(token, LOST, "HY000", &why);
+            }
+        }
+    }
+
+    /// Counts an error that is not the answer to a statement.
+    #[cold]
+    pub(super) fn count_error(&mut self, token: usize, code: u16, sqlstate: &str, message: &str) {
+        let connection = self.links.get(token);
+        let Some(seat) = connection.and_then(|c| self.seats.get(c.seat)) else {
+            return;
+        };
+        let node = connection.map_or(0, |connection| connection.at.node);
+        if self.is_inside(seat) {
+            self.books.add_error(seat, node, code, sqlstate, message);
+        }
+    }
+
+    /// Whether what happens to a seat belongs to the window: its event does, or it has none.
+    fn is_inside(&self, seat: &Seat) -> bool {
+        match seat.event {
+            Some(_) => seat.counts,
+            None => self.phase == WorkerPhase::Measure,
+        }
+    }
+}

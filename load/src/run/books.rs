@@ -1,0 +1,179 @@
+//! What a worker records: events, their queries, what went wrong; handed over at the end of each
+//! interval.
+
+use super::messages::Mailbox;
+use super::seat::Seat;
+use crate::record::{Latency, Query, Tally};
+use crate::workload::{Ending, EventTimes};
+use std::sync::Arc;
+
+/// Tallies on their way to the controller and back, so that an interval allocates nothing.
+const ON_THEIR_WAY: usize = 2;
+
+/// The books of one worker.
+pub(super) struct Books {
+    tally: Box<Tally>,
+    /// Empty ones come back here.
+    mailbox: Arc<Mailbox>,
+    /// Events that have begun since the load did.
+    pub(super) begun: u64,
+}
+
+impl Books {
+    pub(super) fn new(mailbox: Arc<Mailbox>, empty: &dyn Fn() -> Tally) -> Self {
+        for _ in 0..ON_THEIR_WAY {
+            mailbox.put_tally(Box::new(empty()));
+        }
+        Self {
+            tally: Box::new(empty()),
+            mailbox,
+            begun: 0,
+        }
+    }
+
+    /// The tally so far; from here on another one is recorded in.
+    pub(super) fn hand_over(&mut self) -> Box<Tally> {
+        let empty = self.mailbox.take_tally();
+        let empty = empty.unwrap_or_else(|| Box::new(self.tally.empty_like()));
+        std::mem::replace(&mut self.tally, empty)
+    }
+
+    /// The seat's event has begun.
+    #[inline]
+    pub(super) fn begin_event(&mut self, seat: &Seat) {
+        self.tally.begun += u64::from(seat.counts);
+        self.begun += 1;
+    }
+
+    /// The seat's event begins again.
+    #[cold]
+    pub(super) fn retry_event(&mut self, seat: &Seat) {
+        if seat.counts
+            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
+        {
+            tally.retries += 1;
+        }
+    }
+
+    /// The seat's event has ended well.
+    #[inline]
+    pub(super) fn end_event(&mut self, seat: &mut Seat, ending: Ending, now_ns: u64) {
+        seat.event = None;
+        seat.events_on_link += 1;
+        let tried_again_ns = std::mem::take(&mut seat.tried_again_ns);
+        if !std::mem::take(&mut seat.counts) {
+            return;
+        }
+        let Some(tally) = self.tally.kinds.get_mut(usize::from(ending.kind)) else {
+            return;
+        };
+        let response_ns = now_ns.saturating_sub(seat.intended_ns);
+        tally.record_ns(response_ns, seat.begun_ns.saturating_sub(seat.intended_ns));
+        if tried_again_ns > 0 || ending.rolled_back {
+            let last_try_ns = now_ns.saturating_sub(tried_again_ns);
+            let last_try_ns = (tried_again_ns > 0).then_some(last_try_ns);
+            tally.record_more(response_ns, ending.rolled_back, last_try_ns);
+        }
+    }
+
+    /// The seat's event has ended well, by the session's own clock.
+    pub(super) fn end_timed_event(&mut self, seat: &mut Seat, times: EventTimes) {
+        seat.event = None;
+        seat.events_on_link += 1;
+        // What it did before it asked for the first time held up nobody but itself.
+        let lag_ns = seat.begun_ns.saturating_sub(seat.intended_ns);
+        if std::mem::take(&mut seat.counts) {
+            self.record_times(EventTimes {
+                lag_ns: lag_ns.clamp(times.lag_ns, times.response_ns.max(times.lag_ns)),
+                ..times
+            });
+        }
+    }
+
+    /// One more event has ended inside the one in progress.
+    #[cold]
+    pub(super) fn add_event(&mut self, seat: &Seat, times: EventTimes) {
+        if seat.counts {
+            self.tally.begun += 1;
+            self.record_times(times);
+        }
+    }
+
+    fn record_times(&mut self, times: EventTimes) {
+        if let Some(tally) = self.tally.kinds.first_mut() {
+            tally.record_ns(times.response_ns, times.lag_ns);
+        }
+    }
+
+    /// The seat's event is given up, if it is in one.
+    pub(super) fn drop_event(&mut self, seat: &mut Seat) {
+        seat.tried_again_ns = 0;
+        if seat.event.take().is_some()
+            && std::mem::take(&mut seat.counts)
+            && let Some(tally) = self.tally.kinds.get_mut(usize::from(seat.session.kind()))
+        {
+            tally.failed += 1;
+        }
+    }
+
+    /// A query of the seat was answered, well or not.
+    #[inline]
+    pub(super) fn add_query(
+        &mut self,
+        seat: &mut Seat,
+        class: usize,
+        node: u16,
+        query: &Query,
+        time_ns: impl Fn() -> u64,
+    ) {
+        // A query belongs to its event, and that to the window it was to begin in.
+        if !seat.counts {
+            self.tally.carried += 1;
+            return;
+        }
+        seat.queries += 1;
+        if let Some(tally) = self.tally.classes.get_mut(class) {
+            tally.add(query, &time_ns);
+        }
+        if !self.tally.nodes.is_empty() {
+            self.add_query_of_node(usize::from(node), query, time_ns());
+        }
+    }
+
+    #[inline(never)]
+    fn add_query_of_node(&mut self, node: usize, query: &Query, time_ns: u64) {
+        if let Some(node) = self.tally.nodes.get_mut(node) {
+            node.queries.add(query, || time_ns);
+        }
+    }
+
+    /// Something went wrong with a server.
+    #[cold]
+    pub(super) fn add_error(
+        &mut self,
+        seat: &Seat,
+        node: u16,
+        code: u16,
+        sqlstate: &str,
+        message: &str,
+    ) {
+        let statement = || seat.session.statement();
+        for errors in self.tally.errors_of(usize::from(node)) {
+            errors.record(code, sqlstate, message, statement);
+        }
+    }
+
+    /// A connection was made in this time, after it had been gone for so long.
+    pub(super) fn add_connect(&mut self, node: u16, took_ns: u64, outage_ns: Option<u64>) {
+        let connects = self.tally.connect.get_or_insert_default();
+        connects.record_ns(took_ns);
+        if let Some(outage_ns) = outage_ns {
+            self.tally.add_outage(usize::from(node), outage_ns);
+        }
+    }
+
+    /// The times of the connections that were made so far.
+    pub(super) fn take_connects(&mut self) -> Option<Box<Latency>> {
+        self.tally.connect.take()
+    }
+}

@@ -1,0 +1,221 @@
+//! How a worker connects its sessions, waits where the server has no place, and hangs up.
+
+use super::connection::SeatLink;
+use super::job::At;
+use super::seat::WaitsFor;
+use super::steps::Reason;
+use super::worker::{Worker, WorkerPhase};
+use crate::outcome::Failure;
+use crate::reactor::clock::nanoseconds;
+use crate::reactor::engine::Engine;
+use crate::reactor::socket::Address;
+use crate::talk::failure::{self, CANNOT_CONNECT};
+use crate::wire::{Login, ServerError};
+use crate::workload;
+use std::io;
+
+/// A Unix socket whose queue is full tells nobody when it is not: look again after so long.
+const QUEUE_FULL_NS: u64 = 1_000_000;
+
+impl<E: Engine> Worker<E> {
+    /// Where a link leads.
+    pub(super) fn address_of(&self, token: usize) -> &Address {
+        let at = self.links.get(token).map_or(At::default(), |link| link.at);
+        &self.setup.target(at).address
+    }
+
+    /// Closes the links of a seat between two events, to open them again; one that is not the
+    /// first when the session uses it next.
+    pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        seat.events_on_link = 0;
+        for place in 0..seat.tokens.len() {
+            let token = *self.seats.get(seat_index)?.tokens.get(place)?;
+            self.hang_up(token);
+        }
+        Some(Reason::Lost(0))
+    }
+
+    /// Connects the first link of the session that is not open, or a new one.
+    pub(super) fn connect_next(&mut self, seat_index: usize, node: u16) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let at = At {
+            arm: seat.arm,
+            node,
+        };
+        let links = &self.links;
+        let is_closed = |token: &usize| links.get(*token).is_none_or(|c| c.link.is_closed());
+        let was_there = |token: &usize| links.get(*token).is_some_and(|c| c.at == at);
+        let mut closed = seat.tokens.iter().copied().filter(is_closed);
+        // The one that led to this server before, if there is one.
+        let closed = closed.clone().find(was_there).or_else(|| closed.next());
+        let number = workload::LinkNumber::try_from(seat.tokens.len());
+        let token = match (closed, number) {
+            (Some(token), _) => token,
+            (None, Ok(number)) => {
+                seat.tokens.push(self.links.len());
+                self.links.push(SeatLink::new(seat_index, number, at));
+                self.links.len() - 1
+            }
+            (None, Err(_)) => return self.refuse_link(),
+        };
+        if let Some(connection) = self.links.get_mut(token) {
+            connection.at = at;
+        }
+        if self.phase >= WorkerPhase::Closed && !self.judged {
+            return Some(Reason::Finish);
+        }
+        if self.links.get(token)?.lost_ns.is_some() {
+            self.connect_later(token);
+        } else {
+            self.connect(token);
+        }
+        None
+    }
+
+    /// A session has all the links that it can have numbers for.
+    #[cold]
+    fn refuse_link(&mut self) -> Option<Reason> {
+        let error = failure::too_many_links();
+        if self.judged {
+            self.trouble = Some(error);
+            return Some(Reason::Broken);
+        }
+        self.fail(Failure::plain(error.message));
+        None
+    }
+
+    pub(super) fn connect(&mut self, token: usize) {
+        if let Some(connection) = self.links.get_mut(token) {
+            connection.attempt_ns = self.reactor.now_ns();
+        }
+        self.open_socket(token);
+    }
+
+    /// Opens the socket of a link. What comes of it is an event.
+    pub(super) fn open_socket(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let target = self.setup.target(connection.at);
+        let connected = target.address.connect();
+        let (socket, connecting) = match connected {
+            Ok(opened) => opened,
+            Err(error) => return self.not_connected(token, &error),
+        };
+        if let Err(error) = self.reactor.engine.attach(token, socket, connecting) {
+            return self.fail_at(token, |address| failure::of_connect(address, &error));
+        }
+        // The server speaks first, so the login may wait for it from now on.
+        connection.link.log_in(Login::new(
+            target.credentials.clone(),
+            target.options.clone(),
+        ));
+        let timeout_ns = nanoseconds(target.connect_timeout);
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.waits_for = WaitsFor::Connecting(token);
+        }
+        self.alarm(seat_index, timeout_ns);
+    }
+
+    /// A connection could not be made.
+    #[cold]
+    pub(super) fn not_connected(&mut self, token: usize, error: &io::Error) {
+        self.tick();
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        connection.link.close();
+        self.reactor.engine.detach(token);
+        if error.kind() == io::ErrorKind::WouldBlock {
+            return self.wait_for_socket_queue(token);
+        }
+        if self.judged {
+            let error = failure::not_connected(self.address_of(token), error);
+            return self.tell_trouble(token, error);
+        }
+        if self.phase == WorkerPhase::Setup || self.setup.has_arms() {
+            return self.fail_at(token, |address| failure::of_connect(address, error));
+        }
+        self.count_error(token, CANNOT_CONNECT, "HY000", &error.to_string());
+        self.connect_later(token);
+    }
+
+    /// Tells a session that judges errors what its request or connection came to.
+    #[cold]
+    pub(super) fn tell_trouble(&mut self, token: usize, error: ServerError) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let waits = connection.link.is_waiting() || !connection.link.is_open();
+        self.count_error(token, error.code, error.sqlstate(), &error.message);
+        self.hang_up(token);
+        // A link that breaks while its session is busy elsewhere is noticed when it is used.
+        if waits {
+            if let Some(seat) = self.seats.get_mut(seat_index) {
+                seat.alarm += 1;
+                seat.waits_for = WaitsFor::Asking;
+            }
+            self.trouble = Some(error);
+            self.go_on(seat_index, Reason::Broken);
+        }
+    }
+
+    /// The queue of the server's socket is full: waits in front of it, but not for ever.
+    fn wait_for_socket_queue(&mut self, token: usize) {
+        let Some(connection) = self.links.get(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        let timeout = self.setup.target(connection.at).connect_timeout;
+        if self.reactor.now_ns().saturating_sub(connection.attempt_ns) > nanoseconds(timeout) {
+            return self.not_connected(token, &io::ErrorKind::TimedOut.into());
+        }
+        seat.waits_for = WaitsFor::SocketQueueFull(token);
+        self.alarm(seat_index, QUEUE_FULL_NS);
+    }
+
+    /// Tries to connect after a pause that grows with every attempt.
+    pub(super) fn connect_later(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        let seat_index = connection.seat;
+        connection.link.close();
+        self.reactor.engine.detach(token);
+        if self.phase >= WorkerPhase::Closed {
+            return self.stop(seat_index);
+        }
+        let pause_ns = connection.back_off_ns();
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.waits_for = WaitsFor::BackingOff(token);
+        }
+        self.alarm(seat_index, pause_ns);
+    }
+
+    /// Closes a link, with a word of goodbye where it is idle.
+    pub(super) fn hang_up(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        if connection.link.is_closed() {
+            return;
+        }
+        self.out.clear();
+        connection.link.put_goodbye(&mut self.out);
+        if !self.out.is_empty()
+            && let Ok(bytes) = connection.link.seal(&self.out, &mut self.spare)
+        {
+            connection.held_back.extend_from_slice(bytes);
+            self.reactor.engine.send(token, &connection.held_back);
+        }
+        connection.held_back.clear();
+        connection.link.close();
+        self.reactor.engine.detach(token);
+    }
+}

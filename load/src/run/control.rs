@@ -1,0 +1,498 @@
+//! The controller of a run: it waits for the workers, keeps the time, reads the counters at the
+//! edges of the window, and adds up what it is handed.
+
+use super::job::Setup;
+use super::measured::{Ended, Inside, Measured, Progress, Queue};
+use super::messages::{Command, Counts, Mailbox, Report, Timeline};
+use super::processes::Processes;
+use crate::arrival::DueCount;
+use crate::outcome::Failure;
+use crate::reactor::clock;
+use crate::record::{Latency, Tally};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, SystemTime};
+
+/// From telling the workers to begin until they do: enough for all to hear of it.
+const BEGIN_IN_NS: u64 = 2_000_000;
+/// How long a worker may take for what takes no time, on a machine that has none to spare. One
+/// that takes longer is stuck.
+const WORKER_GRACE_NS: u64 = 10_000_000_000;
+
+/// What had not ended when a run was over.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    /// Events of the window.
+    pub(super) unfinished: u32,
+    /// Requests, and the longest wait for an answer.
+    pub(super) unanswered: u32,
+    pub(super) longest_wait_ns: u64,
+    pub(super) counts: Counts,
+    /// When the last session ended.
+    pub(super) stopped_ns: u64,
+}
+
+/// One interval, as far as the workers have handed it over.
+struct OpenInterval {
+    /// Of the first who handed it over; the others' are added.
+    tally: Box<Tally>,
+    counts: Counts,
+    owner: u32,
+    workers: u32,
+    begun: u64,
+    next_due_ns: Option<u64>,
+}
+
+pub(super) struct Controller<'a> {
+    pub(super) setup: Arc<Setup>,
+    mailboxes: Vec<Arc<Mailbox>>,
+    reports: Receiver<Report>,
+    pub(super) progress: &'a mut dyn FnMut(Progress<'_>),
+    /// Intervals that not every worker has handed over.
+    intervals: VecDeque<OpenInterval>,
+    /// Events of the schedule that have fallen due, if there is a schedule.
+    due: Option<DueCount>,
+    /// Those that were due, and those that had begun, when the window was opened.
+    due_opened: u64,
+    begun_opened: u64,
+    workers_opened: u32,
+    counts_opened: Counts,
+    /// When the interval told last ended.
+    interval_ended_ns: u64,
+    /// Events that were due and had not begun at the end of each interval told.
+    backlogs: Vec<u64>,
+    /// Events that were due, and those that had begun, at the end of the interval told last.
+    due_closed: u64,
+    begun_closed: u64,
+    /// Of the oldest of those behind at the end.
+    oldest_wait_ns: u64,
+    setup_connects: Latency,
+    /// Intervals that each worker has handed over.
+    handed_over: Vec<u32>,
+    /// The sum of the window, and of what ended after it.
+    pub(super) tally: Tally,
+    pub(super) drained: Tally,
+    pub(super) timeline: Timeline,
+    pub(super) ended: Ended,
+    workers_closed: u32,
+    workers_drained: u32,
+    workers_idle: u32,
+    pub(super) busiest_worker_cpu_ns: u64,
+    pub(super) queries_by_seat: Vec<(u32, u64)>,
+}
+
+impl<'a> Controller<'a> {
+    pub(super) fn new(
+        setup: Arc<Setup>,
+        mailboxes: Vec<Arc<Mailbox>>,
+        reports: Receiver<Report>,
+        progress: &'a mut dyn FnMut(Progress<'_>),
+        interval_ns: u64,
+    ) -> Self {
+        Self {
+            mailboxes,
+            reports,
+            progress,
+            intervals: VecDeque::new(),
+            due: None,
+            due_opened: 0,
+            begun_opened: 0,
+            workers_opened: 0,
+            counts_opened: Counts::new(),
+            interval_ended_ns: 0,
+            backlogs: Vec::new(),
+            due_closed: 0,
+            begun_closed: 0,
+            oldest_wait_ns: 0,
+            setup_connects: Latency::new(),
+            handed_over: vec![0; setup.workers as usize],
+            tally: setup.tally(),
+            drained: setup.tally(),
+            timeline: Timeline {
+                begin_ns: 0,
+                open_ns: u64::MAX,
+                close_ns: u64::MAX,
+                interval_ns,
+            },
+            ended: Ended::Time,
+            workers_closed: 0,
+            workers_drained: 0,
+            workers_idle: 0,
+            busiest_worker_cpu_ns: 0,
+            queries_by_seat: Vec::new(),
+            setup,
+        }
+    }
+
+    /// Controls the run from the first connection to the last.
+    pub(super) fn control(
+        &mut self,
+        engine: &'static str,
+        warmup_ns: u64,
+        measure_ns: u64,
+    ) -> Result<Measured, Failure> {
+        self.wait_for_setup(engine)?;
+        self.begin(0, BEGIN_IN_NS, warmup_ns, measure_ns);
+        self.phase("warmup", self.timeline.begin_ns);
+        self.listen_until(|controller| controller.timeline.open_ns)?;
+        let processes = Processes::of(&self.setup);
+        let opened = processes.read();
+        self.phase("measure", self.timeline.open_ns);
+        self.listen_until(|controller| controller.timeline.close_ns)?;
+        let closed = processes.read();
+        self.phase("end", self.timeline.close_ns);
+        self.wait_for_close()?;
+        let left = self.release()?;
+        let (client, server, node_servers) = closed.used_since(&opened).alone();
+        Ok(Measured {
+            client,
+            server,
+            node_servers,
+            measured_ns: self.timeline.close_ns - self.timeline.open_ns,
+            ..self.sum(left)
+        })
+    }
+
+    /// Lets the seats of an arm begin together in `begin_in_ns`.
+    pub(super) fn begin(&mut self, arm: u16, begin_in_ns: u64, warmup_ns: u64, measure_ns: u64) {
+        let begin_ns = clock::now_ns() + begin_in_ns;
+        let open_ns = begin_ns.saturating_add(warmup_ns);
+        self.timeline = Timeline {
+            begin_ns,
+            open_ns,
+            close_ns: open_ns.saturating_add(measure_ns),
+            ..self.timeline
+        };
+        if self.ended == Ended::Signal {
+            self.timeline.open_ns = begin_ns;
+            self.timeline.close_ns = begin_ns;
+        }
+        self.due = self.setup.dispenser.due_count();
+        (self.due_opened, self.due_closed) = (0, 0);
+        (self.begun_opened, self.workers_opened) = (0, 0);
+        (self.workers_closed, self.workers_drained) = (0, 0);
+        self.backlogs.clear();
+        self.handed_over.fill(0);
+        self.setup.dispenser.begin(begin_ns, self.timeline.open_ns);
+        self.tell(Command::Begin(self.timeline, arm));
+    }
+
+    /// Ends the sessions; returns what was left unanswered then.
+    pub(super) fn release(&mut self) -> Result<Left, Failure> {
+        self.tell(Command::Release);
+        self.wait_for_end()
+    }
+
+    /// What was measured in all, but for the counters of processes and the time it took.
+    pub(super) fn sum(&mut self, left: Left) -> Measured {
+        let (inside, drained) = self.take_visit();
+        let (mut tally, by_seat) = (inside.tally, inside.queries_by_seat);
+        tally.merge(&drained);
+        Measured {
+            ended: self.ended,
+            busiest_worker_cpu_ns: inside.busiest_worker_cpu_ns,
+            queries_by_seat: by_seat.into_iter().map(|(_, queries)| queries).collect(),
+            unfinished: left.unfinished,
+            unanswered: left.unanswered,
+            longest_wait_ns: left.longest_wait_ns,
+            setup_connects: std::mem::take(&mut self.setup_connects),
+            queue: Queue {
+                due: inside.due,
+                opened: self.due_opened.saturating_sub(self.begun_opened),
+                closed: std::mem::take(&mut self.backlogs),
+                oldest_wait_ns: self.oldest_wait_ns,
+            },
+            ended_after_ns: left.stopped_ns.saturating_sub(self.timeline.open_ns),
+            counts: left.counts,
+            ..Measured::nothing(tally, drained)
+        }
+    }
+
+    /// Waits until all sessions have connected and prepared.
+    pub(super) fn wait_for_setup(&mut self, engine: &'static str) -> Result<(), Failure> {
+        let mut sessions = Vec::new();
+        let mut ready = 0;
+        while ready < self.setup.workers && self.ended != Ended::Signal {
+            // Every step of a setup has its own time limit, so this ends.
+            match self.reports.recv() {
+                Ok(Report::Ready { facts, connects }) => {
+                    sessions = facts;
+                    ready += 1;
+                    if let Some(connects) = connects {
+                        self.setup_connects.merge(&connects);
+                    }
+                }
+                Ok(report) => self.take(report)?,
+                Err(_) => return Err(gone()),
+            }
+        }
+        (self.progress)(Progress::Ready {
+            sessions: &sessions,
+            engine,
+            workers: self.setup.workers,
+            start: SystemTime::now(),
+        });
+        Ok(())
+    }
+
+    /// Takes reports until a moment of the timeline, which a report may bring nearer.
+    pub(super) fn listen_until(&mut self, moment: impl Fn(&Self) -> u64) -> Result<(), Failure> {
+        loop {
+            let left_ns = moment(self).saturating_sub(clock::now_ns());
+            if left_ns == 0 {
+                return Ok(());
+            }
+            match self.reports.recv_timeout(Duration::from_nanos(left_ns)) {
+                Ok(report) => self.take(report)?,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            }
+        }
+    }
+
+    pub(super) fn wait_for_close(&mut self) -> Result<(), Failure> {
+        // A script that computes keeps its worker until its event is over.
+        let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
+        while self.workers_closed < self.setup.workers {
+            let report = self.next_before(limit_ns)?;
+            self.take(report)?;
+        }
+        Ok(())
+    }
+
+    /// After the window of an arm: waits until every event has ended; false if some have not by
+    /// this time.
+    pub(super) fn wait_until_drained(&mut self, limit_ns: u64) -> Result<bool, Failure> {
+        while self.workers_drained < self.setup.workers {
+            let left_ns = limit_ns.saturating_sub(clock::now_ns());
+            match self.reports.recv_timeout(Duration::from_nanos(left_ns)) {
+                Ok(report) => self.take(report)?,
+                Err(RecvTimeoutError::Timeout) => return Ok(false),
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            }
+        }
+        Ok(true)
+    }
+
+    /// What a window came to, and what ended after it; the sums are empty again.
+    pub(super) fn take_visit(&mut self) -> (Inside, Tally) {
+        let drained = std::mem::replace(&mut self.drained, self.setup.tally());
+        let inside = Inside {
+            tally: std::mem::replace(&mut self.tally, self.setup.tally()),
+            due: self.due_closed.saturating_sub(self.due_opened),
+            begun: self.begun_closed,
+            busiest_worker_cpu_ns: std::mem::take(&mut self.busiest_worker_cpu_ns),
+            queries_by_seat: std::mem::take(&mut self.queries_by_seat),
+        };
+        (inside, drained)
+    }
+
+    fn wait_for_end(&mut self) -> Result<Left, Failure> {
+        let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
+        let (mut ended, mut left) = (0, Left::default());
+        while ended < self.setup.workers {
+            match self.next_before(limit_ns)? {
+                Report::Ended {
+                    tally,
+                    unfinished,
+                    unanswered,
+                    longest_wait_ns,
+                    counts,
+                    stopped_ns,
+                } => {
+                    ended += 1;
+                    left.counts.extend(counts);
+                    left.stopped_ns = left.stopped_ns.max(stopped_ns);
+                    left.unfinished += unfinished;
+                    self.drained.merge(&tally);
+                    left.unanswered += unanswered;
+                    left.longest_wait_ns = left.longest_wait_ns.max(longest_wait_ns);
+                }
+                report => self.take(report)?,
+            }
+        }
+        Ok(left)
+    }
+
+    fn next_before(&mut self, limit_ns: u64) -> Result<Report, Failure> {
+        let left = Duration::from_nanos(limit_ns.saturating_sub(clock::now_ns()));
+        self.reports.recv_timeout(left).map_err(|_| gone())
+    }
+
+    fn take(&mut self, report: Report) -> Result<(), Failure> {
+        match report {
+            Report::Interval {
+                worker,
+                tally,
+                counts,
+                begun,
+                next_due_ns,
+            } => {
+                self.take_interval(worker, tally, counts, begun, next_due_ns);
+            }
+            Report::Opened {
+                worker,
+                before,
+                counts,
+                begun,
+            } => {
+                self.give_back(worker, before);
+                self.begun_opened += begun;
+                self.workers_opened += 1;
+                self.counts_opened.extend(counts);
+                if self.workers_opened == self.setup.workers {
+                    let open_ns = self.timeline.open_ns.saturating_sub(self.timeline.begin_ns);
+                    self.due_opened = self.due.as_mut().map_or(0, |due| due.open(open_ns));
+                    let counts = &std::mem::take(&mut self.counts_opened);
+                    (self.progress)(Progress::Opened { counts });
+                }
+            }
+            Report::Drained { worker, tally } => {
+                self.drained.merge(&tally);
+                self.give_back(worker, tally);
+                self.workers_drained += 1;
+            }
+            Report::Closed {
+                cpu_ns,
+                queries_by_seat,
+            } => {
+                self.workers_closed += 1;
+                self.busiest_worker_cpu_ns = self.busiest_worker_cpu_ns.max(cpu_ns);
+                self.queries_by_seat.extend(queries_by_seat);
+            }
+            Report::Idle => {
+                self.workers_idle += 1;
+                if self.workers_idle == self.setup.workers {
+                    self.close_now(Ended::Events);
+                }
+            }
+            Report::Signal => self.close_now(Ended::Signal),
+            Report::Failed(failure) => return Err(*failure),
+            Report::Ready { .. } | Report::Ended { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Ends the window before its time.
+    fn close_now(&mut self, why: Ended) {
+        let now_ns = clock::now_ns();
+        if now_ns >= self.timeline.close_ns {
+            return;
+        }
+        self.ended = why;
+        self.timeline.open_ns = self.timeline.open_ns.min(now_ns);
+        self.timeline.close_ns = now_ns;
+        self.tell(Command::CloseBy(now_ns));
+    }
+
+    fn tell(&self, command: Command) {
+        self.mailboxes
+            .iter()
+            .for_each(|mailbox| mailbox.put(command));
+    }
+
+    /// Adds a worker's next interval to the others', and tells of those that are whole.
+    fn take_interval(
+        &mut self,
+        worker: u32,
+        tally: Box<Tally>,
+        counts: Counts,
+        begun: u64,
+        next_due_ns: Option<u64>,
+    ) {
+        self.tally.merge(&tally);
+        let Some(handed_over) = self.handed_over.get_mut(worker as usize) else {
+            return;
+        };
+        let place = (*handed_over - self.backlogs.len() as u32) as usize;
+        *handed_over += 1;
+        match self.intervals.get_mut(place) {
+            Some(interval) => {
+                interval.tally.merge(&tally);
+                interval.counts.extend(counts);
+                interval.workers += 1;
+                interval.begun += begun;
+                let earliest = [interval.next_due_ns, next_due_ns];
+                interval.next_due_ns = earliest.into_iter().flatten().min();
+                self.give_back(worker, tally);
+            }
+            None => self.intervals.push_back(OpenInterval {
+                tally,
+                counts,
+                owner: worker,
+                workers: 1,
+                begun,
+                next_due_ns,
+            }),
+        }
+        while self
+            .intervals
+            .front()
+            .is_some_and(|i| i.workers == self.setup.workers)
+        {
+            let Some(interval) = self.intervals.pop_front() else {
+                break;
+            };
+            self.tell_interval(&interval);
+            self.give_back(interval.owner, interval.tally);
+        }
+    }
+
+    /// Returns a tally to its worker, empty: clearing it is no work for those who measure.
+    fn give_back(&self, worker: u32, mut tally: Box<Tally>) {
+        tally.clear();
+        if let Some(mailbox) = self.mailboxes.get(worker as usize) {
+            mailbox.put_tally(tally);
+        }
+    }
+
+    /// Events of the schedule that were due before this time; asked of times that go forward.
+    fn due_before(&mut self, at_ns: u64) -> u64 {
+        let offset_ns = at_ns.saturating_sub(self.timeline.begin_ns);
+        let due = self.due.as_mut();
+        due.map_or(0, |due| due.before(offset_ns))
+    }
+
+    fn tell_interval(&mut self, interval: &OpenInterval) {
+        let timeline = self.timeline;
+        let index = self.backlogs.len() as u32;
+        let start_ns = match index {
+            0 => timeline.open_ns,
+            _ => self.interval_ended_ns,
+        };
+        let end_ns = timeline.interval_end_ns(start_ns, &self.setup.checkpoints_ns);
+        self.interval_ended_ns = end_ns;
+        self.due_closed = self.due_before(end_ns);
+        let backlog = self.due_closed.saturating_sub(interval.begun);
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        if !self.setup.has_arms() {
+            (self.progress)(Progress::Interval {
+                index,
+                start_s: seconds(start_ns.saturating_sub(timeline.open_ns)),
+                duration_s: seconds(end_ns.saturating_sub(start_ns)),
+                tally: &interval.tally,
+                counts: &interval.counts,
+                backlog,
+            });
+        }
+        self.begun_closed = interval.begun;
+        self.backlogs.push(backlog);
+        let nobodys = self.setup.dispenser.next_due_ns();
+        let oldest = [nobodys, interval.next_due_ns].into_iter().flatten().min();
+        self.oldest_wait_ns = end_ns.saturating_sub(oldest.unwrap_or(u64::MAX));
+    }
+
+    fn phase(&mut self, name: &'static str, at_ns: u64) {
+        let at_s = at_ns.saturating_sub(self.timeline.begin_ns) as f64 / 1e9;
+        let at = clock::instant_of(at_ns);
+        (self.progress)(Progress::Phase { name, at_s, at });
+    }
+}
+
+fn gone() -> Failure {
+    Failure {
+        hint: Some("this is a fault of contend-load: please report it with the plan".to_owned()),
+        ..Failure::plain("a worker has ended or is stuck")
+    }
+}

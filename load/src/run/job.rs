@@ -1,0 +1,350 @@
+//! What a run is told: plain data, the same for all of its workers.
+
+use crate::arrival::Dispenser;
+use crate::outcome::Failure;
+use crate::plan;
+use crate::reactor::threads;
+use crate::record::{Tally, TallyShape};
+use crate::talk::blocking::Target;
+use crate::workload::{Verdict, Workload};
+use std::sync::Arc;
+
+/// What to run, for how long, on which engine.
+pub struct Job {
+    pub setup: Setup,
+    pub engine: plan::Engine,
+    pub warmup_ns: u64,
+    /// `u64::MAX`: until the events are done or a signal comes.
+    pub measure_ns: u64,
+    pub interval_ns: u64,
+}
+
+impl Job {
+    /// A run until its events are done, in one interval.
+    pub fn new(setup: Setup) -> Self {
+        Self {
+            setup,
+            engine: plan::Engine::Auto,
+            warmup_ns: 0,
+            measure_ns: u64::MAX,
+            interval_ns: 0,
+        }
+    }
+}
+
+/// How a run hops between its arms.
+#[derive(Clone, Copy, Debug)]
+pub struct Hops {
+    pub slice_ns: u64,
+    /// Before each slice, under its load, in no figure.
+    pub settle_ns: u64,
+    /// In each round every arm has one slice.
+    pub rounds: u32,
+}
+
+/// What a run asks: all of it, or one of the arms that it hops between.
+#[derive(Debug)]
+pub struct ArmJob {
+    /// Empty if the run has no arms.
+    pub name: String,
+    /// Its servers; a session chooses by the place.
+    pub nodes: Several<NodeJob>,
+    /// Statements on entering the arm.
+    pub enter: Vec<String>,
+    /// The process whose counters are read for all of its nodes together.
+    pub watch_pid: Option<u32>,
+}
+
+/// One of the servers that an arm asks.
+#[derive(Debug)]
+pub struct NodeJob {
+    /// Empty if it has no figures of its own.
+    pub name: String,
+    pub target: Target,
+    /// The process whose counters are read for this node.
+    pub watch_pid: Option<u32>,
+}
+
+impl ArmJob {
+    /// Servers of which none has a name, or counters that are read.
+    pub fn of(targets: Several<Target>) -> Self {
+        Self {
+            name: String::new(),
+            nodes: targets.map(|target| NodeJob {
+                name: String::new(),
+                target,
+                watch_pid: None,
+            }),
+            enter: Vec::new(),
+            watch_pid: None,
+        }
+    }
+
+    /// The nodes that have figures of their own.
+    pub fn named_nodes(&self) -> impl Iterator<Item = &NodeJob> {
+        self.nodes.iter().filter(|node| !node.name.is_empty())
+    }
+}
+
+/// At least one of something.
+#[derive(Clone, Debug)]
+pub struct Several<T> {
+    pub first: T,
+    pub more: Vec<T>,
+}
+
+impl<T> Several<T> {
+    pub fn one(first: T) -> Self {
+        let more = Vec::new();
+        Self { first, more }
+    }
+
+    /// None of nothing.
+    pub fn of(all: impl IntoIterator<Item = T>) -> Option<Self> {
+        let mut all = all.into_iter();
+        let first = all.next()?;
+        let more = all.collect();
+        Some(Self { first, more })
+    }
+
+    /// The one at a place; the first if there are not so many.
+    pub fn at(&self, place: u16) -> &T {
+        let place = usize::from(place).checked_sub(1);
+        place
+            .and_then(|place| self.more.get(place))
+            .unwrap_or(&self.first)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        std::iter::once(&self.first).chain(&self.more)
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        std::iter::once(&mut self.first).chain(&mut self.more)
+    }
+
+    pub fn count(&self) -> u16 {
+        u16::try_from(self.more.len()).map_or(u16::MAX, |more| more.saturating_add(1))
+    }
+
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Several<U> {
+        let mut change = change;
+        Several {
+            first: change(self.first),
+            more: self.more.into_iter().map(change).collect(),
+        }
+    }
+}
+
+/// The run as all workers see it. Read only.
+pub struct Setup {
+    /// What is asked: one, or those that the run hops between.
+    pub arms: Several<ArmJob>,
+    /// None: one window, in which all that is asked is the first arm.
+    pub hops: Option<Hops>,
+    pub workload: Arc<dyn Workload>,
+    /// Seats that are loaded at the same time, and the workers they are spread over.
+    pub seats: u32,
+    pub workers: u32,
+    pub seed: u64,
+    pub errors: ErrorPolicy,
+    /// For each answer before the load begins.
+    pub setup_timeout_ns: u64,
+    /// For what sessions have begun when the load is over.
+    pub drain_ns: u64,
+    /// Events of each seat, if they are limited.
+    pub events_each: Option<u64>,
+    pub pacing: Pacing,
+    /// Has the events that all seats share: those of a schedule, or of a run that has so many.
+    pub dispenser: Arc<Dispenser>,
+    /// Close and open each connection after so many events.
+    pub reconnect_every: Option<u64>,
+    /// Seats beside the others that ask nothing.
+    pub idle_seats: u32,
+    /// Open all connections at the same time.
+    pub storm: bool,
+    /// A request without an answer for so long counts as a lost connection.
+    pub answer_timeout_ns: Option<u64>,
+    /// Moments of the window, since its begin, at which an interval ends too.
+    pub checkpoints_ns: Vec<u64>,
+    /// Look whether the server has room for the run before anything else.
+    pub looks_first: bool,
+}
+
+/// Time enough for a statement of the setup.
+pub const SETUP_TIMEOUT_NS: u64 = 30_000_000_000;
+/// Time enough for a request that is on its way.
+pub const DRAIN_NS: u64 = 1_000_000_000;
+
+impl Setup {
+    /// So many seats that ask without a pause, until something ends the run. An error of the
+    /// server is counted, and a connection that was lost is opened again.
+    pub fn new(arms: Several<ArmJob>, workload: Arc<dyn Workload>, seats: u32) -> Self {
+        Self {
+            arms,
+            hops: None,
+            workload,
+            seats,
+            workers: threads::for_connections(seats),
+            seed: 0,
+            errors: ErrorPolicy {
+                retry: Vec::new(),
+                ignore: Codes::All,
+                reconnect: true,
+            },
+            setup_timeout_ns: SETUP_TIMEOUT_NS,
+            drain_ns: DRAIN_NS,
+            events_each: None,
+            pacing: Pacing::WITHOUT_PAUSE,
+            dispenser: Arc::new(Dispenser::new(None, None)),
+            reconnect_every: None,
+            idle_seats: 0,
+            storm: false,
+            answer_timeout_ns: None,
+            checkpoints_ns: Vec::new(),
+            looks_first: false,
+        }
+    }
+
+    /// How to reach a server.
+    pub fn target(&self, at: At) -> &Target {
+        &self.arms.at(at.arm).nodes.at(at.node).target
+    }
+
+    /// Says in which arm, and on which node, a run failed, if they have names.
+    pub fn named(&self, at: At, failure: Failure) -> Failure {
+        let arm = self.arms.at(at.arm);
+        let names = [("node", &arm.nodes.at(at.node).name), ("arm", &arm.name)];
+        let named = names.into_iter().filter(|(_, name)| !name.is_empty());
+        named.fold(failure, |failure, (what, name)| Failure {
+            message: format!("{what} \"{name}\": {}", failure.message),
+            ..failure
+        })
+    }
+
+    /// How often each seat is there: once for each arm.
+    pub fn copies(&self) -> u16 {
+        self.arms.count()
+    }
+
+    /// Whether the run hops from arm to arm.
+    pub fn has_arms(&self) -> bool {
+        self.hops.is_some()
+    }
+
+    /// How many nodes have figures of their own: in each arm alike.
+    pub fn named_nodes(&self) -> usize {
+        self.arms.first.named_nodes().count()
+    }
+
+    /// The seats of one worker in one arm: as many as the others', give or take one.
+    pub fn seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
+        (worker..self.seats).step_by(self.workers.max(1) as usize)
+    }
+
+    /// The idle seats of one worker in one arm, numbered after all others.
+    pub fn idle_seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
+        let first = self.seats;
+        (worker..self.idle_seats)
+            .step_by(self.workers.max(1) as usize)
+            .map(move |i| first + i)
+    }
+
+    /// How many connections a worker opens: each session has one, or one to each node.
+    pub fn sockets_of(&self, worker: u32) -> usize {
+        let seats = self.seats_of(worker).count() * self.named_nodes().max(1);
+        (seats + self.idle_seats_of(worker).count()) * usize::from(self.copies())
+    }
+
+    /// Events may begin later than they were due.
+    pub fn times_lag(&self) -> bool {
+        self.pacing == Pacing::Open || self.workload.thinks()
+    }
+
+    /// An empty tally of this run.
+    pub fn tally(&self) -> Tally {
+        Tally::new(TallyShape {
+            kinds: self.workload.kinds().len(),
+            classes: self.workload.classes().len(),
+            times_classes: !self.workload.is_single_query(),
+            is_open: self.pacing == Pacing::Open,
+            times_lag: self.times_lag(),
+            nodes: self.named_nodes(),
+        })
+    }
+}
+
+/// Which server of a run: an arm, and one of its nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct At {
+    pub arm: u16,
+    pub node: u16,
+}
+
+/// How the events of a run are paced; the same for all workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// Each seat begins when its last event has ended, after thinking.
+    Closed { think_ns: u64, scatters: bool },
+    /// The dispenser has a schedule that does not wait for the server.
+    Open,
+}
+
+impl Pacing {
+    /// Each seat begins the next event when its last one has ended.
+    pub const WITHOUT_PAUSE: Self = Self::Closed {
+        think_ns: 0,
+        scatters: false,
+    };
+}
+
+/// What is done about an error of the server, by its code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorPolicy {
+    pub retry: Vec<u16>,
+    pub ignore: Codes,
+    /// Open a lost connection again, or end the run.
+    pub reconnect: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Codes {
+    All,
+    Only(Vec<u16>),
+}
+
+impl ErrorPolicy {
+    /// None if the error ends the run.
+    pub fn verdict(&self, code: u16) -> Option<Verdict> {
+        if self.retry.contains(&code) {
+            return Some(Verdict::Retry);
+        }
+        match &self.ignore {
+            Codes::All => Some(Verdict::Ignore),
+            Codes::Only(codes) => codes.contains(&code).then_some(Verdict::Ignore),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_knows_three_classes() {
+        let policy = ErrorPolicy {
+            retry: vec![1213],
+            ignore: Codes::Only(vec![1062]),
+            reconnect: true,
+        };
+        assert_eq!(policy.verdict(1213), Some(Verdict::Retry));
+        assert_eq!(policy.verdict(1062), Some(Verdict::Ignore));
+        assert_eq!(policy.verdict(1146), None);
+        let lenient = ErrorPolicy {
+            ignore: Codes::All,
+            ..policy
+        };
+        assert_eq!(lenient.verdict(1146), Some(Verdict::Ignore));
+        assert_eq!(lenient.verdict(1213), Some(Verdict::Retry));
+    }
+}

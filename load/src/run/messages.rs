@@ -1,0 +1,212 @@
+//! What the workers of a run and its controller say to one another.
+
+use crate::outcome::Failure;
+use crate::reactor::bell::Bell;
+use crate::record::{Latency, Reading, Tally};
+use crate::talk::link::SessionFacts;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, PoisonError};
+
+/// The moments that all workers share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    pub begin_ns: u64,
+    /// End of the warm-up, begin of the window.
+    pub open_ns: u64,
+    pub close_ns: u64,
+    /// 0: the whole window is one interval.
+    pub interval_ns: u64,
+}
+
+impl Timeline {
+    /// Where the interval of the window ends that begins at `start_ns`: after the interval's
+    /// length, or at a checkpoint, so long after the begin of the window.
+    pub fn interval_end_ns(&self, start_ns: u64, checkpoints_ns: &[u64]) -> u64 {
+        let since_ns = start_ns.saturating_sub(self.open_ns);
+        let by_length = since_ns
+            .checked_div(self.interval_ns)
+            .and_then(|whole| self.interval_ns.checked_mul(whole + 1));
+        let next = checkpoints_ns.iter().copied().filter(|at| *at > since_ns);
+        let Some(end_ns) = next.chain(by_length).min() else {
+            return self.close_ns;
+        };
+        let end_ns = end_ns.saturating_add(self.open_ns);
+        // A last interval of next to no length would hold next to nothing.
+        if end_ns.saturating_add(self.interval_ns / 100) >= self.close_ns {
+            self.close_ns
+        } else {
+            end_ns
+        }
+    }
+}
+
+/// What the controller tells a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// All seats are ready, and nothing is asked: load the seats of this arm.
+    Begin(Timeline, u16),
+    /// Close the window at this time at the latest.
+    CloseBy(u64),
+    /// Both edges were measured: end the sessions, then the connections.
+    Release,
+}
+
+/// What each seat of a worker has counted by itself, by its index; empty unless sessions count.
+pub type Counts = Vec<(u32, Reading)>;
+
+/// What a worker tells the controller.
+#[derive(Debug)]
+pub enum Report {
+    /// Every session is ready; what one of them agreed with each of its servers, and the times that
+    /// connecting took.
+    Ready {
+        facts: Vec<SessionFacts>,
+        connects: Option<Box<Latency>>,
+    },
+    /// One interval of the window, in order.
+    Interval {
+        worker: u32,
+        tally: Box<Tally>,
+        counts: Counts,
+        /// Events of the schedule that have begun since the load did.
+        begun: u64,
+        /// When the first event was due that the worker has and has not begun.
+        next_due_ns: Option<u64>,
+    },
+    /// The window is open; what was recorded before, and so many events have begun, is no part
+    /// of it.
+    Opened {
+        worker: u32,
+        before: Box<Tally>,
+        counts: Counts,
+        begun: u64,
+    },
+    /// The window is closed; every interval was sent before.
+    Closed {
+        cpu_ns: u64,
+        /// Each seat's index and queries.
+        queries_by_seat: Vec<(u32, u64)>,
+    },
+    /// After the window of an arm every event has ended; these are those that ended since.
+    Drained {
+        worker: u32,
+        tally: Box<Tally>,
+    },
+    /// Every session of the worker has ended by itself.
+    Idle,
+    /// The connections are closed. `tally` has what ended since the window was closed;
+    /// `unfinished` events of it did not. `unanswered` requests, those of earlier events too, had
+    /// no answer, and the longest of them waited so long. The last session stopped at `stopped_ns`.
+    Ended {
+        tally: Box<Tally>,
+        counts: Counts,
+        stopped_ns: u64,
+        unfinished: u32,
+        unanswered: u32,
+        longest_wait_ns: u64,
+    },
+    Failed(Box<Failure>),
+    /// Not of a worker: the process was asked to end.
+    Signal,
+}
+
+/// Where the controller leaves commands for one worker, and empty tallies. Only looked at when
+/// the bell rang, or at the edge of an interval, so the request loop shares nothing with anybody.
+pub struct Mailbox {
+    commands: Mutex<Vec<Command>>,
+    /// The worker takes one when it hands over its own, so an interval allocates nothing.
+    #[allow(clippy::vec_box, reason = "they go to and fro as they are, uncopied")]
+    tallies: Mutex<Vec<Box<Tally>>>,
+    bell: Bell,
+}
+
+impl Mailbox {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            commands: Mutex::new(Vec::new()),
+            tallies: Mutex::new(Vec::new()),
+            bell: Bell::new()?,
+        })
+    }
+
+    /// A descriptor that becomes readable when a command comes.
+    pub fn bell(&self) -> io::Result<OwnedFd> {
+        self.bell.heard()
+    }
+
+    pub fn put(&self, command: Command) {
+        self.commands
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(command);
+        self.bell.ring();
+    }
+
+    pub fn take(&self) -> Vec<Command> {
+        std::mem::take(&mut self.commands.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Leaves an empty tally.
+    pub fn put_tally(&self, tally: Box<Tally>) {
+        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.push(tally);
+    }
+
+    /// An empty tally; none if the controller has not returned one yet.
+    pub fn take_tally(&self) -> Option<Box<Tally>> {
+        let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
+        tallies.pop()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn intervals_end_at_the_window_and_the_last_is_not_a_sliver() {
+        let timeline = Timeline {
+            begin_ns: 0,
+            open_ns: 1_000,
+            close_ns: 3_505,
+            interval_ns: 1_000,
+        };
+        assert_eq!(timeline.interval_end_ns(1_000, &[]), 2_000);
+        assert_eq!(timeline.interval_end_ns(2_000, &[]), 3_000);
+        assert_eq!(timeline.interval_end_ns(3_000, &[]), 3_505);
+        // Checkpoints are counted from the begin of the window, and end an interval too.
+        assert_eq!(timeline.interval_end_ns(1_000, &[500, 1_500]), 1_500);
+        assert_eq!(timeline.interval_end_ns(1_500, &[500, 1_500]), 2_000);
+        assert_eq!(timeline.interval_end_ns(2_000, &[500, 1_500]), 2_500);
+        assert_eq!(timeline.interval_end_ns(2_500, &[500, 1_500]), 3_000);
+        let sliver = Timeline {
+            close_ns: 3_005,
+            ..timeline
+        };
+        assert_eq!(sliver.interval_end_ns(2_000, &[]), 3_005);
+        let whole = Timeline {
+            interval_ns: 0,
+            ..timeline
+        };
+        assert_eq!(whole.interval_end_ns(1_000, &[]), 3_505);
+        assert_eq!(whole.interval_end_ns(1_000, &[700]), 1_700);
+        assert_eq!(timeline.interval_end_ns(u64::MAX - 1, &[]), 3_505);
+    }
+
+    #[test]
+    fn a_command_rings_the_bell() {
+        let mailbox = Mailbox::new().unwrap();
+        mailbox.put(Command::Release);
+        mailbox.put(Command::CloseBy(5));
+        assert_eq!(mailbox.take(), [Command::Release, Command::CloseBy(5)]);
+        assert!(mailbox.take().is_empty());
+        let mut count = [0u8; 8];
+        use std::io::Read as _;
+        std::fs::File::from(mailbox.bell().unwrap())
+            .read_exact(&mut count)
+            .unwrap();
+        assert_eq!(u64::from_ne_bytes(count), 2);
+    }
+}

@@ -1,0 +1,179 @@
+//! One run from start to end: workers, the shared clock, the edges of the window, the sum.
+//!
+//! What a run is told is a [`job`], made [of a plan](of_plan); what it comes to is [`measured`]. A
+//! [`control`]ler keeps the time for all [`worker`]s, or hops between arms in [`slices`]. Threads of
+//! sysbench scripts are run by [`script`], a replay that compares answers by [`validate`].
+
+mod answers;
+mod books;
+mod connect;
+mod connection;
+mod control;
+mod idle;
+pub mod job;
+pub mod measured;
+mod messages;
+pub mod of_plan;
+mod pace;
+mod preflight;
+mod processes;
+pub mod script;
+pub mod seat;
+mod slices;
+mod steps;
+mod turns;
+pub mod validate;
+pub mod worker;
+
+use crate::outcome::Failure;
+use crate::reactor::engine::choice::choose;
+use crate::reactor::engine::{Engine, Epoll, Uring};
+use crate::reactor::limits;
+use crate::reactor::signals::Signals;
+use crate::reactor::threads;
+use crate::record::Tally;
+use crate::talk::failure;
+use control::Controller;
+use job::{Job, Setup};
+use measured::{Ended, Measured, Progress};
+use messages::{Mailbox, Report};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use worker::Worker;
+
+/// Runs a job and tells how it goes.
+///
+/// # Errors
+/// Whatever keeps the run from giving figures.
+pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
+    let sockets = (0..job.setup.workers).map(|worker| job.setup.sockets_of(worker) as u64);
+    limits::make_room_for(sockets.sum()).map_err(|error| Failure {
+        hint: Some("raise it (ulimit -n), or ask for fewer connections".to_owned()),
+        ..Failure::plain(error.to_string())
+    })?;
+    let engine = choose(job.engine, job.setup.sockets_of(0))?.name;
+    let (sender, reports) = mpsc::channel();
+    let told = sender.clone();
+    let stop = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&stop);
+    let tell = move || {
+        raised.store(true, Ordering::Relaxed);
+        told.send(Report::Signal).is_ok()
+    };
+    let signals = Signals::listen(tell)
+        .map_err(|error| Failure::plain(format!("listening for signals: {error}")))?;
+    let setup = Arc::new(job.setup);
+    if setup.looks_first {
+        preflight::check(&setup, &stop)?;
+    }
+    let mut mailboxes = Vec::new();
+    for number in 0..setup.workers {
+        let mailbox = Mailbox::new()
+            .map(Arc::new)
+            .map_err(|error| Failure::plain(format!("making a worker: {error}")))?;
+        mailboxes.push(Arc::clone(&mailbox));
+        spawn(number, Arc::clone(&setup), engine, mailbox, sender.clone())
+            .map_err(|error| Failure::plain(format!("starting a worker: {error}")))?;
+    }
+    let thinks = setup.workload.thinks();
+    let mut controller = Controller::new(setup, mailboxes, reports, progress, job.interval_ns);
+    let measured = match controller.setup.hops {
+        Some(hops) => controller.control_arms(engine, hops, job.warmup_ns),
+        None => controller.control(engine, job.warmup_ns, job.measure_ns),
+    };
+    drop(signals);
+    let measured = measured?;
+    let nothing = given_up(&measured.tally).or_else(|| still_thinking(thinks, &measured));
+    nothing.map_or(Ok(measured), Err)
+}
+
+/// A run in which everybody thought until it was over has measured nothing.
+fn still_thinking(thinks: bool, measured: &Measured) -> Option<Failure> {
+    let is_one = thinks && measured.ended == Ended::Time && measured.tally.begun == 0;
+    is_one.then(|| Failure {
+        hint: Some("make load.measure_s longer than the think times".to_owned()),
+        ..Failure::plain(format!(
+            "no event began within {} s: every connection was still thinking",
+            measured.measured_ns as f64 / 1e9
+        ))
+    })
+}
+
+/// A run whose every event was begun again until it was given up has measured nothing.
+fn given_up(tally: &Tally) -> Option<Failure> {
+    let (failed, retries) = (tally.failed(), tally.retries());
+    if tally.events() > 0 || failed == 0 || retries == 0 {
+        return None;
+    }
+    let errors = tally.errors.counts();
+    let most = errors.iter().max_by_key(|error| error.count);
+    let why = most.map_or(String::new(), |error| {
+        format!(", most often for error {}: {}", error.code, error.message)
+    });
+    Some(Failure {
+        code: most.map(|error| error.code),
+        sqlstate: most.map(|error| error.sqlstate.clone()),
+        statement: most.map(|error| error.statement.clone()),
+        hint: Some(
+            "take the error out of load.errors.retry to stop at the first one, or raise \
+             load.errors.retry_limit"
+                .to_owned(),
+        ),
+        ..Failure::plain(format!(
+            "no event succeeded: {failed} were given up after {retries} retries{why}"
+        ))
+    })
+}
+
+fn spawn(
+    number: u32,
+    setup: Arc<Setup>,
+    engine: &'static str,
+    mailbox: Arc<Mailbox>,
+    reports: Sender<Report>,
+) -> std::io::Result<()> {
+    std::thread::Builder::new()
+        .name(format!("worker-{number}"))
+        .spawn(move || {
+            let work = match engine {
+                Uring::NAME => work::<Uring>,
+                _ => work::<Epoll>,
+            };
+            let told = reports.clone();
+            let lives = || work(number, setup, mailbox, reports);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(lives)) {
+                let failure = failure::of_panic(&format!("worker {number}"), &*panic);
+                // The controller only goes away when the process does.
+                drop(told.send(Report::Failed(Box::new(failure))));
+            }
+        })?;
+    Ok(())
+}
+
+fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, reports: Sender<Report>) {
+    threads::keep_apart(number, setup.workers);
+    threads::be_punctual();
+    let sockets = setup.sockets_of(number);
+    let made = mailbox
+        .bell()
+        .and_then(|bell| E::new(sockets, bell))
+        .map(|mut engine| {
+            // Otherwise all that is recorded runs from the end of the answer before.
+            if setup.times_lag() || !setup.workload.is_single_query() || setup.named_nodes() > 0 {
+                engine.time_sends();
+            }
+            engine
+        })
+        .map_err(|error| Box::new(Failure::plain(format!("making a worker: {error}"))))
+        .and_then(|engine| Worker::new(number, setup, engine, mailbox, reports.clone()));
+    match made {
+        Ok(worker) => worker.run(),
+        // The controller only goes away when the process does.
+        Err(failure) => drop(reports.send(Report::Failed(failure))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! Looks whether the server has room for the run before the load begins.
+//!
+//! A server that is too small would say so itself, but in the middle: after thousands of
+//! connections, to whichever came last. What the server does not tell is not checked.
+
+use super::job::{At, Setup};
+use crate::outcome::Failure;
+use crate::talk::blocking::{ControlConnection, Target};
+use crate::wire::Flavour;
+use crate::workload;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// A server that is asked for its variables answers at once, or has other troubles.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const LIMITS: &str = "SELECT @@max_connections, @@max_prepared_stmt_count";
+const IN_USE: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN \
+    ('Threads_connected', 'Prepared_stmt_count')";
+
+/// What the server allows, and how much of it others use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Room {
+    connections_max: u64,
+    connections: u64,
+    statements_max: u64,
+    statements: u64,
+}
+
+/// Asks the server and compares with what the run will need. Ends when `stop` is raised.
+///
+/// # Errors
+/// Nobody answers, or the server is too small; the hint names the variable to raise.
+pub fn check(setup: &Setup, stop: &AtomicBool) -> Result<(), Failure> {
+    let arms = (0..setup.copies()).map(|arm| {
+        // Places without a name are for a script to choose from, if it wants.
+        let nodes = setup.named_nodes().max(1) as u16;
+        (0..nodes).map(move |node| At { arm, node })
+    });
+    let places: Vec<At> = arms.flatten().collect();
+    for &at in &places {
+        let server = setup.target(at);
+        let here = |other: &&At| setup.target(**other).address == server.address;
+        // Idle connections are there once for each arm, and its first node has them.
+        let first = |other: &&At| other.node == 0;
+        let times = Times {
+            loads: places.iter().filter(here).count() as u64,
+            idles: places.iter().filter(here).filter(first).count() as u64,
+        };
+        check_server(server, setup, times, stop).map_err(|failure| setup.named(at, failure))?;
+    }
+    Ok(())
+}
+
+/// How often a server has the connections of the load, and the idle ones.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    loads: u64,
+    idles: u64,
+}
+
+fn check_server(
+    server: &Target,
+    setup: &Setup,
+    times: Times,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
+    let mut connection = ControlConnection::open(server)?;
+    if let Some(room) = ask(&mut connection) {
+        compare(room, setup, times)?;
+    }
+    setup.workload.look(&mut Looked { connection, stop })
+}
+
+/// A server as a workload looks at it: with all the time that the answers take.
+struct Looked<'s> {
+    connection: ControlConnection,
+    stop: &'s AtomicBool,
+}
+
+impl workload::LookedAtServer for Looked<'_> {
+    fn flavour(&self) -> Flavour {
+        self.connection.agreed().flavour
+    }
+
+    fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        let stop = self.stop;
+        let mut patience = |_| match stop.load(Ordering::Relaxed) {
+            true => Err(Failure::plain("ended by a signal before the load began")),
+            false => Ok(()),
+        };
+        self.connection.rows(sql, &mut patience)
+    }
+}
+
+/// None if the server does not know the words: it may be a proxy, or none of the family.
+fn ask(connection: &mut ControlConnection) -> Option<Room> {
+    let mut patience = |waited| {
+        if waited < PATIENCE {
+            Ok(())
+        } else {
+            Err(Failure::plain("no answer"))
+        }
+    };
+    let limits = connection.rows(LIMITS, &mut patience).ok()?;
+    let in_use = connection.rows(IN_USE, &mut patience).ok()?;
+    let limit = |place: usize| limits.first()?.get(place)?.as_ref()?.parse().ok();
+    let used = |name: &str| {
+        let row = in_use.iter().find(|row| {
+            row.first()
+                .is_some_and(|n| n.as_deref().is_some_and(|n| n.eq_ignore_ascii_case(name)))
+        })?;
+        row.get(1)?.as_ref()?.parse::<u64>().ok()
+    };
+    Some(Room {
+        connections_max: limit(0)?,
+        // We are one of them, and will be gone.
+        connections: used("Threads_connected")?.saturating_sub(1),
+        statements_max: limit(1)?,
+        statements: used("Prepared_stmt_count")?,
+    })
+}
+
+fn compare(room: Room, setup: &Setup, times: Times) -> Result<(), Failure> {
+    let loads = u64::from(setup.seats) * times.loads;
+    let connections = loads + u64::from(setup.idle_seats) * times.idles;
+    let statements = loads * setup.workload.prepared_statements() as u64;
+    fits(
+        "connections",
+        "max_connections",
+        connections,
+        room.connections,
+        room.connections_max,
+    )?;
+    fits(
+        "prepared statements",
+        "max_prepared_stmt_count",
+        statements,
+        room.statements,
+        room.statements_max,
+    )
+}
+
+fn fits(what: &str, variable: &str, wanted: u64, used: u64, max: u64) -> Result<(), Failure> {
+    let sum = wanted.saturating_add(used);
+    if sum <= max {
+        return Ok(());
+    }
+    let others = if used > 0 {
+        format!(" beside the {used} there are")
+    } else {
+        String::new()
+    };
+    Err(Failure {
+        hint: Some(format!(
+            "SET GLOBAL {variable} = {sum}, or ask for fewer connections"
+        )),
+        ..Failure::plain(format!(
+            "the run needs {wanted} {what}{others}, and the server's {variable} is {max}"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_names_the_variable_and_the_value() {
+        assert!(fits("connections", "max_connections", 100, 51, 151).is_ok());
+        let failure = fits("connections", "max_connections", 101, 51, 151).unwrap_err();
+        assert_eq!(
+            failure.message,
+            "the run needs 101 connections beside the 51 there are, and the server's \
+             max_connections is 151"
+        );
+        assert!(
+            failure
+                .hint
+                .unwrap()
+                .starts_with("SET GLOBAL max_connections = 152")
+        );
+        let failure = fits("prepared statements", "v", u64::MAX, 0, 1).unwrap_err();
+        assert!(!failure.message.contains("beside"));
+    }
+}

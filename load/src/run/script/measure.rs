@@ -1,0 +1,104 @@
+//! A script as the workload of a plan, from its `init` to its `done`.
+
+use super::{Servers, threads};
+use crate::lua::run::Run;
+use crate::lua::{State, thread};
+use crate::outcome::Failure;
+use crate::record::{Counter, Reading};
+use crate::run::job::Job;
+use crate::run::measured::{Measured, Progress};
+use std::sync::{Arc, PoisonError};
+
+/// Runs a script as the workload of a plan: its `init`, its events on all threads, its `done`; on
+/// the event loop, or if servers are given on threads of the operating system.
+///
+/// # Errors
+/// The script failed, or the run could not be set up.
+pub fn measure(
+    main: &State,
+    run: &Arc<Run>,
+    on_threads: Option<&Servers>,
+    job: Job,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Measured, Failure> {
+    if thread::call_if_there(main, run, "init").is_err() {
+        return Err(failure_of(run));
+    }
+    let mut before = 0;
+    let measured = self::run(run, on_threads, job, &mut |progress| {
+        if let Progress::Opened { counts } = &progress {
+            before = reconnects(counts);
+        }
+        tell(progress);
+    });
+    let failed = run.stop.has_failed() || !run.log.fatal_messages().is_empty();
+    let mut measured = match measured {
+        Err(failure) if !failed => return Err(failure),
+        Err(_) => return Err(failure_of(run)),
+        Ok(_) if run.stop.has_failed() => return Err(failure_of(run)),
+        Ok(measured) => measured,
+    };
+    // Connections that a script lost it opens again itself.
+    measured.tally.reconnects += reconnects(&measured.counts).saturating_sub(before);
+    // The figures stand: a failure at the end is said, and changes nothing.
+    let _ = thread::call_if_there(main, run, "done");
+    Ok(measured)
+}
+
+/// Runs the events of a script, on the event loop, or if servers are given on threads of the
+/// operating system.
+///
+/// # Errors
+/// A thread could not begin, which it said; or the run could not be set up.
+pub fn run(
+    run: &Arc<Run>,
+    on_threads: Option<&Servers>,
+    job: Job,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Measured, Failure> {
+    if let Some(servers) = on_threads {
+        return threads::run(run, servers, &job, tell);
+    }
+    crate::run::run(job, &mut |progress| {
+        if let Progress::Phase { name: "end", .. } = &progress {
+            run.stop.end();
+        }
+        tell(progress);
+    })
+}
+
+fn reconnects(counts: &[(u32, Reading)]) -> u64 {
+    let counts = counts.iter();
+    counts
+        .map(|(_, thread)| thread.of(Counter::Reconnects))
+        .sum()
+}
+
+/// Why the script failed: its own words, and the server's error behind them.
+pub fn failure_of(run: &Run) -> Failure {
+    let said = run.log.fatal_messages();
+    // The message of a failed function names file and line; those before it, the cause.
+    let place = said.iter().position(|words| words.starts_with('`'));
+    let message = place
+        .and_then(|place| said.get(place))
+        .or_else(|| said.first());
+    let before = said.get(..place.unwrap_or(0)).unwrap_or_default();
+    let errors = run.errors.lock();
+    let errors = errors.unwrap_or_else(PoisonError::into_inner).counts();
+    let ignored = |code: u16| run.database.ignore.has(code);
+    let error = errors.into_iter().find(|error| !ignored(error.code));
+    let name = run.script.name.as_deref().unwrap_or_default();
+    Failure {
+        message: format!(
+            "the script {name} failed: {}",
+            message.map_or("it did not say why", |words| words.trim_end())
+        ),
+        hint: match (&error, before) {
+            (Some(_), _) | (None, []) => None,
+            (None, before) => Some(before.join("; ")),
+        },
+        code: error.as_ref().map(|error| error.code),
+        sqlstate: error.as_ref().map(|error| error.sqlstate.clone()),
+        statement: error.map(|error| error.statement),
+    }
+}

@@ -1,0 +1,146 @@
+//! Where threads of the operating system record the events of a script.
+
+use crate::lua::figures::ThreadFigures;
+use crate::record::Tally;
+use crate::workload::EventTimes;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Tallies that the threads share out among them, so that those on different cores seldom meet.
+/// Histograms are large: there are no more than cores commonly write at once.
+pub struct Recorder {
+    lanes: Box<[Mutex<Tally>]>,
+    epoch: Instant,
+    /// Since the epoch: events that were to begin before this do not count.
+    open_ns: AtomicU64,
+}
+
+const LANES_MAX: usize = 16;
+
+impl Recorder {
+    pub fn new(threads: u32, empty: &Tally) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let lanes = cores.min(threads as usize).clamp(1, LANES_MAX);
+        Self {
+            lanes: (0..lanes).map(|_| Mutex::new(empty.clone())).collect(),
+            epoch: Instant::now(),
+            open_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// The window opens now; to be called while a cut looks.
+    pub fn open(&self) {
+        self.open_ns.store(self.ns(Instant::now()), Relaxed);
+    }
+
+    /// An event of a thread has ended. Whether it counts is looked up while nobody cuts.
+    pub fn event_ended(
+        &self,
+        thread: u32,
+        due: Instant,
+        times: EventTimes,
+        figures: &ThreadFigures,
+    ) {
+        let Some(lane) = self.lanes.get(thread as usize % self.lanes.len().max(1)) else {
+            return;
+        };
+        let mut tally = locked(lane);
+        if self.ns(due) < self.open_ns.load(Relaxed) {
+            return figures.leave();
+        }
+        if let Some(kind) = tally.kinds.first_mut() {
+            kind.record_ns(times.response_ns, times.lag_ns);
+        }
+        figures.finish(times.response_ns);
+    }
+
+    /// What was recorded since the last cut, and what `look` sees meanwhile: no event ends before
+    /// it has looked, so both tell of the same events.
+    pub fn cut<T>(&self, empty: &Tally, look: impl FnOnce() -> T) -> (Tally, T) {
+        // Made before, so that the threads are held up by nothing but the looking.
+        let mut taken: Vec<Tally> = self.lanes.iter().map(|_| empty.clone()).collect();
+        let mut held: Vec<_> = self.lanes.iter().map(locked).collect();
+        for (tally, taken) in held.iter_mut().zip(&mut taken) {
+            std::mem::swap(&mut **tally, taken);
+        }
+        let seen = look();
+        drop(held);
+        let mut sum = empty.clone();
+        taken.iter().for_each(|taken| sum.merge(taken));
+        (sum, seen)
+    }
+
+    fn ns(&self, moment: Instant) -> u64 {
+        moment.saturating_duration_since(self.epoch).as_nanos() as u64
+    }
+}
+
+fn locked(lane: &Mutex<Tally>) -> MutexGuard<'_, Tally> {
+    lane.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lua::figures::Figures;
+    use crate::record::{Counter, TallyShape};
+    use std::sync::atomic::AtomicBool;
+
+    const TIMES: EventTimes = EventTimes {
+        response_ns: 1000,
+        lag_ns: 100,
+    };
+
+    fn empty() -> Tally {
+        Tally::new(TallyShape {
+            kinds: 1,
+            classes: 0,
+            times_classes: false,
+            is_open: false,
+            times_lag: false,
+            nodes: 0,
+        })
+    }
+
+    #[test]
+    fn what_begins_before_the_window_does_not_count() {
+        let (recorder, figures) = (Recorder::new(40, &empty()), Figures::new(40));
+        let before = Instant::now();
+        recorder.event_ended(39, before, TIMES, figures.of(39));
+        let (tally, ()) = recorder.cut(&empty(), || recorder.open());
+        assert_eq!(tally.events(), 1);
+        recorder.event_ended(39, before, TIMES, figures.of(39));
+        recorder.event_ended(0, Instant::now(), TIMES, figures.of(0));
+        let (tally, ()) = recorder.cut(&empty(), || ());
+        assert_eq!(tally.events(), 1);
+        assert_eq!(recorder.cut(&empty(), || ()).0, empty());
+    }
+
+    #[test]
+    fn a_cut_has_as_many_times_as_events_however_busy_the_threads_are() {
+        let (recorder, figures) = (Recorder::new(4, &empty()), Figures::new(4));
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (recorder, figures, stop) = (&recorder, &figures, &stop);
+                scope.spawn(move || {
+                    while !stop.load(Relaxed) {
+                        let now = Instant::now();
+                        recorder.event_ended(thread, now, TIMES, figures.of(thread));
+                    }
+                });
+            }
+            let mut times = 0;
+            for _ in 0..200 {
+                let look = || figures.threads.iter().map(|thread| thread.read());
+                let (tally, events) = recorder.cut(&empty(), || {
+                    look().map(|thread| thread.of(Counter::Events)).sum::<u64>()
+                });
+                times += tally.events();
+                assert_eq!(events, times);
+            }
+            stop.store(true, Relaxed);
+        });
+    }
+}

@@ -1,0 +1,267 @@
+//! A run of several arms: hops from arm to arm by a seeded schedule of slices.
+//!
+//! All connections to all arms stay open and warm. A slice is a small run of its own: the seats
+//! of its arm begin together, settle, are measured, and end what they have begun. Nothing is run
+//! on a server, and no other arm is loaded, before every query of the slice was answered.
+
+use super::control::{Controller, Left};
+use super::job::{ArmJob, At, Hops};
+use super::measured::{ArmSum, Ended, Inside, Measured, MeasuredSlice, MeasuredVisit, Progress};
+use super::processes::{Counters, Processes};
+use crate::outcome::Failure;
+use crate::random::Stream;
+use crate::reactor::clock;
+use crate::record::Tally;
+use crate::talk::blocking::ControlConnection;
+use std::time::Duration;
+
+/// From telling the workers to begin until they do.
+const BEGIN_IN_NS: u64 = 200_000;
+/// How long the answers after a slice, and the statements on entering an arm, may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Slices of an arm in a row without an answer after which the run ends; one may be chance.
+const EMPTY_MAX: u32 = 3;
+/// Keeps the order of the arms apart from the other long streams of a seed.
+const ORDER_STREAM: u64 = (1 << 50) + 1;
+
+/// Which slice.
+#[derive(Clone, Copy)]
+struct SlicePlace {
+    index: u32,
+    arm: u16,
+    round: u32,
+    position: u16,
+}
+
+impl Controller<'_> {
+    /// Controls a run of several arms.
+    pub(super) fn control_arms(
+        &mut self,
+        engine: &'static str,
+        hops: Hops,
+        warmup_ns: u64,
+    ) -> Result<Measured, Failure> {
+        self.wait_for_setup(engine)?;
+        let processes = Processes::of(&self.setup);
+        let mut controls = self.open_controls()?;
+        for arm in 0..self.setup.copies() {
+            if warmup_ns > 0 && self.ended != Ended::Signal {
+                self.enter(&mut controls, arm)?;
+                self.begin(arm, BEGIN_IN_NS, warmup_ns, 0);
+                self.end_visit(arm)?;
+            }
+        }
+        let mut sums: Vec<ArmSum> = Vec::new();
+        sums.resize_with(controls.len(), || ArmSum::new(&|| self.setup.tally()));
+        let (mut total, mut drained) = (self.setup.tally(), self.setup.tally());
+        let mut order: Vec<u16> = (0..self.setup.copies()).collect();
+        let mut stream = Stream::new(self.setup.seed, ORDER_STREAM);
+        let begun_ns = clock::now_ns();
+        let (mut index, mut measured_ns, mut busiest_ns) = (0, 0, 0);
+        let mut left: Option<Counters> = None;
+        'rounds: for round in 0..hops.rounds {
+            shuffle(&mut order, &mut stream);
+            for (position, &arm) in order.iter().enumerate() {
+                let ran = self.enter(&mut controls, arm)?;
+                // Reading them takes a moment: once is enough if nothing happened since.
+                let entered = match left.take() {
+                    Some(counters) if !ran => counters,
+                    _ => processes.read(),
+                };
+                let place = SlicePlace {
+                    index,
+                    arm,
+                    round,
+                    position: position as u16,
+                };
+                let Some((slice, after)) =
+                    self.slice(place, hops, &processes, begun_ns, entered)?
+                else {
+                    break 'rounds;
+                };
+                left = Some(after);
+                index += 1;
+                measured_ns += hops.slice_ns;
+                busiest_ns += slice.busiest_worker_cpu_ns;
+                total.merge(&slice.tally);
+                if let Some(sum) = sums.get_mut(usize::from(arm)) {
+                    sum.add(&slice);
+                    if sum.empty_in_a_row() >= EMPTY_MAX.min(hops.rounds) {
+                        return Err(self.setup.named(first_of(arm), too_short(hops)));
+                    }
+                }
+                drained.merge(&slice.drained);
+                (self.progress)(Progress::Slice(&slice));
+            }
+        }
+        let left = self.release()?;
+        // Everything of a slice was answered; one that a signal cut off is in no figure.
+        let sum = self.sum(Left {
+            unfinished: 0,
+            ..left
+        });
+        Ok(Measured {
+            measured_ns,
+            busiest_worker_cpu_ns: busiest_ns,
+            tally: total,
+            drained,
+            arms: sums.into_iter().map(|arm| arm.end(sum.ended)).collect(),
+            ..sum
+        })
+    }
+
+    /// A connection for the statements on entering, to each arm that has some.
+    fn open_controls(&self) -> Result<Vec<Option<ControlConnection>>, Failure> {
+        let open = |(arm, job): (u16, &ArmJob)| {
+            if job.enter.is_empty() {
+                return Ok(None);
+            }
+            let at = first_of(arm);
+            let opened = ControlConnection::open(self.setup.target(at));
+            opened.map(Some).map_err(|f| self.setup.named(at, f))
+        };
+        (0..).zip(self.setup.arms.iter()).map(open).collect()
+    }
+
+    /// Runs the statements of an arm; false if it has none.
+    fn enter(&self, controls: &mut [Option<ControlConnection>], arm: u16) -> Result<bool, Failure> {
+        let Some(Some(control)) = controls.get_mut(usize::from(arm)) else {
+            return Ok(false);
+        };
+        for statement in &self.setup.arms.at(arm).enter {
+            let ran = run_in_time(control, statement);
+            ran.map_err(|failure| self.setup.named(first_of(arm), failure))?;
+        }
+        Ok(true)
+    }
+
+    /// Measures one slice; none if a signal cut it off.
+    fn slice(
+        &mut self,
+        place: SlicePlace,
+        hops: Hops,
+        processes: &Processes,
+        begun_ns: u64,
+        entered: Counters,
+    ) -> Result<Option<(MeasuredSlice, Counters)>, Failure> {
+        self.begin(place.arm, BEGIN_IN_NS, hops.settle_ns, hops.slice_ns);
+        self.listen_until(|controller| controller.timeline.open_ns)?;
+        let opened = processes.read_cpu();
+        self.listen_until(|controller| controller.timeline.close_ns)?;
+        let closed = processes.read_cpu();
+        let (inside, drained) = self.end_visit(place.arm)?;
+        let left = processes.read();
+        if self.ended == Ended::Signal {
+            return Ok(None);
+        }
+        let timeline = self.timeline;
+        let mut tally = inside.tally;
+        tally.merge(&drained);
+        let schedule = self.setup.dispenser.schedule();
+        let cpu_us = closed.us_since(&opened);
+        let used = left.used_since(&entered);
+        let slice = MeasuredSlice {
+            index: place.index,
+            arm: place.arm,
+            round: place.round,
+            position: place.position,
+            start_s: seconds(timeline.open_ns.saturating_sub(begun_ns)),
+            duration_s: seconds(timeline.close_ns - timeline.open_ns),
+            drained,
+            not_begun: schedule.map(|_| inside.due.saturating_sub(tally.begun)),
+            tally,
+            busiest_worker_cpu_ns: inside.busiest_worker_cpu_ns,
+            queries_by_seat: inside.queries_by_seat,
+            client_cpu_us: cpu_us.client.unwrap_or_default(),
+            watched_cpu_us: cpu_us.servers(),
+            visit: MeasuredVisit {
+                duration_s: seconds(left.at_ns - entered.at_ns),
+                events: inside.begun,
+                client: used.client.clone().unwrap_or_default(),
+                watched: used.servers(),
+            },
+        };
+        Ok(Some((slice, left)))
+    }
+
+    /// Waits until the window of an arm is closed and everything was answered. Returns what
+    /// belongs to it and ended inside, and after it.
+    fn end_visit(&mut self, arm: u16) -> Result<(Inside, Tally), Failure> {
+        self.listen_until(|controller| controller.timeline.close_ns)?;
+        self.wait_for_close()?;
+        let limit_ns = clock::now_ns() + clock::nanoseconds(PATIENCE);
+        if !self.wait_until_drained(limit_ns)? {
+            return Err(self.setup.named(
+                first_of(arm),
+                Failure {
+                    hint: Some("see what the server is busy with: SHOW PROCESSLIST".to_owned()),
+                    ..Failure::plain(format!(
+                        "not every query was answered within {} s after its slice",
+                        PATIENCE.as_secs()
+                    ))
+                },
+            ));
+        }
+        Ok(self.take_visit())
+    }
+}
+
+/// Answers take longer than slices.
+fn too_short(hops: Hops) -> Failure {
+    Failure {
+        hint: Some("make load.slices.slice_s longer than an answer takes".to_owned()),
+        ..Failure::plain(format!(
+            "slices of {} s are too short: no event ended inside one, all were answered after it",
+            seconds(hops.slice_ns)
+        ))
+    }
+}
+
+/// An arm by its first server, which its statements on entering are for.
+fn first_of(arm: u16) -> At {
+    At { arm, node: 0 }
+}
+
+fn run_in_time(control: &mut ControlConnection, statement: &str) -> Result<(), Failure> {
+    let mut patience = |waited| match waited < PATIENCE {
+        true => Ok(()),
+        false => Err(Failure {
+            statement: Some(statement.to_owned()),
+            ..Failure::plain(format!(
+                "a statement on entering did not end within {} s",
+                PATIENCE.as_secs()
+            ))
+        }),
+    };
+    control.run(statement, &mut patience).map(drop)
+}
+
+/// Each order is equally likely.
+fn shuffle(order: &mut [u16], stream: &mut Stream) {
+    for end in (1..order.len()).rev() {
+        let place = stream.below(end as u64 + 1) as usize;
+        order.swap(end, place);
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_of_the_arms_is_equally_likely() {
+        let mut stream = Stream::new(7, ORDER_STREAM);
+        let mut counts = std::collections::HashMap::new();
+        for _ in 0..6_000 {
+            let mut order = [0, 1, 2];
+            shuffle(&mut order, &mut stream);
+            *counts.entry(order).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| (850..1150).contains(count)));
+    }
+}

@@ -1,0 +1,358 @@
+//! What a worker does for its sessions: carries out their steps, wakes them, connects them.
+
+use super::connection::SeatLink;
+use super::seat::WaitsFor;
+use super::worker::{Worker, WorkerPhase};
+use crate::outcome::Failure;
+use crate::reactor::clock::{nanoseconds, seconds_ns};
+use crate::reactor::engine::Engine;
+use crate::talk::failure::{self, GONE, client_error};
+use crate::workload::{self, Answer, Call, Reply, Request, Step, Verdict};
+use std::io;
+use std::time::Duration;
+
+/// Why a session is called: as [`Call`], without what is borrowed.
+#[derive(Clone, Copy, Debug)]
+pub enum Reason {
+    Start,
+    Connected(usize),
+    Lost(workload::LinkNumber),
+    /// What stands in the worker's `trouble`.
+    Broken,
+    Event(u64),
+    /// The answer on this link.
+    Answer(usize, Verdict),
+    /// The answer to a request that has none.
+    NoAnswer,
+    Woken,
+    Finish,
+}
+
+impl<E: Engine> Worker<E> {
+    pub(super) fn start(&mut self, seat: usize) {
+        self.go_on(seat, Reason::Start);
+    }
+
+    /// Calls the session, and again as long as its steps are over at once.
+    #[inline]
+    pub(super) fn go_on(&mut self, seat_index: usize, first: Reason) {
+        let mut reason = first;
+        loop {
+            if self.phase == WorkerPhase::Over {
+                return;
+            }
+            self.out.clear();
+            let Some(seat) = self.seats.get_mut(seat_index) else {
+                return;
+            };
+            let answer;
+            let trouble;
+            let call = match reason {
+                Reason::Event(cycle) => Call::Event {
+                    cycle,
+                    late_ns: seat.begun_ns.saturating_sub(seat.intended_ns),
+                    counts: seat.counts,
+                },
+                Reason::Answer(token, verdict) => {
+                    let Some(SeatLink { link, .. }) = self.links.get(token) else {
+                        return;
+                    };
+                    answer = Answer {
+                        summary: *link.summary(),
+                        error: link.error(),
+                        verdict,
+                        prepared: link.prepared(),
+                        bytes: Some(link.whole()),
+                    };
+                    Call::Answer(&answer)
+                }
+                Reason::NoAnswer => {
+                    answer = Answer::default();
+                    Call::Answer(&answer)
+                }
+                Reason::Start => Call::Start,
+                Reason::Connected(token) => {
+                    let Some(connection) = self.links.get(token) else {
+                        return;
+                    };
+                    let Some(agreed) = connection.link.agreed() else {
+                        return;
+                    };
+                    Call::Connected {
+                        link: connection.number,
+                        agreed,
+                    }
+                }
+                Reason::Lost(link) => Call::Lost(link),
+                Reason::Broken => {
+                    trouble = self.trouble.take();
+                    let Some(error) = &trouble else {
+                        return;
+                    };
+                    Call::Broken(error)
+                }
+                Reason::Woken => Call::Woken,
+                Reason::Finish => Call::Finish,
+            };
+            let step = seat.session.next(call, &mut self.out);
+            match self.carry_out(seat_index, step) {
+                Some(next) => reason = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Carries out one step. Returns what the session is called with next, if at once.
+    #[inline]
+    fn carry_out(&mut self, seat_index: usize, step: Step) -> Option<Reason> {
+        match step {
+            Step::Send(request) => self.send(seat_index, request),
+            Step::EventEnd(ending) => {
+                let seat = self.seats.get_mut(seat_index)?;
+                self.books.end_event(seat, ending, self.reactor.now_ns());
+                self.next_event(seat_index)
+            }
+            Step::EventTimed(times) => {
+                self.books
+                    .end_timed_event(self.seats.get_mut(seat_index)?, times);
+                self.next_event(seat_index)
+            }
+            Step::EventMore(times) => {
+                self.books.add_event(self.seats.get(seat_index)?, times);
+                Some(Reason::Woken)
+            }
+            Step::Retry(pause) => self.retry(seat_index, pause),
+            Step::EventDropped => {
+                self.books.drop_event(self.seats.get_mut(seat_index)?);
+                self.next_event(seat_index)
+            }
+            Step::Ready => self.ready(seat_index),
+            Step::Connect(server) => self.connect_next(seat_index, server),
+            Step::Disconnect(number) => {
+                let token = *self
+                    .seats
+                    .get(seat_index)?
+                    .tokens
+                    .get(usize::from(number))?;
+                self.hang_up(token);
+                Some(Reason::Lost(number))
+            }
+            Step::Sleep(time) => {
+                self.sleep(seat_index, time);
+                None
+            }
+            Step::Stop => {
+                self.stop(seat_index);
+                None
+            }
+            Step::Fail(failure) => {
+                self.fail(*failure);
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, seat_index: usize, request: Request) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let token = seat.tokens.get(usize::from(request.link)).copied();
+        let connection = token.and_then(|token| self.links.get_mut(token));
+        let (Some(token), Some(connection)) = (token, connection) else {
+            self.fail(Failure::plain(
+                "a session asks on a connection that it never opened",
+            ));
+            return None;
+        };
+        if !connection.link.is_open() {
+            // It was lost while the session slept, or by the session's own will.
+            if self.judged {
+                self.trouble = Some(client_error(GONE, "the server closed the connection"));
+                return Some(Reason::Broken);
+            }
+            return Some(Reason::Lost(request.link));
+        }
+        seat.waits_for = WaitsFor::Asking;
+        connection.asked_ns = self.reactor.now_ns();
+        let has_answer = request.reply != Reply::Nothing;
+        if has_answer {
+            connection.link.expect(request);
+        }
+        match connection.link.seal(&self.out, &mut self.spare) {
+            Ok(bytes) => {
+                connection.sent_bytes = bytes.len() as u64;
+                connection.received_bytes = 0;
+                if !has_answer || !connection.held_back.is_empty() {
+                    connection.held_back.extend_from_slice(bytes);
+                }
+                // An engine has room for one thing to send until its answer comes. What has none
+                // goes with the next thing that has.
+                if !has_answer {
+                    return Some(Reason::NoAnswer);
+                }
+                if connection.held_back.is_empty() {
+                    self.reactor.engine.send(token, bytes);
+                } else {
+                    self.reactor.engine.send(token, &connection.held_back);
+                    connection.held_back.clear();
+                }
+            }
+            Err(error) => {
+                self.fail_at(token, |address| failure::of_wire(address, &error));
+                return None;
+            }
+        }
+        if self.phase == WorkerPhase::Setup {
+            // Later the window ends in time whatever the server does; the setup would not.
+            self.alarm(seat_index, self.setup.setup_timeout_ns);
+        }
+        None
+    }
+
+    /// The session is set up, or set up again after its link was lost.
+    fn ready(&mut self, seat_index: usize) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        if seat.event.is_some() {
+            // The event that the loss broke begins again.
+            return self.try_again(seat_index);
+        }
+        seat.waits_for = WaitsFor::Parked;
+        seat.alarm += 1;
+        if self.phase == WorkerPhase::Setup {
+            self.count_ready(seat_index);
+            return None;
+        }
+        self.next_event(seat_index)
+    }
+
+    fn sleep(&mut self, seat_index: usize, time: Duration) {
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.waits_for = WaitsFor::Sleeping;
+        }
+        // One that sleeps for no time lets the others go on, and the worker hear what it is told.
+        let pause_ns = seconds_ns(time.as_secs_f64()).max(1);
+        self.alarm(seat_index, pause_ns);
+    }
+
+    /// Begins the event in progress again after a pause. Its clock has not stopped.
+    #[cold]
+    fn retry(&mut self, seat_index: usize, pause: Duration) -> Option<Reason> {
+        if pause.is_zero() {
+            return self.try_again(seat_index);
+        }
+        if let Some(seat) = self.seats.get_mut(seat_index) {
+            seat.waits_for = WaitsFor::Pausing;
+        }
+        self.alarm(seat_index, nanoseconds(pause));
+        None
+    }
+
+    #[cold]
+    fn try_again(&mut self, seat_index: usize) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        let cycle = seat.event?;
+        seat.tried_again_ns = self.reactor.now_ns().max(1);
+        self.books.retry_event(seat);
+        Some(Reason::Event(cycle))
+    }
+
+    /// Rings for a seat after `pause_ns`, unless another alarm is set before.
+    pub(super) fn alarm(&mut self, seat_index: usize, pause_ns: u64) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        seat.alarm += 1;
+        let at_ns = self.reactor.now_ns().saturating_add(pause_ns);
+        self.reactor.timers.set(at_ns, seat_index, seat.alarm);
+    }
+
+    /// An alarm rang.
+    pub(super) fn wake_seat(&mut self, at_ns: u64, seat_index: usize, alarm: u64) {
+        let Some(seat) = self.seats.get(seat_index) else {
+            return;
+        };
+        if seat.alarm != alarm {
+            return;
+        }
+        match seat.waits_for {
+            WaitsFor::Sleeping => self.go_on(seat_index, Reason::Woken),
+            // Thinking ends when it should have: a late alarm is our fault, not the user's.
+            WaitsFor::Thinking => self.end_think(seat_index, at_ns),
+            WaitsFor::Pausing => {
+                if let Some(reason) = self.try_again(seat_index) {
+                    self.go_on(seat_index, reason);
+                }
+            }
+            WaitsFor::BackingOff(token) => self.connect(token),
+            WaitsFor::SocketQueueFull(token) => self.open_socket(token),
+            WaitsFor::Asking if self.phase == WorkerPhase::Setup => {
+                let statement = seat.session.statement();
+                let waits = |token: &&usize| {
+                    let connection = self.links.get(**token);
+                    connection.is_some_and(|connection| connection.link.is_waiting())
+                };
+                let token = seat.tokens.iter().find(waits).copied().unwrap_or(0);
+                self.fail_at(token, |address| failure::of_silence(address, statement));
+            }
+            WaitsFor::Connecting(token) => {
+                self.not_connected(token, &io::ErrorKind::TimedOut.into())
+            }
+            WaitsFor::Unborn | WaitsFor::Asking | WaitsFor::Parked | WaitsFor::Stopped => {}
+        }
+    }
+
+    /// The session has ended; so do its connections.
+    pub(super) fn stop(&mut self, seat_index: usize) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        if seat.waits_for == WaitsFor::Stopped {
+            return;
+        }
+        let born_in_setup = self.phase == WorkerPhase::Setup;
+        seat.waits_for = WaitsFor::Stopped;
+        self.books.drop_event(seat);
+        let links = self
+            .seats
+            .get(seat_index)
+            .map_or(0, |seat| seat.tokens.len());
+        for place in 0..links {
+            let token = self
+                .seats
+                .get(seat_index)
+                .and_then(|seat| seat.tokens.get(place));
+            if let Some(token) = token.copied() {
+                self.hang_up(token);
+            }
+        }
+        if born_in_setup {
+            self.count_ready(seat_index);
+        }
+        if self.phase == WorkerPhase::Closed {
+            self.look_whether_drained();
+        }
+        self.count_stopped();
+    }
+
+    /// After the release: ends a session that waits for nothing but leave.
+    pub(super) fn finish_if_free(&mut self, seat_index: usize) {
+        let Some(seat) = self.seats.get(seat_index) else {
+            return;
+        };
+        match seat.waits_for {
+            WaitsFor::Parked => self.go_on(seat_index, Reason::Finish),
+            WaitsFor::Sleeping if self.judged => self.go_on(seat_index, Reason::Finish),
+            // These have begun an event, which may still end well.
+            WaitsFor::Pausing => {}
+            WaitsFor::Sleeping if seat.event.is_some() => {}
+            // These end by what comes of their connecting.
+            WaitsFor::Connecting(_) | WaitsFor::SocketQueueFull(_) if self.judged => {}
+            WaitsFor::Sleeping
+            | WaitsFor::Thinking
+            | WaitsFor::BackingOff(_)
+            | WaitsFor::SocketQueueFull(_)
+            | WaitsFor::Connecting(_)
+            | WaitsFor::Unborn => self.stop(seat_index),
+            WaitsFor::Asking | WaitsFor::Stopped => {}
+        }
+    }
+}

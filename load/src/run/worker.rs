@@ -1,0 +1,490 @@
+//! One worker: one thread, one engine, and the seats that are its own.
+//!
+//! The loop is made so that a query costs two movements of bytes, one look at the clock and
+//! some arithmetic: no lock, no allocation, no shared memory, no formatting. What happens
+//! rarely (edges of intervals, commands, lost connections) is kept out of its way.
+
+use super::books::Books;
+use super::connection::SeatLink;
+use super::idle::Idle;
+use super::job::{At, Setup};
+use super::messages::{Command, Counts, Mailbox, Report, Timeline};
+use super::pace::Pace;
+use super::seat::Seat;
+use crate::outcome::Failure;
+use crate::reactor::clock;
+use crate::reactor::engine::{Engine, Event};
+use crate::reactor::socket::Address;
+use crate::reactor::{self, Handler, Reactor};
+use crate::wire::ServerError;
+use crate::workload;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+/// A request is given up at most so much of the time limit too late.
+const SWEEPS_PER_TIMEOUT: u64 = 20;
+/// Connections of one worker that are opened at the same time before the load begins.
+const SETUP_AT_ONCE: usize = 64;
+
+pub struct Worker<E> {
+    pub(super) number: u32,
+    pub(super) setup: Arc<Setup>,
+    pub(super) reactor: Reactor<E>,
+    pub(super) links: Vec<SeatLink>,
+    pub(super) seats: Vec<Seat>,
+    pub(super) pace: Pace,
+    pub(super) books: Books,
+    /// Seats do not number their events: the dispenser does.
+    pub(super) shares_events: bool,
+    /// The numbers at which seats that number their events end.
+    pub(super) own_end: u64,
+    pub(super) phase: WorkerPhase,
+    pub(super) out: Vec<u8>,
+    pub(super) spare: Vec<u8>,
+    /// A local file that a server asked for.
+    pub(super) file: Vec<u8>,
+    /// Sessions judge errors themselves.
+    pub(super) judged: bool,
+    /// Events may begin later than they were due.
+    pub(super) times_lag: bool,
+    /// Sessions think before their events.
+    pub(super) thinks: bool,
+    /// What a judging session is about to be told.
+    pub(super) trouble: Option<ServerError>,
+    reports: Sender<Report>,
+    mailbox: Arc<Mailbox>,
+    pub(super) timeline: Timeline,
+    /// After the window: all seats before this one have ended their events.
+    drained: usize,
+    /// When the next thing of the timeline is due.
+    next_edge_ns: u64,
+    /// When to look for requests that have waited too long; never, unless the plan limits them.
+    next_sweep_ns: u64,
+    cpu_opened_ns: u64,
+    /// Seats that have not begun their setup.
+    pub(super) unborn: std::ops::Range<usize>,
+    /// Seats that are in it.
+    pub(super) in_setup: usize,
+    /// Seats that ask nothing, and those that have ended.
+    idle: usize,
+    stopped: usize,
+    /// When the last of them did.
+    stopped_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkerPhase {
+    /// Sessions connect and prepare.
+    Setup,
+    /// All are ready and wait for the common begin.
+    Armed,
+    Warmup,
+    Measure,
+    /// The window is closed; answers that are due may come.
+    Closed,
+    /// Sessions end.
+    Released,
+    Over,
+}
+
+impl<E: Engine> Worker<E> {
+    /// A worker with its seats. Made on the thread that runs it.
+    ///
+    /// # Errors
+    /// If a session cannot be made.
+    pub fn new(
+        number: u32,
+        setup: Arc<Setup>,
+        engine: E,
+        mailbox: Arc<Mailbox>,
+        reports: Sender<Report>,
+    ) -> Result<Self, Box<Failure>> {
+        let mut seats = Vec::new();
+        for arm in 0..setup.copies() {
+            for index in setup.seats_of(number) {
+                let seat = workload::SeatPlace {
+                    index,
+                    count: setup.seats,
+                    worker: number,
+                    seed: setup.seed,
+                };
+                let session = setup.workload.session(seat).map_err(Box::new)?;
+                seats.push(Seat::new(session, index, arm, false));
+            }
+            let idle = setup.idle_seats_of(number);
+            seats.extend(idle.map(|index| Seat::new(Box::new(Idle), index, arm, true)));
+        }
+        let next_sweep_ns = if setup.answer_timeout_ns.is_some() {
+            0
+        } else {
+            u64::MAX
+        };
+        let pace = Pace::new(
+            setup.pacing,
+            setup.seed,
+            seats.iter().map(|seat| seat.index),
+        );
+        let own_end = setup
+            .events_each
+            .map_or(u64::MAX, |each| each.saturating_mul(u64::from(setup.seats)));
+        let books = Books::new(Arc::clone(&mailbox), &|| setup.tally());
+        Ok(Self {
+            number,
+            books,
+            shares_events: setup.dispenser.is_limited(),
+            own_end,
+            drained: 0,
+            reactor: Reactor::new(engine),
+            links: Vec::new(),
+            pace,
+            phase: WorkerPhase::Setup,
+            out: Vec::with_capacity(4096),
+            spare: Vec::new(),
+            file: Vec::new(),
+            judged: setup.workload.judges_errors(),
+            times_lag: setup.times_lag(),
+            thinks: setup.workload.thinks(),
+            trouble: None,
+            setup,
+            reports,
+            mailbox,
+            timeline: Timeline {
+                begin_ns: u64::MAX,
+                open_ns: u64::MAX,
+                close_ns: u64::MAX,
+                interval_ns: 0,
+            },
+            next_edge_ns: u64::MAX,
+            next_sweep_ns,
+            cpu_opened_ns: 0,
+            unborn: 0..seats.len(),
+            in_setup: 0,
+            idle: seats.iter().filter(|seat| seat.is_idle).count(),
+            stopped: 0,
+            stopped_ns: 0,
+            seats,
+        })
+    }
+
+    /// Works until the run is over.
+    pub fn run(mut self) {
+        reactor::run(&mut self);
+    }
+
+    /// Begins as many setups as may go on at the same time.
+    pub(super) fn begin_setups(&mut self) {
+        let at_once = if self.setup.storm {
+            usize::MAX
+        } else {
+            SETUP_AT_ONCE
+        };
+        while self.phase == WorkerPhase::Setup && self.in_setup < at_once {
+            let Some(seat) = self.unborn.next() else {
+                break;
+            };
+            self.in_setup += 1;
+            self.start(seat);
+        }
+    }
+
+    /// A seat of the setup is ready.
+    pub(super) fn count_ready(&mut self, seat: usize) {
+        self.in_setup -= 1;
+        if self.in_setup > 0 || !self.unborn.is_empty() {
+            return;
+        }
+        // A script that opens no connection has no server either.
+        let tokens = self.seats.get(seat).map(|seat| seat.tokens.as_slice());
+        let links = tokens.unwrap_or_default().iter();
+        let facts = links
+            .filter_map(|token| self.links.get(*token)?.link.facts())
+            .collect();
+        let connects = self.books.take_connects();
+        self.report(Report::Ready { facts, connects });
+    }
+
+    /// All seats of all workers are ready.
+    pub(super) fn end_setup(&mut self) {
+        // Each connection and each statement of the setup had an alarm, in case that the server is
+        // silent. All of them would ring inside the window, for nobody.
+        self.reactor.timers.clear();
+    }
+
+    /// Looks for requests that have waited too long.
+    fn sweep(&mut self) {
+        let Some(timeout_ns) = self.setup.answer_timeout_ns else {
+            return;
+        };
+        self.next_sweep_ns = self.reactor.now_ns() + timeout_ns / SWEEPS_PER_TIMEOUT;
+        self.give_up_waiting(timeout_ns);
+    }
+
+    /// Reads the clock, and does what the timeline has due by then.
+    #[inline]
+    pub(super) fn tick(&mut self) {
+        self.reactor.tick();
+        if self.reactor.now_ns() >= self.next_edge_ns {
+            self.cross_edges();
+        }
+    }
+
+    fn cross_edges(&mut self) {
+        while self.reactor.now_ns() >= self.next_edge_ns {
+            match self.phase {
+                WorkerPhase::Armed => self.begin(),
+                WorkerPhase::Warmup => self.open_window(),
+                WorkerPhase::Measure => self.end_interval(),
+                WorkerPhase::Released => return self.end(),
+                WorkerPhase::Setup | WorkerPhase::Closed | WorkerPhase::Over => return,
+            }
+        }
+    }
+
+    fn open_window(&mut self) {
+        // What was recorded before: connections, and errors of connecting.
+        let before = self.books.hand_over();
+        self.seats.iter_mut().for_each(|seat| seat.queries = 0);
+        self.cpu_opened_ns = clock::thread_cpu_ns();
+        self.phase = WorkerPhase::Measure;
+        self.report(Report::Opened {
+            worker: self.number,
+            before,
+            counts: self.counts(),
+            begun: self.books.begun,
+        });
+        self.next_edge_ns = self.interval_end_ns(self.timeline.open_ns);
+    }
+
+    fn end_interval(&mut self) {
+        let tally = self.books.hand_over();
+        self.report(Report::Interval {
+            worker: self.number,
+            tally,
+            counts: self.counts(),
+            begun: self.books.begun,
+            next_due_ns: self.pace.next_due_ns(),
+        });
+        if self.next_edge_ns >= self.timeline.close_ns {
+            self.phase = WorkerPhase::Closed;
+            self.next_edge_ns = u64::MAX;
+            let seats = self.seats.iter().filter(|seat| !seat.rests);
+            self.report(Report::Closed {
+                cpu_ns: clock::thread_cpu_ns().saturating_sub(self.cpu_opened_ns),
+                queries_by_seat: seats.map(|seat| (seat.index, seat.queries)).collect(),
+            });
+            self.drained = 0;
+            self.look_whether_drained();
+        } else {
+            self.next_edge_ns = self.interval_end_ns(self.next_edge_ns);
+        }
+    }
+
+    fn interval_end_ns(&self, start_ns: u64) -> u64 {
+        let checkpoints_ns = &self.setup.checkpoints_ns;
+        self.timeline.interval_end_ns(start_ns, checkpoints_ns)
+    }
+
+    /// What the seats have counted by themselves.
+    fn counts(&self) -> Counts {
+        let seats = self.seats.iter().filter(|seat| !seat.is_idle);
+        let mut seats = seats.map(|seat| seat.index);
+        self.setup.workload.read_counts(&mut seats)
+    }
+
+    /// After the window of an arm: says once that no event is left.
+    #[cold]
+    pub(super) fn look_whether_drained(&mut self) {
+        if !self.setup.has_arms() || self.drained > self.seats.len() {
+            return;
+        }
+        let in_event = |seat: &Seat| seat.event.is_some();
+        while self.seats.get(self.drained).is_some_and(|s| !in_event(s)) {
+            self.drained += 1;
+        }
+        if self.drained == self.seats.len() {
+            self.drained += 1;
+            let tally = self.books.hand_over();
+            self.report(Report::Drained {
+                worker: self.number,
+                tally,
+            });
+        }
+    }
+
+    pub(super) fn report(&self, report: Report) {
+        // The controller only goes away when the process does.
+        let _ = self.reports.send(report);
+    }
+
+    /// The run has failed by the server of a connection.
+    pub(super) fn fail_at(&mut self, token: usize, failure: impl FnOnce(&Address) -> Failure) {
+        let failure = failure(self.address_of(token));
+        let at = self.links.get(token).map_or(At::default(), |link| link.at);
+        self.fail(self.setup.named(at, failure));
+    }
+
+    /// The run has failed.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.phase = WorkerPhase::Over;
+        self.report(Report::Failed(Box::new(failure)));
+    }
+
+    fn obey(&mut self) {
+        for command in self.mailbox.take() {
+            self.reactor.tick();
+            match command {
+                Command::Begin(timeline, arm) => self.arm(timeline, arm),
+                Command::CloseBy(at_ns) => self.close_by(at_ns),
+                Command::Release => self.release(),
+            }
+        }
+    }
+
+    fn arm(&mut self, timeline: Timeline, arm: u16) {
+        if self.phase == WorkerPhase::Setup {
+            self.end_setup();
+        }
+        self.timeline = timeline;
+        self.books.begun = 0;
+        for seat in &mut self.seats {
+            seat.rests = seat.is_idle || seat.arm != arm;
+        }
+        self.phase = WorkerPhase::Armed;
+        self.next_edge_ns = timeline.begin_ns;
+        self.cross_edges();
+    }
+
+    fn begin(&mut self) {
+        self.phase = WorkerPhase::Warmup;
+        self.next_edge_ns = self.timeline.open_ns;
+        // Without a warm-up the window opens before the first request, not after it.
+        if self.reactor.now_ns() >= self.timeline.open_ns {
+            self.open_window();
+        }
+        if self.reactor.now_ns() < self.timeline.close_ns {
+            self.begin_pace();
+        }
+    }
+
+    fn close_by(&mut self, at_ns: u64) {
+        self.timeline.open_ns = self.timeline.open_ns.min(at_ns);
+        self.timeline.close_ns = self.timeline.close_ns.min(at_ns);
+        if self.phase == WorkerPhase::Setup {
+            self.phase = WorkerPhase::Warmup;
+        }
+        if self.phase <= WorkerPhase::Measure {
+            self.next_edge_ns = self.next_edge_ns.min(at_ns);
+        }
+        self.cross_edges();
+    }
+
+    /// Lets the sessions end, those first that wait for nothing.
+    fn release(&mut self) {
+        self.phase = WorkerPhase::Released;
+        self.next_edge_ns = self.reactor.now_ns().saturating_add(self.setup.drain_ns);
+        for seat in 0..self.seats.len() {
+            self.finish_if_free(seat);
+        }
+        self.end_if_all_stopped();
+    }
+
+    /// One more session has ended.
+    pub(super) fn count_stopped(&mut self) {
+        self.stopped += 1;
+        self.stopped_ns = self.reactor.now_ns();
+        // Those that ask nothing stay until all are released.
+        if self.stopped + self.idle == self.seats.len() && self.phase < WorkerPhase::Closed {
+            self.report(Report::Idle);
+        }
+        self.end_if_all_stopped();
+    }
+
+    fn end_if_all_stopped(&mut self) {
+        if self.phase == WorkerPhase::Released && self.stopped == self.seats.len() {
+            self.end();
+        }
+    }
+
+    /// Says goodbye where somebody listens, and tells who never answered.
+    fn end(&mut self) {
+        let unfinished = self.seats.iter().filter(|seat| seat.counts).count() as u32;
+        let mut unanswered = 0;
+        let mut longest_wait_ns = 0;
+        for token in 0..self.links.len() {
+            if let Some(connection) = self.links.get(token)
+                && connection.link.is_waiting()
+            {
+                unanswered += 1;
+                longest_wait_ns =
+                    longest_wait_ns.max(self.reactor.now_ns().saturating_sub(connection.asked_ns));
+            }
+            self.hang_up(token);
+        }
+        self.phase = WorkerPhase::Over;
+        let tally = self.books.hand_over();
+        self.report(Report::Ended {
+            tally,
+            counts: self.counts(),
+            stopped_ns: self.stopped_ns,
+            unfinished,
+            unanswered,
+            longest_wait_ns,
+        });
+    }
+}
+
+impl<E: Engine> Handler<E> for Worker<E> {
+    #[inline]
+    fn reactor(&mut self) -> &mut Reactor<E> {
+        &mut self.reactor
+    }
+
+    fn is_over(&self) -> bool {
+        self.phase == WorkerPhase::Over
+    }
+
+    fn due_ns(&mut self) -> u64 {
+        self.begin_setups();
+        let edge_ns = self.next_edge_ns.min(self.next_sweep_ns);
+        edge_ns.min(self.pace_wake_ns())
+    }
+
+    #[inline]
+    fn heard(&mut self, index: usize) {
+        let (token, event) = self.reactor.engine.event(index);
+        match event {
+            Event::Bytes(bytes) => {
+                let Some(connection) = self.links.get_mut(token) else {
+                    return;
+                };
+                connection.received_bytes += bytes.len() as u64;
+                self.out.clear();
+                let heard = connection.link.hear(bytes, &mut self.out, &mut self.spare);
+                self.take_heard(token, heard);
+            }
+            Event::Connected | Event::Nothing => {}
+            Event::Woken => self.obey(),
+            Event::Closed(error) => self.closed(token, error),
+        }
+    }
+
+    fn look_at_clock(&mut self) {
+        self.cross_edges();
+    }
+
+    fn ring(&mut self, at_ns: u64, seat: usize, alarm: u64) {
+        self.wake_seat(at_ns, seat, alarm);
+    }
+
+    fn end_round(&mut self) {
+        self.dispatch();
+        if self.reactor.now_ns() >= self.next_sweep_ns {
+            self.sweep();
+        }
+    }
+
+    fn broken(&mut self, error: io::Error) {
+        self.fail(Failure::plain(format!("waiting for sockets: {error}")));
+    }
+}

@@ -1,0 +1,140 @@
+//! A server without a database: sockets and threads around the answers of the `serve` room.
+//!
+//! One thread accepts and hands each client to the next worker; a worker has its own engine, its
+//! own answers and its own clients, so between two requests nothing is shared. It is there to be
+//! cheaper than any server: what a client reaches against it is the client's own limit.
+
+#[cfg(test)]
+pub mod testing;
+mod worker;
+
+pub use crate::reactor::doors::Listening;
+
+use crate::outcome::Failure;
+use crate::reactor::doors::Doors;
+use crate::reactor::engine::Epoll;
+use crate::reactor::inbox::Inbox;
+use crate::reactor::limits;
+use crate::record::Latency;
+use crate::serve::{Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use worker::NullWorker;
+
+/// What to serve, where.
+#[derive(Clone, Debug)]
+pub struct Service {
+    pub socket: Option<PathBuf>,
+    /// On the loopback address only; 0 takes a free port.
+    pub port: Option<u16>,
+    pub threads: u32,
+    pub time: ServiceTime,
+    pub stalls: Option<Stalls>,
+    pub seed: u64,
+    /// Queries are served so many at a time, by one worker: `threads` and `stalls` do not apply.
+    pub servers: Option<StationServers>,
+}
+
+/// The servers of a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StationServers {
+    pub count: u32,
+    /// See [`Station::new`].
+    pub turnaround_ns: u64,
+}
+
+/// What was served.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Served {
+    pub connections: u64,
+    pub queries: u64,
+    /// How late answers left; none if no answer had to wait for its time.
+    pub late: Option<Latency>,
+    /// Of a station: the turnarounds that it granted.
+    pub granted: Option<Granted>,
+}
+
+impl Service {
+    /// The pace of worker number `worker`.
+    fn pace(&self, begun_ns: u64, worker: u32) -> ServicePace {
+        match self.servers {
+            Some(StationServers {
+                count,
+                turnaround_ns,
+            }) => ServicePace::of_station(Station::new(count, self.time, self.seed, turnaround_ns)),
+            None => ServicePace::new(
+                self.time,
+                self.stalls,
+                begun_ns,
+                self.seed,
+                u64::from(worker),
+            ),
+        }
+    }
+
+    /// One queue is kept by one thread.
+    fn workers(&self) -> u32 {
+        match self.servers {
+            Some(_) => 1,
+            None => self.threads.max(1),
+        }
+    }
+}
+
+/// Serves until `stop` is raised. `ready` is told where, once clients can come.
+///
+/// # Errors
+/// The places to listen at cannot be had.
+pub fn serve(
+    service: &Service,
+    ready: &mut dyn FnMut(&Listening),
+    stop: &AtomicBool,
+) -> Result<Served, Failure> {
+    // As many clients as may come; what the hard limit refuses is seen when they do.
+    limits::make_all_the_room();
+    let doors = Doors::open(service.socket.as_deref(), service.port)?;
+    let begun_ns = crate::reactor::clock::now_ns();
+    let failed = |error: io::Error| Failure::plain(format!("starting a worker: {error}"));
+    let mut inboxes = Vec::new();
+    let mut workers = Vec::new();
+    for number in 0..service.workers() {
+        let inbox = Arc::new(Inbox::new().map_err(failed)?);
+        let pace = service.pace(begun_ns, number);
+        let worker = NullWorker::<Epoll, Canned>::new(Arc::clone(&inbox), Canned::default, pace)
+            .map_err(failed)?;
+        inboxes.push(inbox);
+        workers.push(worker);
+    }
+    let threads: Vec<_> = workers
+        .into_iter()
+        .enumerate()
+        .map(|(number, worker)| {
+            std::thread::Builder::new()
+                .name(format!("null-{number}"))
+                .spawn(move || worker.run())
+        })
+        .collect::<io::Result<_>>()
+        .map_err(failed)?;
+    ready(doors.listening());
+    let connections = doors.admit_until(stop, &inboxes);
+    for inbox in &inboxes {
+        inbox.close();
+    }
+    let mut served = Served {
+        connections,
+        ..Served::default()
+    };
+    for thread in threads {
+        // A worker that panicked has no counts to give.
+        let counted = thread.join().unwrap_or_default();
+        served.queries += counted.queries;
+        // A station has one thread.
+        served.granted = counted.granted;
+        if let Some(late) = counted.late {
+            served.late.get_or_insert_default().merge(&late);
+        }
+    }
+    Ok(served)
+}

@@ -1,0 +1,281 @@
+//! One thread of the server: its clients, their requests, the answers that wait for their time.
+
+use crate::reactor::clock::{self, now_ns};
+use crate::reactor::engine::{Engine, Event};
+use crate::reactor::inbox::Inbox;
+use crate::reactor::threads::be_punctual;
+use crate::reactor::timers::Timers;
+use crate::reactor::{self, Handler, Reactor};
+use crate::record::Latency;
+use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+/// A client that sends more than this without a whole packet is no client.
+const TAIL_BYTES_MAX: usize = 17 << 20;
+
+struct NullClient<S> {
+    session: ServedSession<S>,
+    /// The beginning of a packet whose end has not come.
+    tail: Vec<u8>,
+    /// Answers that wait, each with its time; in order.
+    held: VecDeque<(u64, Vec<u8>)>,
+    /// When the last answer that had to wait was due, or is; none before the first.
+    last_ns: Option<u64>,
+}
+
+/// A worker that has not begun: its answers are made on the thread that runs it.
+pub struct NullWorker<E, A: Answering> {
+    reactor: Reactor<E>,
+    inbox: Arc<Inbox>,
+    make_answers: fn() -> A,
+    pace: ServicePace,
+}
+
+/// What a worker did.
+#[derive(Debug, Default)]
+pub struct Counted {
+    pub queries: u64,
+    /// How late answers left, of those that had to wait for their time.
+    pub late: Option<Latency>,
+    pub granted: Option<Granted>,
+}
+
+impl<E: Engine, A: Answering> NullWorker<E, A> {
+    pub fn new(inbox: Arc<Inbox>, make_answers: fn() -> A, pace: ServicePace) -> io::Result<Self> {
+        let engine = E::new(0, inbox.heard()?)?;
+        Ok(Self {
+            reactor: Reactor::new(engine),
+            inbox,
+            make_answers,
+            pace,
+        })
+    }
+
+    /// Serves until the inbox is closed.
+    pub fn run(self) -> Counted {
+        be_punctual();
+        let mut serving = Serving {
+            reactor: self.reactor,
+            inbox: self.inbox,
+            clients: NullClients {
+                answers: (self.make_answers)(),
+                pace: self.pace,
+                clients: Vec::new(),
+                free: Vec::new(),
+                queries: 0,
+            },
+            late: None,
+            out: Vec::new(),
+        };
+        reactor::run(&mut serving);
+        Counted {
+            queries: serving.clients.queries,
+            late: serving.late,
+            granted: serving.clients.pace.granted(),
+        }
+    }
+}
+
+struct Serving<E, A: Answering> {
+    reactor: Reactor<E>,
+    inbox: Arc<Inbox>,
+    clients: NullClients<A>,
+    late: Option<Latency>,
+    out: Vec<u8>,
+}
+
+/// The clients of a worker and what they are answered with.
+struct NullClients<A: Answering> {
+    answers: A,
+    pace: ServicePace,
+    clients: Vec<Option<NullClient<A::Statement>>>,
+    free: Vec<usize>,
+    queries: u64,
+}
+
+impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
+    #[inline]
+    fn reactor(&mut self) -> &mut Reactor<E> {
+        &mut self.reactor
+    }
+
+    fn is_over(&self) -> bool {
+        self.inbox.is_closed()
+    }
+
+    #[inline]
+    fn heard(&mut self, index: usize) {
+        self.out.clear();
+        let (token, event) = self.reactor.engine.event(index);
+        let stays = match event {
+            Event::Bytes(bytes) => {
+                let timers = &mut self.reactor.timers;
+                self.clients.hear(token, bytes, timers, &mut self.out)
+            }
+            Event::Closed(_) => false,
+            Event::Woken => return self.welcome(),
+            Event::Connected | Event::Nothing => return,
+        };
+        if !self.out.is_empty() {
+            self.reactor.engine.send(token, &self.out);
+        }
+        if !stays {
+            self.reactor.engine.detach(token);
+            self.clients.dismiss(token);
+        }
+    }
+
+    /// An answer has waited for its time.
+    fn ring(&mut self, _at_ns: u64, token: usize, _number: u64) {
+        let Some((at_ns, answer)) = self.clients.take_due(token, self.reactor.now_ns()) else {
+            return;
+        };
+        self.reactor.engine.send(token, &answer);
+        let late_ns = clock::now_ns().saturating_sub(at_ns);
+        self.late.get_or_insert_default().record_ns(late_ns);
+    }
+
+    fn end_round(&mut self) {
+        // Sending took a while, by which the next answer would be late.
+        if self.reactor.timers.next_ns().is_some() {
+            self.reactor.tick();
+        }
+    }
+
+    /// It shows again with the next wait.
+    fn broken(&mut self, _error: io::Error) {}
+}
+
+impl<E: Engine, A: Answering> Serving<E, A> {
+    /// Takes in the clients that came.
+    fn welcome(&mut self) {
+        for (number, socket) in self.inbox.take() {
+            let token = self.clients.place();
+            if self.reactor.engine.attach(token, socket, false).is_err() {
+                self.clients.free.push(token);
+                continue;
+            }
+            self.out.clear();
+            self.clients.greet(token, number, &mut self.out);
+            self.reactor.engine.send(token, &self.out);
+        }
+    }
+}
+
+impl<A: Answering> NullClients<A> {
+    /// A free place.
+    fn place(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.clients.push(None);
+            self.clients.len() - 1
+        })
+    }
+
+    fn greet(&mut self, token: usize, number: u32, out: &mut Vec<u8>) {
+        let client = NullClient {
+            session: ServedSession::greet(number, out),
+            tail: Vec::new(),
+            held: VecDeque::new(),
+            last_ns: None,
+        };
+        if let Some(slot) = self.clients.get_mut(token) {
+            *slot = Some(client);
+        }
+    }
+
+    fn dismiss(&mut self, token: usize) {
+        if let Some(slot) = self.clients.get_mut(token)
+            && slot.take().is_some()
+        {
+            self.free.push(token);
+        }
+    }
+
+    /// An answer whose time has come. A client that left takes its answers along; another may sit
+    /// in its place.
+    fn take_due(&mut self, token: usize, now_ns: u64) -> Option<(u64, Vec<u8>)> {
+        let held = &mut self.clients.get_mut(token)?.as_mut()?.held;
+        match held.front() {
+            Some((at_ns, _)) if *at_ns <= now_ns => held.pop_front(),
+            _ => None,
+        }
+    }
+
+    /// Reads requests; false if the client is to go.
+    #[inline]
+    fn hear(&mut self, token: usize, bytes: &[u8], timers: &mut Timers, out: &mut Vec<u8>) -> bool {
+        let Some(Some(client)) = self.clients.get_mut(token) else {
+            return false;
+        };
+        let (answers, pace) = (&mut self.answers, &mut self.pace);
+        if client.tail.is_empty() {
+            let Some((left, answered)) = client.read(token, bytes, answers, pace, timers, out)
+            else {
+                return false;
+            };
+            self.queries += answered;
+            client.tail.extend_from_slice(left);
+            return true;
+        }
+        client.tail.extend_from_slice(bytes);
+        let tail = std::mem::take(&mut client.tail);
+        let Some((left, answered)) = client.read(token, &tail, answers, pace, timers, out) else {
+            return false;
+        };
+        self.queries += answered;
+        let read = tail.len() - left.len();
+        client.tail = tail;
+        client.tail.drain(..read);
+        if client.tail.is_empty() {
+            // Ten thousand idle clients shall not keep what one long packet took.
+            client.tail = Vec::new();
+        }
+        client.tail.len() <= TAIL_BYTES_MAX
+    }
+}
+
+impl<S> NullClient<S> {
+    /// Reads all whole packets; gives the bytes left over and the number of answers, or none where
+    /// the client leaves.
+    #[inline]
+    fn read<'b, A: Answering<Statement = S>>(
+        &mut self,
+        token: usize,
+        bytes: &'b [u8],
+        answers: &mut A,
+        pace: &mut ServicePace,
+        timers: &mut Timers,
+        out: &mut Vec<u8>,
+    ) -> Option<(&'b [u8], u64)> {
+        let mut rest = bytes;
+        let mut answered = 0;
+        while !rest.is_empty() {
+            let start = out.len();
+            match self.session.hear(rest, answers, out) {
+                Received::More { consumed } => {
+                    return Some((rest.get(consumed..)?, answered));
+                }
+                Received::Settled { consumed } => rest = rest.get(consumed..)?,
+                Received::Answered { consumed } => {
+                    let (request, after) = rest.split_at_checked(consumed)?;
+                    rest = after;
+                    answered += 1;
+                    if !pace.is_none() {
+                        let answer = out.split_off(start);
+                        let asked = || self.session.asked(request, answers);
+                        let at_ns = pace.leaves_ns(now_ns(), self.last_ns, asked);
+                        // Never before an answer to what was asked earlier.
+                        let at_ns = at_ns.max(self.last_ns.unwrap_or(0));
+                        self.last_ns = Some(at_ns);
+                        self.held.push_back((at_ns, answer));
+                        timers.set(at_ns, token, 0);
+                    }
+                }
+                Received::Left => return None,
+            }
+        }
+        Some((rest, answered))
+    }
+}

@@ -1,0 +1,253 @@
+//! A connection whose caller waits: for control statements, for loading rows, and for threads of
+//! a script that block. What is said on it is the affair of a [`Link`], as on the event loop.
+//!
+//! Whoever calls decides how patient it is: while nothing happens on the socket, the caller's
+//! [`Patience`] is asked now and then, and can end the wait. So a statement that takes an hour may
+//! take it, a signal is heard within a moment, and no time limit is guessed here.
+
+mod broken;
+mod statements;
+
+pub use broken::Broken;
+pub use statements::{ControlConnection, TextRows, Whole};
+
+use super::link::{Heard, Link};
+use crate::outcome::Failure;
+use crate::reactor::socket::{Address, receive, send};
+use crate::reactor::wait::{is_readable, is_writable};
+use crate::wire::{Credentials, Login, Options};
+use crate::workload::{Class, Reply, Request};
+use rustix::buffer::spare_capacity;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How often the caller is asked for patience.
+pub const PATIENCE_ASKED_EVERY: Duration = Duration::from_millis(200);
+const READ_BYTES: usize = 64 * 1024;
+
+/// Asked while nothing happens; is told for how long nothing has. An error ends the wait, and the
+/// connection is of no more use then.
+pub type Patience<'a> = &'a mut dyn FnMut(Duration) -> Result<(), Failure>;
+
+/// Waits for ever.
+pub fn endless(_waited: Duration) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// Where a server is and who enters.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub address: Address,
+    pub credentials: Credentials,
+    pub options: Options,
+    pub connect_timeout: Duration,
+}
+
+/// A link with a socket of its own, on which every call waits for what it wants. It says goodbye
+/// when it is dropped.
+pub struct BlockingLink {
+    address: Address,
+    // It does not block: `wait` does.
+    socket: OwnedFd,
+    link: Link,
+    out: Vec<u8>,
+    spare: Vec<u8>,
+    received: Vec<u8>,
+}
+
+impl BlockingLink {
+    /// Connects and logs in.
+    ///
+    /// # Errors
+    /// Nobody listens, or the server does not let us in.
+    pub fn open(target: &Target) -> Result<Self, Broken> {
+        let limit = Instant::now() + target.connect_timeout;
+        let socket = target.address.connect_by(limit);
+        let mut opened = Self {
+            address: target.address.clone(),
+            socket: socket.map_err(Broken::Unreachable)?,
+            link: Link::default(),
+            out: Vec::new(),
+            spare: Vec::new(),
+            received: Vec::with_capacity(READ_BYTES),
+        };
+        let login = Login::new(target.credentials.clone(), target.options.clone());
+        opened.link.log_in(login);
+        // The server may also say a little now and then, and never all.
+        while opened.hear(&mut endless, Some(limit))? != Heard::Opened {
+            if Instant::now() >= limit {
+                return Err(Broken::Unreachable(ErrorKind::TimedOut.into()));
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Where it leads.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What was said and agreed.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Sends what `write` appends, and waits for nothing.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn ask(
+        &mut self,
+        reply: Reply,
+        write: impl FnOnce(&mut Vec<u8>),
+        patience: Patience<'_>,
+    ) -> Result<(), Broken> {
+        self.out.clear();
+        write(&mut self.out);
+        if reply != Reply::Nothing {
+            self.link.expect(Request {
+                link: 0,
+                class: Class::Uncounted,
+                reply,
+                ends: None,
+            });
+        }
+        let bytes = self.link.seal(&self.out, &mut self.spare)?;
+        send_all(&self.socket, bytes, patience, None)
+    }
+
+    /// Waits for the end of the answer, or for the server to want a local file: then true.
+    ///
+    /// # Errors
+    /// The server is gone, or breaks the protocol.
+    pub fn listen(&mut self, patience: Patience<'_>) -> Result<bool, Broken> {
+        loop {
+            match self.hear(patience, None)? {
+                Heard::Answered(_) => return Ok(false),
+                Heard::LocalFile => return Ok(true),
+                Heard::More | Heard::Opened => {}
+            }
+        }
+    }
+
+    /// Sends a part of the local file that the server wants; an empty one is its end.
+    ///
+    /// # Errors
+    /// The server is gone.
+    pub fn send_file_part(&mut self, part: &[u8], patience: Patience<'_>) -> Result<(), Broken> {
+        self.out.clear();
+        self.link
+            .put_file_part(part, &mut self.out, &mut self.spare)?;
+        send_all(&self.socket, &self.out, patience, None)
+    }
+
+    /// Waits for bytes and takes them in, sending what must be sent at once.
+    fn hear(&mut self, patience: Patience<'_>, limit: Option<Instant>) -> Result<Heard, Broken> {
+        self.received.clear();
+        receive_some(&self.socket, &mut self.received, patience, limit)?;
+        self.out.clear();
+        let heard = self
+            .link
+            .hear(&self.received, &mut self.out, &mut self.spare)?;
+        send_all(&self.socket, &self.out, patience, limit)?;
+        Ok(heard)
+    }
+}
+
+/// To wait for it beside others.
+impl AsFd for BlockingLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for BlockingLink {
+    fn drop(&mut self) {
+        self.out.clear();
+        self.link.put_goodbye(&mut self.out);
+        if let Ok(bytes) = self.link.seal(&self.out, &mut self.spare) {
+            // A goodbye that nobody hears does no harm.
+            let _ = send(&self.socket, bytes);
+        }
+    }
+}
+
+fn send_all(
+    socket: &OwnedFd,
+    bytes: &[u8],
+    patience: Patience<'_>,
+    limit: Option<Instant>,
+) -> Result<(), Broken> {
+    let mut rest = bytes;
+    let mut since = None;
+    while !rest.is_empty() {
+        match send(socket, rest) {
+            Ok(written) => {
+                rest = rest.get(written..).unwrap_or_default();
+                since = None;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                wait(
+                    |span| is_writable(socket, span),
+                    &mut since,
+                    patience,
+                    limit,
+                )?;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Broken::Unsent(error)),
+        }
+    }
+    Ok(())
+}
+
+fn receive_some(
+    socket: &OwnedFd,
+    buffer: &mut Vec<u8>,
+    patience: Patience<'_>,
+    limit: Option<Instant>,
+) -> Result<(), Broken> {
+    let mut since = None;
+    loop {
+        match receive(socket, spare_capacity(buffer)) {
+            Ok(0) => return Err(Broken::Closed),
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                wait(
+                    |span| is_readable(socket, span),
+                    &mut since,
+                    patience,
+                    limit,
+                )?;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(Broken::Lost(error)),
+        }
+    }
+}
+
+/// Waits a while, and asks the caller if nothing happened.
+fn wait(
+    happens_within: impl FnOnce(Duration) -> bool,
+    since: &mut Option<Instant>,
+    patience: Patience<'_>,
+    limit: Option<Instant>,
+) -> Result<(), Broken> {
+    let now = Instant::now();
+    let since = *since.get_or_insert(now);
+    let left = limit.map(|limit| limit.saturating_duration_since(now));
+    if happens_within(
+        left.unwrap_or(PATIENCE_ASKED_EVERY)
+            .min(PATIENCE_ASKED_EVERY),
+    ) {
+        return Ok(());
+    }
+    if left.is_some_and(|left| left.is_zero()) {
+        return Err(Broken::Unreachable(io::Error::from(ErrorKind::TimedOut)));
+    }
+    patience(since.elapsed()).map_err(Broken::Ended)
+}
+
+#[cfg(test)]
+mod tests;
