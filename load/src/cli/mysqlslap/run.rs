@@ -181,9 +181,7 @@ impl Runner<'_> {
             match engine.filter(|_| place == 0) {
                 Some(EngineGiven { name, options }) => {
                     let options = options.as_ref().map_or(String::new(), |o| format!(" {o}"));
-                    let told = self
-                        .control
-                        .run(&format!("{sql} Engine = {name}{options}"));
+                    let told = self.control.run(&format!("{sql} Engine = {name}{options}"));
                     told.map_err(|failure| Halt::control(sql, failure))?;
                 }
                 None => self.say(sql)?,
