@@ -6,6 +6,7 @@ session, so that nothing of a test stays and the tests share what is loaded.
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 
@@ -13,7 +14,11 @@ import pytest
 import sysbench_peer
 import together
 from needs import missing
-from run_lab import Finished, Lab, NewLab, cache_in, calibrated, finish
+from run_lab import TINY, Finished, Lab, NewLab, cache_in, calibrated, finish
+from test_run_scripts import BOTH
+from test_run_settings import SMALL
+from test_run_slices import small
+from test_run_workloads import EVERY
 
 from contend.servers import ServerBinary
 
@@ -27,9 +32,29 @@ def ctrl_c_is_heard() -> None:
 
 
 @pytest.fixture(scope="session")
-def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def calibrations(
+    tmp_path_factory: pytest.TempPathFactory, load_program: Path, mariadb_binary: ServerBinary
+) -> Path:
+    """The host calibrated for what most experiments ask; once, whatever the number of processes
+    that share the tests."""
+    one_and_two = '"load.connections" = [1, 2]'
+    asked = (TINY, EVERY, BOTH, SMALL.format(factors=one_and_two), small(one_and_two))
+
+    def make(folder: Path) -> None:
+        lab = Lab(folder, cache_in(folder), load_program, mariadb_binary.name)
+        for text in asked:
+            lab.file.write_text(text)
+            calibrated(lab)
+
+    return together.once(tmp_path_factory, "calibrations", make) / "contend" / "calibrations"
+
+
+@pytest.fixture(scope="session")
+def cache_home(tmp_path_factory: pytest.TempPathFactory, calibrations: Path) -> Path:
     """A cache with the user's servers and datasets of its own."""
-    return cache_in(tmp_path_factory.mktemp("cache"))
+    home = cache_in(tmp_path_factory.mktemp("cache"))
+    shutil.copytree(calibrations, home / "contend" / "calibrations")
+    return home
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +64,6 @@ def new_lab(cache_home: Path, load_program: Path, mariadb_binary: ServerBinary) 
     def make(folder: Path) -> Lab:
         return Lab(folder, cache_home, load_program, mariadb_binary.name)
 
-    calibrated(make(cache_home))
     return make
 
 

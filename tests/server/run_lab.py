@@ -235,7 +235,7 @@ def _said(lab: Lab) -> Path:
 def calibrated(lab: Lab) -> Lab:
     """Calibrate the host for a lab's experiment, in short: beside other tests no run keeps what it
     has calibrated, and each would do it anew."""
-    done = lab.contend("calibrate", lab.file, "--rounds", "2", "--seconds", "0.1")
+    done = lab.contend("calibrate", lab.file, "--rounds", "2", "--seconds", "0.05")
     assert done.returncode == 0, done.stderr
     return lab
 
