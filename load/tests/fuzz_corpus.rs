@@ -13,6 +13,8 @@ use contend_load::random::Stream;
 mod answer;
 #[path = "../fuzz/targets/channel.rs"]
 mod channel;
+#[path = "../fuzz/targets/handler_socket.rs"]
+mod handler_socket;
 #[path = "../fuzz/targets/login.rs"]
 mod login;
 #[path = "../fuzz/targets/plan.rs"]
@@ -84,6 +86,11 @@ fn mutate(data: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Stream) {
 #[test]
 fn answers() {
     run("answer", 2000, answer::run);
+}
+
+#[test]
+fn answers_of_handler_socket() {
+    run("handler_socket", 2000, handler_socket::run);
 }
 
 #[test]

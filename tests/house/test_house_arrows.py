@@ -65,7 +65,7 @@ RUST_ARROWS: dict[str, set[str]] = {
     "plan": set(),
     "outcome": set(),
     "random": {"plan"},
-    "wire": {"plan", "outcome"},
+    "wire": set(),
     "arrival": {"plan", "random"},
     "record": {"plan", "outcome"},
     "workload": {"plan", "outcome", "random", "wire", "arrival", "record"},

@@ -1,7 +1,7 @@
 //! Logs in and prepares the statement, blocking: this is not what is measured.
 
 use super::Arguments;
-use contend_load::wire::{
+use contend_load::wire::mysql::{
     AnswerReader, AnswerState, Credentials, Login, Options, Prepared, ReplyForm, command,
 };
 use std::io::{self, Read, Write};

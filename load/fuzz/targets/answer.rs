@@ -3,7 +3,7 @@
 //! Whole, torn and packet by packet must come to the same result, keep no more than
 //! `TAIL_MAX` bytes, and neither panic nor grow.
 
-use contend_load::wire::{
+use contend_load::wire::mysql::{
     AnswerPacket, AnswerReader, AnswerState, BinaryRow, Capabilities, Column, FrameReader,
     ReplyForm, Summary, TAIL_MAX, TextRow,
 };

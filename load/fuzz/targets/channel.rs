@@ -1,7 +1,6 @@
 //! Layers: whatever arrives, the packets that come out stay bounded, and tearing changes nothing.
 
-use contend_load::plan::Compression;
-use contend_load::wire::{Channel, Credentials, Login, Options};
+use contend_load::wire::mysql::{Algorithm, Channel, Credentials, Login, Options};
 
 /// The content of one compressed packet, and a step of its buffer.
 const OPENED_MAX: usize = (16 << 20) + (128 << 10);
@@ -17,9 +16,9 @@ pub fn run(data: &[u8]) {
         return;
     };
     let compression = if choice & 1 == 0 {
-        Compression::Zlib
+        Algorithm::Zlib
     } else {
-        Compression::Zstd
+        Algorithm::Zstd
     };
     let whole = open(&mut channel(compression), bytes, bytes.len().max(1));
     let torn = open(&mut channel(compression), bytes, usize::from(*piece).max(1));
@@ -63,7 +62,7 @@ fn open(channel: &mut Channel, bytes: &[u8], piece: usize) -> Result<Vec<u8>, ()
     Ok(all)
 }
 
-fn channel(compression: Compression) -> Channel {
+fn channel(compression: Algorithm) -> Channel {
     let credentials = Credentials {
         user: "me".into(),
         password: String::new(),
@@ -71,7 +70,7 @@ fn channel(compression: Compression) -> Channel {
     let mut login = Login::new(
         credentials,
         Options {
-            compression,
+            compression: Some(compression),
             ..Options::default()
         },
     );

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use contend_load::plan::{Compression, Tls, TlsMode};
-use contend_load::wire::{Credentials, Login, Options, TlsConfig};
+use contend_load::plan::{Tls, TlsMode};
+use contend_load::wire::mysql::{Algorithm, Credentials, Login, Options, TlsConfig};
 
 const PASSWORD: &str = "a password that nothing else spells";
 /// A proof under the longest RSA key, the response, the first records of TLS.
@@ -19,9 +19,9 @@ pub fn run(data: &[u8]) {
         unix_socket: secure,
         database: (choice & 2 != 0).then(|| "test".to_owned()),
         compression: match choice & 12 {
-            4 => Compression::Zlib,
-            8 => Compression::Zstd,
-            _ => Compression::None,
+            4 => Some(Algorithm::Zlib),
+            8 => Some(Algorithm::Zstd),
+            _ => None,
         },
         cache_metadata: choice & 16 != 0,
         tls: (choice & 32 != 0).then(tls),
@@ -53,7 +53,7 @@ fn tls() -> Arc<TlsConfig> {
             mode: TlsMode::Preferred,
             ..Tls::default()
         };
-        TlsConfig::from_plan(&tls, "db.example")
+        contend_load::talk::tls::tls_of(&tls, "db.example")
             .ok()
             .flatten()
             .unwrap_or_else(|| unreachable!("a configuration without files can always be made"))

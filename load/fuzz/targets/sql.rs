@@ -3,7 +3,7 @@
 //! An event of a seed asks the same whenever it is asked, as text and as prepared statements.
 
 use contend_load::plan::Protocol;
-use contend_load::wire::{Agreed, Capabilities, Flavour, Prepared, Summary};
+use contend_load::wire::mysql::{Agreed, Capabilities, Flavour, Prepared, Summary};
 use contend_load::workload::native::Way;
 use contend_load::workload::told::native;
 use contend_load::workload::{

@@ -70,14 +70,6 @@ impl Curve {
         });
     }
 
-    /// Events due by a time.
-    pub fn due_by(&self, at_s: f64) -> f64 {
-        match self.pieces.iter().rev().find(|piece| piece.start_s <= at_s) {
-            Some(piece) => piece.before + piece.due(at_s - piece.start_s),
-            None => 0.0,
-        }
-    }
-
     /// When event number `number` is due, looking from piece `from` on. Returns the piece too.
     fn time_of(&self, number: f64, from: usize) -> Option<(f64, usize)> {
         for (place, piece) in self.pieces.iter().enumerate().skip(from) {
@@ -174,6 +166,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use proptest::prelude::*;
+
+    impl Curve {
+        /// Events due by a time: what `time_of` turns round.
+        fn due_by(&self, at_s: f64) -> f64 {
+            match self.pieces.iter().rev().find(|piece| piece.start_s <= at_s) {
+                Some(piece) => piece.before + piece.due(at_s - piece.start_s),
+                None => 0.0,
+            }
+        }
+    }
 
     fn stage(rate: f64, end_rate: Option<f64>, duration_s: f64) -> Stage {
         Stage {

@@ -10,7 +10,8 @@ use crate::fill::recipe::text;
 use crate::fill::schema::{Dataset, LastStep};
 use crate::fill::table::quote;
 use crate::outcome::Failure;
-use crate::talk::blocking::{ControlConnection, Target, TextRows, endless};
+use crate::talk::Target;
+use crate::talk::blocking::{ControlConnection, TextRows, endless};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 

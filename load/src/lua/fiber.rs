@@ -14,7 +14,7 @@ use super::state::State;
 use super::thread::{self, Duty, End};
 use super::thread_io::{Answered, Connected, ThreadIo, Turn, client_error};
 use crate::outcome::Failure;
-use crate::wire::ServerError;
+use crate::wire::mysql::ServerError;
 use crate::workload::{Call, Class, EventTimes, LinkNumber, Reply, Request, Session, Step};
 use corosensei::stack::{DefaultStack, Stack};
 use corosensei::{Coroutine, CoroutineResult, Yielder};

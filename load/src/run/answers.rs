@@ -6,9 +6,9 @@ use super::worker::{Worker, WorkerPhase};
 use crate::outcome::Failure;
 use crate::reactor::engine::Engine;
 use crate::record::Query;
+use crate::talk::dialect::{Dialect, Heard};
 use crate::talk::failure::{self, LOST, MALFORMED, client_error};
-use crate::talk::link::Heard;
-use crate::wire::WireError;
+use crate::wire::mysql::WireError;
 use crate::workload::{Class, Request, Verdict};
 use std::io;
 
@@ -17,7 +17,7 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 const OTHER: usize = 2;
 
-impl<E: Engine> Worker<E> {
+impl<E: Engine, D: Dialect> Worker<E, D> {
     #[inline]
     pub(super) fn take_heard(&mut self, token: usize, heard: Result<Heard, WireError>) {
         match heard {

@@ -9,15 +9,16 @@ use crate::outcome::Failure;
 use crate::reactor::clock::nanoseconds;
 use crate::reactor::engine::Engine;
 use crate::reactor::socket::Address;
+use crate::talk::dialect::Dialect;
 use crate::talk::failure::{self, CANNOT_CONNECT};
-use crate::wire::{Login, ServerError};
+use crate::wire::mysql::ServerError;
 use crate::workload;
 use std::io;
 
 /// A Unix socket whose queue is full tells nobody when it is not: look again after so long.
 const QUEUE_FULL_NS: u64 = 1_000_000;
 
-impl<E: Engine> Worker<E> {
+impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Where a link leads.
     pub(super) fn address_of(&self, token: usize) -> &Address {
         let at = self.links.get(token).map_or(At::default(), |link| link.at);
@@ -108,10 +109,7 @@ impl<E: Engine> Worker<E> {
             return self.fail_at(token, |address| failure::of_connect(address, &error));
         }
         // The server speaks first, so the login may wait for it from now on.
-        connection.link.log_in(Login::new(
-            target.credentials.clone(),
-            target.options.clone(),
-        ));
+        connection.link.open(target);
         let timeout_ns = nanoseconds(target.connect_timeout);
         if let Some(seat) = self.seats.get_mut(seat_index) {
             seat.waits_for = WaitsFor::Connecting(token);

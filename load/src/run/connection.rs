@@ -1,12 +1,12 @@
 //! A link of a worker: whose it is, where it leads, and how often it was lost.
 
 use super::job::At;
-use crate::talk::link::Link;
+use crate::talk::dialect::Dialect;
 use crate::workload;
 
 /// A link, and whose it is.
-pub struct SeatLink {
-    pub link: Link,
+pub struct SeatLink<D> {
+    pub link: D,
     pub seat: usize,
     pub number: workload::LinkNumber,
     /// Where it leads.
@@ -30,11 +30,11 @@ pub struct SeatLink {
 const BACKOFF_NS_MIN: u64 = 10_000_000;
 const BACKOFF_NS_MAX: u64 = 1_000_000_000;
 
-impl SeatLink {
+impl<D: Dialect> SeatLink<D> {
     /// A connection that is to be opened.
     pub fn new(seat: usize, number: workload::LinkNumber, at: At) -> Self {
         Self {
-            link: Link::default(),
+            link: D::default(),
             seat,
             number,
             at,

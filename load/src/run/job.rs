@@ -5,7 +5,7 @@ use crate::outcome::Failure;
 use crate::plan;
 use crate::reactor::threads;
 use crate::record::{Tally, TallyShape};
-use crate::talk::blocking::Target;
+use crate::talk::Target;
 use crate::workload::{Verdict, Workload};
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use crate::outcome::ProcessDelta;
 use crate::record::{Latency, Reading, Tally};
-use crate::talk::link::SessionFacts;
+use crate::talk::dialect::SessionFacts;
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 

@@ -3,7 +3,7 @@
 use crate::outcome::Failure;
 use crate::reactor::bell::Bell;
 use crate::record::{Latency, Reading, Tally};
-use crate::talk::link::SessionFacts;
+use crate::talk::dialect::SessionFacts;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};

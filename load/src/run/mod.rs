@@ -33,6 +33,7 @@ use crate::reactor::signals::Signals;
 use crate::reactor::threads;
 use crate::record::Tally;
 use crate::talk::failure;
+use crate::talk::link::Link;
 use control::Controller;
 use job::{Job, Setup};
 use measured::{Ended, Measured, Progress};
@@ -167,7 +168,7 @@ fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, report
             engine
         })
         .map_err(|error| Box::new(Failure::plain(format!("making a worker: {error}"))))
-        .and_then(|engine| Worker::new(number, setup, engine, mailbox, reports.clone()));
+        .and_then(|engine| Worker::<E, Link>::new(number, setup, engine, mailbox, reports.clone()));
     match made {
         Ok(worker) => worker.run(),
         // The controller only goes away when the process does.

@@ -4,12 +4,14 @@ use super::job::{
     ArmJob, Codes, ErrorPolicy, Hops, Job, NodeJob, Pacing, SETUP_TIMEOUT_NS, Setup, Several,
 };
 use crate::arrival::{Curve, Dispenser, Schedule};
-use crate::plan::{Arrival, Errors, Load, Plan, Server, Watch};
+use crate::plan::{Arrival, Compression, Errors, Load, Plan, Server, Watch};
 use crate::reactor::clock::{nanoseconds, seconds_ns};
 use crate::reactor::socket::Address;
 use crate::reactor::threads;
-use crate::talk::blocking::Target;
-use crate::wire::{Credentials, Options};
+use crate::talk::Target;
+use crate::talk::tls::tls_of;
+use crate::wire::WireError;
+use crate::wire::mysql::{Algorithm, Charset, Credentials, Options};
 use crate::workload::Workload;
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,8 +136,27 @@ pub fn target_of(server: &Server) -> Result<Target, String> {
             user: server.user.clone(),
             password: password_of(server)?,
         },
-        options: Options::from_plan(server).map_err(|error| format!("server: {error}"))?,
+        options: options_of(server).map_err(|error| format!("server: {error}"))?,
         connect_timeout: Duration::from_secs_f64(server.connect_timeout_s),
+    })
+}
+
+/// What is asked of the sessions with a server.
+fn options_of(server: &Server) -> Result<Options, WireError> {
+    let host = server.host.as_deref().unwrap_or("localhost");
+    Ok(Options {
+        database: server.database.clone(),
+        charset: Charset::named(&server.charset)?,
+        unix_socket: server.socket.is_some(),
+        local_infile: server.local_infile,
+        cache_metadata: server.cache_metadata,
+        compression: match server.compression {
+            Compression::None => None,
+            Compression::Zlib => Some(Algorithm::Zlib),
+            Compression::Zstd => Some(Algorithm::Zstd),
+        },
+        tls: tls_of(&server.tls, host)?,
+        ..Options::default()
     })
 }
 

@@ -5,8 +5,9 @@
 
 use super::job::{At, Setup};
 use crate::outcome::Failure;
-use crate::talk::blocking::{ControlConnection, Target};
-use crate::wire::Flavour;
+use crate::talk::Target;
+use crate::talk::blocking::ControlConnection;
+use crate::wire::mysql::Flavour;
 use crate::workload;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

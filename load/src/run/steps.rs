@@ -6,6 +6,7 @@ use super::worker::{Worker, WorkerPhase};
 use crate::outcome::Failure;
 use crate::reactor::clock::{nanoseconds, seconds_ns};
 use crate::reactor::engine::Engine;
+use crate::talk::dialect::Dialect;
 use crate::talk::failure::{self, GONE, client_error};
 use crate::workload::{self, Answer, Call, Reply, Request, Step, Verdict};
 use std::io;
@@ -28,7 +29,7 @@ pub enum Reason {
     Finish,
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: Engine, D: Dialect> Worker<E, D> {
     pub(super) fn start(&mut self, seat: usize) {
         self.go_on(seat, Reason::Start);
     }

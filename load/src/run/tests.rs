@@ -11,9 +11,10 @@ use crate::run::messages::{Command, Timeline};
 use crate::run::steps::Reason;
 use crate::serve::ServiceTime;
 use crate::stand::null_server::testing::NullServer;
-use crate::talk::blocking::Target;
+use crate::talk::Target;
+use crate::talk::dialect::Dialect as _;
 use crate::talk::link::Link;
-use crate::wire::{Credentials, Login, Options, command};
+use crate::wire::mysql::{Credentials, Options, command};
 use crate::workload::{
     self, Call, Class, Ending, EventKind, Reply, Request, Session, Step, Workload,
 };
@@ -165,7 +166,7 @@ fn a_session_has_as_many_links_as_there_are_numbers() {
     let mut worker = Worker::new(0, Arc::new(job.setup), engine, mailbox, sender).unwrap();
     let open = |number| {
         let mut link = Link::default();
-        link.log_in(Login::new(Credentials::default(), Options::default()));
+        link.open(&target(Address::Unix("/nonexistent/first".into())));
         SeatLink {
             link,
             ..SeatLink::new(0, number, At::default())
@@ -286,7 +287,8 @@ fn what_was_set_up_does_not_wake_the_worker_in_the_window() {
     let engine = Noting { engine, waits };
     let (sender, reports) = mpsc::channel();
     let (setup, box_of_its) = (Arc::new(job.setup), Arc::clone(&mailbox));
-    let works = move || Worker::new(0, setup, engine, box_of_its, sender).map(Worker::run);
+    let works =
+        move || Worker::<_, Link>::new(0, setup, engine, box_of_its, sender).map(Worker::run);
     let thread = std::thread::spawn(works);
     let next = || reports.recv_timeout(STUCK).unwrap();
     assert!(matches!(next(), Report::Ready { .. }));

@@ -6,8 +6,9 @@ use super::steps::Reason;
 use super::worker::{Worker, WorkerPhase};
 use crate::arrival::{Due, Next};
 use crate::reactor::engine::Engine;
+use crate::talk::dialect::Dialect;
 
-impl<E: Engine> Worker<E> {
+impl<E: Engine, D: Dialect> Worker<E, D> {
     /// The load begins: every seat that is ready may ask.
     pub(super) fn begin_pace(&mut self) {
         self.seats.iter_mut().for_each(|seat| seat.thinks_of = None);

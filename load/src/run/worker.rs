@@ -16,7 +16,8 @@ use crate::reactor::clock;
 use crate::reactor::engine::{Engine, Event};
 use crate::reactor::socket::Address;
 use crate::reactor::{self, Handler, Reactor};
-use crate::wire::ServerError;
+use crate::talk::dialect::Dialect;
+use crate::wire::mysql::ServerError;
 use crate::workload;
 use std::io;
 use std::sync::Arc;
@@ -27,11 +28,11 @@ const SWEEPS_PER_TIMEOUT: u64 = 20;
 /// Connections of one worker that are opened at the same time before the load begins.
 const SETUP_AT_ONCE: usize = 64;
 
-pub struct Worker<E> {
+pub struct Worker<E, D> {
     pub(super) number: u32,
     pub(super) setup: Arc<Setup>,
     pub(super) reactor: Reactor<E>,
-    pub(super) links: Vec<SeatLink>,
+    pub(super) links: Vec<SeatLink<D>>,
     pub(super) seats: Vec<Seat>,
     pub(super) pace: Pace,
     pub(super) books: Books,
@@ -88,7 +89,7 @@ pub enum WorkerPhase {
     Over,
 }
 
-impl<E: Engine> Worker<E> {
+impl<E: Engine, D: Dialect> Worker<E, D> {
     /// A worker with its seats. Made on the thread that runs it.
     ///
     /// # Errors
@@ -434,7 +435,7 @@ impl<E: Engine> Worker<E> {
     }
 }
 
-impl<E: Engine> Handler<E> for Worker<E> {
+impl<E: Engine, D: Dialect> Handler<E> for Worker<E, D> {
     #[inline]
     fn reactor(&mut self) -> &mut Reactor<E> {
         &mut self.reactor

@@ -54,8 +54,8 @@ pub struct Refusal {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::wire::value::kind;
-    use crate::wire::{AnswerReader, AnswerState, Capabilities, ReplyForm as Due, command};
+    use crate::wire::mysql::value::kind;
+    use crate::wire::mysql::{AnswerReader, AnswerState, Capabilities, ReplyForm as Due, command};
 
     /// Answers from something that it holds, and refuses what it does not know.
     struct Numbers {

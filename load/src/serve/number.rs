@@ -7,7 +7,7 @@
 //! have begun, and sysbench has no number to send.
 
 use super::text::prefix;
-use crate::wire::value::kind;
+use crate::wire::mysql::value::kind;
 
 /// What a request asks of a server that takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub fn of_execution(values: &[u8], parameters: u16, first_type: &mut u8) -> Opti
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::{Prepared, PreparedStatement, Value};
+    use crate::wire::mysql::{Prepared, PreparedStatement, Value};
     use proptest::prelude::*;
 
     #[test]

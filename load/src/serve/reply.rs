@@ -1,11 +1,11 @@
 //! Writes the packets of one answer behind those of others in the same buffer.
 
 use super::Refusal;
-use crate::wire::Capabilities;
-use crate::wire::cursor::{put_lenenc, put_lenenc_bytes};
-use crate::wire::frame::put_packet;
-use crate::wire::status;
-use crate::wire::value::kind;
+use crate::wire::mysql::Capabilities;
+use crate::wire::mysql::cursor::{put_lenenc, put_lenenc_bytes};
+use crate::wire::mysql::frame::put_packet;
+use crate::wire::mysql::status;
+use crate::wire::mysql::value::kind;
 
 /// Collations: of the texts, and of what is no text.
 const LATIN1: u16 = 8;

@@ -3,9 +3,9 @@
 use super::number::{self, Asked};
 use super::reply::ReplyWriter;
 use super::{Answering, Refusal};
-use crate::wire::Capabilities;
-use crate::wire::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
-use crate::wire::status;
+use crate::wire::mysql::Capabilities;
+use crate::wire::mysql::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
+use crate::wire::mysql::status;
 
 /// As MariaDB presents itself; the name says that nothing is behind it.
 const VERSION: &[u8] = b"5.5.5-10.11.0-MariaDB-contend-null\0";
@@ -300,7 +300,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::serve::Canned;
-    use crate::wire::{
+    use crate::wire::mysql::{
         AnswerReader, AnswerState, Credentials, Login, Options, PreparedStatement,
         ReplyForm as Due, Value, command,
     };

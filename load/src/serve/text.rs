@@ -4,7 +4,7 @@
 //! a result.
 
 use super::reply::ColumnOut;
-use crate::wire::value::kind;
+use crate::wire::mysql::value::kind;
 
 /// Rows of a range: sysbench's ranges span a hundred.
 const RANGE_ROWS: usize = 100;

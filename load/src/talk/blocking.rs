@@ -11,11 +11,11 @@ mod statements;
 pub use broken::Broken;
 pub use statements::{ControlConnection, TextRows, Whole};
 
-use super::link::{Heard, Link};
+use super::dialect::{Dialect, Heard, Target};
+use super::link::Link;
 use crate::outcome::Failure;
 use crate::reactor::socket::{Address, receive, send};
 use crate::reactor::wait::{is_readable, is_writable};
-use crate::wire::{Credentials, Login, Options};
 use crate::workload::{Class, Reply, Request};
 use rustix::buffer::spare_capacity;
 use std::io::{self, ErrorKind};
@@ -33,15 +33,6 @@ pub type Patience<'a> = &'a mut dyn FnMut(Duration) -> Result<(), Failure>;
 /// Waits for ever.
 pub fn endless(_waited: Duration) -> Result<(), Failure> {
     Ok(())
-}
-
-/// Where a server is and who enters.
-#[derive(Clone, Debug)]
-pub struct Target {
-    pub address: Address,
-    pub credentials: Credentials,
-    pub options: Options,
-    pub connect_timeout: Duration,
 }
 
 /// A link with a socket of its own, on which every call waits for what it wants. It says goodbye
@@ -72,8 +63,7 @@ impl BlockingLink {
             spare: Vec::new(),
             received: Vec::with_capacity(READ_BYTES),
         };
-        let login = Login::new(target.credentials.clone(), target.options.clone());
-        opened.link.log_in(login);
+        opened.link.open(target);
         // The server may also say a little now and then, and never all.
         while opened.hear(&mut endless, Some(limit))? != Heard::Opened {
             if Instant::now() >= limit {

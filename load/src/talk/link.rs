@@ -1,6 +1,7 @@
 //! One connection: from the bytes of its socket to the end of an answer.
 
-use crate::wire::{
+use super::dialect::{Dialect, Heard, SessionFacts, Target};
+use crate::wire::mysql::{
     Agreed, AnswerReader, AnswerState, Capabilities, Channel, Login, Prepared, ServerError,
     Summary, WireError, command, sequence_after,
 };
@@ -9,20 +10,12 @@ use crate::workload::{Reply, Request};
 /// Most bytes kept of an answer that a session wants whole.
 const WHOLE_BYTES_MAX: usize = 64 << 20;
 
-/// What a session found out about its server and agreed with it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SessionFacts {
-    pub server_version: String,
-    /// In the words of an outcome's `session`.
-    pub agreed: Vec<&'static str>,
-}
-
 /// The protocol side of one connection. Its socket belongs to the engine, under the same token.
 pub struct Link {
     stage: LinkStage,
     reader: AnswerReader,
     channel: Channel,
-    /// The torn end of the bytes read last: at most [`crate::wire::TAIL_MAX`] of them.
+    /// The torn end of the bytes read last: at most [`crate::wire::mysql::TAIL_MAX`] of them.
     tail: Vec<u8>,
     /// What layers between socket and packets gave, where there are any.
     opened: Vec<u8>,
@@ -37,19 +30,6 @@ enum LinkStage {
     Closed,
     LoggingIn(Box<Login>),
     Open(Box<Agreed>),
-}
-
-/// What the bytes meant.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Heard {
-    /// Nothing yet; or bytes were put in `out` that must be sent.
-    More,
-    /// The session is open.
-    Opened,
-    /// The answer to the request is whole.
-    Answered(Request),
-    /// The server waits for a local file: see [`Link::put_file_part`].
-    LocalFile,
 }
 
 impl Default for Link {
@@ -67,15 +47,14 @@ impl Default for Link {
     }
 }
 
-impl Link {
-    /// A new connection was asked for: the server will speak first.
-    pub fn log_in(&mut self, login: Login) {
+impl Dialect for Link {
+    fn open(&mut self, target: &Target) {
         self.close();
-        self.stage = LinkStage::LoggingIn(Box::new(login));
+        let (credentials, options) = (target.credentials.clone(), target.options.clone());
+        self.stage = LinkStage::LoggingIn(Box::new(Login::new(credentials, options)));
     }
 
-    /// The socket is gone. Returns the request that will not be answered.
-    pub fn close(&mut self) -> Option<Request> {
+    fn close(&mut self) -> Option<Request> {
         self.stage = LinkStage::Closed;
         self.channel = Channel::default();
         self.tail.clear();
@@ -84,28 +63,26 @@ impl Link {
         self.request.take()
     }
 
-    pub fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         matches!(self.stage, LinkStage::Open(_))
     }
 
-    pub fn is_closed(&self) -> bool {
+    fn is_closed(&self) -> bool {
         matches!(self.stage, LinkStage::Closed)
     }
 
-    pub fn is_waiting(&self) -> bool {
+    fn is_waiting(&self) -> bool {
         self.request.is_some()
     }
 
-    /// What was agreed at login.
-    pub fn agreed(&self) -> Option<&Agreed> {
+    fn agreed(&self) -> Option<&Agreed> {
         match &self.stage {
             LinkStage::Open(agreed) => Some(agreed),
             _ => None,
         }
     }
 
-    /// What was agreed, for a report.
-    pub fn facts(&self) -> Option<SessionFacts> {
+    fn facts(&self) -> Option<SessionFacts> {
         let agreed = self.agreed()?;
         let has = |flag| agreed.capabilities.has(flag);
         let parts = [
@@ -123,13 +100,12 @@ impl Link {
         })
     }
 
-    /// A request is about to be sent: wait for its answer.
     #[inline]
-    pub fn expect(&mut self, request: Request) {
+    fn expect(&mut self, request: Request) {
         let reply = match request.reply {
-            Reply::Prepared => crate::wire::ReplyForm::Prepare,
+            Reply::Prepared => crate::wire::mysql::ReplyForm::Prepare,
             Reply::Counts | Reply::Several(_) | Reply::Whole | Reply::Nothing => {
-                crate::wire::ReplyForm::Results
+                crate::wire::mysql::ReplyForm::Results
             }
         };
         self.reader.expect(reply);
@@ -143,9 +119,8 @@ impl Link {
         self.request = Some(request);
     }
 
-    /// The bytes to send for these packets: themselves, or what a layer makes of them in `spare`.
     #[inline]
-    pub fn seal<'a>(
+    fn seal<'a>(
         &mut self,
         packets: &'a [u8],
         spare: &'a mut Vec<u8>,
@@ -159,13 +134,8 @@ impl Link {
         Ok(spare)
     }
 
-    /// Takes bytes of the socket. What must be sent at once is appended to `out`, sealed
-    /// already. `spare` is room to put a torn tail and these bytes together.
-    ///
-    /// # Errors
-    /// The connection is of no more use.
     #[inline]
-    pub fn hear(
+    fn hear(
         &mut self,
         bytes: &[u8],
         out: &mut Vec<u8>,
@@ -187,6 +157,56 @@ impl Link {
         }
     }
 
+    #[cold]
+    fn put_file_part(
+        &mut self,
+        part: &[u8],
+        out: &mut Vec<u8>,
+        spare: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        let (sequence, is_plain) = (self.reader.next_sequence(), self.channel.is_plain());
+        let packets = if is_plain { &mut *out } else { &mut *spare };
+        if !is_plain {
+            packets.clear();
+        }
+        if part.is_empty() {
+            let next = command::infile_end(packets, sequence);
+            self.reader.infile_sent(next);
+        } else {
+            let next = command::infile_part(packets, sequence, part);
+            self.reader.expect_sequence(next);
+        }
+        match is_plain {
+            true => Ok(()),
+            false => self.channel.seal_more(spare, out),
+        }
+    }
+
+    #[inline]
+    fn summary(&self) -> &Summary {
+        self.reader.summary()
+    }
+
+    fn error(&self) -> Option<&ServerError> {
+        self.reader.error()
+    }
+
+    fn prepared(&self) -> Option<Prepared> {
+        self.reader.prepared()
+    }
+
+    fn whole(&self) -> &[u8] {
+        &self.whole
+    }
+
+    fn put_goodbye(&self, out: &mut Vec<u8>) {
+        if self.is_open() && !self.is_waiting() {
+            command::quit(out);
+        }
+    }
+}
+
+impl Link {
     fn hear_layered(&mut self, bytes: &[u8], spare: &mut Vec<u8>) -> Result<Heard, WireError> {
         let mut opened = std::mem::take(&mut self.opened);
         let mut bytes = bytes;
@@ -249,33 +269,6 @@ impl Link {
         }
     }
 
-    /// Appends, sealed already, a part of the local file that the server waits for; an empty one
-    /// is its end.
-    #[cold]
-    pub fn put_file_part(
-        &mut self,
-        part: &[u8],
-        out: &mut Vec<u8>,
-        spare: &mut Vec<u8>,
-    ) -> Result<(), WireError> {
-        let (sequence, is_plain) = (self.reader.next_sequence(), self.channel.is_plain());
-        let packets = if is_plain { &mut *out } else { &mut *spare };
-        if !is_plain {
-            packets.clear();
-        }
-        if part.is_empty() {
-            let next = command::infile_end(packets, sequence);
-            self.reader.infile_sent(next);
-        } else {
-            let next = command::infile_part(packets, sequence, part);
-            self.reader.expect_sequence(next);
-        }
-        match is_plain {
-            true => Ok(()),
-            false => self.channel.seal_more(spare, out),
-        }
-    }
-
     fn keep(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         if self.whole.len() + bytes.len() > WHOLE_BYTES_MAX {
             return Err(WireError::Ours(
@@ -286,35 +279,9 @@ impl Link {
         Ok(())
     }
 
-    /// Of the answer heard last.
-    #[inline]
-    pub fn summary(&self) -> &Summary {
-        self.reader.summary()
-    }
-
-    pub fn error(&self) -> Option<&ServerError> {
-        self.reader.error()
-    }
-
-    pub fn prepared(&self) -> Option<Prepared> {
-        self.reader.prepared()
-    }
-
-    /// The bytes of the answer, where the request asked for them.
-    pub fn whole(&self) -> &[u8] {
-        &self.whole
-    }
-
     /// Hands over what there is of the answer so far, and keeps it no longer.
     pub fn take_whole(&mut self) -> std::vec::Drain<'_, u8> {
         self.whole.drain(..)
-    }
-
-    /// Appends the packets that say goodbye, if there is anybody to say it to.
-    pub fn put_goodbye(&self, out: &mut Vec<u8>) {
-        if self.is_open() && !self.is_waiting() {
-            command::quit(out);
-        }
     }
 }
 
@@ -333,7 +300,7 @@ fn unasked(bytes: &[u8]) -> WireError {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::Flavour;
+    use crate::wire::mysql::Flavour;
     use crate::workload::{Class, Ending};
 
     const OK: &[u8] = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";

@@ -1,8 +1,14 @@
 //! A conversation with a server, and its failures in words.
 //!
-//! A [`link`] is the protocol side of one connection: bytes in, bytes out. A
-//! [`blocking`](blocking::BlockingLink) one has its socket with it, on which every call waits.
+//! A [`Dialect`](dialect::Dialect) is the protocol side of one connection: bytes in, bytes out; a
+//! [`Link`](link::Link) is MySQL's. A
+//! [`blocking`](blocking::BlockingLink) one has its socket with it, on which every call waits. Files that TLS needs are
+//! read by [`tls`].
 
 pub mod blocking;
+pub mod dialect;
 pub mod failure;
 pub mod link;
+pub mod tls;
+
+pub use dialect::Target;

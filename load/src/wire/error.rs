@@ -1,7 +1,7 @@
 //! What can go wrong on the wire, sorted by who is to blame.
 //!
 //! An error that the server reports in answer to a command is not a [`WireError`]: the
-//! conversation goes on after it. It is the answer (see [`super::answer::AnswerReader::error`]).
+//! conversation goes on after it. It is the answer (see [`super::mysql::AnswerReader::error`]).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -49,9 +49,7 @@ pub mod client_error {
     pub const UNKNOWN_HOST: u16 = 2005;
     pub const GONE: u16 = 2006;
     pub const LOST: u16 = 2013;
-    pub const OUT_OF_SYNC: u16 = 2014;
     pub const MALFORMED: u16 = 2027;
-    pub const LOST_EXTENDED: u16 = 2055;
 }
 
 /// An error of our side in the form of the server's, for sessions that judge errors.

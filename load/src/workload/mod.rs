@@ -51,7 +51,7 @@ pub use sql::{Comment, Sql, SqlError, comment};
 
 use crate::outcome::{Failure, Scanned};
 use crate::record::Reading;
-use crate::wire::{Agreed, Flavour, Prepared, ServerError, Summary};
+use crate::wire::mysql::{Agreed, Flavour, Prepared, ServerError, Summary};
 use std::time::Duration;
 
 /// Classes are counted in a byte; some numbers are left.
@@ -326,7 +326,7 @@ pub struct Answer<'a> {
     /// If [`Reply::Prepared`] was asked.
     pub prepared: Option<Prepared>,
     /// If [`Reply::Whole`] was asked: all frames as they came, readable by
-    /// [`crate::wire`]'s readers.
+    /// [`crate::wire::mysql`]'s readers.
     pub bytes: Option<&'a [u8]>,
 }
 

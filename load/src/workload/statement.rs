@@ -1,7 +1,7 @@
 //! A query with `?` marks and the values to put there, as text or as a prepared statement.
 
 use crate::random::Stream;
-use crate::wire::{self, Prepared, Value, WireError, command};
+use crate::wire::mysql::{self, Prepared, Value, WireError, command};
 use std::sync::Arc;
 
 /// The values of one request, in order. Kept and reused, so asking allocates nothing.
@@ -142,7 +142,7 @@ impl Parameters {
 pub struct Statement {
     text: Arc<SqlPieces>,
     /// As the server knows it, where it was prepared on the present connection.
-    prepared: Option<wire::PreparedStatement>,
+    prepared: Option<mysql::PreparedStatement>,
 }
 
 #[derive(Debug)]
@@ -182,7 +182,7 @@ impl Statement {
 
     /// It was prepared on the present connection.
     pub fn set_prepared(&mut self, prepared: Prepared) {
-        self.prepared = Some(wire::PreparedStatement::new(prepared));
+        self.prepared = Some(mysql::PreparedStatement::new(prepared));
     }
 
     pub fn is_prepared(&self) -> bool {

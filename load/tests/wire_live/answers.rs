@@ -1,6 +1,6 @@
 //! Answers of every shape, with and without EOF packets, torn and whole.
 
-use contend_load::wire::{
+use contend_load::wire::mysql::{
     AnswerPacket, BinaryRow, Capabilities, Column, Date, Flavour, Options, ReplyForm, Time, Value,
     command, status,
 };

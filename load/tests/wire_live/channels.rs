@@ -1,7 +1,9 @@
 //! TLS and compression, alone and together.
 
-use contend_load::plan::{Compression, Tls, TlsMode};
-use contend_load::wire::{Flavour, Options, ReplyForm, Value, WireError, command};
+use contend_load::plan::{Tls, TlsMode};
+use contend_load::wire::mysql::{
+    Algorithm, Flavour, Options, ReplyForm, Value, WireError, command,
+};
 
 use crate::client::{Client, Server, server, tls, tls_of};
 
@@ -146,7 +148,7 @@ fn talk(client: &mut Client) {
 fn compression_with_and_without_tls() {
     let Some(server) = server() else { return };
     make_user(server, "zip", "");
-    for compression in [Compression::Zlib, Compression::Zstd] {
+    for compression in [Some(Algorithm::Zlib), Some(Algorithm::Zstd)] {
         for mode in [TlsMode::Disabled, TlsMode::VerifyCa] {
             let options = Options {
                 compression,
@@ -156,7 +158,7 @@ fn compression_with_and_without_tls() {
             match client {
                 Err(WireError::Ours(why)) => {
                     assert!(
-                        compression == Compression::Zstd && why.contains("zstd"),
+                        compression == Some(Algorithm::Zstd) && why.contains("zstd"),
                         "{why}"
                     );
                     assert_eq!(Client::root(server).agreed.flavour, Flavour::MariaDb);
@@ -184,7 +186,7 @@ fn tls_carries_a_session() {
 fn local_files_through_compression() {
     let Some(server) = server() else { return };
     make_user(server, "filer", "");
-    for compression in [Compression::None, Compression::Zlib] {
+    for compression in [None, Some(Algorithm::Zlib)] {
         let options = Options {
             compression,
             local_infile: true,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use contend_load::plan::{Tls, TlsMode};
-use contend_load::wire::{
+use contend_load::wire::mysql::{
     Agreed, AnswerPacket, AnswerReader, AnswerState, Channel, Column, Credentials, FrameReader,
     Login, Options, PreparedStatement, ReplyForm, ServerError, Summary, TextRow, TlsConfig,
     WireError, command, sequence_after,
@@ -268,7 +268,7 @@ pub fn tls(server: &Server, mode: TlsMode) -> Options {
 }
 
 pub fn tls_of(tls: Tls, host: &str) -> Options {
-    let tls: Option<Arc<TlsConfig>> = TlsConfig::from_plan(&tls, host).unwrap();
+    let tls: Option<Arc<TlsConfig>> = contend_load::talk::tls::tls_of(&tls, host).unwrap();
     Options {
         tls,
         ..Options::default()

@@ -10,7 +10,7 @@ use crate::plan::{Process, Stage};
 use crate::run;
 use crate::run::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
 use crate::run::measured::{Ended, Measured};
-use crate::talk::blocking::Target;
+use crate::talk::Target;
 use crate::workload::client_list::{ClientList, Clients, OnRefusal, Reconnect, Text};
 use std::sync::Arc;
 

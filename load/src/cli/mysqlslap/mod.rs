@@ -32,7 +32,8 @@ pub mod fuzzed {
 }
 
 use crate::outcome::Failure;
-use crate::talk::blocking::{ControlConnection, Target};
+use crate::talk::Target;
+use crate::talk::blocking::ControlConnection;
 use crate::talk::failure;
 use arguments::Refused;
 use control::Control;

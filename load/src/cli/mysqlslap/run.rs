@@ -8,7 +8,7 @@ use super::settings::Settings;
 use super::values::{Concurrency, EngineGiven};
 use super::{Halt, print};
 use crate::outcome::Failure;
-use crate::talk::blocking::Target;
+use crate::talk::Target;
 use std::process::Command;
 use std::time::{Instant, SystemTime};
 

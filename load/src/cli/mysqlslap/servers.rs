@@ -1,10 +1,11 @@
 //! Which server the options name, and how to enter it.
 
 use super::given::SlapOptions;
-use crate::plan::{Compression, Tls, TlsMode};
+use crate::plan::{Tls, TlsMode};
 use crate::reactor::socket::{Address, local_socket};
-use crate::talk::blocking::Target;
-use crate::wire::{self, Credentials};
+use crate::talk::Target;
+use crate::talk::tls::tls_of;
+use crate::wire::mysql::{self, Algorithm, Credentials};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,14 +19,14 @@ const PORT: u16 = 3306;
 pub fn target(options: &SlapOptions<'_>, password: Option<String>) -> Result<Target, String> {
     let host = options.text("host").unwrap_or("localhost");
     let address = address(options, host)?;
-    let tls = wire::TlsConfig::from_plan(&tls(options)?, host).map_err(|why| why.to_string())?;
+    let tls = tls_of(&tls(options)?, host).map_err(|why| why.to_string())?;
     Ok(Target {
-        options: wire::Options {
+        options: mysql::Options {
             unix_socket: matches!(address, Address::Unix(_)),
             multi_statements: true,
             compression: compression(options)?,
             tls,
-            ..wire::Options::default()
+            ..mysql::Options::default()
         },
         address,
         credentials: Credentials {
@@ -110,13 +111,13 @@ fn tls(options: &SlapOptions<'_>) -> Result<Tls, String> {
     })
 }
 
-fn compression(options: &SlapOptions<'_>) -> Result<Compression, String> {
+fn compression(options: &SlapOptions<'_>) -> Result<Option<Algorithm>, String> {
     let named = options.text("compression-algorithms");
     match named.and_then(|list| list.split(',').next()) {
-        None if options.switch("compress") == Some(true) => Ok(Compression::Zlib),
-        None | Some("uncompressed") => Ok(Compression::None),
-        Some("zlib") => Ok(Compression::Zlib),
-        Some("zstd") => Ok(Compression::Zstd),
+        None if options.switch("compress") == Some(true) => Ok(Some(Algorithm::Zlib)),
+        None | Some("uncompressed") => Ok(None),
+        Some("zlib") => Ok(Some(Algorithm::Zlib)),
+        Some("zstd") => Ok(Some(Algorithm::Zstd)),
         Some(other) => Err(format!(
             "--compression-algorithms={other}: say zlib, zstd or uncompressed"
         )),

@@ -5,10 +5,11 @@ use super::settings::path_of;
 use crate::lua::database::{Database, Endpoint, IgnoredErrors};
 use crate::lua::options::{ScriptOptions, list};
 use crate::lua::run::Compat;
-use crate::plan::{Compression, Tls, TlsMode};
+use crate::plan::{Tls, TlsMode};
 use crate::reactor::socket::{Address, local_socket};
 use crate::run::script::Servers;
-use crate::wire::{self, Credentials};
+use crate::talk::tls::tls_of;
+use crate::wire::mysql::{self, Algorithm, Credentials};
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -81,15 +82,14 @@ pub fn servers(
         .first()
         .cloned()
         .unwrap_or_default();
-    let tls = wire::TlsConfig::from_plan(&tls(options, compat)?, &host)
-        .map_err(|error| error.to_string())?;
+    let tls = tls_of(&tls(options, compat)?, &host).map_err(|error| error.to_string())?;
     Ok(Servers {
-        options: wire::Options {
+        options: mysql::Options {
             database: Some(database.name.clone()).filter(|name| !name.is_empty()),
             unix_socket: matches!(addresses.first(), Some(Address::Unix(_))),
             compression: compression(options, compat)?,
             tls,
-            ..wire::Options::default()
+            ..mysql::Options::default()
         },
         addresses,
         credentials: Credentials {
@@ -118,20 +118,20 @@ fn tls(options: &ScriptOptions, compat: Compat) -> Result<Tls, Wrong> {
     })
 }
 
-fn compression(options: &ScriptOptions, compat: Compat) -> Result<Compression, Wrong> {
+fn compression(options: &ScriptOptions, compat: Compat) -> Result<Option<Algorithm>, Wrong> {
     if !options.flag("mysql_compression") {
-        return Ok(Compression::None);
+        return Ok(None);
     }
     if compat == Compat::V1_0 {
-        return Ok(Compression::Zlib);
+        return Ok(Some(Algorithm::Zlib));
     }
     match list(options.text("mysql_compression_algorithms"))
         .first()
         .map(String::as_str)
     {
-        None | Some("zlib") => Ok(Compression::Zlib),
-        Some("zstd") => Ok(Compression::Zstd),
-        Some("uncompressed") => Ok(Compression::None),
+        None | Some("zlib") => Ok(Some(Algorithm::Zlib)),
+        Some("zstd") => Ok(Some(Algorithm::Zstd)),
+        Some("uncompressed") => Ok(None),
         Some(other) => Err(format!(
             "Invalid value for --mysql-compression-algorithms: '{other}'"
         )),

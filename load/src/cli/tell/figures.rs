@@ -3,8 +3,8 @@
 use crate::outcome::{ClassFigures, ErrorCount, KindFigures, NodeFigures, NodeHello, Percentiles};
 use crate::record::{ErrorTally, KindTally, Latency, Tally};
 use crate::run::measured::Measured;
+use crate::talk::dialect::SessionFacts;
 use crate::talk::failure;
-use crate::talk::link::SessionFacts;
 use crate::workload::Workload;
 
 /// What each node was asked.

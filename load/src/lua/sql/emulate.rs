@@ -4,7 +4,7 @@
 //! sysbench puts strings in unescaped and up to their first NUL, and replaces question marks
 //! inside quotes too; here strings are escaped and quotes are respected.
 
-use crate::wire::Value;
+use crate::wire::mysql::Value;
 use std::io::Write as _;
 
 /// A statement cut at its placeholders.

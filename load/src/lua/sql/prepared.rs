@@ -7,7 +7,7 @@ use super::statement::{Bound, How, ScriptStatement};
 use crate::lua::fixed::Fixed;
 use crate::lua::thread_io::{Answered, client_error};
 use crate::record::Counter;
-use crate::wire::{self, command};
+use crate::wire::mysql::{self, command};
 use crate::workload::Reply;
 
 /// The server cannot prepare this kind of statement.
@@ -70,7 +70,7 @@ impl Connection {
             Ok(answered) => match (answered.error, answered.prepared) {
                 (None, Some(prepared)) => {
                     return Ok(How::Server {
-                        statement: wire::PreparedStatement::new(prepared),
+                        statement: mysql::PreparedStatement::new(prepared),
                         generation: self.generation,
                     });
                 }

@@ -3,7 +3,7 @@
 use super::emulate::Template;
 use super::faces::StatementFace;
 use super::param::{Param, RawBind};
-use crate::wire::{self, Value};
+use crate::wire::mysql::{self, Value};
 use std::ffi::c_int;
 
 /// A statement. Scripts hold a pointer to its head, so it never moves.
@@ -23,7 +23,7 @@ pub struct ScriptStatement {
 pub(super) enum How {
     /// Prepared on the server, in that generation of the connection.
     Server {
-        statement: wire::PreparedStatement,
+        statement: mysql::PreparedStatement,
         generation: u32,
     },
     Emulated(Template),

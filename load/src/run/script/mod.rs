@@ -19,8 +19,8 @@ pub use os_threads::run_command;
 
 use super::job::Several;
 use crate::reactor::socket::Address;
-use crate::talk::blocking::Target;
-use crate::wire::{Credentials, Options};
+use crate::talk::Target;
+use crate::wire::mysql::{Credentials, Options};
 use std::time::Duration;
 
 /// How a script reaches its servers. The places of `addresses` are those of the run's endpoints.

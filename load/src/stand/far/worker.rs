@@ -11,7 +11,7 @@ use crate::reactor::inbox::Inbox;
 use crate::reactor::socket::{Address, send};
 use crate::reactor::threads::be_punctual;
 use crate::talk::failure;
-use crate::wire::frame::put_packet;
+use crate::wire::mysql::frame::put_packet;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::time::{

@@ -3,8 +3,8 @@
 use super::{Service, serve};
 use crate::reactor::socket::Address;
 use crate::serve::{ServiceTime, Stalls};
-use crate::talk::blocking::Target;
-use crate::wire::{Credentials, Options};
+use crate::talk::Target;
+use crate::wire::mysql::{Credentials, Options};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

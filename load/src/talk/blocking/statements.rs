@@ -1,13 +1,13 @@
 //! Statements of our own: what is asked beside a load, and rows on their way to a server.
 
-use super::{BlockingLink, Broken, Patience, Target};
+use super::{BlockingLink, Broken, Patience};
 use crate::outcome::Failure;
-use crate::plan::Compression;
 use crate::reactor::wait::is_readable;
+use crate::talk::Target;
+use crate::talk::dialect::{Dialect, Heard};
 use crate::talk::failure;
-use crate::talk::link::Heard;
-use crate::wire::statement::COM_STMT_EXECUTE;
-use crate::wire::{Agreed, Prepared, ResultRows, ServerError, Summary, Value, command};
+use crate::wire::mysql::statement::COM_STMT_EXECUTE;
+use crate::wire::mysql::{Agreed, Prepared, ResultRows, ServerError, Summary, Value, command};
 use crate::workload::Reply;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl ControlConnection {
     pub fn open(target: &Target) -> Result<Self, Failure> {
         let mut target = target.clone();
         // Control statements are short, and rows come from this host or a fast network.
-        target.options.compression = Compression::None;
+        target.options.compression = None;
         let link = BlockingLink::open(&target);
         let link = link.map_err(|broken| broken.unopened(&target.address))?;
         let agreed = link.link().agreed().cloned();

@@ -6,7 +6,7 @@ use crate::outcome::Failure;
 use crate::serve::ServiceTime;
 use crate::stand::null_server::testing::NullServer;
 use crate::talk::failure;
-use crate::wire::command;
+use crate::wire::mysql::{Credentials, Options, command};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};

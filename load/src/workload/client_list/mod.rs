@@ -9,7 +9,7 @@ use super::sql::can_be_prepared;
 use super::statement::Statement;
 use super::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
 use crate::outcome::Failure;
-use crate::wire::ServerError;
+use crate::wire::mysql::ServerError;
 use session::Client;
 use std::collections::HashMap;
 use std::sync::Arc;

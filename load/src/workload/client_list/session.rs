@@ -3,7 +3,7 @@
 use super::{Clients, Reconnect, Text};
 use crate::outcome::Failure;
 use crate::random::Stream;
-use crate::wire::{ServerError, command};
+use crate::wire::mysql::{ServerError, command};
 use crate::workload::sql::can_be_prepared;
 use crate::workload::statement::{Parameters, Statement};
 use crate::workload::{Answer, Call, Class, Ending, Reply, Request, SeatPlace, Session, Step};

@@ -10,7 +10,7 @@ use super::{Answer, EventKind, LookedAtServer, SeatPlace, Session, Workload};
 use crate::outcome::{Failure, Scanned};
 use crate::plan::Protocol;
 use crate::random::Stream;
-use crate::wire::{Capabilities, ResultRows, Summary, Value};
+use crate::wire::mysql::{Capabilities, ResultRows, Summary, Value};
 pub use route::NodeRoute;
 use session::{AskedRequest, NativeSession};
 use std::sync::Arc;

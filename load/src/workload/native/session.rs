@@ -5,7 +5,7 @@ use super::{
 };
 use crate::outcome::Failure;
 use crate::plan::Protocol;
-use crate::wire::{Agreed, Capabilities, command};
+use crate::wire::mysql::{Agreed, Capabilities, command};
 use crate::workload::statement::{Parameters, Statement};
 use crate::workload::{
     Answer, Call, Class, Ending, LinkNumber, Reply, Request, SeatPlace, Session, Step, Verdict,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
 use crate::random::{Sampler, Shape};
-use crate::wire::{Agreed, Prepared, ServerError};
+use crate::wire::mysql::{Agreed, Prepared, ServerError};
 use crate::workload::point_select::PointSelect;
 use crate::workload::statement::Statement;
 use crate::workload::{Call, Class, Ending, Reply, Request, Step, Verdict};
@@ -319,7 +319,7 @@ fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
     let mut out = Vec::new();
     let agreed = Agreed {
         server_version: "test".to_owned(),
-        flavour: crate::wire::Flavour::MariaDb,
+        flavour: crate::wire::mysql::Flavour::MariaDb,
         connection_id: 1,
         capabilities: Capabilities::NONE,
         status: 0,

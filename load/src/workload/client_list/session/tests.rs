@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::wire::{Agreed, Capabilities, Flavour, Summary};
+use crate::wire::mysql::{Agreed, Capabilities, Flavour, Summary};
 use crate::workload::Workload as _;
 use crate::workload::client_list::{ClientList, Ignored};
 

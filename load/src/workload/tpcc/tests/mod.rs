@@ -9,7 +9,7 @@ mod transactions;
 use super::*;
 use crate::plan::Protocol;
 use crate::random::nurand::A_C_LAST;
-use crate::wire::{Agreed, Capabilities, Flavour, ServerError, Summary};
+use crate::wire::mysql::{Agreed, Capabilities, Flavour, ServerError, Summary};
 use crate::workload::native::{Native, Retries, Way};
 use crate::workload::{Answer, Call, Ending, SeatPlace, Session, Step, Verdict, Workload};
 use serde_json::json;

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::wire::captured;
-use crate::wire::frame::{FrameReader, put_packet};
+use crate::wire::mysql::captured;
+use crate::wire::mysql::frame::{FrameReader, put_packet};
 
 const PLAIN: Capabilities = Capabilities::NONE;
 const NO_EOF: Capabilities = Capabilities::DEPRECATE_EOF;

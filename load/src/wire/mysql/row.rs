@@ -2,8 +2,8 @@
 
 use super::column::Column;
 use super::cursor::Cursor;
-use super::error::WireError;
 use super::value::{Date, Time, Value, kind};
+use crate::wire::error::WireError;
 
 /// Values of a row of the text protocol; NULL is none.
 #[derive(Clone, Debug)]

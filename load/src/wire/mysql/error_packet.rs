@@ -1,7 +1,7 @@
 //! Reading an ERR packet.
 
 use super::cursor::Cursor;
-use super::error::{ServerError, WireError};
+use crate::wire::error::{ServerError, WireError};
 
 /// Longest message kept of an ERR packet. The servers' own limit is 512 bytes.
 const MESSAGE_MAX: usize = 512;

@@ -65,7 +65,7 @@ pub struct Summary {
     /// Columns of the last result set.
     pub columns: u32,
     pub warnings: u16,
-    /// Status flags of the last result, see [`crate::wire::status`].
+    /// Status flags of the last result, see [`crate::wire::mysql::status`].
     pub status: u16,
     /// The answer ended with an error: see [`super::AnswerReader::error`].
     pub failed: bool,

@@ -8,17 +8,15 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Compression, Server};
-
 use super::auth::{self, Plugin, Secret};
 use super::capability::Capabilities;
-use super::channel::ZSTD_LEVEL;
+use super::channel::{Algorithm, ZSTD_LEVEL};
 use super::charset::Charset;
 use super::cursor::{Cursor, put_lenenc, put_lenenc_bytes};
-use super::error::{ServerError, WireError};
 use super::frame::put_packet;
 use super::greeting::{Flavour, Greeting};
 use super::tls::TlsConfig;
+use crate::wire::error::{ServerError, WireError};
 
 /// A server that keeps asking is not a server.
 const ROUNDS_MAX: u32 = 16;
@@ -56,27 +54,9 @@ pub struct Options {
     pub deprecate_eof: bool,
     /// MariaDB: a prepared statement's metadata is sent once, not with every result.
     pub cache_metadata: bool,
-    pub compression: Compression,
+    pub compression: Option<Algorithm>,
     /// None: never encrypt.
     pub tls: Option<Arc<TlsConfig>>,
-}
-
-impl Options {
-    /// What the plan asks for. Reads the files that its TLS settings name, so make them once and
-    /// clone them for each connection.
-    pub fn from_plan(server: &Server) -> Result<Self, WireError> {
-        let host = server.host.as_deref().unwrap_or("localhost");
-        Ok(Self {
-            database: server.database.clone(),
-            charset: Charset::named(&server.charset)?,
-            unix_socket: server.socket.is_some(),
-            local_infile: server.local_infile,
-            cache_metadata: server.cache_metadata,
-            compression: server.compression,
-            tls: TlsConfig::from_plan(&server.tls, host)?,
-            ..Self::default()
-        })
-    }
 }
 
 impl Default for Options {
@@ -89,7 +69,7 @@ impl Default for Options {
             multi_statements: true,
             deprecate_eof: true,
             cache_metadata: false,
-            compression: Compression::None,
+            compression: None,
             tls: None,
         }
     }
@@ -235,9 +215,9 @@ impl Handshake {
     fn agree(&mut self, greeting: &Greeting) -> Result<(), WireError> {
         self.capabilities = self.wanted() & greeting.capabilities;
         let (asked, name) = match self.options.compression {
-            Compression::None => return Ok(()),
-            Compression::Zlib => (Capabilities::COMPRESS, "zlib"),
-            Compression::Zstd => (Capabilities::ZSTD_COMPRESSION, "zstd"),
+            None => return Ok(()),
+            Some(Algorithm::Zlib) => (Capabilities::COMPRESS, "zlib"),
+            Some(Algorithm::Zstd) => (Capabilities::ZSTD_COMPRESSION, "zstd"),
         };
         if !self.capabilities.has(asked) {
             return Err(WireError::ours(format!(
@@ -253,7 +233,7 @@ impl Handshake {
             return Ok(None);
         };
         let offered = greeting.capabilities.has(Capabilities::SSL);
-        match (tls.is_required(), offered) {
+        match (tls.is_required, offered) {
             (true, false) => Err(WireError::ours(
                 "the server offers no TLS; turn it on there, or set tls.mode to disabled",
             )),
@@ -282,8 +262,8 @@ impl Handshake {
             | C::MULTI_STATEMENTS.when(options.multi_statements)
             | C::DEPRECATE_EOF.when(options.deprecate_eof)
             | C::MARIADB_CACHE_METADATA.when(options.cache_metadata)
-            | C::COMPRESS.when(options.compression == Compression::Zlib)
-            | C::ZSTD_COMPRESSION.when(options.compression == Compression::Zstd)
+            | C::COMPRESS.when(options.compression == Some(Algorithm::Zlib))
+            | C::ZSTD_COMPRESSION.when(options.compression == Some(Algorithm::Zstd))
     }
 
     /// The head that the TLS request and the response share.

@@ -10,7 +10,7 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedS
 use rustls::{CertificateError, Error};
 
 use crate::wire::error::WireError;
-use crate::wire::tls::TlsConfig;
+use crate::wire::mysql::tls::TlsConfig;
 
 /// A record has at most 16 KB and its frame, a handshake message of several records 64 KB: what
 /// is torn is no longer.

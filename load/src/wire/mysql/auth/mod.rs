@@ -8,7 +8,7 @@ mod parsec;
 mod rsa;
 mod socket;
 
-use super::error::WireError;
+use crate::wire::error::WireError;
 
 /// What a plugin may see of the login.
 #[derive(Clone, Copy)]

@@ -7,10 +7,10 @@ mod encryption;
 mod tests;
 
 use super::capability::Capabilities;
-use super::error::WireError;
 use super::tls::TlsConfig;
+use crate::wire::error::WireError;
 
-use codec::Algorithm;
+pub use codec::Algorithm;
 pub(super) use codec::ZSTD_LEVEL;
 use compression::CompressionLayer;
 use encryption::Encryption;

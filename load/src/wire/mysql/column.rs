@@ -1,8 +1,8 @@
 //! Column and parameter definitions, as result sets and prepare answers carry them.
 
 use super::cursor::Cursor;
-use super::error::WireError;
 use super::value::kind;
+use crate::wire::error::WireError;
 
 /// The servers cut aliases at 256 characters, so longer names are cut here too.
 const NAME_MAX: usize = 1024;

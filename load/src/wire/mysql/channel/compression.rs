@@ -5,7 +5,7 @@
 
 use super::codec::Algorithm;
 use crate::wire::error::WireError;
-use crate::wire::frame::{first_command_bytes, wrong_sequence};
+use crate::wire::mysql::frame::{first_command_bytes, wrong_sequence};
 
 const HEADER_BYTES: usize = 7;
 /// Shorter contents are sent as they are; the servers do the same.

@@ -1,6 +1,6 @@
 //! Bounded reads over one packet: every read names what it wanted, none can pass the end.
 
-use super::error::WireError;
+use crate::wire::error::WireError;
 
 /// A place in a packet.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,8 @@
 
 use super::capability::{Capabilities, status};
 use super::cursor::Cursor;
-use super::error::{ServerError, WireError};
 use super::frame::{HEADER_BYTES, PAYLOAD_MAX, header, wrong_sequence};
+use crate::wire::error::{ServerError, WireError};
 
 mod said;
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! [`super::answer::AnswerReader::feed`] instead.
 
 use super::capability::Capabilities;
-use super::error::WireError;
+use crate::wire::error::WireError;
 
 /// Length and sequence number.
 pub const HEADER_BYTES: usize = 4;

@@ -1,6 +1,6 @@
 //! Character sets that a session can begin in: the handshake names one by a collation's number.
 
-use super::error::WireError;
+use crate::wire::error::WireError;
 
 /// Name and number of a collation that both server families know.
 const KNOWN: [(&str, u8); 7] = [

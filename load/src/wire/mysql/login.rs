@@ -1,9 +1,9 @@
 //! The whole way into a session, for a caller who only moves bytes.
 
 use super::channel::Channel;
-use super::error::WireError;
 use super::frame::FrameReader;
 use super::handshake::{Agreed, Credentials, Handshake, HandshakeStep, Options};
+use crate::wire::error::WireError;
 
 /// No packet of a login is longer; an RSA key has under 1 KB.
 const LOGIN_PACKET_MAX: usize = 64 * 1024;
@@ -107,9 +107,9 @@ impl Login {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::capability::Capabilities;
-    use crate::wire::captured;
-    use crate::wire::frame::put_packet;
+    use crate::wire::mysql::capability::Capabilities;
+    use crate::wire::mysql::captured;
+    use crate::wire::mysql::frame::put_packet;
 
     /// A greeting with the default plugin `plugin` and the capabilities of MariaDB 10.11.
     fn greeting(plugin: &[u8]) -> Vec<u8> {

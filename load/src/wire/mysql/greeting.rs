@@ -2,7 +2,7 @@
 
 use super::capability::Capabilities;
 use super::cursor::Cursor;
-use super::error::{ServerError, WireError};
+use crate::wire::error::{ServerError, WireError};
 
 /// The two families of servers; they differ in capabilities and login plugins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,8 +107,8 @@ impl Greeting {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::captured::GREETINGS;
-    use crate::wire::frame::HEADER_BYTES;
+    use crate::wire::mysql::captured::GREETINGS;
+    use crate::wire::mysql::frame::HEADER_BYTES;
 
     #[test]
     fn real_servers_are_understood() {

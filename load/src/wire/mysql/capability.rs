@@ -76,11 +76,5 @@ pub mod status {
     pub const IN_TRANSACTION: u16 = 1;
     pub const AUTOCOMMIT: u16 = 1 << 1;
     pub const MORE_RESULTS: u16 = 1 << 3;
-    pub const NO_GOOD_INDEX_USED: u16 = 1 << 4;
-    pub const NO_INDEX_USED: u16 = 1 << 5;
-    pub const CURSOR_EXISTS: u16 = 1 << 6;
-    pub const LAST_ROW_SENT: u16 = 1 << 7;
-    pub const METADATA_CHANGED: u16 = 1 << 10;
-    pub const QUERY_WAS_SLOW: u16 = 1 << 11;
     pub const OUT_PARAMETERS: u16 = 1 << 12;
 }

@@ -15,6 +15,7 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVer
 
 use super::*;
 use crate::plan::{Tls, TlsMode};
+use crate::talk::tls::tls_of;
 
 /// An authority, and certificates it signed.
 struct Authority {
@@ -139,7 +140,7 @@ fn config(mode: TlsMode, ca: Option<&File>, host: &str) -> Arc<TlsConfig> {
         ca: ca.map(|file| file.0.clone()),
         ..Tls::default()
     };
-    TlsConfig::from_plan(&tls, host).unwrap().unwrap()
+    tls_of(&tls, host).unwrap().unwrap()
 }
 
 /// Says something both ways, in pieces.
@@ -248,7 +249,7 @@ fn a_client_certificate_is_shown_where_one_is_asked_for() {
         certificate: Some(certificate.0.clone()),
         key: Some(key.0.clone()),
     };
-    let shown = TlsConfig::from_plan(&shown, "db.example").unwrap().unwrap();
+    let shown = tls_of(&shown, "db.example").unwrap().unwrap();
     let mut asking = server(
         &authority,
         authority.sign(&["db.example"], false),
@@ -288,7 +289,7 @@ fn settings_that_cannot_work_are_ours() {
                 certificate: certificate.cloned(),
                 key: key.cloned(),
             };
-            TlsConfig::from_plan(&tls, host)
+            tls_of(&tls, host)
         };
     assert!(
         with(TlsMode::Disabled, None, None, None, "h")

@@ -14,14 +14,15 @@ use crate::wire::error::WireError;
 /// The level of both servers' clients.
 const ZLIB_LEVEL: u32 = 6;
 /// The level that is sent to the server, and used by us.
-pub(in crate::wire) const ZSTD_LEVEL: u8 = 3;
+pub(in crate::wire::mysql) const ZSTD_LEVEL: u8 = 3;
 /// No packet is longer than 16 MB, so no honest window is wider.
 const ZSTD_WINDOW_LOG_MAX: u32 = 24;
 /// Output grows by this much: what a packet claims to hold reserves nothing.
 const STEP_BYTES: usize = 64 * 1024;
 
+/// How packets are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Algorithm {
+pub enum Algorithm {
     Zlib,
     Zstd,
 }
