@@ -22,7 +22,12 @@ from contend.get.apt import Apt, architecture, unpack
 from contend.get.cache import default_cache
 from contend.get.sources import for_suite, render
 
-SERVERS = (("mariadb", None), ("mariadb", "trixie"), ("mysql", "sid"))
+SERVERS = (
+    ("mariadb", None, ()),
+    ("mariadb", None, ("handlersocket",)),
+    ("mariadb", "trixie", ()),
+    ("mysql", "sid", ()),
+)
 
 PROGRAMS = {
     "sysbench": ("sysbench", "usr/bin/sysbench"),
@@ -44,12 +49,13 @@ def main() -> int:
 def get_servers() -> list[str]:
     """Get every server kind the tests want. Returns what could not be had, and why."""
     missing = []
-    for kind, suite in SERVERS:
+    for kind, suite, extras in SERVERS:
         try:
-            binary = debian.get(kind, suite)
+            binary = debian.get(kind, suite, extras=extras)
             print(f"contend: for the tests: {binary.name}")
         except ContendError as error:
-            missing.append(f"{kind}@{suite or 'own suite'}: {error}")
+            name = "+".join((kind, *extras))
+            missing.append(f"{name}@{suite or 'own suite'}: {error}")
     return missing
 
 

@@ -80,7 +80,7 @@ pub struct Owner {
     pub node: String,
 }
 
-/// A server, or a state of one, that a run hops to and from.
+/// What a run hops to and from: a server or a state of one, several servers, or another way to ask.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arm {
@@ -96,6 +96,21 @@ pub struct Arm {
     /// Its process, if it runs on this host. Absent: the plan's.
     #[serde(default)]
     pub watch: Option<Watch>,
+    /// What is asked in it. Absent: the plan's workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Workload>,
+    /// Absent: `load.protocol`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// Absent: `load.arrival`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrival: Option<Arrival>,
+    /// The servers that it asks, in place of one, see `nodes` of a plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<Node>,
+    /// Needs `nodes`, see `load.route`. Absent: each in turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Route>,
 }
 
 /// How a run hops between its arms: in each round every arm has one slice, in random order.
@@ -146,20 +161,90 @@ pub struct Server {
     /// MariaDB: send the metadata of a prepared statement's result once, not with each answer.
     #[serde(default)]
     pub cache_metadata: bool,
+    /// For `load.protocol` `handler_socket`. Absent: the plugin's own ports on `host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler_socket: Option<HandlerSocket>,
+}
+
+/// Where the plugin HandlerSocket listens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HandlerSocket {
+    /// Its port for reading.
+    #[serde(default = "default_port_of_reads")]
+    pub port: u16,
+    /// Its port for writing.
+    #[serde(default = "default_port_of_writes")]
+    pub port_wr: u16,
+    /// Unix sockets in place of the ports.
+    #[serde(default)]
+    pub socket: Option<PathBuf>,
+    #[serde(default)]
+    pub socket_wr: Option<PathBuf>,
+    /// Names of the environment variables that hold the secrets of the two, if they have some.
+    #[serde(default)]
+    pub secret_env: Option<String>,
+    #[serde(default)]
+    pub secret_wr_env: Option<String>,
+}
+
+impl Default for HandlerSocket {
+    fn default() -> Self {
+        Self {
+            port: default_port_of_reads(),
+            port_wr: default_port_of_writes(),
+            socket: None,
+            socket_wr: None,
+            secret_env: None,
+            secret_wr_env: None,
+        }
+    }
 }
 
 impl Plan {
+    /// The plan of an arm alone: what it does not say is as the plan has it.
+    pub fn of_arm(&self, arm: &Arm) -> Self {
+        let arm = arm.clone();
+        let plan = self.clone();
+        Self {
+            server: arm.server.unwrap_or(plan.server),
+            workload: arm.workload.unwrap_or(plan.workload),
+            watch: arm.watch.or(plan.watch),
+            nodes: arm.nodes,
+            load: Load {
+                protocol: arm.protocol.unwrap_or(plan.load.protocol),
+                arrival: arm.arrival.unwrap_or(plan.load.arrival),
+                route: arm.route,
+                ..plan.load
+            },
+            arms: Vec::new(),
+            ..plan
+        }
+    }
+
     /// The paths of sockets and PEM files from the root on: for who goes to another folder.
     ///
     /// # Errors
     /// There is no current folder.
     pub fn make_paths_absolute(&mut self) -> std::io::Result<()> {
-        let arms = self.arms.iter_mut().map(|arm| &mut arm.server);
-        let nodes = self.nodes.iter_mut().map(|node| &mut node.server);
-        let servers = arms.chain(nodes).flatten().chain([&mut self.server]);
-        for Server { socket, tls, .. } in servers {
+        let arms = self.arms.iter_mut();
+        let (of_arms, nodes): (Vec<_>, Vec<_>) =
+            arms.map(|arm| (&mut arm.server, &mut arm.nodes)).unzip();
+        let nodes = nodes.into_iter().flatten().chain(&mut self.nodes);
+        let of_nodes = nodes.map(|node| &mut node.server);
+        let servers = of_arms.into_iter().chain(of_nodes).flatten();
+        let servers = servers.chain([&mut self.server]);
+        for Server {
+            socket,
+            tls,
+            handler_socket,
+            ..
+        } in servers
+        {
             let paths = [socket, &mut tls.ca, &mut tls.certificate, &mut tls.key];
-            for path in paths.into_iter().flatten() {
+            let keys = handler_socket.iter_mut();
+            let keys = keys.flat_map(|keys| [&mut keys.socket, &mut keys.socket_wr]);
+            for path in paths.into_iter().chain(keys).flatten() {
                 *path = std::path::absolute(&*path)?;
             }
         }
@@ -377,6 +462,9 @@ pub enum Protocol {
     #[default]
     Prepared,
     Text,
+    /// MariaDB's plugin HandlerSocket: rows by key, without SQL. For `point_select`,
+    /// `random_points` and `update_non_index`.
+    HandlerSocket,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -387,6 +475,12 @@ pub struct Watch {
 
 fn default_port() -> u16 {
     3306
+}
+fn default_port_of_reads() -> u16 {
+    9998
+}
+fn default_port_of_writes() -> u16 {
+    9999
 }
 fn default_user() -> String {
     "root".to_owned()

@@ -133,6 +133,14 @@ fn job(socket: &Path, engine: Engine, spec: &Spec, open: bool, events: u64) -> J
         connect_timeout: Duration::from_secs(60),
     };
     let workload = registry::read(spec).unwrap().build(way).unwrap();
+    let arm = ArmJob {
+        pacing: match open {
+            true => Pacing::Open,
+            false => Pacing::WITHOUT_PAUSE,
+        },
+        dispenser: Arc::new(Dispenser::new(schedule, Some(events))),
+        ..ArmJob::of(Several::one(target), workload)
+    };
     let setup = Setup {
         workers: 2,
         seed: 1,
@@ -143,12 +151,7 @@ fn job(socket: &Path, engine: Engine, spec: &Spec, open: bool, events: u64) -> J
         },
         setup_timeout_ns: 60_000_000_000,
         drain_ns: 10_000_000_000,
-        pacing: match open {
-            true => Pacing::Open,
-            false => Pacing::WITHOUT_PAUSE,
-        },
-        dispenser: Arc::new(Dispenser::new(schedule, Some(events))),
-        ..Setup::new(Several::one(ArmJob::of(Several::one(target))), workload, 4)
+        ..Setup::new(Several::one(arm), 4)
     };
     Job {
         engine,

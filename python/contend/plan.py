@@ -9,12 +9,17 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class Arm(TypedDict):
-    """A server, or a state of one, that a run hops to and from."""
+    """What a run hops to and from: a server or a state of one, several servers, or another way to ask."""  # noqa: E501
 
+    arrival: NotRequired[Arrival | None]
     enter: NotRequired[list[str]]
     name: str
+    nodes: NotRequired[list[Node]]
+    protocol: NotRequired[Protocol | None]
+    route: NotRequired[Route | None]
     server: NotRequired[Server | None]
     watch: NotRequired[Watch | None]
+    workload: NotRequired[Workload | None]
 
 
 class Arrival(TypedDict):
@@ -59,6 +64,17 @@ class Errors(TypedDict):
     retry: NotRequired[list[int]]
     retry_limit: NotRequired[int]
     retry_pause_s: NotRequired[float]
+
+
+class HandlerSocket(TypedDict):
+    """Where the plugin HandlerSocket listens."""
+
+    port: NotRequired[int]
+    port_wr: NotRequired[int]
+    secret_env: NotRequired[str | None]
+    secret_wr_env: NotRequired[str | None]
+    socket: NotRequired[str | None]
+    socket_wr: NotRequired[str | None]
 
 
 InsertBy = str
@@ -124,7 +140,7 @@ class Part(TypedDict):
 Process = Literal["even", "poisson"]
 
 
-Protocol = Literal["text", "prepared"]
+Protocol = Literal["text", "prepared", "handler_socket"]
 
 
 class Route(TypedDict):
@@ -149,6 +165,7 @@ class Server(TypedDict):
     compression: NotRequired[Compression]
     connect_timeout_s: NotRequired[float]
     database: NotRequired[str | None]
+    handler_socket: NotRequired[HandlerSocket | None]
     host: NotRequired[str | None]
     init_sql: NotRequired[list[str]]
     local_infile: NotRequired[bool]

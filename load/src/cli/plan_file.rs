@@ -53,7 +53,19 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     load::check(&plan.load)?;
     load::check_arms(&plan)?;
     nodes::route_of(&plan, &*told)?;
+    for (place, arm) in plan.arms.iter().enumerate() {
+        check_arm(plan.of_arm(arm)).map_err(|words| format!("arms[{place}]: {words}"))?;
+    }
     Ok(plan)
+}
+
+/// The plan of an arm alone.
+fn check_arm(mut plan: Plan) -> Result<(), String> {
+    let told = read_workload(&plan.workload)?;
+    told.fit(&mut plan.load)?;
+    load::check_arrival(&plan.load.arrival)?;
+    load::check_slice_load(&plan.load)?;
+    nodes::route_of(&plan, &*told).map(drop)
 }
 
 /// What a plan says of its workload.

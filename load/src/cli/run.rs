@@ -4,17 +4,18 @@ use super::plan_file::nodes::route_of;
 use super::sysbench::planned::{self, Planned};
 use super::tell::OutcomeWriter;
 use super::{output, plan_file};
+use crate::lua::run::Run;
 use crate::lua::workload::ScriptWorkload;
 use crate::outcome::{Outcome, Validated};
-use crate::plan::Plan;
+use crate::plan::{self, Plan, Protocol};
 use crate::run::job::Job;
-use crate::run::of_plan::{dispenser_of, job_of};
+use crate::run::measured::Progress;
+use crate::run::of_plan::{ArmAsks, dispenser_of, job_of};
 use crate::run::run;
 use crate::run::script;
 use crate::run::validate::validate;
-use crate::workload::Workload;
 use crate::workload::native::{Retries, Way};
-use crate::workload::told::Told;
+use crate::workload::{Tongue, Workload};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -47,31 +48,12 @@ pub struct Arguments {
 }
 
 pub fn main(arguments: &Arguments) -> ExitCode {
-    let prepared = plan_file::read(&arguments.plan).and_then(|mut plan| {
-        // Before the script's folder becomes the current one.
-        let log = arguments.hdr_log.as_ref().map(std::path::absolute);
-        let log = log.transpose().map_err(|error| error.to_string())?;
-        let told = plan_file::read_workload(&plan.workload)?;
-        let script = told.script().map(|script| read_script(&mut plan, script));
-        let script = script.transpose()?;
-        let workload = workload_of(&plan, &*told, script.as_ref())?;
-        let dispenser = match &script {
-            // Its threads may be asked for events elsewhere than on the loop.
-            Some(script) => Arc::clone(&script.run.dispenser),
-            None => Arc::new(dispenser_of(&plan)),
-        };
-        let job = job_of(&plan, workload, dispenser)?;
-        if script.as_ref().is_some_and(Planned::wants_os_threads) {
-            script::threads::refuse(&job)?;
-        }
-        let log = log.as_ref().map(create).transpose()?;
-        Ok((job, log, script))
-    });
+    let prepared = prepare(arguments);
     match prepared {
         Ok(_) if arguments.check => ExitCode::SUCCESS,
-        Ok((job, log, script)) => match arguments.validate {
+        Ok((job, log, scripts)) => match arguments.validate {
             Some(events) => replay(&job, events),
-            None => measure(job, log, script),
+            None => measure(job, log, &scripts),
         },
         Err(message) => {
             eprintln!("contend-load: {message}");
@@ -80,24 +62,37 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn read_script(plan: &mut Plan, spec: &crate::plan::Script) -> Result<Planned, String> {
-    output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
-    planned::read(plan, spec, "run")
+type LogFile = Option<BufWriter<File>>;
+
+fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
+    let mut plan = plan_file::read(&arguments.plan)?;
+    let absolute = |error: std::io::Error| error.to_string();
+    // Before a script's folder becomes the current one.
+    let log = arguments.hdr_log.as_ref().map(std::path::absolute);
+    let log = log.transpose().map_err(absolute)?;
+    plan.make_paths_absolute().map_err(absolute)?;
+    let mut scripts = Scripts::default();
+    let job = job_of(&plan, &mut |plan| asked(plan, &mut scripts))?;
+    if scripts.want_os_threads() {
+        script::threads::refuse(&job)?;
+    }
+    let log = log.as_ref().map(create).transpose()?;
+    Ok((job, log, scripts))
 }
 
-fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
-    File::create(path)
-        .map(BufWriter::new)
-        .map_err(|error| format!("cannot write {}: {error}", path.display()))
-}
-
-fn workload_of(
-    plan: &Plan,
-    told: &dyn Told,
-    script: Option<&Planned>,
-) -> Result<Arc<dyn Workload>, String> {
-    if let Some(script) = script {
-        return Ok(Arc::new(ScriptWorkload::new(Arc::clone(&script.run))));
+/// What the plan of an arm asks.
+fn asked(plan: &Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
+    let told = plan_file::read_workload(&plan.workload)?;
+    if let Some(spec) = told.script() {
+        if plan.load.protocol == Protocol::HandlerSocket {
+            return Err(
+                "load.protocol: a script speaks SQL, and \"handler_socket\" does not".to_owned(),
+            );
+        }
+        let run = scripts.read(plan, spec)?;
+        // Its threads may be asked for events elsewhere than on the loop.
+        let dispenser = Arc::clone(&run.dispenser);
+        return Ok((Arc::new(ScriptWorkload::new(run)), dispenser));
     }
     let way = Way {
         protocol: plan.load.protocol,
@@ -106,16 +101,101 @@ fn workload_of(
             limit: plan.load.errors.retry_limit,
             pause: Duration::from_secs_f64(plan.load.errors.retry_pause_s),
         },
-        route: route_of(plan, told)?,
+        route: route_of(plan, &*told)?,
+        database: plan.server.database.clone().unwrap_or_default().into(),
     };
-    told.build(way)
+    let workload = told.build(way)?;
+    if plan.load.protocol == Protocol::HandlerSocket {
+        check_keys(plan, &*workload)?;
+    }
+    Ok((workload, Arc::new(dispenser_of(plan))))
 }
 
-fn measure(job: Job, log: Option<BufWriter<File>>, script: Option<Planned>) -> ExitCode {
+/// Refuses what HandlerSocket cannot be asked, or not of this server.
+fn check_keys(plan: &Plan, workload: &dyn Workload) -> Result<(), String> {
+    let refuse = |words: String| Err(format!("load.protocol: \"handler_socket\" {words}"));
+    if workload.tongue() != Tongue::HandlerSocket {
+        return refuse(format!(
+            "asks for rows by key, and {} needs SQL; point_select, random_points and \
+             update_non_index can be asked so",
+            plan.workload.kind
+        ));
+    }
+    if plan.server.database.is_none() {
+        return refuse("names the database with each table; add server.database".to_owned());
+    }
+    if !plan.nodes.is_empty()
+        || plan.load.idle_connections > 0
+        || plan.load.reconnect_every.is_some()
+    {
+        return refuse(
+            "has a connection for reading and one for writing to one server, which stay open; \
+             leave nodes, load.idle_connections and load.reconnect_every out"
+                .to_owned(),
+        );
+    }
+    if !plan.server.init_sql.is_empty() {
+        return refuse("knows no statements; leave server.init_sql out".to_owned());
+    }
+    Ok(())
+}
+
+/// The scripts of a plan, one for each arm that has one.
+#[derive(Default)]
+struct Scripts {
+    read: Vec<Planned>,
+    /// The folder that paths of the plan begin in, and that of all scripts.
+    folders: Option<(PathBuf, PathBuf)>,
+}
+
+impl Scripts {
+    fn read(&mut self, plan: &Plan, spec: &plan::Script) -> Result<Arc<Run>, String> {
+        let failed = |error: std::io::Error| format!("workload.script: {error}");
+        match &self.folders {
+            None => {
+                output::keep_from_scripts().map_err(|error| format!("standard output: {error}"))?;
+            }
+            Some((begin, _)) => std::env::set_current_dir(begin).map_err(failed)?,
+        }
+        let begin = std::env::current_dir().map_err(failed)?;
+        let script = planned::read(plan, spec, "run")?;
+        let folder = std::env::current_dir().map_err(failed)?;
+        match &self.folders {
+            Some((_, first)) if *first != folder => {
+                return Err(format!(
+                    "workload.script: {} lies in another folder than the script of an arm before, \
+                     and a script finds its modules in the current folder; put both in one",
+                    spec.script
+                ));
+            }
+            _ => self.folders = Some((begin, folder)),
+        }
+        let run = Arc::clone(&script.run);
+        self.read.push(script);
+        Ok(run)
+    }
+
+    fn want_os_threads(&self) -> bool {
+        self.read.iter().any(Planned::wants_os_threads)
+    }
+}
+
+fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
+    File::create(path)
+        .map(BufWriter::new)
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+fn measure(job: Job, log: LogFile, scripts: &Scripts) -> ExitCode {
     let mut writer = OutcomeWriter::new(&job.setup, log);
-    let measured = match script {
-        None => run(job, &mut |progress| writer.tell(progress)),
-        Some(script) => script.measure(job, &mut |progress| writer.tell(progress)),
+    let tell = &mut |progress: Progress<'_>| writer.tell(progress);
+    let measured = match scripts.read.first() {
+        None => run(job, tell),
+        Some(first) => {
+            let servers = scripts.want_os_threads().then_some(&first.servers);
+            let hosted: Vec<_> = scripts.read.iter().map(Planned::hosted).collect();
+            script::measure(&hosted, servers, job, tell)
+        }
     };
     let outcome = match measured {
         Ok(measured) => Outcome::Done(Box::new(writer.done(&measured))),

@@ -75,7 +75,9 @@ fn read(mut plan: Plan, prepares: bool) -> Result<(Plan, Planned), String> {
         // A command that all threads share has as many as the load generator gets of this host.
         plan.load.connections = threads::half_of_host();
     }
-    let script = planned::read(&mut plan, spec, command)?;
+    plan.make_paths_absolute()
+        .map_err(|error| error.to_string())?;
+    let script = planned::read(&plan, spec, command)?;
     Ok((plan, script))
 }
 

@@ -8,7 +8,7 @@ use crate::outcome::{
     Visit,
 };
 use crate::record::{HdrLog, OpenTally, Tally};
-use crate::run::job::Setup;
+use crate::run::job::{ArmJob, Setup};
 use crate::run::measured::{self, Ended, Measured, Progress, Queue};
 use crate::workload::Workload;
 use std::fs::File;
@@ -17,13 +17,34 @@ use std::sync::Arc;
 
 /// Turns progress into lines.
 pub struct OutcomeWriter {
-    workload: Arc<dyn Workload>,
-    /// Names of the arms, and of the nodes.
-    arms: Vec<String>,
-    nodes: Vec<String>,
+    arms: Vec<ArmWords>,
+    /// The run hops between them.
+    hops: bool,
     log: HistogramLog,
     /// Why a line or the log could not be written. The run goes on to its end without.
     broken: Option<io::Error>,
+}
+
+/// What figures of an arm are told by.
+struct ArmWords {
+    name: String,
+    workload: Arc<dyn Workload>,
+    nodes: Vec<String>,
+}
+
+impl ArmWords {
+    fn of(job: &ArmJob) -> Self {
+        Self {
+            name: job.name.clone(),
+            workload: Arc::clone(&job.workload),
+            nodes: job.named_nodes().map(|node| node.name.clone()).collect(),
+        }
+    }
+
+    fn asks_as(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.workload, &other.workload);
+        ours.kinds() == theirs.kinds() && ours.classes() == theirs.classes()
+    }
 }
 
 /// The histogram log, which can begin when the load does.
@@ -36,14 +57,8 @@ enum HistogramLog {
 impl OutcomeWriter {
     pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
         Self {
-            workload: Arc::clone(&setup.workload),
-            arms: setup.arms.iter().map(|arm| arm.name.clone()).collect(),
-            nodes: setup
-                .arms
-                .first
-                .named_nodes()
-                .map(|node| node.name.clone())
-                .collect(),
+            arms: setup.arms.iter().map(ArmWords::of).collect(),
+            hops: setup.has_arms(),
             log: log.map_or(HistogramLog::None, HistogramLog::Waiting),
             broken: None,
         }
@@ -80,6 +95,12 @@ impl OutcomeWriter {
                     other => other,
                 };
                 let session = sessions.first().cloned().unwrap_or_default();
+                let nodes = match self.arms.first() {
+                    Some(alone) if !self.hops => alone.nodes.as_slice(),
+                    _ => &[],
+                };
+                let nodes = nodes.iter().zip(sessions).map(figures::node_hello);
+                let nodes = nodes.collect();
                 self.write(&Outcome::Hello(Hello {
                     version: OUTCOME_VERSION,
                     program_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -88,12 +109,7 @@ impl OutcomeWriter {
                     engine: engine.to_owned(),
                     server_version: session.server_version,
                     session: figures::words(&session.agreed),
-                    nodes: self
-                        .nodes
-                        .iter()
-                        .zip(sessions)
-                        .map(figures::node_hello)
-                        .collect(),
+                    nodes,
                 }));
             }
             Progress::Phase { name, at_s, .. } => {
@@ -110,7 +126,8 @@ impl OutcomeWriter {
                 backlog,
                 ..
             } => {
-                self.log_interval(start_s, duration_s, tally);
+                self.log_interval(0, start_s, duration_s, tally);
+                let workload = self.arms.first().map(|arm| Arc::clone(&arm.workload));
                 self.write(&Outcome::Interval(Interval {
                     index,
                     start_s,
@@ -122,35 +139,34 @@ impl OutcomeWriter {
                     errors: tally.errors.total(),
                     qps: rate(tally.queries() + tally.carried, duration_s),
                     latency_us: tally.whole().response.percentiles_us(),
-                    classes: if tally.classes.len() > 1 {
-                        figures::of_classes(&*self.workload, tally)
-                    } else {
-                        Vec::new()
+                    classes: match &workload {
+                        Some(workload) if tally.classes.len() > 1 => {
+                            figures::of_classes(&**workload, tally)
+                        }
+                        _ => Vec::new(),
                     },
                     backlog: tally.is_open().then_some(backlog),
-                    scanned: self.workload.scanned(),
+                    scanned: workload.and_then(|workload| workload.scanned()),
                 }));
             }
             Progress::Opened { .. } => {}
             Progress::Slice(slice) => {
-                self.log_interval(slice.start_s, slice.duration_s, &slice.tally);
+                let arm = usize::from(slice.arm);
+                self.log_interval(arm, slice.start_s, slice.duration_s, &slice.tally);
                 let line = self.slice(slice);
                 self.write(&Outcome::Slice(Box::new(line)));
             }
         }
     }
 
-    fn name_of(&self, arm: usize) -> String {
-        self.arms.get(arm).cloned().unwrap_or_default()
-    }
-
     fn slice(&self, slice: &measured::MeasuredSlice) -> Slice {
         let tally = &slice.tally;
+        let arm = self.arms.get(usize::from(slice.arm));
         let whole = tally.whole();
         let answered = tally.answered_before(&slice.drained);
         Slice {
             index: slice.index,
-            arm: self.name_of(usize::from(slice.arm)),
+            arm: arm.map(|arm| arm.name.clone()).unwrap_or_default(),
             arm_index: slice.arm,
             round: slice.round,
             position: slice.position,
@@ -161,7 +177,7 @@ impl OutcomeWriter {
             drained: slice.drained.events(),
             failed: whole.failed,
             retries: whole.retries,
-            kinds: figures::of_kinds(&*self.workload, tally),
+            kinds: arm.map_or(Vec::new(), |arm| figures::of_kinds(&*arm.workload, tally)),
             not_begun: slice.not_begun,
             queries: tally.queries(),
             answered,
@@ -183,19 +199,19 @@ impl OutcomeWriter {
         }
     }
 
-    fn log_interval(&mut self, start_s: f64, duration_s: f64, tally: &Tally) {
-        let HistogramLog::Open(log) = &mut self.log else {
+    fn log_interval(&mut self, arm: usize, start_s: f64, duration_s: f64, tally: &Tally) {
+        let (HistogramLog::Open(log), Some(arm)) = (&mut self.log, self.arms.get(arm)) else {
             return;
         };
         let mut written = log.write(None, start_s, duration_s, &tally.whole().response);
         if tally.kinds.len() > 1 {
-            for (kind, tally) in self.workload.kinds().iter().zip(&tally.kinds) {
+            for (kind, tally) in arm.workload.kinds().iter().zip(&tally.kinds) {
                 let tag = format!("event.{}", kind.name);
                 written = written
                     .and_then(|()| log.write(Some(&tag), start_s, duration_s, &tally.response));
             }
         }
-        for (name, class) in self.workload.classes().iter().zip(&tally.classes) {
+        for (name, class) in arm.workload.classes().iter().zip(&tally.classes) {
             if let Some(latency) = &class.latency {
                 written =
                     written.and_then(|()| log.write(Some(name), start_s, duration_s, latency));
@@ -210,23 +226,31 @@ impl OutcomeWriter {
     pub fn done(&mut self, measured: &Measured) -> Done {
         // What ended after the window is the last line of the log: its lines add up to the whole.
         if measured.drained.events() > 0 && measured.arms.is_empty() {
-            self.log_interval(measured.measured_ns as f64 / 1e9, 0.0, &measured.drained);
+            let end_s = measured.measured_ns as f64 / 1e9;
+            self.log_interval(0, end_s, 0.0, &measured.drained);
         }
-        let arms = measured.arms.iter().enumerate();
+        let arms = self.arms.iter().zip(&measured.arms);
+        let arms = arms.map(|(words, arm)| ArmFigures {
+            arm: words.name.clone(),
+            slices: arm.slices,
+            done: Self::sum(&arm.sum, Some(words)),
+        });
+        let mut words = self.arms.iter();
+        // What arms that ask different things have in common has no kinds or classes.
+        let first = words.next();
+        let common = first.filter(|first| words.all(|other| first.asks_as(other)));
         Done {
-            arms: arms
-                .map(|(place, arm)| ArmFigures {
-                    arm: self.name_of(place),
-                    slices: arm.slices,
-                    done: self.sum(&arm.sum),
-                })
-                .collect(),
-            ..self.sum(measured)
+            arms: arms.collect(),
+            nodes: match (common, self.hops) {
+                (Some(alone), false) => figures::of_nodes(&alone.nodes, measured),
+                _ => Vec::new(),
+            },
+            ..Self::sum(measured, common)
         }
     }
 
     /// All figures but those of arms.
-    fn sum(&self, measured: &Measured) -> Done {
+    fn sum(measured: &Measured, words: Option<&ArmWords>) -> Done {
         let tally = &measured.tally;
         let (whole, drained) = (tally.whole(), measured.drained.whole());
         let measured_s = measured.measured_ns as f64 / 1e9;
@@ -250,7 +274,7 @@ impl OutcomeWriter {
             rolled_back: whole.rolled_back,
             retries: whole.retries,
             latency_without_retries_us: figures::without_retries_us(&whole),
-            kinds: figures::of_kinds(&*self.workload, tally),
+            kinds: words.map_or(Vec::new(), |arm| figures::of_kinds(&*arm.workload, tally)),
             drained: Drained {
                 events: drained.events,
                 queries: measured.drained.queries(),
@@ -271,7 +295,7 @@ impl OutcomeWriter {
             .to_owned(),
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
-            classes: figures::of_classes(&*self.workload, tally),
+            classes: words.map_or(Vec::new(), |arm| figures::of_classes(&*arm.workload, tally)),
             errors: figures::with_hints(&tally.errors),
             reconnects: tally.reconnects,
             outage_s: tally.outage_ns as f64 / 1e9,
@@ -288,7 +312,7 @@ impl OutcomeWriter {
             longest_wait_s: measured.longest_wait_ns as f64 / 1e9,
             client: measured.client.clone(),
             server: measured.server.clone(),
-            nodes: figures::of_nodes(&self.nodes, measured),
+            nodes: words.map_or(Vec::new(), |arm| figures::of_nodes(&arm.nodes, measured)),
             client_busiest_thread_share: share(
                 measured.busiest_worker_cpu_ns,
                 measured.measured_ns,
@@ -296,7 +320,7 @@ impl OutcomeWriter {
             fairness: jain(&measured.queries_by_seat),
             least_served: served().min().unwrap_or_default(),
             most_served: served().max().unwrap_or_default(),
-            scanned: self.workload.scanned(),
+            scanned: words.and_then(|arm| arm.workload.scanned()),
             arms: Vec::new(),
         }
     }

@@ -317,7 +317,7 @@ impl ThreadIo for FiberIo {
     ) -> Result<Answered, ServerError> {
         write(self.out());
         let class = match reply {
-            Reply::Counts | Reply::Several(_) | Reply::Whole => Class::ByAnswer,
+            Reply::Counts | Reply::Changed | Reply::Several(_) | Reply::Whole => Class::ByAnswer,
             Reply::Prepared | Reply::Nothing => Class::Uncounted,
         };
         // SAFETY: the session keeps the box as long as the fiber.

@@ -43,6 +43,20 @@ pub struct TallyShape {
     pub nodes: usize,
 }
 
+impl TallyShape {
+    /// A shape that has room for what both keep.
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            kinds: self.kinds.max(other.kinds),
+            classes: self.classes.max(other.classes),
+            times_classes: self.times_classes || other.times_classes,
+            is_open: self.is_open && other.is_open,
+            times_lag: self.times_lag || other.times_lag,
+            nodes: self.nodes.max(other.nodes),
+        }
+    }
+}
+
 /// The events of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KindTally {
@@ -140,6 +154,10 @@ impl Tally {
             nodes: vec![node; shape.nodes],
             errors: ErrorTally::default(),
         }
+    }
+
+    pub fn shape(&self) -> TallyShape {
+        self.shape
     }
 
     /// An empty tally that records the same things.

@@ -65,7 +65,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     #[inline]
     fn answered(&mut self, token: usize, request: Request) {
         self.tick();
-        if self.times_lag {
+        if self.turns.times_lag {
             self.note_begin(token);
         }
         let Some(connection) = self.links.get(token) else {
@@ -140,7 +140,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return;
         };
         let seat_index = connection.seat;
-        let verdict = if self.judged {
+        let verdict = if seat.judges {
             Some(Verdict::Ignore)
         } else if self.phase == WorkerPhase::Setup || request.class == Class::Uncounted {
             // A statement that cannot be prepared, or a transaction that cannot be taken back,
@@ -209,7 +209,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let Some(connection) = self.links.get(token) else {
             return;
         };
-        if self.judged {
+        if self.judges(connection.seat) {
             let error = match error {
                 WireError::Refused(refusal) => refusal.clone(),
                 other => client_error(MALFORMED, other.to_string()),
@@ -244,7 +244,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if waits {
             self.note_begin(token);
         }
-        if self.judged {
+        if self.judges(seat_index) {
             return self.tell_trouble(token, client_error(code, why));
         }
         // An arm without all its connections would be measured under another load.
@@ -315,6 +315,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if self.is_inside(seat) {
             self.books.add_error(seat, node, code, sqlstate, message);
         }
+    }
+
+    /// Whether the session of a seat judges errors itself.
+    pub(super) fn judges(&self, seat_index: usize) -> bool {
+        self.seats.get(seat_index).is_some_and(|seat| seat.judges)
     }
 
     /// Whether what happens to a seat belongs to the window: its event does, or it has none.

@@ -1,6 +1,7 @@
 //! What a worker records: events, their queries, what went wrong; handed over at the end of each
 //! interval.
 
+use super::job::{ArmJob, Several};
 use super::messages::Mailbox;
 use super::seat::Seat;
 use crate::record::{Latency, Query, Tally};
@@ -20,20 +21,38 @@ pub(super) struct Books {
 }
 
 impl Books {
-    pub(super) fn new(mailbox: Arc<Mailbox>, empty: &dyn Fn() -> Tally) -> Self {
-        for _ in 0..ON_THEIR_WAY {
-            mailbox.put_tally(Box::new(empty()));
+    /// The books of a run with these arms; the first is loaded.
+    pub(super) fn new(mailbox: Arc<Mailbox>, arms: &Several<ArmJob>) -> Self {
+        let mut known = Vec::new();
+        for shape in arms.iter().map(ArmJob::shape) {
+            if !known.contains(&shape) {
+                known.push(shape);
+                (0..ON_THEIR_WAY).for_each(|_| mailbox.put_tally(Box::new(Tally::new(shape))));
+            }
         }
         Self {
-            tally: Box::new(empty()),
+            tally: Box::new(Tally::new(arms.first.shape())),
             mailbox,
             begun: 0,
         }
     }
 
+    /// Another arm is loaded from here on. Of the one before everything was handed over.
+    pub(super) fn turn_to(&mut self, arm: &ArmJob) {
+        self.begun = 0;
+        let shape = arm.shape();
+        if shape != self.tally.shape() {
+            let empty = self.mailbox.take_tally(shape);
+            let empty = empty.unwrap_or_else(|| Box::new(Tally::new(shape)));
+            let mut left = std::mem::replace(&mut self.tally, empty);
+            left.clear();
+            self.mailbox.put_tally(left);
+        }
+    }
+
     /// The tally so far; from here on another one is recorded in.
     pub(super) fn hand_over(&mut self) -> Box<Tally> {
-        let empty = self.mailbox.take_tally();
+        let empty = self.mailbox.take_tally(self.tally.shape());
         let empty = empty.unwrap_or_else(|| Box::new(self.tally.empty_like()));
         std::mem::replace(&mut self.tally, empty)
     }

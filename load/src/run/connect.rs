@@ -9,7 +9,7 @@ use crate::outcome::Failure;
 use crate::reactor::clock::nanoseconds;
 use crate::reactor::engine::Engine;
 use crate::reactor::socket::Address;
-use crate::talk::dialect::Dialect;
+use crate::talk::dialect::{Dialect, Heard};
 use crate::talk::failure::{self, CANNOT_CONNECT};
 use crate::wire::mysql::ServerError;
 use crate::workload;
@@ -58,12 +58,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 self.links.push(SeatLink::new(seat_index, number, at));
                 self.links.len() - 1
             }
-            (None, Err(_)) => return self.refuse_link(),
+            (None, Err(_)) => return self.refuse_link(seat_index),
         };
         if let Some(connection) = self.links.get_mut(token) {
             connection.at = at;
         }
-        if self.phase >= WorkerPhase::Closed && !self.judged {
+        if self.phase >= WorkerPhase::Closed && !seat.judges {
             return Some(Reason::Finish);
         }
         if self.links.get(token)?.lost_ns.is_some() {
@@ -76,9 +76,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// A session has all the links that it can have numbers for.
     #[cold]
-    fn refuse_link(&mut self) -> Option<Reason> {
+    fn refuse_link(&mut self, seat_index: usize) -> Option<Reason> {
         let error = failure::too_many_links();
-        if self.judged {
+        if self.judges(seat_index) {
             self.trouble = Some(error);
             return Some(Reason::Broken);
         }
@@ -108,13 +108,31 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if let Err(error) = self.reactor.engine.attach(token, socket, connecting) {
             return self.fail_at(token, |address| failure::of_connect(address, &error));
         }
-        // The server speaks first, so the login may wait for it from now on.
+        // If the server speaks first, the login may wait for it from now on.
         connection.link.open(target);
         let timeout_ns = nanoseconds(target.connect_timeout);
         if let Some(seat) = self.seats.get_mut(seat_index) {
             seat.waits_for = WaitsFor::Connecting(token);
         }
         self.alarm(seat_index, timeout_ns);
+        if !connecting {
+            self.greet(token);
+        }
+    }
+
+    /// A connection stands: some protocols say the first word.
+    pub(super) fn greet(&mut self, token: usize) {
+        let Some(connection) = self.links.get_mut(token) else {
+            return;
+        };
+        self.out.clear();
+        let heard = match connection.link.greet(&mut self.out) {
+            Ok(Heard::More) if self.out.is_empty() => return,
+            // There was no answer yet that more could belong to.
+            Ok(Heard::More) => return self.reactor.engine.send(token, &self.out),
+            heard => heard,
+        };
+        self.take_heard(token, heard);
     }
 
     /// A connection could not be made.
@@ -124,12 +142,13 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let Some(connection) = self.links.get_mut(token) else {
             return;
         };
+        let seat_index = connection.seat;
         connection.link.close();
         self.reactor.engine.detach(token);
         if error.kind() == io::ErrorKind::WouldBlock {
             return self.wait_for_socket_queue(token);
         }
-        if self.judged {
+        if self.judges(seat_index) {
             let error = failure::not_connected(self.address_of(token), error);
             return self.tell_trouble(token, error);
         }

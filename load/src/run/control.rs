@@ -9,6 +9,7 @@ use crate::arrival::DueCount;
 use crate::outcome::Failure;
 use crate::reactor::clock;
 use crate::record::{Latency, Tally};
+use crate::talk::dialect::SessionFacts;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -70,6 +71,8 @@ pub(super) struct Controller<'a> {
     setup_connects: Latency,
     /// Intervals that each worker has handed over.
     handed_over: Vec<u32>,
+    /// The arm that is loaded.
+    arm: u16,
     /// The sum of the window, and of what ended after it.
     pub(super) tally: Tally,
     pub(super) drained: Tally,
@@ -91,7 +94,6 @@ impl<'a> Controller<'a> {
         interval_ns: u64,
     ) -> Self {
         Self {
-            mailboxes,
             reports,
             progress,
             intervals: VecDeque::new(),
@@ -106,9 +108,10 @@ impl<'a> Controller<'a> {
             begun_closed: 0,
             oldest_wait_ns: 0,
             setup_connects: Latency::new(),
-            handed_over: vec![0; setup.workers as usize],
-            tally: setup.tally(),
-            drained: setup.tally(),
+            handed_over: vec![0; mailboxes.len()],
+            arm: 0,
+            tally: setup.tally(0),
+            drained: setup.tally(0),
             timeline: Timeline {
                 begin_ns: 0,
                 open_ns: u64::MAX,
@@ -121,8 +124,14 @@ impl<'a> Controller<'a> {
             workers_idle: 0,
             busiest_worker_cpu_ns: 0,
             queries_by_seat: Vec::new(),
+            mailboxes,
             setup,
         }
+    }
+
+    /// How many workers there are, of all tongues.
+    fn workers(&self) -> u32 {
+        self.mailboxes.len() as u32
     }
 
     /// Controls the run from the first connection to the last.
@@ -168,13 +177,19 @@ impl<'a> Controller<'a> {
             self.timeline.open_ns = begin_ns;
             self.timeline.close_ns = begin_ns;
         }
-        self.due = self.setup.dispenser.due_count();
+        self.arm = arm;
+        let job = self.setup.arms.at(arm);
+        if self.tally.shape() != job.shape() {
+            (self.tally, self.drained) = (self.setup.tally(arm), self.setup.tally(arm));
+        }
+        self.due = job.dispenser.due_count();
         (self.due_opened, self.due_closed) = (0, 0);
         (self.begun_opened, self.workers_opened) = (0, 0);
         (self.workers_closed, self.workers_drained) = (0, 0);
         self.backlogs.clear();
         self.handed_over.fill(0);
-        self.setup.dispenser.begin(begin_ns, self.timeline.open_ns);
+        let job = self.setup.arms.at(arm);
+        job.dispenser.begin(begin_ns, self.timeline.open_ns);
         self.tell(Command::Begin(self.timeline, arm));
     }
 
@@ -213,11 +228,15 @@ impl<'a> Controller<'a> {
     pub(super) fn wait_for_setup(&mut self, engine: &'static str) -> Result<(), Failure> {
         let mut sessions = Vec::new();
         let mut ready = 0;
-        while ready < self.setup.workers && self.ended != Ended::Signal {
+        while ready < self.workers() && self.ended != Ended::Signal {
             // Every step of a setup has its own time limit, so this ends.
             match self.reports.recv() {
                 Ok(Report::Ready { facts, connects }) => {
-                    sessions = facts;
+                    // Not every protocol tells what the server is.
+                    let tells = |facts: &SessionFacts| !facts.server_version.is_empty();
+                    if sessions.is_empty() || facts.iter().any(tells) {
+                        sessions = facts;
+                    }
                     ready += 1;
                     if let Some(connects) = connects {
                         self.setup_connects.merge(&connects);
@@ -227,10 +246,11 @@ impl<'a> Controller<'a> {
                 Err(_) => return Err(gone()),
             }
         }
+        let workers = self.workers();
         (self.progress)(Progress::Ready {
             sessions: &sessions,
             engine,
-            workers: self.setup.workers,
+            workers,
             start: SystemTime::now(),
         });
         Ok(())
@@ -254,7 +274,7 @@ impl<'a> Controller<'a> {
     pub(super) fn wait_for_close(&mut self) -> Result<(), Failure> {
         // A script that computes keeps its worker until its event is over.
         let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
-        while self.workers_closed < self.setup.workers {
+        while self.workers_closed < self.workers() {
             let report = self.next_before(limit_ns)?;
             self.take(report)?;
         }
@@ -264,7 +284,7 @@ impl<'a> Controller<'a> {
     /// After the window of an arm: waits until every event has ended; false if some have not by
     /// this time.
     pub(super) fn wait_until_drained(&mut self, limit_ns: u64) -> Result<bool, Failure> {
-        while self.workers_drained < self.setup.workers {
+        while self.workers_drained < self.workers() {
             let left_ns = limit_ns.saturating_sub(clock::now_ns());
             match self.reports.recv_timeout(Duration::from_nanos(left_ns)) {
                 Ok(report) => self.take(report)?,
@@ -277,9 +297,11 @@ impl<'a> Controller<'a> {
 
     /// What a window came to, and what ended after it; the sums are empty again.
     pub(super) fn take_visit(&mut self) -> (Inside, Tally) {
-        let drained = std::mem::replace(&mut self.drained, self.setup.tally());
+        let drained = self.drained.empty_like();
+        let drained = std::mem::replace(&mut self.drained, drained);
+        let tally = self.tally.empty_like();
         let inside = Inside {
-            tally: std::mem::replace(&mut self.tally, self.setup.tally()),
+            tally: std::mem::replace(&mut self.tally, tally),
             due: self.due_closed.saturating_sub(self.due_opened),
             begun: self.begun_closed,
             busiest_worker_cpu_ns: std::mem::take(&mut self.busiest_worker_cpu_ns),
@@ -291,7 +313,7 @@ impl<'a> Controller<'a> {
     fn wait_for_end(&mut self) -> Result<Left, Failure> {
         let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
         let (mut ended, mut left) = (0, Left::default());
-        while ended < self.setup.workers {
+        while ended < self.workers() {
             match self.next_before(limit_ns)? {
                 Report::Ended {
                     tally,
@@ -341,7 +363,7 @@ impl<'a> Controller<'a> {
                 self.begun_opened += begun;
                 self.workers_opened += 1;
                 self.counts_opened.extend(counts);
-                if self.workers_opened == self.setup.workers {
+                if self.workers_opened == self.workers() {
                     let open_ns = self.timeline.open_ns.saturating_sub(self.timeline.begin_ns);
                     self.due_opened = self.due.as_mut().map_or(0, |due| due.open(open_ns));
                     let counts = &std::mem::take(&mut self.counts_opened);
@@ -363,7 +385,7 @@ impl<'a> Controller<'a> {
             }
             Report::Idle => {
                 self.workers_idle += 1;
-                if self.workers_idle == self.setup.workers {
+                if self.workers_idle == self.workers() {
                     self.close_now(Ended::Events);
                 }
             }
@@ -429,7 +451,7 @@ impl<'a> Controller<'a> {
         while self
             .intervals
             .front()
-            .is_some_and(|i| i.workers == self.setup.workers)
+            .is_some_and(|i| i.workers == self.workers())
         {
             let Some(interval) = self.intervals.pop_front() else {
                 break;
@@ -478,7 +500,7 @@ impl<'a> Controller<'a> {
         }
         self.begun_closed = interval.begun;
         self.backlogs.push(backlog);
-        let nobodys = self.setup.dispenser.next_due_ns();
+        let nobodys = self.setup.arms.at(self.arm).dispenser.next_due_ns();
         let oldest = [nobodys, interval.next_due_ns].into_iter().flatten().min();
         self.oldest_wait_ns = end_ns.saturating_sub(oldest.unwrap_or(u64::MAX));
     }

@@ -6,7 +6,7 @@ use crate::plan;
 use crate::reactor::threads;
 use crate::record::{Tally, TallyShape};
 use crate::talk::Target;
-use crate::workload::{Verdict, Workload};
+use crate::workload::{Tongue, Verdict, Workload};
 use std::sync::Arc;
 
 /// What to run, for how long, on which engine.
@@ -42,8 +42,7 @@ pub struct Hops {
     pub rounds: u32,
 }
 
-/// What a run asks: all of it, or one of the arms that it hops between.
-#[derive(Debug)]
+/// What a run asks, of whom, and when: all of it, or one of the arms that it hops between.
 pub struct ArmJob {
     /// Empty if the run has no arms.
     pub name: String,
@@ -53,6 +52,12 @@ pub struct ArmJob {
     pub enter: Vec<String>,
     /// The process whose counters are read for all of its nodes together.
     pub watch_pid: Option<u32>,
+    pub workload: Arc<dyn Workload>,
+    pub pacing: Pacing,
+    /// Has the events that all seats share: those of a schedule, or of a run that has so many.
+    pub dispenser: Arc<Dispenser>,
+    /// Where its server speaks SQL, if its workload does not.
+    pub sql: Option<Target>,
 }
 
 /// One of the servers that an arm asks.
@@ -66,17 +71,52 @@ pub struct NodeJob {
 }
 
 impl ArmJob {
-    /// Servers of which none has a name, or counters that are read.
-    pub fn of(targets: Several<Target>) -> Self {
+    /// Servers of which none has a name, or counters that are read. They are asked without a pause
+    /// and without an end.
+    pub fn of(targets: Several<Target>, workload: Arc<dyn Workload>) -> Self {
+        let nodes = targets.map(|target| NodeJob {
+            name: String::new(),
+            target,
+            watch_pid: None,
+        });
+        Self::of_nodes(nodes, workload)
+    }
+
+    /// These nodes, asked without a pause and without an end.
+    pub fn of_nodes(nodes: Several<NodeJob>, workload: Arc<dyn Workload>) -> Self {
         Self {
             name: String::new(),
-            nodes: targets.map(|target| NodeJob {
-                name: String::new(),
-                target,
-                watch_pid: None,
-            }),
+            nodes,
             enter: Vec::new(),
             watch_pid: None,
+            workload,
+            pacing: Pacing::WITHOUT_PAUSE,
+            dispenser: Arc::new(Dispenser::new(None, None)),
+            sql: None,
+        }
+    }
+
+    /// Events may begin later than they were due.
+    pub fn times_lag(&self) -> bool {
+        self.pacing == Pacing::Open || self.workload.thinks()
+    }
+
+    /// When requests were sent has to be known: otherwise all that is recorded runs from the end of
+    /// the answer before.
+    pub fn times_sends(&self) -> bool {
+        let has_nodes = self.named_nodes().next().is_some();
+        self.times_lag() || !self.workload.is_single_query() || has_nodes
+    }
+
+    /// What is recorded of it.
+    pub fn shape(&self) -> TallyShape {
+        TallyShape {
+            kinds: self.workload.kinds().len(),
+            classes: self.workload.classes().len(),
+            times_classes: !self.workload.is_single_query(),
+            is_open: self.pacing == Pacing::Open,
+            times_lag: self.times_lag(),
+            nodes: self.named_nodes().count(),
         }
     }
 
@@ -142,8 +182,8 @@ pub struct Setup {
     pub arms: Several<ArmJob>,
     /// None: one window, in which all that is asked is the first arm.
     pub hops: Option<Hops>,
-    pub workload: Arc<dyn Workload>,
-    /// Seats that are loaded at the same time, and the workers they are spread over.
+    /// Seats that are loaded at the same time, and the workers they are spread over: so many for
+    /// each tongue.
     pub seats: u32,
     pub workers: u32,
     pub seed: u64,
@@ -154,9 +194,6 @@ pub struct Setup {
     pub drain_ns: u64,
     /// Events of each seat, if they are limited.
     pub events_each: Option<u64>,
-    pub pacing: Pacing,
-    /// Has the events that all seats share: those of a schedule, or of a run that has so many.
-    pub dispenser: Arc<Dispenser>,
     /// Close and open each connection after so many events.
     pub reconnect_every: Option<u64>,
     /// Seats beside the others that ask nothing.
@@ -177,13 +214,12 @@ pub const SETUP_TIMEOUT_NS: u64 = 30_000_000_000;
 pub const DRAIN_NS: u64 = 1_000_000_000;
 
 impl Setup {
-    /// So many seats that ask without a pause, until something ends the run. An error of the
-    /// server is counted, and a connection that was lost is opened again.
-    pub fn new(arms: Several<ArmJob>, workload: Arc<dyn Workload>, seats: u32) -> Self {
+    /// So many seats, until something ends the run. An error of the server is counted, and a
+    /// connection that was lost is opened again.
+    pub fn new(arms: Several<ArmJob>, seats: u32) -> Self {
         Self {
             arms,
             hops: None,
-            workload,
             seats,
             workers: threads::for_connections(seats),
             seed: 0,
@@ -195,8 +231,6 @@ impl Setup {
             setup_timeout_ns: SETUP_TIMEOUT_NS,
             drain_ns: DRAIN_NS,
             events_each: None,
-            pacing: Pacing::WITHOUT_PAUSE,
-            dispenser: Arc::new(Dispenser::new(None, None)),
             reconnect_every: None,
             idle_seats: 0,
             storm: false,
@@ -209,6 +243,23 @@ impl Setup {
     /// How to reach a server.
     pub fn target(&self, at: At) -> &Target {
         &self.arms.at(at.arm).nodes.at(at.node).target
+    }
+
+    /// Where statements on entering an arm are for.
+    pub fn sql_of(&self, arm: u16) -> &Target {
+        let job = self.arms.at(arm);
+        job.sql.as_ref().unwrap_or(&job.nodes.first.target)
+    }
+
+    /// What the arms speak, each tongue once. Each has workers of its own.
+    pub fn tongues(&self) -> Vec<Tongue> {
+        let mut tongues = Vec::new();
+        for tongue in self.arms.iter().map(|arm| arm.workload.tongue()) {
+            if !tongues.contains(&tongue) {
+                tongues.push(tongue);
+            }
+        }
+        tongues
     }
 
     /// Says in which arm, and on which node, a run failed, if they have names.
@@ -232,12 +283,7 @@ impl Setup {
         self.hops.is_some()
     }
 
-    /// How many nodes have figures of their own: in each arm alike.
-    pub fn named_nodes(&self) -> usize {
-        self.arms.first.named_nodes().count()
-    }
-
-    /// The seats of one worker in one arm: as many as the others', give or take one.
+    /// The seats of one worker of a tongue in one arm: as many as the others', give or take one.
     pub fn seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
         (worker..self.seats).step_by(self.workers.max(1) as usize)
     }
@@ -250,27 +296,27 @@ impl Setup {
             .map(move |i| first + i)
     }
 
-    /// How many connections a worker opens: each session has one, or one to each node.
+    /// How many connections a worker opens at most: each session has one, or one to each node.
     pub fn sockets_of(&self, worker: u32) -> usize {
-        let seats = self.seats_of(worker).count() * self.named_nodes().max(1);
-        (seats + self.idle_seats_of(worker).count()) * usize::from(self.copies())
+        let seats = self.seats_of(worker).count();
+        let idle = self.idle_seats_of(worker).count();
+        let links = self.arms.iter().map(|arm| match arm.workload.tongue() {
+            Tongue::Sql => arm.named_nodes().count().max(1),
+            Tongue::HandlerSocket => usize::from(arm.nodes.count()),
+        });
+        links.map(|links| seats * links + idle).sum()
     }
 
-    /// Events may begin later than they were due.
-    pub fn times_lag(&self) -> bool {
-        self.pacing == Pacing::Open || self.workload.thinks()
+    /// An empty tally of an arm.
+    pub fn tally(&self, arm: u16) -> Tally {
+        Tally::new(self.arms.at(arm).shape())
     }
 
-    /// An empty tally of this run.
-    pub fn tally(&self) -> Tally {
-        Tally::new(TallyShape {
-            kinds: self.workload.kinds().len(),
-            classes: self.workload.classes().len(),
-            times_classes: !self.workload.is_single_query(),
-            is_open: self.pacing == Pacing::Open,
-            times_lag: self.times_lag(),
-            nodes: self.named_nodes(),
-        })
+    /// An empty tally for all arms together.
+    pub fn tally_of_all(&self) -> Tally {
+        let first = self.arms.first.shape();
+        let shapes = self.arms.more.iter().map(ArmJob::shape);
+        Tally::new(shapes.fold(first, TallyShape::with))
     }
 }
 

@@ -140,6 +140,8 @@ pub struct MeasuredSlice {
     /// Each seat's index and queries.
     pub queries_by_seat: Vec<(u32, u64)>,
     pub watched_cpu_us: Vec<Option<f64>>,
+    /// That of the nodes of the slice's arm.
+    pub node_cpu_us: Vec<Option<f64>>,
     pub visit: MeasuredVisit,
 }
 
@@ -152,6 +154,7 @@ pub struct MeasuredVisit {
     pub events: u64,
     pub client: ProcessDelta,
     pub watched: Vec<Option<ProcessDelta>>,
+    pub nodes: Vec<Option<ProcessDelta>>,
 }
 
 /// All slices of one arm.
@@ -172,18 +175,20 @@ pub(super) struct ArmSum {
     visit_events: u64,
     client: ProcessDelta,
     server: Option<ProcessDelta>,
+    nodes: Vec<Option<ProcessDelta>>,
     queries_by_seat: BTreeMap<u32, u64>,
 }
 
 impl ArmSum {
-    pub(super) fn new(empty: &dyn Fn() -> Tally) -> Self {
+    pub(super) fn new(empty: &Tally) -> Self {
         Self {
             slices: 0,
             empty_in_a_row: 0,
-            sum: Measured::nothing(empty(), empty()),
+            sum: Measured::nothing(empty.empty_like(), empty.empty_like()),
             visit_events: 0,
             client: ProcessDelta::default(),
             server: None,
+            nodes: Vec::new(),
             queries_by_seat: BTreeMap::new(),
         }
     }
@@ -215,6 +220,18 @@ impl ArmSum {
         if let Some(Some(cpu_us)) = slice.watched_cpu_us.get(place) {
             sum.server.get_or_insert_default().cpu_us += cpu_us;
         }
+        self.nodes.resize(slice.visit.nodes.len(), None);
+        for (ours, used) in self.nodes.iter_mut().zip(&slice.visit.nodes) {
+            if let Some(used) = used {
+                ours.get_or_insert_default().add(used);
+            }
+        }
+        sum.node_servers.resize(slice.node_cpu_us.len(), None);
+        for (ours, cpu_us) in sum.node_servers.iter_mut().zip(&slice.node_cpu_us) {
+            if let Some(cpu_us) = cpu_us {
+                ours.get_or_insert_default().cpu_us += cpu_us;
+            }
+        }
     }
 
     /// Slices, the last ones, whose events were all answered after them.
@@ -237,6 +254,10 @@ impl ArmSum {
             .server
             .zip(sum.server)
             .map(|(all, inside)| all.scaled(share, inside.cpu_us));
+        for (inside, all) in sum.node_servers.iter_mut().zip(self.nodes) {
+            let both = all.zip(inside.take());
+            *inside = both.map(|(all, inside)| all.scaled(share, inside.cpu_us));
+        }
         MeasuredArm {
             slices: self.slices,
             sum,

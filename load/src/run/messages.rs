@@ -2,7 +2,7 @@
 
 use crate::outcome::Failure;
 use crate::reactor::bell::Bell;
-use crate::record::{Latency, Reading, Tally};
+use crate::record::{Latency, Reading, Tally, TallyShape};
 use crate::talk::dialect::SessionFacts;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -153,10 +153,11 @@ impl Mailbox {
         tallies.push(tally);
     }
 
-    /// An empty tally; none if the controller has not returned one yet.
-    pub fn take_tally(&self) -> Option<Box<Tally>> {
+    /// An empty tally of this shape; none if the controller has not returned one yet.
+    pub fn take_tally(&self, shape: TallyShape) -> Option<Box<Tally>> {
         let mut tallies = self.tallies.lock().unwrap_or_else(PoisonError::into_inner);
-        tallies.pop()
+        let place = tallies.iter().rposition(|tally| tally.shape() == shape)?;
+        Some(tallies.swap_remove(place))
     }
 }
 

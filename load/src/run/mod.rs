@@ -32,10 +32,13 @@ use crate::reactor::limits;
 use crate::reactor::signals::Signals;
 use crate::reactor::threads;
 use crate::record::Tally;
+use crate::talk::dialect::Dialect;
 use crate::talk::failure;
+use crate::talk::handler_socket::KeyLink;
 use crate::talk::link::Link;
+use crate::workload::Tongue;
 use control::Controller;
-use job::{Job, Setup};
+use job::{ArmJob, Job, Setup};
 use measured::{Ended, Measured, Progress};
 use messages::{Mailbox, Report};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,15 +73,18 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
         preflight::check(&setup, &stop)?;
     }
     let mut mailboxes = Vec::new();
-    for number in 0..setup.workers {
+    let tongues = setup.tongues().into_iter();
+    let tongues = tongues.flat_map(|tongue| std::iter::repeat_n(tongue, setup.workers as usize));
+    for (number, tongue) in (0..).zip(tongues) {
         let mailbox = Mailbox::new()
             .map(Arc::new)
             .map_err(|error| Failure::plain(format!("making a worker: {error}")))?;
         mailboxes.push(Arc::clone(&mailbox));
-        spawn(number, Arc::clone(&setup), engine, mailbox, sender.clone())
+        let setup = Arc::clone(&setup);
+        spawn(number, setup, (engine, tongue), mailbox, sender.clone())
             .map_err(|error| Failure::plain(format!("starting a worker: {error}")))?;
     }
-    let thinks = setup.workload.thinks();
+    let thinks = setup.arms.iter().any(|arm| arm.workload.thinks());
     let mut controller = Controller::new(setup, mailboxes, reports, progress, job.interval_ns);
     let measured = match controller.setup.hops {
         Some(hops) => controller.control_arms(engine, hops, job.warmup_ns),
@@ -131,16 +137,19 @@ fn given_up(tally: &Tally) -> Option<Failure> {
 fn spawn(
     number: u32,
     setup: Arc<Setup>,
-    engine: &'static str,
+    (engine, tongue): (&'static str, Tongue),
     mailbox: Arc<Mailbox>,
     reports: Sender<Report>,
 ) -> std::io::Result<()> {
     std::thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
-            let work = match engine {
-                Uring::NAME => work::<Uring>,
-                _ => work::<Epoll>,
+            // The only places that know which engines and dialects there are.
+            let work = match (engine, tongue) {
+                (Uring::NAME, Tongue::Sql) => work::<Uring, Link>,
+                (Uring::NAME, Tongue::HandlerSocket) => work::<Uring, KeyLink>,
+                (_, Tongue::Sql) => work::<Epoll, Link>,
+                (_, Tongue::HandlerSocket) => work::<Epoll, KeyLink>,
             };
             let told = reports.clone();
             let lives = || work(number, setup, mailbox, reports);
@@ -153,22 +162,27 @@ fn spawn(
     Ok(())
 }
 
-fn work<E: Engine>(number: u32, setup: Arc<Setup>, mailbox: Arc<Mailbox>, reports: Sender<Report>) {
-    threads::keep_apart(number, setup.workers);
+fn work<E: Engine, D: Dialect>(
+    number: u32,
+    setup: Arc<Setup>,
+    mailbox: Arc<Mailbox>,
+    reports: Sender<Report>,
+) {
+    let place = number % setup.workers.max(1);
+    threads::keep_apart(place, setup.workers);
     threads::be_punctual();
-    let sockets = setup.sockets_of(number);
+    let sockets = setup.sockets_of(place);
     let made = mailbox
         .bell()
         .and_then(|bell| E::new(sockets, bell))
         .map(|mut engine| {
-            // Otherwise all that is recorded runs from the end of the answer before.
-            if setup.times_lag() || !setup.workload.is_single_query() || setup.named_nodes() > 0 {
+            if setup.arms.iter().any(ArmJob::times_sends) {
                 engine.time_sends();
             }
             engine
         })
         .map_err(|error| Box::new(Failure::plain(format!("making a worker: {error}"))))
-        .and_then(|engine| Worker::<E, Link>::new(number, setup, engine, mailbox, reports.clone()));
+        .and_then(|engine| Worker::<E, D>::new(number, setup, engine, mailbox, reports.clone()));
     match made {
         Ok(worker) => worker.run(),
         // The controller only goes away when the process does.

@@ -12,26 +12,25 @@ use crate::talk::Target;
 use crate::talk::tls::tls_of;
 use crate::wire::WireError;
 use crate::wire::mysql::{Algorithm, Charset, Credentials, Options};
-use crate::workload::Workload;
+use crate::workload::{Tongue, Workload};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a plan tells a run. Everything that can be refused without a server is.
+/// What is asked in an arm, and the events that its connections share.
+pub type ArmAsks = (Arc<dyn Workload>, Arc<Dispenser>);
+
+/// What a plan tells a run. Everything that can be refused without a server is. `ask` makes what is
+/// asked of the plan of an arm alone, one after the other; of the whole plan if it has none.
 ///
 /// # Errors
 /// What cannot be had, in words that name the path in the plan.
 pub fn job_of(
     plan: &Plan,
-    workload: Arc<dyn Workload>,
-    dispenser: Arc<Dispenser>,
+    ask: &mut dyn FnMut(&Plan) -> Result<ArmAsks, String>,
 ) -> Result<Job, String> {
     let load = &plan.load;
-    let mut arms = arms_of(plan)?;
-    if workload.offers_files() {
-        for node in arms.iter_mut().flat_map(|arm| arm.nodes.iter_mut()) {
-            node.target.options.local_infile = true;
-        }
-    }
+    let arms = arms_of(plan, ask)?;
     let timeout_ns = nanoseconds(arms.first.nodes.first.target.connect_timeout);
     let hops = load.slices.as_ref().map(|slices| Hops {
         slice_ns: seconds_ns(slices.slice_s),
@@ -53,14 +52,12 @@ pub fn job_of(
             seed: plan.seed,
             errors: policy_of(&load.errors),
             events_each: load.events_each,
-            pacing: pacing_of(load),
-            dispenser,
             reconnect_every: load.reconnect_every,
             idle_seats: load.idle_connections,
             storm: load.storm,
             answer_timeout_ns: load.answer_timeout_s.map(seconds_ns),
             looks_first: true,
-            ..Setup::new(arms, workload, load.connections)
+            ..Setup::new(arms, load.connections)
         },
     })
 }
@@ -69,53 +66,90 @@ fn pid_of(watch: Option<&Watch>) -> Option<u32> {
     watch.map(|watch| watch.pid)
 }
 
-/// The plan's arms; without any the one that has its nodes, or its server.
-fn arms_of(plan: &Plan) -> Result<Several<ArmJob>, String> {
-    let arms: Result<Vec<_>, String> = plan
-        .arms
-        .iter()
-        .enumerate()
-        .map(|(place, arm)| {
-            let server = arm.server.as_ref().unwrap_or(&plan.server);
-            let target = target_of(server).map_err(|words| format!("arms[{place}].{words}"))?;
-            Ok(ArmJob {
-                name: arm.name.clone(),
-                enter: arm.enter.clone(),
-                watch_pid: pid_of(arm.watch.as_ref().or(plan.watch.as_ref())),
-                ..ArmJob::of(Several::one(target))
-            })
-        })
-        .collect();
-    if let Some(arms) = Several::of(arms?) {
-        return Ok(arms);
+/// The plan's arms; without any the one that is asked all the time.
+fn arms_of(
+    plan: &Plan,
+    ask: &mut dyn FnMut(&Plan) -> Result<ArmAsks, String>,
+) -> Result<Several<ArmJob>, String> {
+    let mut arms = Vec::new();
+    for (place, arm) in plan.arms.iter().enumerate() {
+        let job = arm_of(&plan.of_arm(arm), ask);
+        arms.push(ArmJob {
+            name: arm.name.clone(),
+            enter: arm.enter.clone(),
+            ..job.map_err(|words| format!("arms[{place}].{words}"))?
+        });
     }
-    let nodes: Result<Vec<_>, String> = plan
-        .nodes
-        .iter()
-        .enumerate()
-        .map(|(place, node)| {
-            let server = node.server.as_ref().unwrap_or(&plan.server);
-            Ok(NodeJob {
-                name: node.name.clone(),
-                target: target_of(server).map_err(|words| format!("nodes[{place}].{words}"))?,
-                watch_pid: pid_of(node.watch.as_ref()),
-            })
-        })
-        .collect();
-    let of_nodes = Several::of(nodes?).map(|nodes| ArmJob {
-        name: String::new(),
-        nodes,
-        enter: Vec::new(),
-        watch_pid: None,
-    });
-    let arm = match of_nodes {
-        Some(arm) => arm,
-        None => ArmJob::of(Several::one(target_of(&plan.server)?)),
+    match Several::of(arms) {
+        Some(arms) => Ok(arms),
+        None => arm_of(plan, ask).map(Several::one),
+    }
+}
+
+/// The only arm of a plan.
+fn arm_of(
+    plan: &Plan,
+    ask: &mut dyn FnMut(&Plan) -> Result<ArmAsks, String>,
+) -> Result<ArmJob, String> {
+    let (workload, dispenser) = ask(plan)?;
+    if workload.tongue() == Tongue::HandlerSocket {
+        return Ok(ArmJob {
+            watch_pid: pid_of(plan.watch.as_ref()),
+            pacing: pacing_of(&plan.load),
+            dispenser,
+            sql: Some(target_of(&plan.server)?),
+            ..ArmJob::of(ports_of(&plan.server)?, workload)
+        });
+    }
+    let mut nodes = Vec::new();
+    for (place, node) in plan.nodes.iter().enumerate() {
+        let server = node.server.as_ref().unwrap_or(&plan.server);
+        nodes.push(NodeJob {
+            name: node.name.clone(),
+            target: target_of(server).map_err(|words| format!("nodes[{place}].{words}"))?,
+            watch_pid: pid_of(node.watch.as_ref()),
+        });
+    }
+    let mut nodes = match Several::of(nodes) {
+        Some(nodes) => nodes,
+        None => Several::one(NodeJob {
+            name: String::new(),
+            target: target_of(&plan.server)?,
+            watch_pid: None,
+        }),
     };
-    Ok(Several::one(ArmJob {
+    if workload.offers_files() {
+        let targets = nodes.iter_mut().map(|node| &mut node.target);
+        targets.for_each(|target| target.options.local_infile = true);
+    }
+    Ok(ArmJob {
         watch_pid: pid_of(plan.watch.as_ref()),
-        ..arm
-    }))
+        pacing: pacing_of(&plan.load),
+        dispenser,
+        ..ArmJob::of_nodes(nodes, workload)
+    })
+}
+
+/// The ports of HandlerSocket: that for reading, and that for writing.
+fn ports_of(server: &Server) -> Result<Several<Target>, String> {
+    let ports = server.handler_socket.clone().unwrap_or_default();
+    let target = |socket: Option<PathBuf>, port, secret_env: Option<String>| {
+        // Whoever is reached by a socket is on this host.
+        let host = server.host.clone().or(Some("127.0.0.1".to_owned()));
+        let place = Server {
+            socket,
+            host,
+            port,
+            password_env: secret_env,
+            ..server.clone()
+        };
+        target_of(&place).map_err(|words| format!("server.handler_socket: {words}"))
+    };
+    let writes = target(ports.socket_wr, ports.port_wr, ports.secret_wr_env)?;
+    Ok(Several {
+        first: target(ports.socket, ports.port, ports.secret_env)?,
+        more: vec![writes],
+    })
 }
 
 /// How many workers the connections are spread over.

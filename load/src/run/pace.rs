@@ -53,14 +53,6 @@ impl Pace {
         }
     }
 
-    /// The next event that was taken before it was due.
-    pub fn take_kept(&mut self) -> Option<Due> {
-        match self {
-            Self::Open(taken) => taken.events.pop_front(),
-            Self::AtOnce | Self::Thinking { .. } => None,
-        }
-    }
-
     /// When the first event was or is due that was taken and has not begun.
     #[inline]
     pub fn next_due_ns(&self) -> Option<u64> {

@@ -8,7 +8,7 @@ use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::talk::blocking::ControlConnection;
 use crate::wire::mysql::Flavour;
-use crate::workload;
+use crate::workload::{self, Tongue};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -33,44 +33,60 @@ struct Room {
 /// # Errors
 /// Nobody answers, or the server is too small; the hint names the variable to raise.
 pub fn check(setup: &Setup, stop: &AtomicBool) -> Result<(), Failure> {
-    let arms = (0..setup.copies()).map(|arm| {
+    let arms = (0..).zip(setup.arms.iter());
+    // What else a server speaks has its own limits, which it does not tell.
+    let arms = arms.filter(|(_, job)| job.workload.tongue() == Tongue::Sql);
+    let arms = arms.map(|(arm, job)| {
         // Places without a name are for a script to choose from, if it wants.
-        let nodes = setup.named_nodes().max(1) as u16;
+        let nodes = job.named_nodes().count().max(1) as u16;
         (0..nodes).map(move |node| At { arm, node })
     });
     let places: Vec<At> = arms.flatten().collect();
     for &at in &places {
         let server = setup.target(at);
         let here = |other: &&At| setup.target(**other).address == server.address;
-        // Idle connections are there once for each arm, and its first node has them.
-        let first = |other: &&At| other.node == 0;
-        let times = Times {
-            loads: places.iter().filter(here).count() as u64,
-            idles: places.iter().filter(here).filter(first).count() as u64,
-        };
-        check_server(server, setup, times, stop).map_err(|failure| setup.named(at, failure))?;
+        let mut wanted = Wanted::default();
+        for place in places.iter().filter(here) {
+            wanted.add(setup, *place);
+        }
+        check_server(server, setup, at, wanted, stop)
+            .map_err(|failure| setup.named(at, failure))?;
     }
     Ok(())
 }
 
-/// How often a server has the connections of the load, and the idle ones.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    loads: u64,
-    idles: u64,
+/// What a run needs of a server.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wanted {
+    connections: u64,
+    statements: u64,
+}
+
+impl Wanted {
+    /// Adds what is needed at a place.
+    fn add(&mut self, setup: &Setup, at: At) {
+        let seats = u64::from(setup.seats);
+        let each = setup.arms.at(at.arm).workload.prepared_statements() as u64;
+        // Idle connections are there once for each arm, and its first node has them.
+        let idle = if at.node == 0 { setup.idle_seats } else { 0 };
+        self.connections += seats + u64::from(idle);
+        self.statements += seats * each;
+    }
 }
 
 fn check_server(
     server: &Target,
     setup: &Setup,
-    times: Times,
+    at: At,
+    wanted: Wanted,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let mut connection = ControlConnection::open(server)?;
     if let Some(room) = ask(&mut connection) {
-        compare(room, setup, times)?;
+        compare(room, wanted)?;
     }
-    setup.workload.look(&mut Looked { connection, stop })
+    let workload = &setup.arms.at(at.arm).workload;
+    workload.look(&mut Looked { connection, stop })
 }
 
 /// A server as a workload looks at it: with all the time that the answers take.
@@ -122,21 +138,18 @@ fn ask(connection: &mut ControlConnection) -> Option<Room> {
     })
 }
 
-fn compare(room: Room, setup: &Setup, times: Times) -> Result<(), Failure> {
-    let loads = u64::from(setup.seats) * times.loads;
-    let connections = loads + u64::from(setup.idle_seats) * times.idles;
-    let statements = loads * setup.workload.prepared_statements() as u64;
+fn compare(room: Room, wanted: Wanted) -> Result<(), Failure> {
     fits(
         "connections",
         "max_connections",
-        connections,
+        wanted.connections,
         room.connections,
         room.connections_max,
     )?;
     fits(
         "prepared statements",
         "max_prepared_stmt_count",
-        statements,
+        wanted.statements,
         room.statements,
         room.statements_max,
     )

@@ -113,12 +113,18 @@ impl Cpu {
     }
 }
 
-impl<D: Default> Used<D> {
+impl<D: Clone + Default> Used<D> {
     /// By ourselves; by the server and the nodes of a run without arms.
     pub(super) fn alone(self) -> (D, Option<D>, Vec<Option<D>>) {
         let arm = self.arms.into_iter().next();
         let (server, nodes) = arm.map_or((None, Vec::new()), |arm| (arm.server, arm.nodes));
         (self.client.unwrap_or_default(), server, nodes)
+    }
+
+    /// Of the nodes of an arm that have figures of their own.
+    pub(super) fn nodes_of(&self, arm: u16) -> Vec<Option<D>> {
+        let arm = self.arms.get(usize::from(arm));
+        arm.map_or(Vec::new(), |arm| arm.nodes.clone())
     }
 
     /// Of each arm's server.

@@ -13,6 +13,8 @@ pub struct Seat {
     pub arm: u16,
     /// It holds a connection and asks nothing, throughout.
     pub is_idle: bool,
+    /// Its session judges errors itself.
+    pub judges: bool,
     /// It asks nothing at present: it is idle, or another arm is loaded.
     pub rests: bool,
     /// Number of its next event, if it numbers its events itself.
@@ -66,14 +68,15 @@ pub enum WaitsFor {
 }
 
 impl Seat {
-    pub fn new(session: Box<dyn Session>, index: u32, arm: u16, is_idle: bool) -> Self {
+    pub fn new(session: Box<dyn Session>, index: u32, arm: u16) -> Self {
         Self {
             session,
             waits_for: WaitsFor::Unborn,
             tokens: Vec::new(),
             index,
             arm,
-            is_idle,
+            is_idle: false,
+            judges: false,
             rests: true,
             cycle: u64::from(index),
             event: None,

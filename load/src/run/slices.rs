@@ -51,9 +51,10 @@ impl Controller<'_> {
                 self.end_visit(arm)?;
             }
         }
-        let mut sums: Vec<ArmSum> = Vec::new();
-        sums.resize_with(controls.len(), || ArmSum::new(&|| self.setup.tally()));
-        let (mut total, mut drained) = (self.setup.tally(), self.setup.tally());
+        let sums = (0..self.setup.copies()).map(|arm| ArmSum::new(&self.setup.tally(arm)));
+        let mut sums: Vec<ArmSum> = sums.collect();
+        let mut total = self.setup.tally_of_all();
+        let mut drained = total.empty_like();
         let mut order: Vec<u16> = (0..self.setup.copies()).collect();
         let mut stream = Stream::new(self.setup.seed, ORDER_STREAM);
         let begun_ns = clock::now_ns();
@@ -117,7 +118,7 @@ impl Controller<'_> {
                 return Ok(None);
             }
             let at = first_of(arm);
-            let opened = ControlConnection::open(self.setup.target(at));
+            let opened = ControlConnection::open(self.setup.sql_of(arm));
             opened.map(Some).map_err(|f| self.setup.named(at, f))
         };
         (0..).zip(self.setup.arms.iter()).map(open).collect()
@@ -157,7 +158,7 @@ impl Controller<'_> {
         let timeline = self.timeline;
         let mut tally = inside.tally;
         tally.merge(&drained);
-        let schedule = self.setup.dispenser.schedule();
+        let schedule = self.setup.arms.at(place.arm).dispenser.schedule();
         let cpu_us = closed.us_since(&opened);
         let used = left.used_since(&entered);
         let slice = MeasuredSlice {
@@ -173,11 +174,13 @@ impl Controller<'_> {
             busiest_worker_cpu_ns: inside.busiest_worker_cpu_ns,
             queries_by_seat: inside.queries_by_seat,
             client_cpu_us: cpu_us.client.unwrap_or_default(),
+            node_cpu_us: cpu_us.nodes_of(place.arm),
             watched_cpu_us: cpu_us.servers(),
             visit: MeasuredVisit {
                 duration_s: seconds(left.at_ns - entered.at_ns),
                 events: inside.begun,
                 client: used.client.clone().unwrap_or_default(),
+                nodes: used.nodes_of(place.arm),
                 watched: used.servers(),
             },
         };

@@ -1,8 +1,10 @@
 //! What a worker does for its sessions: carries out their steps, wakes them, connects them.
 
 use super::connection::SeatLink;
-use super::seat::WaitsFor;
+use super::seat::{Seat, WaitsFor};
+use super::turns::NextTurn;
 use super::worker::{Worker, WorkerPhase};
+use crate::arrival::Due;
 use crate::outcome::Failure;
 use crate::reactor::clock::{nanoseconds, seconds_ns};
 use crate::reactor::engine::Engine;
@@ -166,7 +168,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         };
         if !connection.link.is_open() {
             // It was lost while the session slept, or by the session's own will.
-            if self.judged {
+            if seat.judges {
                 self.trouble = Some(client_error(GONE, "the server closed the connection"));
                 return Some(Reason::Broken);
             }
@@ -256,6 +258,115 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         Some(Reason::Event(cycle))
     }
 
+    /// The load begins: every seat that is ready may ask.
+    pub(super) fn begin_turns(&mut self) {
+        self.turns.begin(&mut self.seats);
+        for seat_index in 0..self.seats.len() {
+            let parked = |seat: &Seat| seat.waits_for == WaitsFor::Parked && !seat.rests;
+            if self.seats.get(seat_index).is_some_and(parked) {
+                self.offer_event(seat_index);
+            }
+        }
+    }
+
+    /// When the first event is due that was taken and has not begun.
+    #[inline]
+    pub(super) fn event_due_ns(&self) -> u64 {
+        match self.phase <= WorkerPhase::Measure {
+            true => self.turns.next_due_ns().unwrap_or(u64::MAX),
+            false => u64::MAX,
+        }
+    }
+
+    /// Begins the events that are due.
+    #[inline]
+    pub(super) fn dispatch(&mut self) {
+        while self.event_due_ns() <= self.reactor.now_ns() {
+            if let Some((seat_index, due)) = self.turns.take_due(&mut self.seats)
+                && let Some(reason) = self.begin_event(seat_index, due)
+            {
+                self.go_on(seat_index, reason);
+            }
+            // The next one of a burst begins later than the first, and its lag must say so.
+            self.tick();
+        }
+    }
+
+    /// Lets a seat that is between events begin the next one, when it is time.
+    #[inline]
+    pub(super) fn offer_event(&mut self, seat_index: usize) {
+        if let Some(reason) = self.next_event(seat_index) {
+            self.go_on(seat_index, reason);
+        }
+    }
+
+    /// What a seat between events does next; nothing if it has to wait.
+    #[inline]
+    pub(super) fn next_event(&mut self, seat_index: usize) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        seat.waits_for = WaitsFor::Parked;
+        match self.phase {
+            WorkerPhase::Warmup | WorkerPhase::Measure => {}
+            WorkerPhase::Released => return Some(Reason::Finish),
+            WorkerPhase::Closed => {
+                self.look_whether_drained();
+                return None;
+            }
+            WorkerPhase::Setup | WorkerPhase::Armed | WorkerPhase::Over => return None,
+        }
+        if seat.rests {
+            return None;
+        }
+        if let Some(every) = self.setup.reconnect_every
+            && seat.events_on_link >= every
+        {
+            return self.reconnect(seat_index);
+        }
+        let turn = self.turns.next(seat, seat_index, self.reactor.now_ns());
+        self.take_turn(seat_index, turn)
+    }
+
+    /// A think time is over.
+    fn end_think(&mut self, seat_index: usize, at_ns: u64) {
+        let Some(seat) = self.seats.get_mut(seat_index) else {
+            return;
+        };
+        if seat.rests || !matches!(self.phase, WorkerPhase::Warmup | WorkerPhase::Measure) {
+            seat.waits_for = WaitsFor::Parked;
+            return;
+        }
+        let turn = self.turns.end_think(seat, at_ns, self.reactor.now_ns());
+        if let Some(reason) = self.take_turn(seat_index, turn) {
+            self.go_on(seat_index, reason);
+        }
+    }
+
+    #[inline(always)]
+    fn take_turn(&mut self, seat_index: usize, turn: NextTurn) -> Option<Reason> {
+        match turn {
+            NextTurn::Begin(due) => self.begin_event(seat_index, due),
+            NextTurn::Think(pause_ns) => {
+                self.seats.get_mut(seat_index)?.waits_for = WaitsFor::Thinking;
+                self.alarm(seat_index, pause_ns);
+                None
+            }
+            NextTurn::Wait => None,
+            NextTurn::Finish => Some(Reason::Finish),
+        }
+    }
+
+    #[inline(always)]
+    fn begin_event(&mut self, seat_index: usize, due: Due) -> Option<Reason> {
+        let seat = self.seats.get_mut(seat_index)?;
+        seat.event = Some(due.number);
+        seat.intended_ns = due.at_ns;
+        seat.begun_ns = self.reactor.now_ns();
+        seat.is_begun = false;
+        seat.counts = due.at_ns >= self.timeline.open_ns;
+        self.books.begin_event(seat);
+        Some(Reason::Event(due.number))
+    }
+
     /// Rings for a seat after `pause_ns`, unless another alarm is set before.
     pub(super) fn alarm(&mut self, seat_index: usize, pause_ns: u64) {
         let Some(seat) = self.seats.get_mut(seat_index) else {
@@ -341,12 +452,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         };
         match seat.waits_for {
             WaitsFor::Parked => self.go_on(seat_index, Reason::Finish),
-            WaitsFor::Sleeping if self.judged => self.go_on(seat_index, Reason::Finish),
+            WaitsFor::Sleeping if seat.judges => self.go_on(seat_index, Reason::Finish),
             // These have begun an event, which may still end well.
             WaitsFor::Pausing => {}
             WaitsFor::Sleeping if seat.event.is_some() => {}
             // These end by what comes of their connecting.
-            WaitsFor::Connecting(_) | WaitsFor::SocketQueueFull(_) if self.judged => {}
+            WaitsFor::Connecting(_) | WaitsFor::SocketQueueFull(_) if seat.judges => {}
             WaitsFor::Sleeping
             | WaitsFor::Thinking
             | WaitsFor::BackingOff(_)

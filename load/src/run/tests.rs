@@ -6,13 +6,12 @@ use crate::reactor::clock;
 use crate::reactor::engine::Event;
 use crate::reactor::socket::Address;
 use crate::run::connection::SeatLink;
-use crate::run::job::{ArmJob, At, Several};
+use crate::run::job::{At, NodeJob, Several};
 use crate::run::messages::{Command, Timeline};
 use crate::run::steps::Reason;
 use crate::serve::ServiceTime;
 use crate::stand::null_server::testing::NullServer;
 use crate::talk::Target;
-use crate::talk::dialect::Dialect as _;
 use crate::talk::link::Link;
 use crate::wire::mysql::{Credentials, Options, command};
 use crate::workload::{
@@ -147,7 +146,7 @@ fn job(workload: Arc<dyn Workload>) -> Job {
         seed: 1,
         setup_timeout_ns: SECOND_NS / 2,
         drain_ns: SECOND_NS / 10,
-        ..Setup::new(Several::one(ArmJob::of(Several::one(first))), workload, 2)
+        ..Setup::new(Several::one(ArmJob::of(Several::one(first), workload)), 2)
     };
     Job {
         engine: crate::plan::Engine::Epoll,
@@ -174,12 +173,12 @@ fn a_session_has_as_many_links_as_there_are_numbers() {
     };
     worker.links = (0..=workload::LinkNumber::MAX).map(open).collect();
     worker.seats[0].tokens = (0..worker.links.len()).collect();
-    worker.judged = true;
+    worker.seats[0].judges = true;
     assert!(matches!(worker.connect_next(0, 0), Some(Reason::Broken)));
     let words = "a thread has at most 65536 connections";
     assert_eq!(worker.trouble.take().unwrap().message, words);
     assert_eq!(worker.links.len(), workload::LINKS_MAX);
-    worker.judged = false;
+    worker.seats[0].judges = false;
     assert!(worker.connect_next(0, 0).is_none());
     let told = reports.recv().unwrap();
     assert!(matches!(told, Report::Failed(failure) if failure.message == words));
@@ -279,7 +278,7 @@ impl Engine for Noting {
 fn what_was_set_up_does_not_wake_the_worker_in_the_window() {
     let server = NullServer::quick();
     let mut job = job(Arc::new(AsksOnce));
-    job.setup.arms = Several::one(ArmJob::of(Several::one(server.target())));
+    job.setup.arms.first.nodes.first.target = server.target();
     (job.setup.workers, job.setup.setup_timeout_ns) = (1, 60 * SECOND_NS);
     let mailbox = Arc::new(Mailbox::new().unwrap());
     let (waits, waited) = mpsc::channel();
@@ -337,11 +336,12 @@ fn a_panic_ends_the_run_with_a_failure_whenever_it_comes() {
 /// What a run says whose second server is at `second`.
 fn failure_of_second(second: &Address) -> Failure {
     let mut job = job(Arc::new(AsksSecond));
-    let servers = Several {
-        first: target(Address::Unix("/nonexistent/first".into())),
-        more: vec![target(second.clone())],
-    };
-    job.setup.arms = Several::one(ArmJob::of(servers));
+    let nodes = &mut job.setup.arms.first.nodes;
+    nodes.more = vec![NodeJob {
+        name: String::new(),
+        target: target(second.clone()),
+        watch_pid: None,
+    }];
     ended(job).unwrap_err()
 }
 

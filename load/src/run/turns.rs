@@ -1,211 +1,167 @@
-//! Whose turn it is: lets seats begin events when it is time, and records how they ended.
+//! Whose turn it is: which event a free seat begins next, and when.
 
+use super::job::{ArmJob, Setup};
 use super::pace::{Pace, Taken};
 use super::seat::{Seat, WaitsFor};
-use super::steps::Reason;
-use super::worker::{Worker, WorkerPhase};
-use crate::arrival::{Due, Next};
-use crate::reactor::engine::Engine;
-use crate::talk::dialect::Dialect;
+use crate::arrival::{Dispenser, Due, Next};
+use std::sync::Arc;
 
-impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// The load begins: every seat that is ready may ask.
-    pub(super) fn begin_pace(&mut self) {
-        self.seats.iter_mut().for_each(|seat| seat.thinks_of = None);
+/// The turns of one worker's seats in one arm.
+pub(super) struct Turns {
+    pub(super) arm: u16,
+    /// Events may begin later than they were due.
+    pub(super) times_lag: bool,
+    pace: Pace,
+    dispenser: Arc<Dispenser>,
+    /// Seats do not number their events: the dispenser does.
+    shares_events: bool,
+    /// The numbers of a seat's own events are so far apart, and end here.
+    seats: u64,
+    own_end: u64,
+    /// Sessions think before their events.
+    thinks: bool,
+}
+
+/// What a free seat does next.
+pub(super) enum NextTurn {
+    Begin(Due),
+    /// It goes on by itself after so many ns.
+    Think(u64),
+    /// It waits until it is called.
+    Wait,
+    /// There are no more events for it.
+    Finish,
+}
+
+impl Turns {
+    /// The turns in the arm of this number, of all seats of a worker.
+    pub(super) fn new(setup: &Setup, arm: u16, job: &ArmJob, seats: &[Seat]) -> Self {
+        let count = u64::from(setup.seats);
+        let indices = seats.iter().map(|seat| seat.index);
+        Self {
+            arm,
+            times_lag: job.times_lag(),
+            pace: Pace::new(job.pacing, setup.seed, indices),
+            dispenser: Arc::clone(&job.dispenser),
+            shares_events: job.dispenser.is_limited(),
+            seats: count,
+            own_end: setup
+                .events_each
+                .map_or(u64::MAX, |each| each.saturating_mul(count)),
+            thinks: job.workload.thinks(),
+        }
+    }
+
+    /// The load begins: nobody waits for an event, and none is taken.
+    pub(super) fn begin(&mut self, seats: &mut [Seat]) {
+        for seat in seats {
+            (seat.thinks_of, seat.is_queued) = (None, false);
+        }
         if let Pace::Open(taken) = &mut self.pace {
             *taken = Taken::default();
-            self.seats
-                .iter_mut()
-                .for_each(|seat| seat.is_queued = false);
-        }
-        for seat_index in 0..self.seats.len() {
-            let parked = |seat: &Seat| seat.waits_for == WaitsFor::Parked && !seat.rests;
-            if self.seats.get(seat_index).is_some_and(parked) {
-                self.offer_event(seat_index);
-            }
         }
     }
 
-    /// When the pace needs the worker awake: when the first event is due that it has taken.
+    /// When the first event was or is due that was taken and has not begun.
     #[inline]
-    pub(super) fn pace_wake_ns(&self) -> u64 {
-        match self.phase <= WorkerPhase::Measure {
-            true => self.pace.next_due_ns().unwrap_or(u64::MAX),
-            false => u64::MAX,
-        }
+    pub(super) fn next_due_ns(&self) -> Option<u64> {
+        self.pace.next_due_ns()
     }
 
-    /// Begins the events that are due.
-    #[inline]
-    pub(super) fn dispatch(&mut self) {
-        while self.pace_wake_ns() <= self.reactor.now_ns() {
-            let Some(due) = self.pace.take_kept() else {
-                return;
-            };
-            match self.take_free() {
-                Some(seat_index) => {
-                    if let Some(reason) = self.begin_event(seat_index, due) {
-                        self.go_on(seat_index, reason);
-                    }
-                }
-                // All seats that were free have lost their connections since.
-                None => self.setup.dispenser.give_back(due),
-            }
-            // The next one of a burst begins later than the first, and its lag must say so.
-            self.tick();
-        }
-    }
-
-    /// The seat that has been free for longest. One that has lost its connection meanwhile asks
-    /// for an event again when it is back.
-    fn take_free(&mut self) -> Option<usize> {
+    /// Takes the first of those events, and the seat that has been free for longest. If all that
+    /// were free have lost their connections since, others may have the event.
+    pub(super) fn take_due(&mut self, seats: &mut [Seat]) -> Option<(usize, Due)> {
         let Pace::Open(taken) = &mut self.pace else {
             return None;
         };
+        let due = taken.events.pop_front()?;
         while let Some(seat_index) = taken.free.pop_front() {
-            let seat = self.seats.get_mut(seat_index)?;
+            let seat = seats.get_mut(seat_index)?;
             seat.is_queued = false;
             if seat.waits_for == WaitsFor::Parked {
-                return Some(seat_index);
+                return Some((seat_index, due));
             }
         }
+        self.dispenser.give_back(due);
         None
     }
 
-    /// Lets a seat that is between events begin the next one, when it is time.
-    #[inline]
-    pub(super) fn offer_event(&mut self, seat_index: usize) {
-        if let Some(reason) = self.next_event(seat_index) {
-            self.go_on(seat_index, reason);
+    /// What a seat between events does next.
+    #[inline(always)]
+    pub(super) fn next(&mut self, seat: &mut Seat, seat_index: usize, now_ns: u64) -> NextTurn {
+        match &self.pace {
+            Pace::AtOnce => self.next_own(seat, now_ns, now_ns),
+            Pace::Thinking { .. } => {
+                let is_first = seat.cycle == u64::from(seat.index);
+                NextTurn::Think(self.pace.think_ns(seat_index, is_first))
+            }
+            Pace::Open(_) => self.next_of_schedule(seat, seat_index, now_ns),
         }
     }
 
-    /// What a seat between events does next; nothing if it has to wait.
-    #[inline]
-    pub(super) fn next_event(&mut self, seat_index: usize) -> Option<Reason> {
-        let seat = self.seats.get_mut(seat_index)?;
-        seat.waits_for = WaitsFor::Parked;
-        match self.phase {
-            WorkerPhase::Warmup | WorkerPhase::Measure => {}
-            WorkerPhase::Released => return Some(Reason::Finish),
-            WorkerPhase::Closed => {
-                self.look_whether_drained();
-                return None;
-            }
-            WorkerPhase::Setup | WorkerPhase::Armed | WorkerPhase::Over => return None,
-        }
-        if seat.rests {
-            return None;
-        }
-        if let Some(every) = self.setup.reconnect_every
-            && seat.events_on_link >= every
-        {
-            return self.reconnect(seat_index);
-        }
-        match &self.pace {
-            Pace::AtOnce => self.begin_next(seat_index, self.reactor.now_ns()),
-            Pace::Thinking { .. } => {
-                let is_first = seat.cycle == u64::from(seat.index);
-                let pause_ns = self.pace.think_ns(seat_index, is_first);
-                seat.waits_for = WaitsFor::Thinking;
-                self.alarm(seat_index, pause_ns);
-                None
-            }
-            Pace::Open(_) => self.take_event_of_schedule(seat_index),
+    /// A think time was to end at this time.
+    pub(super) fn end_think(&mut self, seat: &mut Seat, at_ns: u64, now_ns: u64) -> NextTurn {
+        match seat.thinks_of.take() {
+            Some(number) => NextTurn::Begin(Due { at_ns, number }),
+            None => self.next_own(seat, at_ns, now_ns),
         }
     }
 
     /// A free seat takes the next event of the schedule. If it is not due yet it waits, and the
     /// seat that has been free for longest will begin it.
-    fn take_event_of_schedule(&mut self, seat_index: usize) -> Option<Reason> {
-        let seat = self.seats.get_mut(seat_index)?;
+    #[inline(never)]
+    fn next_of_schedule(&mut self, seat: &mut Seat, seat_index: usize, now_ns: u64) -> NextTurn {
         let Pace::Open(taken) = &mut self.pace else {
-            return None;
+            return NextTurn::Wait;
         };
         if seat.is_queued {
-            return None;
+            return NextTurn::Wait;
         }
-        match self.setup.dispenser.take(self.reactor.now_ns()) {
-            Next::Event(due) if due.at_ns <= self.reactor.now_ns() => {
-                self.begin_event(seat_index, due)
-            }
+        match self.dispenser.take(now_ns) {
+            Next::Event(due) if due.at_ns <= now_ns => NextTurn::Begin(due),
             Next::Event(due) => {
                 seat.is_queued = true;
                 taken.free.push_back(seat_index);
                 taken.keep(due);
-                None
+                NextTurn::Wait
             }
-            Next::Nothing => None,
-            Next::Done => Some(Reason::Finish),
+            Next::Nothing => NextTurn::Wait,
+            Next::Done => NextTurn::Finish,
         }
     }
 
-    /// A think time is over.
-    pub(super) fn end_think(&mut self, seat_index: usize, at_ns: u64) {
-        let Some(seat) = self.seats.get_mut(seat_index) else {
-            return;
-        };
-        if seat.rests || !matches!(self.phase, WorkerPhase::Warmup | WorkerPhase::Measure) {
-            seat.waits_for = WaitsFor::Parked;
-            return;
-        }
-        let reason = match seat.thinks_of.take() {
-            Some(number) => self.begin_event(seat_index, Due { at_ns, number }),
-            None => self.begin_next(seat_index, at_ns),
-        };
-        if let Some(reason) = reason {
-            self.go_on(seat_index, reason);
-        }
-    }
-
-    /// Begins the seat's next event under a closed loop.
-    #[inline]
-    fn begin_next(&mut self, seat_index: usize, at_ns: u64) -> Option<Reason> {
-        let seat = self.seats.get_mut(seat_index)?;
+    /// The seat's next event under a closed loop, due at this time.
+    #[inline(always)]
+    fn next_own(&mut self, seat: &mut Seat, at_ns: u64, now_ns: u64) -> NextTurn {
         let own = seat.cycle;
-        seat.cycle += u64::from(self.setup.seats);
+        seat.cycle += self.seats;
         if own >= self.own_end {
-            return Some(Reason::Finish);
+            return NextTurn::Finish;
         }
         // Usually every seat has its own numbers, so nobody has to be asked for the next.
         let number = match self.shares_events {
             false => own,
-            true => match self.setup.dispenser.take(at_ns) {
+            true => match self.dispenser.take(at_ns) {
                 Next::Event(due) => due.number,
-                Next::Nothing | Next::Done => return Some(Reason::Finish),
+                Next::Nothing | Next::Done => return NextTurn::Finish,
             },
         };
         let due = Due { at_ns, number };
         match self.thinks {
-            false => self.begin_event(seat_index, due),
-            true => self.think(seat_index, due),
+            false => NextTurn::Begin(due),
+            true => Self::think(seat, due, now_ns),
         }
     }
 
     /// Lets the session think before this event, which could begin now.
     #[cold]
     #[inline(never)]
-    fn think(&mut self, seat_index: usize, event: Due) -> Option<Reason> {
-        let seat = self.seats.get_mut(seat_index)?;
+    fn think(seat: &mut Seat, event: Due, now_ns: u64) -> NextTurn {
         let at_ns = seat.session.due_ns(event.number, event.at_ns);
-        if at_ns <= self.reactor.now_ns() {
-            return self.begin_event(seat_index, Due { at_ns, ..event });
+        if at_ns <= now_ns {
+            return NextTurn::Begin(Due { at_ns, ..event });
         }
         seat.thinks_of = Some(event.number);
-        seat.waits_for = WaitsFor::Thinking;
-        self.alarm(seat_index, at_ns - self.reactor.now_ns());
-        None
-    }
-
-    #[inline]
-    fn begin_event(&mut self, seat_index: usize, due: Due) -> Option<Reason> {
-        let seat = self.seats.get_mut(seat_index)?;
-        seat.event = Some(due.number);
-        seat.intended_ns = due.at_ns;
-        seat.begun_ns = self.reactor.now_ns();
-        seat.is_begun = false;
-        seat.counts = due.at_ns >= self.timeline.open_ns;
-        self.books.begin_event(seat);
-        Some(Reason::Event(due.number))
+        NextTurn::Think(at_ns - now_ns)
     }
 }

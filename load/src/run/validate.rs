@@ -12,7 +12,7 @@ use crate::talk::blocking::{ControlConnection, Whole, endless};
 use crate::talk::failure;
 use crate::workload::model::{Expected, Row, TableCopy};
 use crate::workload::replay::{Meaning, Question, Replay};
-use crate::workload::{Answer, Call, Reply, Request, SeatPlace, Session, Step, Verdict};
+use crate::workload::{Answer, Call, Reply, Request, SeatPlace, Session, Step, Tongue, Verdict};
 
 /// Rows of all tables together. Their copy takes about 400 bytes each.
 const ROWS_MAX: usize = 4_000_000;
@@ -27,12 +27,18 @@ const DUPLICATE: u16 = 1062;
 /// # Errors
 /// The answers cannot be had or cannot be checked. A wrong answer is none: it is counted.
 pub fn validate(setup: &Setup, events: u64) -> Result<Validated, Failure> {
-    if setup.named_nodes() > 0 {
+    let asked = &setup.arms.first;
+    if asked.named_nodes().next().is_some() {
         return Err(Failure::plain(
             "a replay asks one server, and the plan has nodes; leave them out",
         ));
     }
-    let Some(replay) = setup.workload.replay() else {
+    if asked.workload.tongue() != Tongue::Sql {
+        return Err(Failure::plain(
+            "a replay speaks SQL; leave load.protocol = \"handler_socket\" out",
+        ));
+    }
+    let Some(replay) = asked.workload.replay() else {
         return Err(Failure::plain(
             "the events of this workload cannot be put a second time",
         ));
@@ -48,7 +54,7 @@ pub fn validate(setup: &Setup, events: u64) -> Result<Validated, Failure> {
         worker: 0,
         seed: setup.seed,
     };
-    let session = setup.workload.session(seat)?;
+    let session = asked.workload.session(seat)?;
     let mut replayer = Replayer {
         setup,
         connection,
@@ -137,7 +143,7 @@ impl Replayer<'_> {
         let reply = match request.reply {
             Reply::Prepared => Reply::Prepared,
             Reply::Several(requests) => Reply::Several(requests),
-            Reply::Counts | Reply::Whole | Reply::Nothing => Reply::Whole,
+            Reply::Counts | Reply::Changed | Reply::Whole | Reply::Nothing => Reply::Whole,
         };
         self.connection.whole(packets, reply, &mut endless)
     }

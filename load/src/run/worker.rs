@@ -9,8 +9,8 @@ use super::connection::SeatLink;
 use super::idle::Idle;
 use super::job::{At, Setup};
 use super::messages::{Command, Counts, Mailbox, Report, Timeline};
-use super::pace::Pace;
 use super::seat::Seat;
+use super::turns::Turns;
 use crate::outcome::Failure;
 use crate::reactor::clock;
 use crate::reactor::engine::{Engine, Event};
@@ -34,23 +34,15 @@ pub struct Worker<E, D> {
     pub(super) reactor: Reactor<E>,
     pub(super) links: Vec<SeatLink<D>>,
     pub(super) seats: Vec<Seat>,
-    pub(super) pace: Pace,
+    /// Of the arm that is loaded, and of all others.
+    pub(super) turns: Turns,
+    turns_of_others: Vec<Turns>,
     pub(super) books: Books,
-    /// Seats do not number their events: the dispenser does.
-    pub(super) shares_events: bool,
-    /// The numbers at which seats that number their events end.
-    pub(super) own_end: u64,
     pub(super) phase: WorkerPhase,
     pub(super) out: Vec<u8>,
     pub(super) spare: Vec<u8>,
     /// A local file that a server asked for.
     pub(super) file: Vec<u8>,
-    /// Sessions judge errors themselves.
-    pub(super) judged: bool,
-    /// Events may begin later than they were due.
-    pub(super) times_lag: bool,
-    /// Sessions think before their events.
-    pub(super) thinks: bool,
     /// What a judging session is about to be told.
     pub(super) trouble: Option<ServerError>,
     reports: Sender<Report>,
@@ -90,7 +82,8 @@ pub enum WorkerPhase {
 }
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// A worker with its seats. Made on the thread that runs it.
+    /// A worker with its seats: of all workers, first those of one tongue have their numbers, then
+    /// those of the next. Made on the thread that runs it.
     ///
     /// # Errors
     /// If a session cannot be made.
@@ -102,50 +95,49 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         reports: Sender<Report>,
     ) -> Result<Self, Box<Failure>> {
         let mut seats = Vec::new();
-        for arm in 0..setup.copies() {
-            for index in setup.seats_of(number) {
+        for (arm, job) in (0..).zip(setup.arms.iter()) {
+            if job.workload.tongue() != D::TONGUE {
+                continue;
+            }
+            let judges = job.workload.judges_errors();
+            let worker = number % setup.workers.max(1);
+            for index in setup.seats_of(worker) {
                 let seat = workload::SeatPlace {
                     index,
                     count: setup.seats,
-                    worker: number,
+                    worker,
                     seed: setup.seed,
                 };
-                let session = setup.workload.session(seat).map_err(Box::new)?;
-                seats.push(Seat::new(session, index, arm, false));
+                let session = job.workload.session(seat).map_err(Box::new)?;
+                seats.push(Seat {
+                    judges,
+                    ..Seat::new(session, index, arm)
+                });
             }
-            let idle = setup.idle_seats_of(number);
-            seats.extend(idle.map(|index| Seat::new(Box::new(Idle), index, arm, true)));
+            seats.extend(setup.idle_seats_of(worker).map(|index| Seat {
+                is_idle: true,
+                judges,
+                ..Seat::new(Box::new(Idle), index, arm)
+            }));
         }
         let next_sweep_ns = if setup.answer_timeout_ns.is_some() {
             0
         } else {
             u64::MAX
         };
-        let pace = Pace::new(
-            setup.pacing,
-            setup.seed,
-            seats.iter().map(|seat| seat.index),
-        );
-        let own_end = setup
-            .events_each
-            .map_or(u64::MAX, |each| each.saturating_mul(u64::from(setup.seats)));
-        let books = Books::new(Arc::clone(&mailbox), &|| setup.tally());
+        let turns = |(arm, job)| Turns::new(&setup, arm, job, &seats);
         Ok(Self {
             number,
-            books,
-            shares_events: setup.dispenser.is_limited(),
-            own_end,
+            books: Books::new(Arc::clone(&mailbox), &setup.arms),
+            turns: turns((0, &setup.arms.first)),
+            turns_of_others: (1..).zip(&setup.arms.more).map(turns).collect(),
             drained: 0,
             reactor: Reactor::new(engine),
             links: Vec::new(),
-            pace,
             phase: WorkerPhase::Setup,
             out: Vec::with_capacity(4096),
             spare: Vec::new(),
             file: Vec::new(),
-            judged: setup.workload.judges_errors(),
-            times_lag: setup.times_lag(),
-            thinks: setup.workload.thinks(),
             trouble: None,
             setup,
             reports,
@@ -264,7 +256,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             tally,
             counts: self.counts(),
             begun: self.books.begun,
-            next_due_ns: self.pace.next_due_ns(),
+            next_due_ns: self.turns.next_due_ns(),
         });
         if self.next_edge_ns >= self.timeline.close_ns {
             self.phase = WorkerPhase::Closed;
@@ -288,9 +280,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// What the seats have counted by themselves.
     fn counts(&self) -> Counts {
-        let seats = self.seats.iter().filter(|seat| !seat.is_idle);
-        let mut seats = seats.map(|seat| seat.index);
-        self.setup.workload.read_counts(&mut seats)
+        let arm = self.turns.arm;
+        let seats = self.seats.iter();
+        let seats = seats.filter(|seat| !seat.is_idle && seat.arm == arm);
+        let workload = &self.setup.arms.at(arm).workload;
+        workload.read_counts(&mut seats.map(|seat| seat.index))
     }
 
     /// After the window of an arm: says once that no event is left.
@@ -347,7 +341,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.end_setup();
         }
         self.timeline = timeline;
-        self.books.begun = 0;
+        let other = self.turns_of_others.iter_mut().find(|of| of.arm == arm);
+        if let Some(other) = other {
+            std::mem::swap(&mut self.turns, other);
+        }
+        self.books.turn_to(self.setup.arms.at(arm));
         for seat in &mut self.seats {
             seat.rests = seat.is_idle || seat.arm != arm;
         }
@@ -364,7 +362,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             self.open_window();
         }
         if self.reactor.now_ns() < self.timeline.close_ns {
-            self.begin_pace();
+            self.begin_turns();
         }
     }
 
@@ -448,7 +446,7 @@ impl<E: Engine, D: Dialect> Handler<E> for Worker<E, D> {
     fn due_ns(&mut self) -> u64 {
         self.begin_setups();
         let edge_ns = self.next_edge_ns.min(self.next_sweep_ns);
-        edge_ns.min(self.pace_wake_ns())
+        edge_ns.min(self.event_due_ns())
     }
 
     #[inline]
@@ -464,7 +462,8 @@ impl<E: Engine, D: Dialect> Handler<E> for Worker<E, D> {
                 let heard = connection.link.hear(bytes, &mut self.out, &mut self.spare);
                 self.take_heard(token, heard);
             }
-            Event::Connected | Event::Nothing => {}
+            Event::Connected => self.greet(token),
+            Event::Nothing => {}
             Event::Woken => self.obey(),
             Event::Closed(error) => self.closed(token, error),
         }

@@ -3,7 +3,7 @@
 use crate::reactor::socket::Address;
 use crate::wire::WireError;
 use crate::wire::mysql::{Agreed, Credentials, Options, Prepared, ServerError, Summary};
-use crate::workload::Request;
+use crate::workload::{Request, Tongue};
 use std::time::Duration;
 
 /// Where a server is and who enters.
@@ -38,8 +38,18 @@ pub enum Heard {
 
 /// One conversation with a server: bytes in, bytes out. Its socket belongs to somebody else.
 pub trait Dialect: Default {
+    const TONGUE: Tongue;
+
     /// A connection to this server was asked for. Until it stands nothing is sent.
     fn open(&mut self, target: &Target);
+
+    /// The connection stands. What is said before the server says anything is appended to `out`.
+    ///
+    /// # Errors
+    /// The connection is of no use.
+    fn greet(&mut self, _out: &mut Vec<u8>) -> Result<Heard, WireError> {
+        Ok(Heard::More)
+    }
 
     /// The socket is gone. Returns the request that will not be answered.
     fn close(&mut self) -> Option<Request>;

@@ -5,7 +5,7 @@ use crate::wire::mysql::{
     Agreed, AnswerReader, AnswerState, Capabilities, Channel, Login, Prepared, ServerError,
     Summary, WireError, command, sequence_after,
 };
-use crate::workload::{Reply, Request};
+use crate::workload::{Reply, Request, Tongue};
 
 /// Most bytes kept of an answer that a session wants whole.
 const WHOLE_BYTES_MAX: usize = 64 << 20;
@@ -48,6 +48,8 @@ impl Default for Link {
 }
 
 impl Dialect for Link {
+    const TONGUE: Tongue = Tongue::Sql;
+
     fn open(&mut self, target: &Target) {
         self.close();
         let (credentials, options) = (target.credentials.clone(), target.options.clone());
@@ -104,7 +106,7 @@ impl Dialect for Link {
     fn expect(&mut self, request: Request) {
         let reply = match request.reply {
             Reply::Prepared => crate::wire::mysql::ReplyForm::Prepare,
-            Reply::Counts | Reply::Several(_) | Reply::Whole | Reply::Nothing => {
+            Reply::Counts | Reply::Changed | Reply::Several(_) | Reply::Whole | Reply::Nothing => {
                 crate::wire::mysql::ReplyForm::Results
             }
         };

@@ -8,6 +8,7 @@
 pub mod blocking;
 pub mod dialect;
 pub mod failure;
+pub mod handler_socket;
 pub mod link;
 pub mod tls;
 

@@ -140,9 +140,14 @@ pub fn put_limit(line: LineWriter<'_>, rows: u64) -> LineWriter<'_> {
 }
 
 /// Any of these keys, in place of the one that was named: the column by its place in the key.
-pub fn put_any_of<'o>(line: LineWriter<'o>, column: u64, keys: &[&[u8]]) -> LineWriter<'o> {
+pub fn put_any_of<'o>(
+    line: LineWriter<'o>,
+    column: u64,
+    keys: &mut dyn ExactSizeIterator<Item = i64>,
+) -> LineWriter<'o> {
     let line = line.word(b"@").number(column).number(keys.len() as u64);
-    keys.iter().fold(line, |line, key| line.value(key))
+    let mut digits = itoa::Buffer::new();
+    keys.fold(line, |line, key| line.word(digits.format(key).as_bytes()))
 }
 
 /// The rows that were found get these values.
@@ -160,6 +165,8 @@ pub struct LineSummary {
     pub columns: u64,
     /// Values behind the number of columns.
     pub values: u64,
+    /// The first of them, as far as it is a number: of a change it is how many rows changed.
+    pub first: u64,
     /// What was wrong, as far as it was kept.
     words: Vec<u8>,
 }
@@ -209,6 +216,10 @@ impl LineReader {
                 TAB => self.end_token()?,
                 _ if self.token < 2 => self.digit(byte)?,
                 _ if self.said.code != 0 => self.word(byte),
+                b'0'..=b'9' if self.token == 2 => {
+                    let first = self.said.first.saturating_mul(10);
+                    self.said.first = first.saturating_add(u64::from(byte - b'0'));
+                }
                 _ => {}
             }
         }
@@ -304,9 +315,9 @@ mod tests {
         assert_eq!(
             line(|out| {
                 let found = put_limit(find(out, 0, Compare::AtLeast, b""), 2);
-                put_any_of(found, 0, &[b"1", b"2"]).end();
+                put_any_of(found, 0, &mut [1, -2].into_iter()).end();
             }),
-            b"0\t>=\t1\t\t2\t0\t@\t0\t2\t1\t2\n"
+            b"0\t>=\t1\t\t2\t0\t@\t0\t2\t1\t-2\n"
         );
         assert_eq!(
             line(|out| put_update(put_limit(find(out, 0, Compare::Equal, b"7"), 1), &[b"a\tb"])),

@@ -77,6 +77,11 @@ pub trait Workload: Send + Sync {
         0
     }
 
+    /// What its sessions speak.
+    fn tongue(&self) -> Tongue {
+        Tongue::Sql
+    }
+
     /// True where sessions judge errors themselves: the driver then counts an error of the
     /// server and hands it over, whatever the plan says about its code. Connections that cannot
     /// be had or are lost are errors of that kind too: [`Call::Broken`]. Such sessions also end
@@ -126,6 +131,15 @@ pub trait Workload: Send + Sync {
     /// # Errors
     /// If the session cannot be made, the run ends before any load.
     fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure>;
+}
+
+/// In which protocol sessions write their requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tongue {
+    /// MySQL's client protocol, with statements of SQL.
+    Sql,
+    /// HandlerSocket: rows by key.
+    HandlerSocket,
 }
 
 /// A server as it is looked at before the load.
@@ -306,6 +320,9 @@ pub enum Class {
 pub enum Reply {
     /// Whether it is good, and how many rows.
     Counts,
+    /// Whether it is good, and how many rows changed, where an answer does not tell that from rows
+    /// that were found.
+    Changed,
     /// As [`Self::Counts`], all together, of so many requests that are sent at once.
     Several(u32),
     /// Every byte of it: [`Answer::bytes`].

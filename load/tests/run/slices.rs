@@ -208,6 +208,80 @@ fn an_open_loop_hops_too() {
 }
 
 #[test]
+fn an_arm_asks_in_its_own_way() {
+    for engine in ENGINES {
+        let seen = Arc::new(Seen::default());
+        let name = format!("slices-own-{engine}");
+        let two = two(&name, [Watched::of(&seen), Watched::of(&seen)]);
+        let mut plan = in_slices(&two, engine);
+        let second = json!({"socket": two.servers[1].socket, "connect_timeout_s": 60.0});
+        plan["arms"] = json!([
+            {"name": "as the plan"},
+            {"name": "text", "protocol": "text"},
+            {"name": "points", "protocol": "text",
+             "workload": {"kind": "random_points", "rows": 1000, "points": 3}},
+            {"name": "parts", "protocol": "text", "workload": {"kind": "read_only", "rows": 1000}},
+            {"name": "open", "arrival": {"kind": "open", "stages": [{"rate": 200}]}},
+            {"name": "nodes", "nodes": [{"name": "a"}, {"name": "b", "server": second}]},
+        ]);
+        let output = run(&plan);
+        let (done, slices) = (done(&output), slices(&output));
+        assert_eq!(slices.len(), 36);
+        let of = |place: usize| &done["arms"][place]["done"];
+        let classes = |place: usize| of(place)["classes"].as_array().unwrap().len();
+        assert_eq!([0, 1, 2, 3, 4, 5].map(classes), [1, 1, 1, 7, 1, 1]);
+        assert_eq!(of(2)["classes"][0]["name"], "random_points");
+        let parts = of(3);
+        assert!(parts["queries"].as_u64().unwrap() > parts["events"].as_u64().unwrap());
+        assert_eq!(parts["latency_us"]["count"], parts["events"]);
+        // Only one of them has a schedule, and only one has nodes.
+        let has = |key: &str| [0, 1, 2, 3, 4, 5].map(|place| !of(place)[key].is_null());
+        assert_eq!(has("open"), [false, false, false, false, true, false]);
+        let nodes = |place: usize| of(place)["nodes"].as_array().map_or(0, Vec::len);
+        assert_eq!([0, 1, 2, 3, 4, 5].map(nodes), [0, 0, 0, 0, 0, 2]);
+        let shares = [0, 1].map(|node| of(5)["nodes"][node]["queries"].as_u64().unwrap());
+        assert!(shares.iter().all(|queries| *queries > 0), "{shares:?}");
+        assert_eq!(shares[0] + shares[1], of(5)["queries"].as_u64().unwrap());
+        // Together they have events and queries, and no classes in common.
+        let sum = |key: &str| {
+            let arms = [0, 1, 2, 3, 4, 5].map(|place| of(place)[key].as_u64().unwrap());
+            arms.iter().sum::<u64>()
+        };
+        for key in ["events", "queries", "answered", "begun", "rows"] {
+            assert_eq!(done[key], sum(key), "{key}");
+        }
+        assert_eq!(done["classes"], json!([]));
+        assert_eq!(done["nodes"], Value::Null);
+    }
+}
+
+#[test]
+fn scripts_of_several_arms_run_side_by_side() {
+    let seen = Arc::new(Seen::default());
+    let two = two("slices-scripts", [Watched::of(&seen), Watched::of(&seen)]);
+    let mut plan = in_slices(&two, "auto");
+    let script = |points: u32| {
+        let options = json!({"tables": 1, "table_size": 100, "skip_trx": true,
+            "point_selects": points, "range_selects": false, "db_ps_mode": "disable"});
+        json!({"kind": "lua", "script": "oltp_read_only", "options": options})
+    };
+    plan["arms"] = json!([
+        {"name": "one", "workload": script(1)},
+        {"name": "four", "workload": script(4)},
+        {"name": "native"},
+    ]);
+    let output = run(&plan);
+    let done = done(&output);
+    let per_event = |place: usize| {
+        let of = &done["arms"][place]["done"];
+        of["queries"].as_u64().unwrap() as f64 / of["events"].as_u64().unwrap() as f64
+    };
+    assert!((per_event(0) - 1.0).abs() < 0.05, "{done}");
+    assert!((per_event(1) - 4.0).abs() < 0.2, "{done}");
+    assert!((per_event(2) - 1.0).abs() < 1e-9, "{done}");
+}
+
+#[test]
 fn an_arm_that_cannot_be_reached_is_named() {
     let seen = Arc::new(Seen::default());
     let two = two("slices-nobody", [Watched::of(&seen), Watched::of(&seen)]);
@@ -306,6 +380,33 @@ fn what_cannot_be_meant_is_refused_before_anything_is_asked() {
     refused(&|p| p["arms"][1]["name"] = json!("off"), "arms[1].name: ");
     refused(&|p| p["arms"][0]["enter"] = json!([" "]), "arms[0].enter: ");
     refused(&|p| p["arms"][1]["server"] = json!({}), "arms[1].server: ");
+    let arm = |key: &str, value: Value| {
+        let key = key.to_owned();
+        move |p: &mut Value| p["arms"][1][key.as_str()] = value.clone()
+    };
+    refused(
+        &arm("workload", json!({"kind": "point_select", "rows": 0})),
+        "arms[1]: workload.rows: 0",
+    );
+    refused(
+        &arm(
+            "workload",
+            json!({"kind": "list", "statements": ["SELECT 1"], "times": 2}),
+        ),
+        "arms[1]: load.events: ",
+    );
+    refused(
+        &arm("arrival", json!({"kind": "open", "stages": []})),
+        "arms[1]: load.arrival.stages: ",
+    );
+    refused(
+        &arm("route", json!({"by": "round_robin"})),
+        "arms[1]: load.route: ",
+    );
+    refused(
+        &|p| p["nodes"] = json!([{"name": "a"}]),
+        "nodes: of a run that hops between arms each arm names its own",
+    );
     refused(
         &|p| {
             p["load"].as_object_mut().unwrap().remove("slices");

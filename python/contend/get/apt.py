@@ -160,8 +160,21 @@ class Apt:
             raise GetFailed(f"apt could not download {' and '.join(packages)}.", detail=detail)
         return sorted((self.folder / "archives").glob("*.deb"))
 
+    def download_alone(self, package: str) -> Path:
+        """Download one package and nothing that it needs."""
+        done = self._run("apt-get", "download", package, folder=self.folder / "archives")
+        found = sorted((self.folder / "archives").glob(f"{package}_*.deb"))
+        if done.returncode != 0 or not found:
+            detail = _last_lines(done.stdout + done.stderr)
+            raise GetFailed(f"apt could not download {package}.", detail=detail)
+        return found[-1]
+
     def _run(
-        self, tool: str, *arguments: str, on_progress: OnStep | None = None
+        self,
+        tool: str,
+        *arguments: str,
+        on_progress: OnStep | None = None,
+        folder: Path | None = None,
     ) -> subprocess.CompletedProcess[str]:
         command = [tool, "-c", str(self.folder / "apt.conf"), *arguments]
         if on_progress is not None:
@@ -170,6 +183,7 @@ class Apt:
         try:
             with subprocess.Popen(
                 command,
+                cwd=folder,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -21,9 +21,12 @@ from contend.servers.errors import GetFailed, NotVerified, UnknownServer
 
 PACKAGES = {"mariadb": "mariadb-server-core", "mysql": "mysql-server-core"}
 EXTRAS: dict[str, dict[str, str]] = {
-    "mariadb": {"rocksdb": "mariadb-plugin-rocksdb"},
+    "mariadb": {"rocksdb": "mariadb-plugin-rocksdb", "handlersocket": "mariadb-server"},
     "mysql": {},
 }
+_SERVICE = "mariadb-server"
+"""The package of the system service has some plugins. What it needs for the service, nobody here
+does, so it is taken by itself."""
 _TOOLS = ("perl", "python3", "rocksdb-tools")
 """What the packages need only for their scripts, which are never run."""
 _ANY_VERSION = "99:0"
@@ -39,6 +42,12 @@ class Wanted:
     kind: str
     extras: tuple[str, ...]
     suite: str | None
+
+
+def is_kind(text: str) -> bool:
+    """Whether this is `mariadb`, `mariadb+rocksdb` and the like, of any suite."""
+    kind, *extras = text.split("+")
+    return kind in KINDS and all(extra in EXTRAS[kind] for extra in extras)
 
 
 def parse_wanted(text: str) -> Wanted:
@@ -114,9 +123,12 @@ def get(
         packages = [PACKAGES[kind], *(EXTRAS[kind][extra] for extra in extras)]
         versions = [_candidate(apt, package, suite) for package in packages]
         # A plugin asks for the package of the system service, of exactly its own version.
-        stand_ins = {"mariadb-server": versions[0]} if extras else {}
+        stand_ins = {_SERVICE: versions[0]} if extras else {}
         apt.pretend_installed(stand_ins | dict.fromkeys(_TOOLS, _ANY_VERSION))
-        files = apt.download(packages, on_progress)
+        whole = [package for package in packages if package != _SERVICE]
+        files = apt.download(whole, on_progress)
+        if _SERVICE in packages:
+            files.append(apt.download_alone(_SERVICE))
         tree = folder / "server" / "root"
         tree.mkdir(parents=True)
         for number, file in enumerate(files):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from contend.errors import did_you_mean
 from contend.get.cache import default_cache, find_by_name, list_got
-from contend.get.debian import own_suite, parse_wanted, read_sources
+from contend.get.debian import is_kind, own_suite, parse_wanted, read_sources
 from contend.servers.binary import KINDS, PROGRAMS, ServerBinary, ask_version, check_runs_here
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer, WrongKind
 
@@ -168,7 +168,7 @@ def servers_at_hand(cache: Path | None = None) -> list[ServerBinary]:
 def _wanted(wanted: str, cache: Path, root: Path) -> ServerBinary:
     if "/" in wanted or wanted in (".", ".."):
         return server_at(Path(wanted).expanduser())
-    if "@" not in wanted and wanted not in KINDS:
+    if "@" not in wanted and not is_kind(wanted):
         return _installed(wanted) or _got(wanted, cache)
     asked = parse_wanted(wanted)
     got = [

@@ -20,6 +20,13 @@ _LIBRARY_FOLDERS = ("usr/lib", "lib")
 _SHARE_FOLDERS = {"mariadb": ("mariadb", "mysql"), "mysql": ("mysql", "mysql-9.7", "mysql-8.4")}
 _MESSAGES = "english/errmsg.sys"
 
+PLUGIN_OPTIONS = {
+    "rocksdb": ("--plugin-load-add=ha_rocksdb",),
+    # Its authors never called it more than beta.
+    "handlersocket": ("--plugin-maturity=beta", "--plugin-load-add=handlersocket"),
+}
+"""What has a server load the plugin of an extra."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -49,7 +56,8 @@ class Layout:
         if kind == "mysql":
             # The folder it was built to import from does not exist outside a system install.
             command.append("--secure-file-priv=NULL")
-        command += [f"--plugin-load-add=ha_{extra}" for extra in extras]
+        for extra in extras:
+            command += PLUGIN_OPTIONS[extra]
         return tuple(command)
 
     def to_manifest(self, folder: Path) -> dict[str, object]:

@@ -20,7 +20,7 @@ from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, t
 from contend.store import RunRecord
 
 DRIFT_MAX = 0.05
-"""Events that may write, over the rows: with more, all levels get tables anew."""
+"""Rows that may have changed, over all rows: with more, all levels get tables anew."""
 
 
 class InSlices:
@@ -96,7 +96,7 @@ class InSlices:
             # The stage believes that it is at the level it was brought to last.
             for statement in enter[-1]:
                 self._stages[0].execute(statement)
-        self._look_at_drift(cells[0], records)
+        self._look_at_drift(cells, records)
         return records
 
     @property
@@ -108,22 +108,21 @@ class InSlices:
         deaths = [stage.death() for stage in self._stages]
         return next((death for death in deaths if death is not None), None)
 
-    def _look_at_drift(self, cell: CellSpec, records: Sequence[RunRecord]) -> None:
-        """Go on with tables that were written to, until too much of them has changed; then all
-        levels get new ones alike. What only reads leaves them as they are."""
-        share = writing_share(cell["workload"]["kind"], cell["workload"])
-        if share == 0:
+    def _look_at_drift(self, cells: Sequence[CellSpec], records: Sequence[RunRecord]) -> None:
+        """Go on with tables that were written to, until too much of those of one level has changed;
+        then all levels get new ones alike. What only reads leaves them as they are."""
+        written = max(map(_drift, cells, records))
+        if written == 0:
             return
-        # A dump has as many rows as it has.
-        known = (record.probes.get("dataset") or {} for record in records)
-        rows = max(1, cell.data.rows_in_all or max(int(one.get("rows") or 0) for one in known))
-        events = share * max(record.done["begun"] for record in records if record.done)
-        self._written += events / rows
+        self._written += written
         if self._written <= DRIFT_MAX:
             for stage in self._stages:
                 stage.keep_data()
         else:
             self._written = 0.0
+            # Those too whose levels only read, so that all are as old.
+            for stage in self._stages:
+                stage.spoil_data()
 
     def _place_of(self, one: Planned) -> int:
         """The number of the stage that has the run's level."""
@@ -136,3 +135,16 @@ class InSlices:
             return place % len(self._stages)
         context = {path: value for path, value in one.cell.items() if path != compared.path}
         return (place + turn_of(self._experiment, context, one.repeat)) % len(self._stages)
+
+
+def _drift(cell: CellSpec, record: RunRecord) -> float:
+    """The rows that a level may have changed, over all rows of its tables."""
+    workload = cell["workload"]
+    share = writing_share(workload["kind"], workload)
+    if share == 0 or not record.done:
+        return 0.0
+    # A dump has as many rows as it has.
+    known = record.probes.get("dataset") or {}
+    rows = max(1, cell.data.rows_in_all or int(known.get("rows") or 0))
+    each = int(workload.get("batch_rows") or workload.get("batch") or 1)
+    return share * each * record.done["begun"] / rows

@@ -7,8 +7,9 @@ What is to be put back is in the server's journal before it is changed (see `con
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from contend.datasets import entrance
@@ -19,6 +20,7 @@ from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
 from contend.lab.stage import Ready
 from contend.load import Load
+from contend.plan import HandlerSocket
 from contend.probed import RunWarning
 from contend.probes import Sight
 from contend.servers.client import LONG_S
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
 
 NO_MATTER = frozenset({"skip_grant_tables"})
 """Options that only make a private server reachable; elsewhere they have no meaning."""
+
+KEY_SECRET = "CONTEND_HANDLERSOCKET_SECRET"
+"""Holds the secret of HandlerSocket's port for reading; with _WR behind it, of the other."""
 
 DATA_CHANGED = (
     "earlier runs may have written to the tables, which are not loaded anew for each run on a "
@@ -258,6 +263,7 @@ class BorrowedPlace:
         dsn = self._server.dsn
         database = self._database(cell.data)
         address, env = entrance(dsn, database, variable=self._password_variable)
+        address = replace(address, handler_socket=_key_ports(self._now))
         if self._differing is None:
             self._differing = differing_variables(self._server)
         changed, self._may_be_changed = (
@@ -300,3 +306,20 @@ def _is_same(value: Level, there: str) -> bool:
     if None not in numbers:
         return numbers[0] == numbers[1]
     return text.lower() == there.lower()
+
+
+def _key_ports(variables: Mapping[str, str]) -> HandlerSocket | None:
+    """Where HandlerSocket listens for reads and for writes, as the server's variables say it."""
+    reads, writes = (variables.get(f"handlersocket_port{end}", "") for end in ("", "_wr"))
+    if not reads:
+        return None
+    found: HandlerSocket
+    if variables.get("handlersocket_address") == "/":
+        found = {"socket": reads, "socket_wr": writes}
+    else:
+        found = {"port": int(reads), "port_wr": int(writes or reads)}
+    if KEY_SECRET in os.environ:
+        found["secret_env"] = KEY_SECRET
+    if f"{KEY_SECRET}_WR" in os.environ:
+        found["secret_wr_env"] = f"{KEY_SECRET}_WR"
+    return found

@@ -26,7 +26,7 @@ from contend.lab.engines import choosing_engine
 from contend.lab.events import Listener, Notice, Progress
 from contend.lab.history import default_history
 from contend.lab.private import PrivatePlace, Program
-from contend.lab.scripts import check_workloads, prepare_tables
+from contend.lab.scripts import blocking_script, check_workloads, prepare_tables
 from contend.lab.session import Means
 from contend.lab.stage import StageOf
 from contend.lab.trial import try_starts
@@ -141,6 +141,7 @@ def private_means(
         data_folder=cache,
         calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
         check=check,
+        blocking_script=lambda experiment: blocking_script(experiment, program),
         choose_engine=choosing_engine(program),
         cpus_together=functools.partial(cpus_together, program),
         passwords=passwords(),
@@ -207,6 +208,7 @@ def borrowed_means(
             program, cache=cache, transport="socket" if sockets else "tcp", listen=listen
         ),
         check=lambda experiment: check_workloads(experiment, program),
+        blocking_script=lambda experiment: blocking_script(experiment, program),
         choose_engine=choosing_engine(program),
         cpus_together=functools.partial(cpus_together, program),
         ask_cpus=lambda memory: cpu_state(program, memory=memory),

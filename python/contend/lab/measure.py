@@ -13,7 +13,7 @@ from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
-from contend.load import Arm, Load, LoadFailed, plan_in_slices, plan_of
+from contend.load import Arm, Load, LoadFailed, plan_in_slices, plan_of, plan_of_arm
 from contend.outcome import Done, Hello, Interval, Outcome, Slice
 from contend.plan import Plan
 from contend.probed import Generator, Probes
@@ -76,10 +76,10 @@ def measure_in_slices(
     """
     names = [f"{place} {_level_of(block, one)}" for place, one in enumerate(block)]
     arms = [
-        Arm(name, ready.address, ready.watch_pid, statements)
-        for name, ready, statements in zip(names, readies, enter, strict=True)
+        Arm(name, cell, ready.address, ready.watch_pid, statements)
+        for name, cell, ready, statements in zip(names, cells, readies, enter, strict=True)
     ]
-    plan = plan_in_slices(cells[0], arms, slices, seed=seed_of(block[0], cells[0]))
+    plan = plan_in_slices(arms, slices, seed=seed_of(block[0], cells[0]))
     figures: list[list[Interval]] = [[] for _ in block]
     noted: Probes = {}
 
@@ -108,7 +108,7 @@ def measure_in_slices(
         _record(
             planned,
             ready,
-            plan,
+            plan_of_arm(plan, place),
             {**done, "setup_connect_us": whole["setup_connect_us"]},
             started_at,
             figures[place],

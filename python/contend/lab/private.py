@@ -15,6 +15,7 @@ from contend.lab.cold_starts import ColdStart
 from contend.lab.control import Control, differing_variables
 from contend.lab.stage import Ready, Server
 from contend.load import Address, Load, plan_of
+from contend.plan import HandlerSocket
 from contend.probed import Probes
 from contend.probes import Sight
 from contend.servers import Dsn
@@ -304,7 +305,15 @@ class PrivatePlace:
         }
 
     def _address(self) -> Address:
-        return Address(socket=str(self._server.socket), user=USER, database=self.database)
+        keys: HandlerSocket | None = None
+        if (sockets := self._server.key_sockets) is not None:
+            keys = {"socket": str(sockets[0]), "socket_wr": str(sockets[1])}
+        return Address(
+            socket=str(self._server.socket),
+            user=USER,
+            database=self.database,
+            handler_socket=keys,
+        )
 
     @property
     def _tables(self) -> Sequence[str]:

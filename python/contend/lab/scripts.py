@@ -24,7 +24,7 @@ from contend.spec import (
 
 FOLDER = "scripts"
 _ASKED_OF_LOAD = frozenset({"load.protocol", "load.arrival", "load.events", "load.errors"})
-_NOWHERE = Address(socket="/", database="sbtest")
+_NOWHERE = Address(socket="/", database="sbtest", handler_socket={"socket": "/", "socket_wr": "/"})
 
 
 def check_workloads(experiment: Experiment, program: Path) -> None:
@@ -48,6 +48,22 @@ def check_workloads(experiment: Experiment, program: Path) -> None:
                 hint="Give the file a [data] table, such as rows = 10_000, for tables of "
                 "contend's, or the script a function prepare().",
             )
+
+
+def blocking_script(experiment: Experiment, program: Path) -> str | None:
+    """A script of the experiment that needs threads of the operating system, if there is one.
+
+    Raises:
+        RequestError: a script cannot be read.
+    """
+    process = ScriptProcess(program)
+    for cell in _distinct(experiment):
+        if cell.workload.kind != SCRIPT:
+            continue
+        plan = plan_of(cell, _NOWHERE, seed=0, watch_pid=None)
+        if process.describe(plan)["os_threads"]:
+            return str(cell.workload.parameters["script"])
+    return None
 
 
 def prepare_tables(cell: CellSpec, address: Address, program: Path) -> None:

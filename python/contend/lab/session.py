@@ -26,7 +26,7 @@ from contend.lab.sessions import sessions_of
 from contend.lab.stage import StageOf
 from contend.lab.walk import Alone, Player, walk
 from contend.lab.ways import FACT as WAY
-from contend.lab.ways import Way, choose_way
+from contend.lab.ways import Way, choose_way, is_asked
 from contend.load import Load
 from contend.servers.dsn import Password
 from contend.settings import SETTINGS
@@ -65,6 +65,7 @@ class Means:
         data_folder: on the disk that holds the servers' data, for the host's facts.
         calibrate: gives the ceilings of the client; None where it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
+        blocking_script: names a script of the experiment that needs threads of its own.
         choose_engine: says which engine of the load generator all cells get.
         cpus_together: says how much all CPUs do at once, in what one does alone.
         ask_cpus: says how far apart the CPUs are now.
@@ -80,6 +81,7 @@ class Means:
     data_folder: Path
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
+    blocking_script: Callable[[Experiment], str | None] = lambda _experiment: None
     choose_engine: ChooseEngine = lambda _experiment: {}
     cpus_together: Callable[[], float | None] = lambda: None
     ask_cpus: AskCpus = lambda _memory: None
@@ -92,7 +94,12 @@ class Means:
 def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
     """Make the run folder `path` and every run of the experiment."""
     refuse_settings(experiment, own=means.own)
-    way = choose_way(experiment, own=means.own, disk=means.data_folder)
+    way = choose_way(
+        experiment,
+        own=means.own,
+        disk=means.data_folder,
+        blocking=means.blocking_script(experiment),
+    )
     if (
         way.is_switching
         and not means.own
@@ -135,7 +142,8 @@ def _question(experiment: Experiment) -> str:
 
 def _leaves_server(experiment: Experiment) -> bool:
     """What is compared is not done to the server."""
-    return experiment.compared is not None and experiment.compared.path == ROUND_TRIP.path
+    compared = experiment.compared
+    return compared is not None and (compared.path == ROUND_TRIP.path or is_asked(compared.path))
 
 
 def refuse_settings(experiment: Experiment, *, own: bool) -> None:

@@ -174,6 +174,11 @@ class StageOf:
         """The next cell goes on with the tables as they are, although they were written to."""
         self._place.keep_data()
 
+    def spoil_data(self) -> None:
+        """The next cell finds tables that were made anew, even if nothing wrote here."""
+        if self._place.own:
+            self._place.expect_writes()
+
     def set(self, cell: CellSpec, seed: int = 0) -> Ready:
         """Make everything as the cell wants it; `seed` is that of the queries of its run."""
         self._seed = seed
@@ -388,6 +393,8 @@ class Server(Protocol):
     def pid(self) -> int: ...
     @property
     def running(self) -> bool: ...
+    @property
+    def key_sockets(self) -> tuple[Path, Path] | None: ...
 
     wrap: tuple[str, ...]
     environment: dict[str, str]

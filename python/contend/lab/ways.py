@@ -16,7 +16,8 @@ from contend.lab.switching import why_not_switched
 from contend.servers.options import as_text, normal_name, size_in_bytes
 from contend.settings.server import ROUND_TRIP
 from contend.settings.warm import COLD_STARTS
-from contend.spec import SCRIPT, SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
+from contend.settings.workload import may_write
+from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
 from contend.units import format_size
 
 FACT = "way"
@@ -32,7 +33,11 @@ _CACHES = {
 }
 """Options that size a server's caches, with what a server takes if nobody says."""
 
-_OF_THE_LOAD = ("load.", "workload")
+_ASKED = ("workload", "load.protocol", "load.arrival")
+"""What is asked, and how. In slices each level has connections of its own to do so."""
+
+CONNECTIONS_MAX = 151
+"""A server's max_connections if nobody says."""
 
 USE = "server.use"
 
@@ -64,12 +69,15 @@ class Way:
         return self.by == "slices"
 
 
-def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
+def choose_way(
+    experiment: Experiment, *, own: bool, disk: Path, blocking: str | None = None
+) -> Way:
     """Slices if they can be had, unless the experiment wants runs.
 
     Args:
         own: the servers are contend's to start.
         disk: a folder on the disk that holds the servers' data.
+        blocking: a script that needs threads of its own, which cannot hop from level to level.
 
     Raises:
         RequestError: the experiment insists on slices, and they cannot be had.
@@ -90,8 +98,10 @@ def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
         return Way("runs", own=own)
     cells = list(cell_specs(experiment))
     why = _of_load(compared.path) or next(filter(None, map(_of_cell, cells)), None)
-    if why is None and compared.path == ROUND_TRIP.path:
-        # One server for all of them: each level is another way to it.
+    if why is None and blocking is not None:
+        why = f"the script {blocking} needs threads of its own, which cannot ask in turn"
+    if why is None and (compared.path == ROUND_TRIP.path or _share_server(experiment, cells)):
+        # One server for all of them: each level is another way to it, or asks it otherwise.
         return Way("slices", own=own)
     servers = len(compared.levels)
     if why is None and (own or compared.path != USE):
@@ -112,9 +122,32 @@ def choose_way(experiment: Experiment, *, own: bool, disk: Path) -> Way:
 
 
 def _of_load(path: str) -> str | None:
-    if not path.startswith(_OF_THE_LOAD):
+    if not path.startswith("load.") or is_asked(path):
         return None
     return f"{path} is a matter of the load, which all levels share in slices"
+
+
+def is_asked(path: str) -> bool:
+    """Whether levels of it differ by what is asked, and by nothing that is done to a server."""
+    return any(path == one or path.startswith(f"{one}.") for one in _ASKED)
+
+
+def _share_server(experiment: Experiment, cells: Sequence[CellSpec]) -> bool:
+    """Levels that ask otherwise, and change no rows, are compared on one server, if it has room for
+    the connections of all of them."""
+    compared = experiment.compared
+    assert compared is not None
+    if not is_asked(compared.path):
+        return False
+    writes = any(may_write(one.workload.kind, one.workload.parameters) for one in cells)
+    return not writes and all(_has_room(one, len(compared.levels)) for one in cells)
+
+
+def _has_room(cell: CellSpec, levels: int) -> bool:
+    options = {normal_name(name): value for name, value in cell["server.options"].items()}
+    room = int(options.get("max_connections", CONNECTIONS_MAX))
+    each = cell["load.connections"] + cell["load.idle_connections"]
+    return bool(levels * each <= room)
 
 
 def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
@@ -137,8 +170,8 @@ def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
 
 
 def _of_cell(cell: CellSpec) -> str | None:
-    if cell.workload.kind == SCRIPT or cell.data.schema == SCRIPT_SCHEMA:
-        return "a script asks one server at a time"
+    if cell.data.schema == SCRIPT_SCHEMA:
+        return "a script that makes its own tables makes them on one server"
     if cell["server.warm"] in COLD_STARTS:
         return f'server.warm = "{cell["server.warm"]}" takes a restart before each measurement'
     if cell["load.events"] is not None or cell["load.events_each"] is not None:

@@ -6,7 +6,7 @@ The lab sees only the `Load` protocol, so its tests need no process.
 from contend.load.check import Engine, ScriptProcess, ask_engine, cpu_state, cpus_together
 from contend.load.far import Line, LineFailed, Lines
 from contend.load.fill import FillProcess
-from contend.load.plan import Address, Arm, plan_in_slices, plan_of
+from contend.load.plan import Address, Arm, plan_in_slices, plan_of, plan_of_arm
 from contend.load.process import Load, LoadFailed, LoadProcess
 from contend.program import find_program
 
@@ -28,4 +28,5 @@ __all__ = [
     "find_program",
     "plan_in_slices",
     "plan_of",
+    "plan_of_arm",
 ]

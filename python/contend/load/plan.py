@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from contend import plan as plans
-from contend.plan import Load, Plan, Server, Workload
+from contend.plan import HandlerSocket, Load, Plan, Server, Workload
 from contend.settings.load import Slices, load_in_slices, load_plan
 from contend.settings.plan_keys import STATEMENTS, STRING_LOOKUP
 from contend.settings.schemas import SBTEST
@@ -31,6 +31,8 @@ class Address:
     user: str = "root"
     password_env: str | None = None
     database: str | None = None
+    handler_socket: HandlerSocket | None = None
+    """Where that plugin listens, if the server has it."""
 
     def as_plan(self) -> Server:
         found: Server = (
@@ -41,6 +43,8 @@ class Address:
             found["password_env"] = self.password_env
         if self.database is not None:
             found["database"] = self.database
+        if self.handler_socket is not None:
+            found["handler_socket"] = self.handler_socket
         return found
 
 
@@ -49,12 +53,10 @@ def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | Non
 
     `watch_pid` is the server's process on this host, or None if it runs elsewhere.
     """
-    asked = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
     plan: Plan = {
         "version": PLAN_VERSION,
         "server": address.as_plan(),
-        # The declarations of both come from the program's schema, as these types do.
-        "workload": cast(Workload, asked),
+        "workload": _asked(cell),
         "load": cast(Load, load_plan(cell.values)),
         "seed": seed,
     }
@@ -65,34 +67,58 @@ def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | Non
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One of the servers, or states of a server, that a run hops between.
+    """What a run hops to and from: a server or a state of one, or another way to ask.
 
-    `enter` has statements that bring it about, run each time while nothing is asked.
+    Args:
+        enter: statements that bring it about, run each time while nothing is asked.
     """
 
     name: str
+    cell: CellSpec
     address: Address
     watch_pid: int | None = None
     enter: tuple[str, ...] = ()
 
-    def as_plan(self) -> plans.Arm:
+    def as_plan(self, plan: Plan, slices: Slices) -> plans.Arm:
+        """The arm, as far as it differs from the plan."""
         found: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
         if self.watch_pid is not None:
             found["watch"] = {"pid": self.watch_pid}
         if self.enter:
             found["enter"] = list(self.enter)
+        workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))
+        if workload != plan["workload"]:
+            found["workload"] = workload
+        for name in ("protocol", "arrival"):
+            if load.get(name) != plan["load"].get(name):
+                found[name] = load[name]
         return found
 
 
-def plan_in_slices(cell: CellSpec, arms: Sequence[Arm], slices: Slices, *, seed: int) -> Plan:
-    """The plan of a run that asks the same of all arms, in turn.
-
-    `cell` is that of any of them: what they are asked is the same.
-    """
-    plan = plan_of(cell, arms[0].address, seed=seed, watch_pid=None)
-    plan["load"] = cast(Load, load_in_slices(cell.values, slices))
-    plan["arms"] = [arm.as_plan() for arm in arms]
+def plan_in_slices(arms: Sequence[Arm], slices: Slices, *, seed: int) -> Plan:
+    """The plan of a run that asks all arms in turn."""
+    first = arms[0]
+    plan = plan_of(first.cell, first.address, seed=seed, watch_pid=None)
+    plan["load"] = cast(Load, load_in_slices(first.cell.values, slices))
+    plan["arms"] = [arm.as_plan(plan, slices) for arm in arms]
     return plan
+
+
+def plan_of_arm(plan: Plan, place: int) -> Plan:
+    """The plan with what one of its arms asks, beside all arms: for the record of that arm."""
+    arm = plan["arms"][place]
+    load = plan["load"].copy()
+    if (protocol := arm.get("protocol")) is not None:
+        load["protocol"] = protocol
+    if (arrival := arm.get("arrival")) is not None:
+        load["arrival"] = arrival
+    return {**plan, "workload": arm.get("workload") or plan["workload"], "load": load}
+
+
+def _asked(cell: CellSpec) -> Workload:
+    # The declaration comes from the program's schema, as this type does.
+    asked = {"kind": cell.workload.kind, **_tables(cell), **cell.workload.parameters}
+    return cast(Workload, asked)
 
 
 def _tables(cell: CellSpec) -> dict[str, Any]:

@@ -141,6 +141,8 @@ def _sql_file(share: Path, names: tuple[str, ...]) -> Path:
 
 
 SOCKET_NAME = "s"
+KEY_SOCKET_NAMES = ("r", "w")
+"""Those of HandlerSocket, for reading and for writing."""
 _LOCK_NAME = "contend-socket.lock"
 _PREFIX = "contend-"
 _PATH_BYTES_MAX = 107
@@ -177,7 +179,7 @@ def new_socket_folder() -> tuple[Path, int]:
 
 def remove_socket_folder(folder: Path) -> None:
     """Remove what a server has there, and nothing else: its parent is everyone's."""
-    for name in (SOCKET_NAME, f"{SOCKET_NAME}.lock", _LOCK_NAME):
+    for name in (SOCKET_NAME, f"{SOCKET_NAME}.lock", *KEY_SOCKET_NAMES, _LOCK_NAME):
         (folder / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         folder.rmdir()

@@ -24,6 +24,7 @@ from contend.servers.client import connect
 from contend.servers.error_log import Truncated
 from contend.servers.errors import ConnectionRefused, PortTaken, ServerDied, ServerFailed
 from contend.servers.folder import (
+    KEY_SOCKET_NAMES,
     SOCKET_NAME,
     ServerFolder,
     free_port,
@@ -98,6 +99,14 @@ class PrivateServer:
         if self._socket_folder is None:
             raise ServerFailed("the private server is not running.")
         return self._socket_folder / SOCKET_NAME
+
+    @property
+    def key_sockets(self) -> tuple[Path, Path] | None:
+        """Where HandlerSocket listens, for reading and for writing, if the server has it."""
+        if "handlersocket" not in self.binary.extras:
+            return None
+        reads, writes = (self.socket.with_name(name) for name in KEY_SOCKET_NAMES)
+        return reads, writes
 
     @property
     def running(self) -> bool:
@@ -302,6 +311,12 @@ class PrivateServer:
             if self.binary.kind == "mysql":
                 # Only permission to load from a client; MariaDB has it by default.
                 command += ["--mysqlx=OFF", "--local-infile=ON"]
+            if (sockets := self.key_sockets) is not None:
+                reads, writes = sockets
+                command += ["--handlersocket-address=/", f"--handlersocket-port={reads}"]
+                command.append(f"--handlersocket-port-wr={writes}")
+                # The folder keeps others out. Left alone the plugin makes up secrets.
+                command += ["--handlersocket-plain-secret=", "--handlersocket-plain-secret-wr="]
             if tcp:
                 self.port = free_port()
                 command += ["--bind-address=127.0.0.1", f"--port={self.port}"]

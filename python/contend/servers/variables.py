@@ -86,9 +86,14 @@ _ER_READ_ONLY = 1238
 _ER_TRUNCATED = 1292
 
 
+_SECRETS = ("handlersocket_plain_secret", "handlersocket_plain_secret_wr")
+"""Passwords that a server shows to whoever asks for its variables; no record has them."""
+
+
 def read_all(connection: Connection[Any]) -> dict[str, str]:
-    """Every global variable."""
-    return dict(_rows(connection, "SHOW GLOBAL VARIABLES"))
+    """Every global variable, without the secrets among them."""
+    found = dict(_rows(connection, "SHOW GLOBAL VARIABLES"))
+    return {name: value for name, value in found.items() if name not in _SECRETS}
 
 
 def status(connection: Connection[Any]) -> dict[str, str]:
@@ -121,7 +126,7 @@ def _differing_mariadb(connection: Connection[Any]) -> Differing:
         " AND GLOBAL_VALUE_ORIGIN <> 'COMPILE-TIME'"
         " AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE) ORDER BY 1",
     )
-    return {name: (value, default) for name, value, default in rows}
+    return {name: (value, default) for name, value, default in rows if name not in _SECRETS}
 
 
 def _differing_mysql(connection: Connection[Any], defaults: Mapping[str, str]) -> Differing:

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from contend.errors import RequestError
 from contend.settings.model import Setting, Values
 from contend.settings.plan_keys import LOAD
 from contend.settings.tables import Tagged, as_plan
 from contend.settings.values import Choice, Duration, Key, Real, Refused, Whole
 
 ENGINES = ("epoll", "io_uring")
+HANDLER_SOCKET = "handler_socket"
+PLUGIN = "handlersocket"
 
 _HERE = (
     Key("connections", Whole(1, 100_000), 1, "connections that send queries at the same time"),
@@ -31,9 +34,11 @@ _HERE = (
     ),
     Key(
         "protocol",
-        Choice(("prepared", "text")),
+        Choice(("prepared", "text", HANDLER_SOCKET)),
         "prepared",
-        "prepared: binary protocol, statements prepared once a connection; text: plain queries",
+        "prepared: binary protocol, statements prepared once a connection; text: plain queries; "
+        "handler_socket: rows by key over MariaDB's plugin of that name (server.use = "
+        '"mariadb+handlersocket"), for point_select, random_points and update_non_index',
     ),
     Key(
         "engine",
@@ -86,8 +91,23 @@ class Arrival(Setting):
             )
 
 
+@dataclass(frozen=True)
+class Protocol(Setting):
+    """How queries are put."""
+
+    def refuse(self, cell: Values, *, own: bool) -> None:
+        server = str(cell["server.use"] or cell["server.kind"])
+        if own and cell[self.path] == HANDLER_SOCKET and PLUGIN not in server:
+            raise RequestError(
+                f'{self.path} = "{HANDLER_SOCKET}" needs a server with that plugin',
+                hint=f'Write `server.use = "mariadb+{PLUGIN}"`: contend gets it.',
+            )
+
+
+_SETTINGS = {"arrival": Arrival, "protocol": Protocol}
+
 KEYS = _keys()
-LOAD_SETTINGS = tuple((Arrival if key.name == "arrival" else Setting)("load", key) for key in KEYS)
+LOAD_SETTINGS = tuple(_SETTINGS.get(key.name, Setting)("load", key) for key in KEYS)
 WARMUP_IN_SLICES_S = 0.05
 """Load on each arm before its first slice: what was just connected asks for the first time."""
 

@@ -97,6 +97,7 @@ class FakeServer:
     def __init__(self, folder: Path) -> None:
         self.data_folder = folder / "data"
         self.socket = folder / "s"
+        self.key_sockets: tuple[Path, Path] | None = None
         self.pid = 4711
         self.running = False
         self.wrap: tuple[str, ...] = ()

@@ -316,3 +316,28 @@ class TestLength:
         bench.each_plan = die
         bench.play()
         assert {plan["load"]["slices"]["slice_s"] for plan in plans} == {0.1}
+
+
+ASKED = {
+    f'"{SEGMENTS}" = [0, 32]\n': '"workload.kind" = ["point_select", "random_points"]\n',
+    f'baseline = {{ "{SEGMENTS}" = 0 }}': 'baseline = { "workload.kind" = "point_select" }',
+}
+
+
+def test_each_level_is_asked_what_is_its_own(make: MakeBench) -> None:
+    bench = make(**ASKED)
+    load = bench.play()
+    kinds = {"point_select", "random_points"}
+    for plan in load.plans:
+        asked = {(arm.get("workload") or plan["workload"])["kind"] for arm in plan["arms"]}
+        assert asked == kinds
+    for record in bench.records():
+        assert record.plan["workload"]["kind"] == record.cell["workload.kind"]
+
+
+def test_the_level_that_writes_most_says_when_tables_are_made_anew(make: MakeBench) -> None:
+    writes = {old: new.replace("random_points", "update_index") for old, new in ASKED.items()}
+    bench = make(**writes)
+    bench.changes = {"begun": 10_000}
+    bench.play()
+    assert bench.copies == [4, 4], "after each block"

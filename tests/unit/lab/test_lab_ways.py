@@ -36,11 +36,13 @@ def has(monkeypatch: pytest.MonkeyPatch, *, memory: int = 64 << 30, disk: int = 
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: Usage(disk, 0, disk))
 
 
-def compared(tmp_path: Path, path: str, levels: str, baseline: str) -> Experiment:
+def compared(
+    tmp_path: Path, path: str, levels: str, baseline: str, *, load: str = ""
+) -> Experiment:
     """The tiny experiment with another factor compared."""
     factors = f'{SEGMENTS} = [0, 32]\n"load.connections" = [1, 8]'
     assert factors in IN_SLICES
-    text = IN_SLICES.replace(factors, f"{path} = {levels}")
+    text = IN_SLICES.replace(factors, f"{path} = {levels}").replace("[load]", f"[load]\n{load}")
     return experiment(tmp_path, text.replace(COMPARED, f"baseline = {{ {path} = {baseline} }}"))
 
 
@@ -83,13 +85,7 @@ def test_nothing_compared_is_no_reason_for_a_word(tmp_path: Path) -> None:
     ("path", "levels", "baseline", "words"),
     [
         ('"load.connections"', "[1, 8]", "1", "load.connections is a matter of the load"),
-        ('"load.protocol"', '["text", "prepared"]', '"text"', "load.protocol is a matter"),
-        (
-            '"workload.kind"',
-            '["point_select", "random_points"]',
-            '"point_select"',
-            "workload.kind is a matter of the load, which all levels share",
-        ),
+        ('"load.idle_connections"', "[0, 8]", "0", "load.idle_connections is a matter of the load"),
     ],
 )
 def test_levels_of_the_load_cannot_be(
@@ -135,6 +131,37 @@ def test_a_load_that_cannot_be_cut(tmp_path: Path, old: str, new: str, words: st
     assert words in refused(tiny, tmp_path)
 
 
+ASKED = [
+    ('"load.protocol"', '["text", "prepared"]', '"text"'),
+    ('"load.arrival.rate"', "[10, 20]", "10"),
+    ('"workload.kind"', '["point_select", "random_points"]', '"point_select"'),
+]
+WRITING = ('"workload.kind"', '["point_select", "update_index"]', '"point_select"')
+
+
+@pytest.mark.parametrize("factor", ASKED)
+@pytest.mark.parametrize("own", [True, False])
+def test_levels_that_only_ask_otherwise_share_a_server(
+    tmp_path: Path, factor: tuple[str, str, str], own: bool
+) -> None:
+    load = 'arrival = { kind = "open", rate = 10 }' if "rate" in factor[0] else ""
+    tiny = compared(tmp_path, *factor, load=load)
+    assert way_of(tiny, tmp_path, own=own) == Way("slices", own=own)
+
+
+def test_levels_that_write_have_servers_of_their_own(tmp_path: Path) -> None:
+    tiny = compared(tmp_path, *WRITING)
+    assert way_of(tiny, tmp_path) == Way("slices", servers=2)
+    assert "not its own" in way_of(tiny, tmp_path, own=False).why
+
+
+def test_a_server_without_room_for_all_connections_is_not_shared(tmp_path: Path) -> None:
+    many = compared(tmp_path, *ASKED[0], load="connections = 100")
+    assert way_of(many, tmp_path) == Way("slices", servers=2)
+    roomy = many.source.replace(OPTION, f"max_connections = 200, {OPTION}")
+    assert way_of(experiment(tmp_path, roomy), tmp_path) == Way("slices")
+
+
 def test_an_open_loop_of_one_rate_can_be_cut(tmp_path: Path) -> None:
     loop = '[load]\narrival = { kind = "open", rate = 10 }'
     assert way_of(experiment(tmp_path, IN_SLICES.replace("[load]", loop)), tmp_path).in_slices
@@ -147,12 +174,13 @@ def test_one_cell_that_cannot_be_cut_is_enough(tmp_path: Path) -> None:
     assert "server.warm" in way_of(tiny, tmp_path).why
 
 
-def test_a_script_asks_one_server(tmp_path: Path) -> None:
+def test_a_script_hops_unless_it_needs_threads_of_its_own(tmp_path: Path) -> None:
     script = 'kind = "lua"\nscript = "select_random_points"'
     text = IN_SLICES.replace('kind = "point_select"', script)
     tiny = experiment(tmp_path, text)
-    assert "a script asks one server at a time" in way_of(tiny, tmp_path).why
-    assert "a script" in refused(tiny, tmp_path)
+    assert way_of(tiny, tmp_path).in_slices
+    way = choose_way(tiny, own=True, disk=tmp_path, blocking="mine.lua")
+    assert way.why == "the script mine.lua needs threads of its own, which cannot ask in turn"
 
 
 def test_a_server_that_is_not_ours_is_alone(tmp_path: Path) -> None:

@@ -29,7 +29,9 @@ def properties() -> dict[str, Any]:
     def walk(node: object) -> None:
         if isinstance(node, dict):
             for name, schema in node.get("properties", {}).items():
-                found.setdefault(name, schema)
+                # What an arm says otherwise has no default of its own.
+                if "default" not in found.get(name, {}):
+                    found[name] = schema
             for below in node.values():
                 walk(below)
         elif isinstance(node, list):

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from fake_load import FakeLoad
 
-from contend.load import Address, Arm, plan_in_slices, plan_of
+from contend.load import Address, Arm, plan_in_slices, plan_of, plan_of_arm
 from contend.settings.load import Slices
 from contend.spec import (
     CellSpec,
@@ -106,8 +106,8 @@ def test_the_fake_says_what_the_program_could() -> None:
 
 def test_the_fake_says_of_arms_what_the_program_could() -> None:
     said: list[dict[str, Any]] = []
-    arms = [Arm("a", SOCKET, watch_pid=7), Arm("b", SOCKET)]
-    plan = plan_in_slices(BASE, arms, Slices(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
+    arms = [Arm("a", BASE, SOCKET, watch_pid=7), Arm("b", BASE, SOCKET)]
+    plan = plan_in_slices(arms, Slices(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
     check("plan", plan)
     rates = {"a": 1000.0, "b": 3000.0}
     load = FakeLoad(rates=lambda arm, round_: rates[arm] * (1 + round_))
@@ -123,3 +123,25 @@ def test_the_fake_says_of_arms_what_the_program_could() -> None:
     ]
     assert [arm["done"]["qps"] for arm in done["arms"]] == [1500.0, 4500.0]
     assert [arm["done"]["server"] is None for arm in done["arms"]] == [False, True]
+
+
+def test_an_arm_says_what_it_asks_otherwise_and_the_record_of_it_has_that() -> None:
+    kind = {"kind": "random_points", "points": 3}
+    loop = {"kind": "open", "process": "poisson", "rate": 100.0, "stages": None}
+    cells = [
+        BASE,
+        BASE.having(workload=kind),
+        BASE.having(**{"load.protocol": "text", "load.arrival": loop}),
+    ]
+    arms = [Arm(str(place), cell, SOCKET) for place, cell in enumerate(cells)]
+    plan = plan_in_slices(arms, Slices(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
+    check("plan", plan)
+    said = [sorted(arm.keys() - {"name", "server"}) for arm in plan["arms"]]
+    assert said == [[], ["workload"], ["arrival", "protocol"]]
+    first, points, text = (plan_of_arm(plan, place) for place in range(3))
+    assert first == plan
+    assert points["workload"]["kind"] == "random_points"
+    assert points["load"] == plan["load"]
+    assert text["workload"] == plan["workload"]
+    assert text["load"]["protocol"] == "text"
+    assert text["load"]["arrival"]["kind"] == "open"

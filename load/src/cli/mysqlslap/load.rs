@@ -148,7 +148,18 @@ pub fn run(
     });
     let mut server = target.clone();
     server.options.database = Some(settings.schema.clone());
-    let arms = Several::one(ArmJob::of(Several::one(server)));
+    let clients = Arc::new(ClientList::new(clients));
+    let arm = ArmJob {
+        pacing: match has_rate {
+            true => Pacing::Open,
+            false => Pacing::WITHOUT_PAUSE,
+        },
+        dispenser: Arc::new(Dispenser::new(
+            schedule,
+            (has_rate && !is_timed).then_some(all),
+        )),
+        ..ArmJob::of(Several::one(server), clients)
+    };
     let setup = Setup {
         seed,
         // Clients judge errors themselves.
@@ -158,16 +169,8 @@ pub fn run(
             reconnect: false,
         },
         events_each: (!is_timed && !has_rate).then_some(each),
-        pacing: match has_rate {
-            true => Pacing::Open,
-            false => Pacing::WITHOUT_PAUSE,
-        },
-        dispenser: Arc::new(Dispenser::new(
-            schedule,
-            (has_rate && !is_timed).then_some(all),
-        )),
         looks_first: !strict,
-        ..Setup::new(arms, Arc::new(ClientList::new(clients)), count)
+        ..Setup::new(Several::one(arm), count)
     };
     let job = Job {
         measure_ns: settings.duration_s.map_or(u64::MAX, |s| (s * 1e9) as u64),

@@ -113,13 +113,17 @@ pub(super) fn check_arms(plan: &Plan) -> Result<(), String> {
             return Err(format!("{path}.enter: a statement is empty"));
         }
     }
-    let refuse = |what: &str, why: &str| Err(format!("{what}: {why}"));
     if load.measure_s != 0.0 {
-        return refuse(
-            "load.measure_s",
-            "load.slices says how long arms are measured; leave it out",
+        return Err(
+            "load.measure_s: load.slices says how long arms are measured; leave it out".to_owned(),
         );
     }
+    check_slice_load(load)
+}
+
+/// Refuses what a slice cannot be loaded with.
+pub(super) fn check_slice_load(load: &Load) -> Result<(), String> {
+    let refuse = |what: &str, why: &str| Err(format!("{what}: {why}"));
     if load.events.is_some() || load.events_each.is_some() {
         return refuse("load.events", "slices end by time; leave it out");
     }
@@ -136,7 +140,7 @@ fn has_ramp(stage: &Stage) -> bool {
     stage.end_rate.is_some() || stage.duration_s > 0.0
 }
 
-fn check_arrival(arrival: &Arrival) -> Result<(), String> {
+pub(super) fn check_arrival(arrival: &Arrival) -> Result<(), String> {
     let stages = match arrival {
         Arrival::Closed { think_s, .. } => return time("load.arrival.think_s", *think_s, 0.0),
         Arrival::Open { stages, .. } => stages,

@@ -50,7 +50,8 @@ fn check(plan: &Plan, told: &dyn Told) -> Result<(), String> {
     }
     if !plan.arms.is_empty() {
         return Err(
-            "nodes: a run that hops between arms asks one server at a time; leave arms or nodes out"
+            "nodes: of a run that hops between arms each arm names its own; move them there, \
+             or leave the arms out"
                 .to_owned(),
         );
     }

@@ -226,19 +226,21 @@ fn say_preamble(log: &Log, settings: &Settings, compat: Compat) {
 }
 
 fn job_of(run: &Arc<Run>, settings: &Settings, servers: &Servers) -> Job {
-    let arms = Several::one(ArmJob::of(servers.targets()));
     let workload = Arc::new(ScriptWorkload::new(Arc::clone(run)));
+    let arm = ArmJob {
+        pacing: match run.dispenser.schedule() {
+            Some(_) => Pacing::Open,
+            None => Pacing::WITHOUT_PAUSE,
+        },
+        dispenser: Arc::clone(&run.dispenser),
+        ..ArmJob::of(servers.targets(), workload)
+    };
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let setup = Setup {
         workers: cores.min(settings.threads).max(1),
         seed: run.draws.seed,
         setup_timeout_ns: seconds_ns(SETUP_ANSWER_S),
         drain_ns: nanoseconds(settings.drain),
-        pacing: match run.dispenser.schedule() {
-            Some(_) => Pacing::Open,
-            None => Pacing::WITHOUT_PAUSE,
-        },
-        dispenser: Arc::clone(&run.dispenser),
         checkpoints_ns: settings
             .checkpoints
             .iter()
@@ -246,7 +248,7 @@ fn job_of(run: &Arc<Run>, settings: &Settings, servers: &Servers) -> Job {
             .collect(),
         // It looks at no server first: a script may connect to nothing at all, and says itself if
         // it cannot.
-        ..Setup::new(arms, workload, settings.threads)
+        ..Setup::new(Several::one(arm), settings.threads)
     };
     Job {
         warmup_ns: nanoseconds(settings.warmup),

@@ -12,12 +12,9 @@ use crate::lua::log::{Level, Log};
 use crate::lua::options::{BadValue, Declared, OptionType, normal_name, parse};
 use crate::lua::run::{Compat, LoadedScript, Run, Stop};
 use crate::lua::{State, thread};
-use crate::outcome::Failure;
 use crate::plan::{Plan, Protocol, Script as Spec, ScriptValue};
-use crate::run::job::Job;
-use crate::run::measured::{Measured, Progress};
 use crate::run::of_plan::{dispenser_of, target_of};
-use crate::run::script::{self, BlockingIo, Servers};
+use crate::run::script::{BlockingIo, Hosted, Servers};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -62,16 +59,15 @@ const ELSEWHERE: [(&str, &str); 12] = [
     ("warmup_time", "load.warmup says it"),
 ];
 
-/// Reads the script of a plan, runs its body, and gives it its options. The script's folder becomes
-/// the current one, so that it finds its modules and data beside it; the plan's paths are absolute
-/// then.
+/// Reads the script of a plan, whose paths are absolute, runs its body, and gives it its options. The
+/// script's folder becomes the current one, so that it finds its modules and data beside it.
 ///
 /// # Errors
 /// What is wrong with the request, in words that name the path in the plan.
-pub fn read(plan: &mut Plan, spec: &Spec, command: &str) -> Result<Planned, String> {
+pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> {
     let script = find(&spec.script)?;
     if !script.bundled {
-        go_beside(&spec.script, plan)?;
+        go_beside(&spec.script)?;
     }
     let name = script.name.clone();
     let given = given_options(spec)?;
@@ -200,15 +196,13 @@ fn find(name: &str) -> Result<LoadedScript, String> {
     Ok(script(format!("@{file}"), source, false))
 }
 
-/// Makes the folder of a script the current one. What the plan names by relative paths stays where
-/// it is.
-fn go_beside(script: &str, plan: &mut Plan) -> Result<(), String> {
+/// Makes the folder of a script the current one.
+fn go_beside(script: &str) -> Result<(), String> {
     let folder = Path::new(script).parent().filter(|folder| folder.is_dir());
     let Some(folder) = folder else {
         return Ok(());
     };
-    plan.make_paths_absolute()
-        .and_then(|()| std::env::set_current_dir(folder))
+    std::env::set_current_dir(folder)
         .map_err(|error| format!("workload.script: {}: {error}", folder.display()))
 }
 
@@ -396,16 +390,8 @@ impl Planned {
         }
     }
 
-    /// Runs it, see [`script::measure`].
-    ///
-    /// # Errors
-    /// The script failed, or the run could not be set up.
-    pub fn measure(
-        &self,
-        job: Job,
-        tell: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Measured, Failure> {
-        let on_threads = self.wants_os_threads().then_some(&self.servers);
-        script::measure(&self.main, &self.run, on_threads, job, tell)
+    /// As the run's room knows it.
+    pub fn hosted(&self) -> Hosted<'_> {
+        (&self.main, &self.run)
     }
 }

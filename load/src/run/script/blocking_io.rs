@@ -143,7 +143,7 @@ impl ThreadIo for BlockingIo {
         match reply {
             Reply::Nothing => return Ok(Answered::default()),
             Reply::Whole => bytes.extend_from_slice(link.whole()),
-            Reply::Counts | Reply::Several(_) | Reply::Prepared => {}
+            Reply::Counts | Reply::Changed | Reply::Several(_) | Reply::Prepared => {}
         }
         Ok(Answered {
             error: link.error().cloned().map(Box::new),

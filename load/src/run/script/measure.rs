@@ -1,4 +1,4 @@
-//! A script as the workload of a plan, from its `init` to its `done`.
+//! Scripts as the workload of a plan, from `init` to `done`.
 
 use super::{Servers, threads};
 use crate::lua::run::Run;
@@ -9,39 +9,53 @@ use crate::run::job::Job;
 use crate::run::measured::{Measured, Progress};
 use std::sync::{Arc, PoisonError};
 
-/// Runs a script as the workload of a plan: its `init`, its events on all threads, its `done`; on
-/// the event loop, or if servers are given on threads of the operating system.
+/// A script of a plan, with the state of the functions that are called once.
+pub type Hosted<'s> = (&'s State, &'s Arc<Run>);
+
+/// Runs the scripts of a plan, one for each arm that has one: the `init` of each, the events on all
+/// threads, the `done` of each; on the event loop, or if servers are given on threads of the
+/// operating system.
 ///
 /// # Errors
-/// The script failed, or the run could not be set up.
+/// A script failed, or the run could not be set up.
 pub fn measure(
-    main: &State,
-    run: &Arc<Run>,
+    scripts: &[Hosted<'_>],
     on_threads: Option<&Servers>,
     job: Job,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Measured, Failure> {
-    if thread::call_if_there(main, run, "init").is_err() {
-        return Err(failure_of(run));
+    for (main, run) in scripts {
+        if thread::call_if_there(main, run, "init").is_err() {
+            return Err(failure_of(run));
+        }
     }
     let mut before = 0;
-    let measured = self::run(run, on_threads, job, &mut |progress| {
+    let mut tell = |progress: Progress<'_>| {
         if let Progress::Opened { counts } = &progress {
             before = reconnects(counts);
         }
         tell(progress);
-    });
-    let failed = run.stop.has_failed() || !run.log.fatal_messages().is_empty();
-    let mut measured = match measured {
-        Err(failure) if !failed => return Err(failure),
-        Err(_) => return Err(failure_of(run)),
-        Ok(_) if run.stop.has_failed() => return Err(failure_of(run)),
-        Ok(measured) => measured,
+    };
+    let measured = match scripts {
+        [(_, run)] => self::run(run, on_threads, job, &mut tell),
+        _ => crate::run::run(job, &mut tell),
+    };
+    let stopped = scripts.iter().find(|(_, run)| run.stop.has_failed());
+    let fatal = |(_, run): &&Hosted<'_>| !run.log.fatal_messages().is_empty();
+    let mut measured = match (measured, stopped) {
+        (_, Some((_, run))) => return Err(failure_of(run)),
+        (Err(failure), None) => {
+            let said = scripts.iter().find(fatal);
+            return Err(said.map_or(failure, |(_, run)| failure_of(run)));
+        }
+        (Ok(measured), None) => measured,
     };
     // Connections that a script lost it opens again itself.
     measured.tally.reconnects += reconnects(&measured.counts).saturating_sub(before);
-    // The figures stand: a failure at the end is said, and changes nothing.
-    let _ = thread::call_if_there(main, run, "done");
+    for (main, run) in scripts {
+        // The figures stand: a failure at the end is said, and changes nothing.
+        let _ = thread::call_if_there(main, run, "done");
+    }
     Ok(measured)
 }
 

@@ -14,7 +14,7 @@ pub mod threads;
 
 pub use alarm::Alarm;
 pub use blocking_io::BlockingIo;
-pub use measure::{failure_of, measure, run};
+pub use measure::{Hosted, failure_of, measure, run};
 pub use os_threads::run_command;
 
 use super::job::Several;

@@ -31,7 +31,7 @@ pub fn refuse(job: &Job) -> Result<(), String> {
     let why = "needs a thread of the operating system for each of its own, and those";
     let setup = &job.setup;
     let thinks = |pacing| matches!(pacing, Pacing::Closed { think_ns, .. } if think_ns > 0);
-    if thinks(setup.pacing) {
+    if thinks(setup.arms.first.pacing) {
         return Err(format!(
             "load.arrival.think_s: the script {why} do not think"
         ));
@@ -72,7 +72,7 @@ pub fn run(
         threads,
         Duty::Events,
         &cpu,
-        &job.setup.tally(),
+        &job.setup.tally(0),
     )?;
     let gate = &gang.gate;
     if !gate.wait_until_ready(threads) {
@@ -113,7 +113,7 @@ pub fn run(
     tell(Progress::Opened {
         counts: &counts_opened,
     });
-    let mut tally = job.setup.tally();
+    let mut tally = job.setup.tally(0);
     let mut ended = Ended::Time;
     let (mut index, mut start_ns, mut left) = (0, open_ns, threads);
     while start_ns < timeline.close_ns {
@@ -200,7 +200,7 @@ impl<'a> Ledger<'a> {
         let mut ledger = Self {
             run,
             gang,
-            empty: job.setup.tally(),
+            empty: job.setup.tally(0),
             counts: (0..job.setup.seats)
                 .map(|thread| (thread, Reading::default()))
                 .collect(),

@@ -1,16 +1,18 @@
 //! The seam of native workloads: a kind is one file that says what its events ask.
 
+mod by_key;
 mod route;
 mod session;
 
 use super::replay::{Meaning, Question, Replay};
 use super::statement::Parameters;
 use super::tables::Tables;
-use super::{Answer, EventKind, LookedAtServer, SeatPlace, Session, Workload};
+use super::{Answer, EventKind, LookedAtServer, SeatPlace, Session, Step, Tongue, Workload};
 use crate::outcome::{Failure, Scanned};
 use crate::plan::Protocol;
 use crate::random::Stream;
 use crate::wire::mysql::{Capabilities, ResultRows, Summary, Value};
+use by_key::{KeyQuery, KeySession, is_by_key};
 pub use route::NodeRoute;
 use session::{AskedRequest, NativeSession};
 use std::sync::Arc;
@@ -321,6 +323,8 @@ pub struct Way {
     pub init: Arc<[String]>,
     pub retries: Retries,
     pub route: NodeRoute,
+    /// Where the tables are; only who asks without SQL has to say it.
+    pub database: Arc<str>,
 }
 
 /// How often an event is begun again after an error, and after which pause.
@@ -348,10 +352,49 @@ impl Retries {
     }
 }
 
+/// Keeps the pauses before retries apart from the draws of the event.
+const RETRY_PART: u64 = 1 << 40;
+
+/// How often the event of a session was begun again.
+#[derive(Clone, Copy, Debug)]
+struct Tries {
+    cycle: u64,
+    number: u32,
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self {
+            cycle: u64::MAX,
+            number: 0,
+        }
+    }
+}
+
+impl Tries {
+    /// Begins the event again, or gives it up.
+    #[cold]
+    fn again(&mut self, way: &Way, event: &OpenEvent) -> Step {
+        self.number = match self.cycle == event.cycle {
+            true => self.number + 1,
+            false => 1,
+        };
+        self.cycle = event.cycle;
+        if self.number > way.retries.limit {
+            return Step::EventDropped;
+        }
+        // Drawn apart from what the event asks.
+        let mut jitter = event.stream_of(RETRY_PART + u64::from(self.number));
+        Step::Retry(way.retries.pause(self.number, &mut jitter))
+    }
+}
+
 /// A kind as a workload.
 pub struct Native<K> {
     kind: Arc<K>,
     queries: Vec<AskedRequest>,
+    /// The queries as HandlerSocket asks them, if the way is that and all of them can be.
+    by_key: Option<Arc<[KeyQuery]>>,
     way: Arc<Way>,
     kinds: Vec<EventKind>,
     classes: Vec<String>,
@@ -361,7 +404,9 @@ impl<K: Kind> Native<K> {
     pub fn new(kind: K, way: Way) -> Self {
         let kinds = kind.events();
         let classes = kinds.iter().flat_map(|kind| kind.classes.iter().cloned());
+        let wants_keys = way.protocol == Protocol::HandlerSocket;
         Self {
+            by_key: wants_keys.then(|| by_key(&kind)).flatten(),
             classes: classes.collect(),
             kinds,
             queries: kind.queries().into_iter().map(AskedRequest::new).collect(),
@@ -401,7 +446,7 @@ impl<K: Kind> Workload for Native<K> {
         // On each node.
         match self.way.protocol {
             Protocol::Prepared => self.queries.iter().filter(|q| !q.is_text).count(),
-            Protocol::Text => 0,
+            Protocol::Text | Protocol::HandlerSocket => 0,
         }
     }
 
@@ -417,9 +462,33 @@ impl<K: Kind> Workload for Native<K> {
         self.kind.scanned()
     }
 
-    fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
-        Ok(Box::new(self.session_of(seat)))
+    fn tongue(&self) -> Tongue {
+        match self.by_key {
+            Some(_) => Tongue::HandlerSocket,
+            None => Tongue::Sql,
+        }
     }
+
+    fn session(&self, seat: SeatPlace) -> Result<Box<dyn Session>, Failure> {
+        let Some(queries) = &self.by_key else {
+            return Ok(Box::new(self.session_of(seat)));
+        };
+        let (kind, way) = (Arc::clone(&self.kind), Arc::clone(&self.way));
+        let session = KeySession::new(kind, Arc::clone(queries), way, seat);
+        Ok(Box::new(session))
+    }
+}
+
+/// The queries of a kind by key; none if one of them is none.
+fn by_key(kind: &impl Kind) -> Option<Arc<[KeyQuery]>> {
+    let queries = kind.queries().into_iter().enumerate();
+    queries
+        .map(|(place, query)| {
+            let (table, meaning) = kind.meaning(place);
+            let table = kind.tables().get(table)?;
+            is_by_key(meaning).then(|| KeyQuery::new(query.class, table, meaning))
+        })
+        .collect()
 }
 
 impl<K: Kind> Replay for Native<K> {

@@ -1,7 +1,7 @@
 //! The session of every native workload: prepare, ask step by step, begin again if it must.
 
 use super::{
-    Carries, EventEnd, Kind, NextStep, OpenEvent, Own, QueryText, Said, ToAsk, Way, WhyAsked,
+    Carries, EventEnd, Kind, NextStep, OpenEvent, Own, QueryText, Said, ToAsk, Tries, Way, WhyAsked,
 };
 use crate::outcome::Failure;
 use crate::plan::Protocol;
@@ -11,9 +11,6 @@ use crate::workload::{
     Answer, Call, Class, Ending, LinkNumber, Reply, Request, SeatPlace, Session, Step, Verdict,
 };
 use std::sync::Arc;
-
-/// Keeps the pauses before retries apart from the draws of the event.
-const RETRY_PART: u64 = 1 << 40;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NativeState {
@@ -70,8 +67,7 @@ pub struct NativeSession<K: Kind> {
     link: LinkNumber,
     last: usize,
     state: NativeState,
-    /// The event that was begun again last, and how often.
-    retried: (u64, u32),
+    tries: Tries,
 }
 
 #[derive(Clone, Copy)]
@@ -101,7 +97,7 @@ impl<K: Kind> NativeSession<K> {
             link: 0,
             last: 0,
             state: NativeState::Ready,
-            retried: (u64::MAX, 0),
+            tries: Tries::default(),
         }
     }
 
@@ -135,7 +131,7 @@ impl<K: Kind> NativeSession<K> {
     /// Prepares the next query of the link from `place` on. After the last the link is set up.
     fn prepare(&mut self, place: usize, out: &mut Vec<u8>) -> Step {
         let place = match self.way.protocol {
-            Protocol::Text => None,
+            Protocol::Text | Protocol::HandlerSocket => None,
             Protocol::Prepared => (place..self.own_queries().end)
                 .find(|place| self.queries.get(*place).is_some_and(|query| !query.is_text)),
         };
@@ -313,18 +309,8 @@ impl<K: Kind> NativeSession<K> {
     /// Begins the event again, or gives it up.
     #[cold]
     fn try_again(&mut self) -> Step {
-        let number = match self.retried {
-            (cycle, number) if cycle == self.event.cycle => number + 1,
-            _ => 1,
-        };
-        self.retried = (self.event.cycle, number);
         self.state = NativeState::Ready;
-        if number > self.way.retries.limit {
-            return Step::EventDropped;
-        }
-        // Drawn apart from what the event asks.
-        let mut jitter = self.event.stream_of(RETRY_PART + u64::from(number));
-        Step::Retry(self.way.retries.pause(number, &mut jitter))
+        self.tries.again(&self.way, &self.event)
     }
 
     /// The link is gone, and what was prepared on it.

@@ -37,7 +37,7 @@ fn session(protocol: Protocol) -> NativeSession<PointSelect> {
         protocol,
         init,
         retries,
-        route: NodeRoute::Only,
+        ..Way::default()
     };
     Native::new(kind, way).session_of(SEAT)
 }
