@@ -18,12 +18,14 @@ from contend.store import RunFolder, RunRecord
 EXPERIMENTS = Path(__file__).parent / "experiments"
 
 
-def run_experiment(name: str, sets: Sequence[str]) -> tuple[np.ndarray, str | None]:
-    """`contend run` of a file in `bench/experiments`: its log-ratios, and why it ended."""
+def run_experiment(name: str, sets: Sequence[str], *options: str) -> tuple[np.ndarray, str | None]:
+    """`contend run` of a file in `bench/experiments`, or of a recipe: its log-ratios, and why it
+    ended."""
+    file = EXPERIMENTS / f"{name}.toml"
     with tempfile.TemporaryDirectory(prefix="contend-bench-") as place:
         out = Path(place) / "run"
-        command = [sys.executable, "-m", "contend", "run", str(EXPERIMENTS / f"{name}.toml")]
-        command += ["--yes", f"--out={out}", *(f"--set={one}" for one in sets)]
+        command = [sys.executable, "-m", "contend", "run", str(file) if file.exists() else name]
+        command += ["--yes", f"--out={out}", *options, *(f"--set={one}" for one in sets)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"contend run failed:\n{done.stdout}\n{done.stderr}")
