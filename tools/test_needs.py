@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 
 from contend.errors import ContendError
+from contend.folders import default_cache
 from contend.get import debian
 from contend.get.apt import Apt, architecture, unpack
-from contend.get.cache import default_cache
 from contend.get.sources import for_suite, render
 
 SERVERS = (

@@ -18,7 +18,7 @@ from tree import (
 )
 
 EVERYWHERE = {
-    *("errors", "units", "facts", "metrics", "plan", "outcome", "probed", "program"),
+    *("errors", "units", "facts", "folders", "metrics", "plan", "outcome", "probed", "program"),
     "__version__",
 }
 
@@ -28,6 +28,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "units": {"errors"},
     "facts": set(),
+    "folders": set(),
     "metrics": set(),
     "plan": set(),
     "outcome": set(),

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import contend
-from contend.get import default_cache
+from contend.folders import default_cache
 from contend.store import RunFolder, RunRecord
 
 TINY = """

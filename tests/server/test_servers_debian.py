@@ -14,6 +14,7 @@ import pytest
 from child_python import import_path
 from mirror import SUITE, Mirror
 
+from contend.folders import default_cache
 from contend.get import cache, debian
 from contend.get.apt import architecture
 from contend.get.sources import render
@@ -47,7 +48,7 @@ def left_in(tmp_path: Path) -> list[str]:
 def test_what_the_machines_mirror_has_is_verified(any_binary: ServerBinary) -> None:
     assert any_binary.verified
     assert any_binary.source == "debian"
-    assert any_binary.program.is_relative_to(cache.default_cache())
+    assert any_binary.program.is_relative_to(default_cache())
 
 
 def test_the_second_get_asks_nobody(any_binary: ServerBinary) -> None:

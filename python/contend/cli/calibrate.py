@@ -27,7 +27,7 @@ from contend.calibration.file import folder_of
 from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
 from contend.cli.progress import display_on
 from contend.errors import RequestError
-from contend.get import default_cache
+from contend.folders import default_cache
 from contend.lab.calibrated import ADDRESSES
 from contend.lab.engines import choosing_engine, with_engine
 from contend.lab.events import Notice, Progress

@@ -12,7 +12,7 @@ from contend.cli.data_import import add_import, run_import
 from contend.cli.parser import confirmed
 from contend.datasets import Dataset, drop, drop_on, list_datasets
 from contend.errors import RequestError
-from contend.get import default_cache
+from contend.folders import default_cache
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.spec import DataSpec

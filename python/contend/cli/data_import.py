@@ -13,7 +13,8 @@ from contend.cli.progress import Display, display_on
 from contend.datasets import Imported, Rules, import_dump
 from contend.datasets.dump.rules import KINDS
 from contend.errors import RequestError, did_you_mean
-from contend.get import default_cache, find_server
+from contend.folders import default_cache
+from contend.get import find_server
 from contend.lab import events
 from contend.settings.schemas import IMPORT_NAME
 from contend.units import format_count, format_duration, format_size

@@ -17,7 +17,8 @@ from contend.cli.left import offer, what_is_left
 from contend.cli.parser import confirmed
 from contend.cli.progress import Display, display_on
 from contend.errors import RequestError
-from contend.get import debian, default_cache, find_server, servers_at_hand
+from contend.folders import default_cache
+from contend.get import debian, find_server, servers_at_hand
 from contend.lab import session
 from contend.lab.events import Notice
 from contend.lab.left import take_over

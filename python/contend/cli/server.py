@@ -11,8 +11,9 @@ from typing import Any
 
 from contend.cli.parser import confirmed
 from contend.errors import RequestError
+from contend.folders import default_cache
 from contend.get import cache as got_servers
-from contend.get import debian, default_cache, find_server, on_path
+from contend.get import debian, find_server, on_path
 from contend.servers import KINDS, ServerBinary
 from contend.servers.errors import NoServer
 from contend.units import format_size

@@ -6,7 +6,6 @@ debian     get one of a suite, with the machine's own apt (apt, sources) and unp
 cache      the servers that were got
 """
 
-from contend.get.cache import default_cache
 from contend.get.find import find_server, on_path, servers_at_hand
 
-__all__ = ["default_cache", "find_server", "on_path", "servers_at_hand"]
+__all__ = ["find_server", "on_path", "servers_at_hand"]

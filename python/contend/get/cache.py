@@ -40,12 +40,6 @@ class CachedServer:
         return sum(p.lstat().st_size for p in self.folder.rglob("*") if not p.is_dir())
 
 
-def default_cache() -> Path:
-    """`$XDG_CACHE_HOME/contend`, or `~/.cache/contend`. A relative variable does not count."""
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (named if named.is_absolute() else Path.home() / ".cache") / "contend"
-
-
 def servers_folder(cache: Path) -> Path:
     return cache / "servers"
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contend.errors import did_you_mean
+from contend.folders import default_cache
 from contend.get.apt import Apt, OnStep, architecture, unpack
-from contend.get.cache import default_cache, keep, list_got, new_folder, write_manifest
+from contend.get.cache import keep, list_got, new_folder, write_manifest
 from contend.get.sources import Source, for_suite, parse_sources, render
 from contend.get.unpacked import find_layout, prune
 from contend.servers.binary import KINDS, ServerBinary, ask_version

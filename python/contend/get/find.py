@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from contend.errors import did_you_mean
-from contend.get.cache import default_cache, find_by_name, list_got
+from contend.folders import default_cache
+from contend.get.cache import find_by_name, list_got
 from contend.get.debian import is_kind, own_suite, parse_wanted, read_sources
 from contend.servers.binary import KINDS, PROGRAMS, ServerBinary, ask_version, check_runs_here
 from contend.servers.errors import GetFailed, NoServer, UnknownServer, UnusableServer, WrongKind

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from contend.folders import default_state
 from contend.lab.events import Listener, Notice
 from contend.probed import EarlierSession
-from contend.undo import default_folder
 
 FORMAT = 1
 
@@ -26,7 +26,7 @@ Key = Mapping[str, Any]
 
 def default_history() -> Path:
     """`$XDG_STATE_HOME/contend/sessions.jsonl`, or below `~/.local/state`."""
-    return default_folder().with_name("sessions.jsonl")
+    return default_state() / "sessions.jsonl"
 
 
 def note(path: Path, key: Key, said: EarlierSession) -> None:

@@ -6,17 +6,22 @@ is drawn.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib.util
 import json
 import re
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from contend.folders import default_cache
 from contend.report.chart_style import THEMES
 from contend.report.model import Chart
 
@@ -88,12 +93,32 @@ def _vega(chart: Chart) -> dict[str, Any]:
 @cache
 def _bundle() -> str:
     """Vega with our part. The address names the copy of Vega that vl-convert carries; of what it
-    would import by itself, Vega-Lite and vega-embed among them, the page needs nothing."""
+    would import by itself, Vega-Lite and vega-embed among them, the page needs nothing.
+
+    It takes a second to make and is always the same, so it is kept in the user's cache.
+    """
     converter = _converter()
     vega = f"https://cdn.jsdelivr.net/npm/vega@{converter.get_vega_version()}/+esm"
     ours = (resources.files("contend.report") / "templates" / "charts.js").read_text("utf-8")
     source = f'import {{ View, parse }} from "{vega}";\n{ours}'
-    return str(converter.javascript_bundle(source, vl_version=VEGA_LITE_VERSION))
+    made_of = f"{version('vl-convert-python')} {VEGA_LITE_VERSION} {source}"
+    digest = hashlib.sha256(made_of.encode()).hexdigest()[:16]
+    kept = default_cache() / "charts" / f"{digest}.js"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return kept.read_text("utf-8")
+    made = str(converter.javascript_bundle(source, vl_version=VEGA_LITE_VERSION))
+    # A report that cannot be kept is a report all the same.
+    with contextlib.suppress(OSError):
+        _keep(kept, made)
+    return made
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write a file as a whole: nobody ever reads half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        file.write(text)
+    Path(file.name).replace(path)
 
 
 def _dark_for_light() -> dict[str, str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from contend.errors import RequestError, WorkError
+from contend.folders import default_state
 from contend.servers.dsn import Dsn
 from contend.servers.errors import DsnError
 
@@ -30,9 +31,7 @@ Entry = dict[str, Any]
 
 def default_folder() -> Path:
     """`$XDG_STATE_HOME/contend/undo`, or `~/.local/state/contend/undo`."""
-    named = Path(os.environ.get("XDG_STATE_HOME", ""))
-    state = named if named.is_absolute() else Path.home() / ".local" / "state"
-    return state / "contend" / "undo"
+    return default_state() / "undo"
 
 
 def _folder_before() -> Path:

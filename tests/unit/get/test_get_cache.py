@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from unrun_server import UNRUN
 
+from contend.folders import default_cache
 from contend.get import find_server
 from contend.get.cache import (
     MANIFEST,
-    default_cache,
     find_by_name,
     keep,
     list_got,
