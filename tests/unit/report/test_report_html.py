@@ -227,3 +227,21 @@ def test_the_command_names_what_it_wrote(
 def test_a_minus_is_a_minus() -> None:
     assert minus("from -13 ±1 % to x-1 (-2)") == "from −13\xa0±1\xa0% to x-1 (−2)"
     assert minus("<b>") == "&lt;b&gt;"
+
+
+def test_the_script_of_the_charts_is_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    images._bundle.cache_clear()
+    made = images._bundle()
+    (kept,) = (tmp_path / "contend" / "charts").iterdir()
+    assert kept.read_text("utf-8") == made and len(made) > 100_000
+    kept.write_text("kept", "utf-8")
+    images._bundle.cache_clear()
+    assert images._bundle() == "kept"
+    # If nothing can be kept it is made all the same.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept))
+    images._bundle.cache_clear()
+    assert images._bundle() == made
+    images._bundle.cache_clear()
