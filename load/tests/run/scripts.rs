@@ -291,9 +291,9 @@ fn a_script_that_may_block_gets_threads_of_its_own() {
         done["queries"].as_u64().unwrap(),
     );
     // Of each of the 4 threads one event may have been cut at each edge of the window: its queries
-    // count where they fall, the event itself only where it is whole.
+    // count where they fall, the event itself where it began.
     assert!(
-        events > 0 && (2 * events..=2 * events + 16).contains(&queries),
+        events > 0 && queries.abs_diff(2 * events) <= 16,
         "{events} {queries}"
     );
     assert_eq!(done["latency_us"]["count"], events);

@@ -1,0 +1,268 @@
+//! The links of a worker: whose each is, where it leads, and what goes over it.
+
+use super::job::At;
+use crate::reactor::engine::Engine;
+use crate::talk::dialect::{Dialect, Heard, SessionFacts, Target};
+use crate::wire::WireError;
+use crate::workload::{LinkNumber, Reply, Request, Session};
+
+/// A link, and whose it is.
+pub struct SeatLink<D> {
+    pub link: D,
+    pub seat: usize,
+    pub number: LinkNumber,
+    /// Where it leads.
+    pub at: At,
+    /// When its session asked, the bytes of its request, and those of its answer so far. The
+    /// engine knows when the request was sent.
+    pub asked_ns: u64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    /// Requests without an answer, which go with the next one.
+    held_back: Vec<u8>,
+    /// Pause before the next attempt to connect.
+    backoff_ns: u64,
+    /// Since when it has been gone.
+    pub lost_ns: Option<u64>,
+    /// When the present attempt to connect began.
+    pub attempt_ns: u64,
+}
+
+/// Pauses between attempts to connect grow from the first to the last of these.
+const BACKOFF_NS_MIN: u64 = 10_000_000;
+const BACKOFF_NS_MAX: u64 = 1_000_000_000;
+
+impl<D: Dialect> SeatLink<D> {
+    /// A connection that is to be opened.
+    pub fn new(seat: usize, number: LinkNumber, at: At) -> Self {
+        Self {
+            link: D::default(),
+            seat,
+            number,
+            at,
+            asked_ns: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+            held_back: Vec::new(),
+            backoff_ns: BACKOFF_NS_MIN,
+            lost_ns: None,
+            attempt_ns: 0,
+        }
+    }
+
+    /// The pause before the next attempt; the one after will be twice as long.
+    pub fn back_off_ns(&mut self) -> u64 {
+        let pause = self.backoff_ns;
+        self.backoff_ns = (pause * 2).min(BACKOFF_NS_MAX);
+        pause
+    }
+
+    /// An attempt succeeded: the next pause is a short one again.
+    pub fn forget_back_off(&mut self) {
+        self.backoff_ns = BACKOFF_NS_MIN;
+    }
+}
+
+/// All links of one worker, by the tokens that its engine knows their sockets by.
+pub struct Links<D> {
+    pub all: Vec<SeatLink<D>>,
+    /// What a session has written, or a link must say at once.
+    pub out: Vec<u8>,
+    spare: Vec<u8>,
+    /// A local file that a server asked for.
+    file: Vec<u8>,
+}
+
+/// What became of a request.
+pub enum Sent {
+    /// Its answer will come.
+    Asked,
+    /// It has none, and goes with the next one that has.
+    HeldBack,
+    /// The link is not open.
+    Closed,
+    Failed(WireError),
+}
+
+impl<D: Dialect> Links<D> {
+    pub fn new() -> Self {
+        Self {
+            all: Vec::new(),
+            out: Vec::with_capacity(4096),
+            spare: Vec::new(),
+            file: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub fn at(&self, token: usize) -> Option<&SeatLink<D>> {
+        self.all.get(token)
+    }
+
+    #[inline]
+    pub fn at_mut(&mut self, token: usize) -> Option<&mut SeatLink<D>> {
+        self.all.get_mut(token)
+    }
+
+    /// Adds a link; returns its token.
+    pub fn add(&mut self, seat: usize, number: LinkNumber, at: At) -> usize {
+        self.all.push(SeatLink::new(seat, number, at));
+        self.all.len() - 1
+    }
+
+    /// Of these links one that is closed: that which led to this server before, if there is one.
+    pub fn closed_one(&self, tokens: &[usize], at: At) -> Option<usize> {
+        let is_closed = |token: &usize| self.at(*token).is_none_or(|one| one.link.is_closed());
+        let was_there = |token: &usize| self.at(*token).is_some_and(|one| one.at == at);
+        let mut closed = tokens.iter().copied().filter(is_closed);
+        closed.clone().find(was_there).or_else(|| closed.next())
+    }
+
+    /// Of these links the first that waits for an answer.
+    pub fn waiting_one(&self, tokens: &[usize]) -> Option<usize> {
+        let waits = |token: &usize| self.at(*token).is_some_and(|one| one.link.is_waiting());
+        tokens.iter().copied().find(waits)
+    }
+
+    /// What these links agreed with their servers.
+    pub fn facts(&self, tokens: &[usize]) -> Vec<SessionFacts> {
+        let links = tokens.iter().filter_map(|token| self.at(*token));
+        links.filter_map(|one| one.link.facts()).collect()
+    }
+
+    /// Sends what is in `out`, as the session of the link asked at this time.
+    #[inline(always)]
+    pub fn send<E: Engine>(
+        &mut self,
+        engine: &mut E,
+        token: usize,
+        request: Request,
+        now_ns: u64,
+    ) -> Sent {
+        let Some(one) = self.all.get_mut(token) else {
+            return Sent::Closed;
+        };
+        if !one.link.is_open() {
+            return Sent::Closed;
+        }
+        one.asked_ns = now_ns;
+        let has_answer = request.reply != Reply::Nothing;
+        if has_answer {
+            one.link.expect(request);
+        }
+        let bytes = match one.link.seal(&self.out, &mut self.spare) {
+            Ok(bytes) => bytes,
+            Err(error) => return Sent::Failed(error),
+        };
+        one.sent_bytes = bytes.len() as u64;
+        one.received_bytes = 0;
+        if !has_answer || !one.held_back.is_empty() {
+            one.held_back.extend_from_slice(bytes);
+        }
+        // An engine has room for one thing to send until its answer comes. What has none goes with
+        // the next thing that has.
+        if !has_answer {
+            return Sent::HeldBack;
+        }
+        if one.held_back.is_empty() {
+            engine.send(token, bytes);
+        } else {
+            engine.send(token, &one.held_back);
+            one.held_back.clear();
+        }
+        Sent::Asked
+    }
+
+    /// Takes bytes of a socket. What must be sent at once is in `out`.
+    #[inline]
+    pub fn hear(&mut self, token: usize, bytes: &[u8]) -> Result<Heard, WireError> {
+        let Some(one) = self.all.get_mut(token) else {
+            return Ok(Heard::More);
+        };
+        one.received_bytes += bytes.len() as u64;
+        self.out.clear();
+        one.link.hear(bytes, &mut self.out, &mut self.spare)
+    }
+
+    /// A connection to this server was asked for.
+    pub fn open(&mut self, token: usize, target: &Target) {
+        if let Some(one) = self.all.get_mut(token) {
+            one.link.open(target);
+        }
+    }
+
+    /// A connection stands: some protocols say the first word, which is then in `out`.
+    pub fn greet(&mut self, token: usize) -> Result<Heard, WireError> {
+        self.out.clear();
+        match self.all.get_mut(token) {
+            Some(one) => one.link.greet(&mut self.out),
+            None => Ok(Heard::More),
+        }
+    }
+
+    /// Sends the local file that a server waits for: what its session has for it.
+    pub fn send_file<E: Engine>(
+        &mut self,
+        engine: &mut E,
+        token: usize,
+        session: &mut dyn Session,
+    ) -> Result<(), WireError> {
+        let Some(one) = self.all.get_mut(token) else {
+            return Ok(());
+        };
+        self.file.clear();
+        session.put_local_file(&mut self.file);
+        let (out, spare) = (&mut self.out, &mut self.spare);
+        if !self.file.is_empty() {
+            one.link.put_file_part(&self.file, out, spare)?;
+        }
+        one.link.put_file_part(&[], out, spare)?;
+        one.sent_bytes += out.len() as u64;
+        engine.send_more(token, out);
+        Ok(())
+    }
+
+    /// Closes a link, with a word of goodbye where it is idle.
+    pub fn hang_up<E: Engine>(&mut self, engine: &mut E, token: usize) {
+        let Some(one) = self.all.get_mut(token) else {
+            return;
+        };
+        if one.link.is_closed() {
+            return;
+        }
+        self.out.clear();
+        one.link.put_goodbye(&mut self.out);
+        if !self.out.is_empty()
+            && let Ok(bytes) = one.link.seal(&self.out, &mut self.spare)
+        {
+            one.held_back.extend_from_slice(bytes);
+            engine.send(token, &one.held_back);
+        }
+        one.held_back.clear();
+        self.drop(engine, token);
+    }
+
+    /// Closes a link without a word.
+    pub fn drop<E: Engine>(&mut self, engine: &mut E, token: usize) {
+        if let Some(one) = self.all.get_mut(token) {
+            one.link.close();
+            engine.detach(token);
+        }
+    }
+
+    /// Those whose requests have waited for longer than this.
+    pub fn late(&self, now_ns: u64, timeout_ns: u64) -> Vec<usize> {
+        let is_late = |one: &SeatLink<D>| {
+            one.link.is_waiting() && now_ns.saturating_sub(one.asked_ns) > timeout_ns
+        };
+        let late = self.all.iter().enumerate().filter(|(_, one)| is_late(one));
+        late.map(|(token, _)| token).collect()
+    }
+
+    /// How many requests have no answer, and how long the first of them has waited.
+    pub fn unanswered(&self, now_ns: u64) -> (u32, u64) {
+        let waits = self.all.iter().filter(|one| one.link.is_waiting());
+        let waits = waits.map(|one| now_ns.saturating_sub(one.asked_ns));
+        waits.fold((0, 0), |(count, longest), wait| (count + 1, longest.max(wait)))
+    }
+}
