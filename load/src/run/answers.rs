@@ -23,13 +23,13 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         match heard {
             Ok(Heard::Answered(request)) => self.answered(token, request),
             Ok(Heard::More) => {
-                if !self.out.is_empty() {
-                    self.reactor.engine.send_more(token, &self.out);
+                if !self.links.out.is_empty() {
+                    self.reactor.engine.send_more(token, &self.links.out);
                 }
             }
             Ok(Heard::Opened) => {
-                if !self.out.is_empty() {
-                    self.reactor.engine.send(token, &self.out);
+                if !self.links.out.is_empty() {
+                    self.reactor.engine.send(token, &self.links.out);
                 }
                 self.opened(token);
             }
@@ -41,24 +41,13 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Files are only offered if the plan or the workload says so, and what the server then gets
     /// is what the session has for it: a name it sends opens no file of ours.
     fn send_file(&mut self, token: usize) {
-        let Some(connection) = self.links.get_mut(token) else {
+        let seat_index = self.links.at(token).map(|connection| connection.seat);
+        let Some(seat) = seat_index.and_then(|seat| self.seats.get_mut(seat)) else {
             return;
         };
-        self.file.clear();
-        if let Some(seat) = self.seats.get_mut(connection.seat) {
-            seat.session.put_local_file(&mut self.file);
-        }
-        let (link, out, spare) = (&mut connection.link, &mut self.out, &mut self.spare);
-        let put = match self.file.is_empty() {
-            true => Ok(()),
-            false => link.put_file_part(&self.file, out, spare),
-        };
-        match put.and_then(|()| link.put_file_part(&[], out, spare)) {
-            Ok(()) => {
-                connection.sent_bytes += self.out.len() as u64;
-                self.reactor.engine.send_more(token, &self.out);
-            }
-            Err(error) => self.broken(token, &error),
+        let engine = &mut self.reactor.engine;
+        if let Err(error) = self.links.send_file(engine, token, &mut *seat.session) {
+            self.broken(token, &error);
         }
     }
 
@@ -68,7 +57,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if self.turns.times_lag {
             self.note_begin(token);
         }
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.at(token) else {
             return;
         };
         let seat_index = connection.seat;
@@ -87,7 +76,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// The event of a request that was sent began with it, if it was the first.
     fn note_begin(&mut self, token: usize) {
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.at(token) else {
             return;
         };
         if let Some(seat) = self.seats.get_mut(connection.seat)
@@ -102,7 +91,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Counts a query that was answered, well or not.
     #[inline]
     fn count(&mut self, token: usize, request: Request) {
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.at(token) else {
             return;
         };
         let summary = connection.link.summary();
@@ -132,7 +121,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     #[cold]
     fn refused(&mut self, token: usize, request: Request) {
         self.count(token, request);
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.at(token) else {
             return;
         };
         let (Some(error), Some(seat)) = (connection.link.error(), self.seats.get(connection.seat))
@@ -165,7 +154,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// A connection stands and is logged in.
     fn opened(&mut self, token: usize) {
         self.tick();
-        let Some(connection) = self.links.get_mut(token) else {
+        let Some(connection) = self.links.at_mut(token) else {
             return;
         };
         let seat_index = connection.seat;
@@ -189,7 +178,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// The other side closed, or the socket failed.
     #[cold]
     pub(super) fn closed(&mut self, token: usize, error: Option<io::Error>) {
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.at(token) else {
             return;
         };
         if connection.link.is_open() {
@@ -206,7 +195,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     #[cold]
     fn broken(&mut self, token: usize, error: &WireError) {
         self.tick();
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.at(token) else {
             return;
         };
         if self.judges(connection.seat) {
@@ -235,7 +224,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     #[cold]
     fn lost(&mut self, token: usize, code: u16, sqlstate: &str, why: &str) {
         self.tick();
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.at(token) else {
             return;
         };
         let waits = connection.link.is_waiting();
@@ -272,7 +261,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if self.phase >= WorkerPhase::Closed {
             return self.stop(seat_index);
         }
-        if let Some(connection) = self.links.get_mut(token) {
+        if let Some(connection) = self.links.at_mut(token) {
             connection.lost_ns.get_or_insert(self.reactor.now_ns());
         }
         let Some(seat) = self.seats.get_mut(seat_index) else {
@@ -293,21 +282,15 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return;
         }
         let why = format!("no answer within {} s", timeout_ns as f64 / 1e9);
-        for token in 0..self.links.len() {
-            let is_late = self.links.get(token).is_some_and(|connection| {
-                connection.link.is_waiting()
-                    && self.reactor.now_ns().saturating_sub(connection.asked_ns) > timeout_ns
-            });
-            if is_late {
-                self.lost(token, LOST, "HY000", &why);
-            }
+        for token in self.links.late(self.reactor.now_ns(), timeout_ns) {
+            self.lost(token, LOST, "HY000", &why);
         }
     }
 
     /// Counts an error that is not the answer to a statement.
     #[cold]
     pub(super) fn count_error(&mut self, token: usize, code: u16, sqlstate: &str, message: &str) {
-        let connection = self.links.get(token);
+        let connection = self.links.at(token);
         let Some(seat) = connection.and_then(|c| self.seats.get(c.seat)) else {
             return;
         };

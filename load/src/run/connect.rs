@@ -1,6 +1,5 @@
 //! How a worker connects its sessions, waits where the server has no place, and hangs up.
 
-use super::connection::SeatLink;
 use super::job::At;
 use super::seat::WaitsFor;
 use super::steps::Reason;
@@ -21,7 +20,7 @@ const QUEUE_FULL_NS: u64 = 1_000_000;
 impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Where a link leads.
     pub(super) fn address_of(&self, token: usize) -> &Address {
-        let at = self.links.get(token).map_or(At::default(), |link| link.at);
+        let at = self.links.at(token).map_or(At::default(), |link| link.at);
         &self.setup.target(at).address
     }
 
@@ -44,29 +43,24 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             arm: seat.arm,
             node,
         };
-        let links = &self.links;
-        let is_closed = |token: &usize| links.get(*token).is_none_or(|c| c.link.is_closed());
-        let was_there = |token: &usize| links.get(*token).is_some_and(|c| c.at == at);
-        let mut closed = seat.tokens.iter().copied().filter(is_closed);
-        // The one that led to this server before, if there is one.
-        let closed = closed.clone().find(was_there).or_else(|| closed.next());
+        let closed = self.links.closed_one(&seat.tokens, at);
         let number = workload::LinkNumber::try_from(seat.tokens.len());
         let token = match (closed, number) {
             (Some(token), _) => token,
             (None, Ok(number)) => {
-                seat.tokens.push(self.links.len());
-                self.links.push(SeatLink::new(seat_index, number, at));
-                self.links.len() - 1
+                let token = self.links.add(seat_index, number, at);
+                seat.tokens.push(token);
+                token
             }
             (None, Err(_)) => return self.refuse_link(seat_index),
         };
-        if let Some(connection) = self.links.get_mut(token) {
+        if let Some(connection) = self.links.at_mut(token) {
             connection.at = at;
         }
         if self.phase >= WorkerPhase::Closed && !seat.judges {
             return Some(Reason::Finish);
         }
-        if self.links.get(token)?.lost_ns.is_some() {
+        if self.links.at(token)?.lost_ns.is_some() {
             self.connect_later(token);
         } else {
             self.connect(token);
@@ -87,7 +81,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     pub(super) fn connect(&mut self, token: usize) {
-        if let Some(connection) = self.links.get_mut(token) {
+        if let Some(connection) = self.links.at_mut(token) {
             connection.attempt_ns = self.reactor.now_ns();
         }
         self.open_socket(token);
@@ -95,7 +89,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Opens the socket of a link. What comes of it is an event.
     pub(super) fn open_socket(&mut self, token: usize) {
-        let Some(connection) = self.links.get_mut(token) else {
+        let Some(connection) = self.links.at_mut(token) else {
             return;
         };
         let seat_index = connection.seat;
@@ -122,14 +116,10 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// A connection stands: some protocols say the first word.
     pub(super) fn greet(&mut self, token: usize) {
-        let Some(connection) = self.links.get_mut(token) else {
-            return;
-        };
-        self.out.clear();
-        let heard = match connection.link.greet(&mut self.out) {
-            Ok(Heard::More) if self.out.is_empty() => return,
+        let heard = match self.links.greet(token) {
+            Ok(Heard::More) if self.links.out.is_empty() => return,
             // There was no answer yet that more could belong to.
-            Ok(Heard::More) => return self.reactor.engine.send(token, &self.out),
+            Ok(Heard::More) => return self.reactor.engine.send(token, &self.links.out),
             heard => heard,
         };
         self.take_heard(token, heard);
@@ -139,12 +129,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     #[cold]
     pub(super) fn not_connected(&mut self, token: usize, error: &io::Error) {
         self.tick();
-        let Some(connection) = self.links.get_mut(token) else {
+        let Some(connection) = self.links.at_mut(token) else {
             return;
         };
         let seat_index = connection.seat;
-        connection.link.close();
-        self.reactor.engine.detach(token);
+        self.links.drop(&mut self.reactor.engine, token);
         if error.kind() == io::ErrorKind::WouldBlock {
             return self.wait_for_socket_queue(token);
         }
@@ -162,7 +151,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Tells a session that judges errors what its request or connection came to.
     #[cold]
     pub(super) fn tell_trouble(&mut self, token: usize, error: ServerError) {
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.at(token) else {
             return;
         };
         let seat_index = connection.seat;
@@ -182,7 +171,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// The queue of the server's socket is full: waits in front of it, but not for ever.
     fn wait_for_socket_queue(&mut self, token: usize) {
-        let Some(connection) = self.links.get(token) else {
+        let Some(connection) = self.links.at(token) else {
             return;
         };
         let seat_index = connection.seat;
@@ -199,16 +188,14 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Tries to connect after a pause that grows with every attempt.
     pub(super) fn connect_later(&mut self, token: usize) {
-        let Some(connection) = self.links.get_mut(token) else {
+        let Some(connection) = self.links.at_mut(token) else {
             return;
         };
-        let seat_index = connection.seat;
-        connection.link.close();
-        self.reactor.engine.detach(token);
+        let (seat_index, pause_ns) = (connection.seat, connection.back_off_ns());
+        self.links.drop(&mut self.reactor.engine, token);
         if self.phase >= WorkerPhase::Closed {
             return self.stop(seat_index);
         }
-        let pause_ns = connection.back_off_ns();
         if let Some(seat) = self.seats.get_mut(seat_index) {
             seat.waits_for = WaitsFor::BackingOff(token);
         }
@@ -217,22 +204,6 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Closes a link, with a word of goodbye where it is idle.
     pub(super) fn hang_up(&mut self, token: usize) {
-        let Some(connection) = self.links.get_mut(token) else {
-            return;
-        };
-        if connection.link.is_closed() {
-            return;
-        }
-        self.out.clear();
-        connection.link.put_goodbye(&mut self.out);
-        if !self.out.is_empty()
-            && let Ok(bytes) = connection.link.seal(&self.out, &mut self.spare)
-        {
-            connection.held_back.extend_from_slice(bytes);
-            self.reactor.engine.send(token, &connection.held_back);
-        }
-        connection.held_back.clear();
-        connection.link.close();
-        self.reactor.engine.detach(token);
+        self.links.hang_up(&mut self.reactor.engine, token);
     }
 }

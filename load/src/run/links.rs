@@ -2,7 +2,7 @@
 
 use super::job::At;
 use crate::reactor::engine::Engine;
-use crate::talk::dialect::{Dialect, Heard, SessionFacts, Target};
+use crate::talk::dialect::{Dialect, Heard, SessionFacts};
 use crate::wire::WireError;
 use crate::workload::{LinkNumber, Reply, Request, Session};
 
@@ -184,13 +184,6 @@ impl<D: Dialect> Links<D> {
         one.link.hear(bytes, &mut self.out, &mut self.spare)
     }
 
-    /// A connection to this server was asked for.
-    pub fn open(&mut self, token: usize, target: &Target) {
-        if let Some(one) = self.all.get_mut(token) {
-            one.link.open(target);
-        }
-    }
-
     /// A connection stands: some protocols say the first word, which is then in `out`.
     pub fn greet(&mut self, token: usize) -> Result<Heard, WireError> {
         self.out.clear();
@@ -263,6 +256,8 @@ impl<D: Dialect> Links<D> {
     pub fn unanswered(&self, now_ns: u64) -> (u32, u64) {
         let waits = self.all.iter().filter(|one| one.link.is_waiting());
         let waits = waits.map(|one| now_ns.saturating_sub(one.asked_ns));
-        waits.fold((0, 0), |(count, longest), wait| (count + 1, longest.max(wait)))
+        waits.fold((0, 0), |(count, longest), wait| {
+            (count + 1, longest.max(wait))
+        })
     }
 }

@@ -7,10 +7,10 @@
 mod answers;
 mod books;
 mod connect;
-mod connection;
 mod control;
 mod idle;
 pub mod job;
+mod links;
 pub mod measured;
 mod messages;
 pub mod of_plan;

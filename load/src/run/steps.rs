@@ -1,6 +1,6 @@
 //! What a worker does for its sessions: carries out their steps, wakes them, connects them.
 
-use super::connection::SeatLink;
+use super::links::{SeatLink, Sent};
 use super::seat::{Seat, WaitsFor};
 use super::turns::NextTurn;
 use super::worker::{Worker, WorkerPhase};
@@ -10,7 +10,7 @@ use crate::reactor::clock::{nanoseconds, seconds_ns};
 use crate::reactor::engine::Engine;
 use crate::talk::dialect::Dialect;
 use crate::talk::failure::{self, GONE, client_error};
-use crate::workload::{self, Answer, Call, Reply, Request, Step, Verdict};
+use crate::workload::{self, Answer, Call, Request, Step, Verdict};
 use std::io;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             if self.phase == WorkerPhase::Over {
                 return;
             }
-            self.out.clear();
+            self.links.out.clear();
             let Some(seat) = self.seats.get_mut(seat_index) else {
                 return;
             };
@@ -57,7 +57,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                     counts: seat.counts,
                 },
                 Reason::Answer(token, verdict) => {
-                    let Some(SeatLink { link, .. }) = self.links.get(token) else {
+                    let Some(SeatLink { link, .. }) = self.links.all.get(token) else {
                         return;
                     };
                     answer = Answer {
@@ -75,7 +75,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 }
                 Reason::Start => Call::Start,
                 Reason::Connected(token) => {
-                    let Some(connection) = self.links.get(token) else {
+                    let Some(connection) = self.links.all.get(token) else {
                         return;
                     };
                     let Some(agreed) = connection.link.agreed() else {
@@ -97,7 +97,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 Reason::Woken => Call::Woken,
                 Reason::Finish => Call::Finish,
             };
-            let step = seat.session.next(call, &mut self.out);
+            let step = seat.session.next(call, &mut self.links.out);
             match self.carry_out(seat_index, step) {
                 Some(next) => reason = next,
                 None => return,
@@ -158,48 +158,29 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     #[inline]
     fn send(&mut self, seat_index: usize, request: Request) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
-        let token = seat.tokens.get(usize::from(request.link)).copied();
-        let connection = token.and_then(|token| self.links.get_mut(token));
-        let (Some(token), Some(connection)) = (token, connection) else {
+        let Some(&token) = seat.tokens.get(usize::from(request.link)) else {
             self.fail(Failure::plain(
                 "a session asks on a connection that it never opened",
             ));
             return None;
         };
-        if !connection.link.is_open() {
+        let now_ns = self.reactor.now_ns();
+        match self
+            .links
+            .send(&mut self.reactor.engine, token, request, now_ns)
+        {
+            Sent::Asked => seat.waits_for = WaitsFor::Asking,
+            Sent::HeldBack => {
+                seat.waits_for = WaitsFor::Asking;
+                return Some(Reason::NoAnswer);
+            }
             // It was lost while the session slept, or by the session's own will.
-            if seat.judges {
+            Sent::Closed if seat.judges => {
                 self.trouble = Some(client_error(GONE, "the server closed the connection"));
                 return Some(Reason::Broken);
             }
-            return Some(Reason::Lost(request.link));
-        }
-        seat.waits_for = WaitsFor::Asking;
-        connection.asked_ns = self.reactor.now_ns();
-        let has_answer = request.reply != Reply::Nothing;
-        if has_answer {
-            connection.link.expect(request);
-        }
-        match connection.link.seal(&self.out, &mut self.spare) {
-            Ok(bytes) => {
-                connection.sent_bytes = bytes.len() as u64;
-                connection.received_bytes = 0;
-                if !has_answer || !connection.held_back.is_empty() {
-                    connection.held_back.extend_from_slice(bytes);
-                }
-                // An engine has room for one thing to send until its answer comes. What has none
-                // goes with the next thing that has.
-                if !has_answer {
-                    return Some(Reason::NoAnswer);
-                }
-                if connection.held_back.is_empty() {
-                    self.reactor.engine.send(token, bytes);
-                } else {
-                    self.reactor.engine.send(token, &connection.held_back);
-                    connection.held_back.clear();
-                }
-            }
-            Err(error) => {
+            Sent::Closed => return Some(Reason::Lost(request.link)),
+            Sent::Failed(error) => {
                 self.fail_at(token, |address| failure::of_wire(address, &error));
                 return None;
             }
@@ -398,11 +379,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             WaitsFor::SocketQueueFull(token) => self.open_socket(token),
             WaitsFor::Asking if self.phase == WorkerPhase::Setup => {
                 let statement = seat.session.statement();
-                let waits = |token: &&usize| {
-                    let connection = self.links.get(**token);
-                    connection.is_some_and(|connection| connection.link.is_waiting())
-                };
-                let token = seat.tokens.iter().find(waits).copied().unwrap_or(0);
+                let token = self.links.waiting_one(&seat.tokens).unwrap_or(0);
                 self.fail_at(token, |address| failure::of_silence(address, statement));
             }
             WaitsFor::Connecting(token) => {

@@ -5,8 +5,8 @@ use super::*;
 use crate::reactor::clock;
 use crate::reactor::engine::Event;
 use crate::reactor::socket::Address;
-use crate::run::connection::SeatLink;
 use crate::run::job::{At, NodeJob, Several};
+use crate::run::links::SeatLink;
 use crate::run::messages::{Command, Timeline};
 use crate::run::steps::Reason;
 use crate::serve::ServiceTime;
@@ -164,20 +164,18 @@ fn a_session_has_as_many_links_as_there_are_numbers() {
     let (sender, reports) = mpsc::channel();
     let mut worker = Worker::new(0, Arc::new(job.setup), engine, mailbox, sender).unwrap();
     let open = |number| {
-        let mut link = Link::default();
-        link.open(&target(Address::Unix("/nonexistent/first".into())));
-        SeatLink {
-            link,
-            ..SeatLink::new(0, number, At::default())
-        }
+        let mut one: SeatLink<Link> = SeatLink::new(0, number, At::default());
+        let first = target(Address::Unix("/nonexistent/first".into()));
+        one.link.open(&first);
+        one
     };
-    worker.links = (0..=workload::LinkNumber::MAX).map(open).collect();
-    worker.seats[0].tokens = (0..worker.links.len()).collect();
+    worker.links.all = (0..=workload::LinkNumber::MAX).map(open).collect();
+    worker.seats[0].tokens = (0..worker.links.all.len()).collect();
     worker.seats[0].judges = true;
     assert!(matches!(worker.connect_next(0, 0), Some(Reason::Broken)));
     let words = "a thread has at most 65536 connections";
     assert_eq!(worker.trouble.take().unwrap().message, words);
-    assert_eq!(worker.links.len(), workload::LINKS_MAX);
+    assert_eq!(worker.links.all.len(), workload::LINKS_MAX);
     worker.seats[0].judges = false;
     assert!(worker.connect_next(0, 0).is_none());
     let told = reports.recv().unwrap();

@@ -5,9 +5,9 @@
 //! rarely (edges of intervals, commands, lost connections) is kept out of its way.
 
 use super::books::Books;
-use super::connection::SeatLink;
 use super::idle::Idle;
 use super::job::{At, Setup};
+use super::links::Links;
 use super::messages::{Command, Counts, Mailbox, Report, Timeline};
 use super::seat::Seat;
 use super::turns::Turns;
@@ -32,17 +32,13 @@ pub struct Worker<E, D> {
     pub(super) number: u32,
     pub(super) setup: Arc<Setup>,
     pub(super) reactor: Reactor<E>,
-    pub(super) links: Vec<SeatLink<D>>,
+    pub(super) links: Links<D>,
     pub(super) seats: Vec<Seat>,
     /// Of the arm that is loaded, and of all others.
     pub(super) turns: Turns,
     turns_of_others: Vec<Turns>,
     pub(super) books: Books,
     pub(super) phase: WorkerPhase,
-    pub(super) out: Vec<u8>,
-    pub(super) spare: Vec<u8>,
-    /// A local file that a server asked for.
-    pub(super) file: Vec<u8>,
     /// What a judging session is about to be told.
     pub(super) trouble: Option<ServerError>,
     reports: Sender<Report>,
@@ -133,11 +129,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             turns_of_others: (1..).zip(&setup.arms.more).map(turns).collect(),
             drained: 0,
             reactor: Reactor::new(engine),
-            links: Vec::new(),
+            links: Links::new(),
             phase: WorkerPhase::Setup,
-            out: Vec::with_capacity(4096),
-            spare: Vec::new(),
-            file: Vec::new(),
             trouble: None,
             setup,
             reports,
@@ -189,10 +182,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         // A script that opens no connection has no server either.
         let tokens = self.seats.get(seat).map(|seat| seat.tokens.as_slice());
-        let links = tokens.unwrap_or_default().iter();
-        let facts = links
-            .filter_map(|token| self.links.get(*token)?.link.facts())
-            .collect();
+        let facts = self.links.facts(tokens.unwrap_or_default());
         let connects = self.books.take_connects();
         self.report(Report::Ready { facts, connects });
     }
@@ -315,7 +305,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// The run has failed by the server of a connection.
     pub(super) fn fail_at(&mut self, token: usize, failure: impl FnOnce(&Address) -> Failure) {
         let failure = failure(self.address_of(token));
-        let at = self.links.get(token).map_or(At::default(), |link| link.at);
+        let at = self.links.at(token).map_or(At::default(), |link| link.at);
         self.fail(self.setup.named(at, failure));
     }
 
@@ -408,16 +398,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Says goodbye where somebody listens, and tells who never answered.
     fn end(&mut self) {
         let unfinished = self.seats.iter().filter(|seat| seat.counts).count() as u32;
-        let mut unanswered = 0;
-        let mut longest_wait_ns = 0;
-        for token in 0..self.links.len() {
-            if let Some(connection) = self.links.get(token)
-                && connection.link.is_waiting()
-            {
-                unanswered += 1;
-                longest_wait_ns =
-                    longest_wait_ns.max(self.reactor.now_ns().saturating_sub(connection.asked_ns));
-            }
+        let (unanswered, longest_wait_ns) = self.links.unanswered(self.reactor.now_ns());
+        for token in 0..self.links.all.len() {
             self.hang_up(token);
         }
         self.phase = WorkerPhase::Over;
@@ -454,12 +436,7 @@ impl<E: Engine, D: Dialect> Handler<E> for Worker<E, D> {
         let (token, event) = self.reactor.engine.event(index);
         match event {
             Event::Bytes(bytes) => {
-                let Some(connection) = self.links.get_mut(token) else {
-                    return;
-                };
-                connection.received_bytes += bytes.len() as u64;
-                self.out.clear();
-                let heard = connection.link.hear(bytes, &mut self.out, &mut self.spare);
+                let heard = self.links.hear(token, bytes);
                 self.take_heard(token, heard);
             }
             Event::Connected => self.greet(token),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contend.datasets.dump import split as split_room
 from contend.datasets.dump.errors import DumpRefused
 from contend.datasets.dump.split import SOURCE, Splitter, Statement
 
@@ -51,6 +53,26 @@ COMMIT;
 
 -- Dump completed on 2026-11-22
 """
+
+
+@pytest.fixture(params=[True, False], ids=["possessive", "atomic"])
+def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The pattern of either kind of Python."""
+    monkeypatch.setattr(split_room, "_IS_POSSESSIVE", request.param)
+    patterns = (split_room._lead, split_room._body)
+    for pattern in patterns:
+        pattern.cache_clear()
+    yield
+    for pattern in patterns:
+        pattern.cache_clear()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11, 5), reason="this Python has only one form")
+@pytest.mark.usefixtures("form")
+@pytest.mark.parametrize("step", [1, 7, 1 << 20])
+def test_both_forms_of_the_pattern_split_alike(step: int) -> None:
+    expected = [b"SELECT 'a;''b', \"c;\", `d;`", b"/*! SELECT */ 1 /* ; */", b"SELECT '\\';-'"]
+    assert texts(b"-- x;\n" + b";\n".join(expected) + b";", step) == expected
 
 
 def test_a_dump_is_split_as_a_client_splits_it() -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -32,11 +33,22 @@ _MAYBE_COMMAND = re.compile(rb"(?i)(?:delimiter|source)\b|\\\.")
 _LONGEST_WORD = len(b"delimiter ")
 
 
+_IS_POSSESSIVE = sys.version_info >= (3, 11, 5)
+"""Python before 3.11.5 forgets a match where a possessive repeat holds alternatives (its issue
+106052)."""
+
+
+def _repeat(alternatives: bytes) -> bytes:
+    """As many of the alternatives as there are, for good."""
+    form = rb"(?:%b)*+" if _IS_POSSESSIVE else rb"(?>(?:%b)*)"
+    return form % alternatives
+
+
 @functools.cache
 def _lead(*, last: bool) -> re.Pattern[bytes]:
     """Blanks and comments before a statement."""
     line = _LAST_LINE_COMMENT if last else _LINE_COMMENT
-    return re.compile(rb"(?:\s++|%b|%b)*+" % (line, _NEVER_RUN), re.DOTALL)
+    return re.compile(_repeat(rb"\s++|%b|%b" % (line, _NEVER_RUN)), re.DOTALL)
 
 
 @functools.cache
@@ -50,22 +62,19 @@ def _body(delimiter: bytes, *, backslash: bool, last: bool) -> re.Pattern[bytes]
     """
     escaped = rb"|\\." if backslash else b""
     plain = rb"\\" if backslash else b""
-    quoted = [rb"%b(?:[^%b%b]++%b)*+%b" % (q, q, plain, escaped, q) for q in (b"'", b'"')]
+    quoted = [q + _repeat(rb"[^%b%b]++%b" % (q, plain, escaped)) + q for q in (b"'", b'"')]
     line = _LAST_LINE_COMMENT if last else _LINE_COMMENT
     first = re.escape(delimiter[:1])
-    return re.compile(
-        rb"(?:[^'\"`\#/\-%b]++|%b|`[^`]*+`|(?!%b)(?:%b|%b|/(?!\*)|-(?!-[\x00-\x20]%b)|%b))*+"
-        % (
-            first,
-            b"|".join(quoted),
-            re.escape(delimiter),
-            line,
-            _BLOCK_COMMENT,
-            rb"|-\Z" if last else b"",
-            b"(?![/\\-\\#'\"`])" + first,
-        ),
-        re.DOTALL,
+    pieces = rb"[^'\"`\#/\-%b]++|%b|`[^`]*+`|(?!%b)(?:%b|%b|/(?!\*)|-(?!-[\x00-\x20]%b)|%b)" % (
+        first,
+        b"|".join(quoted),
+        re.escape(delimiter),
+        line,
+        _BLOCK_COMMENT,
+        rb"|-\Z" if last else b"",
+        b"(?![/\\-\\#'\"`])" + first,
     )
+    return re.compile(_repeat(pieces), re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
