@@ -1,8 +1,8 @@
-//! How much all CPUs of this host do at once, in what one of them does alone.
+//! The speed of all CPUs of this host together, to be compared with that of one CPU alone.
 //!
-//! Two CPUs of a virtual machine may be the two threads of one core, whatever the guest is told
-//! of its topology: each is then slower while the other computes. What keeps one of them from
-//! computing, as waiting for a lock does, costs less on such a host.
+//! Two CPUs of a virtual machine may be the two hardware threads of one core, whatever topology
+//! the guest is shown. Each is then slower while the other computes. On such a host it costs less
+//! when one of them does not compute, for example because it waits for a lock.
 
 pub mod memory;
 pub mod pairs;
@@ -14,7 +14,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Rounds of work between two looks at the clock: some 20 us.
+/// Steps of work between two readings of the clock: some 20 us.
 const STEPS: u32 = 10_000;
 
 /// CPUs that this process may use.
@@ -63,7 +63,7 @@ pub fn speeds(cpus: &[usize], time: Duration) -> io::Result<Vec<f64>> {
     })
 }
 
-/// Integer work with more than one chain, as two threads of a core would share it.
+/// Integer work with more than one dependency chain, so that the two threads of a core compete.
 fn compute(time: Duration) -> f64 {
     let begun = Instant::now();
     let (mut x, mut y, mut z, mut done) = (0x1405_7b7e_f767_814f_u64, 1_u64, 2_u64, 0_u64);

@@ -1,8 +1,8 @@
 //! What a run returns: JSON lines on standard output, one [`Outcome`] a line. Plain data.
 //!
-//! Order: one `hello`, any number of `phase` and `interval` (of a run with arms: of `slice`), then
-//! one `done` or one `error`.
-//! Of a replay: one `validated` or one `error`.
+//! Order: one `hello`; any number of `phase` and `interval` lines, or of `slice` lines if the run
+//! has arms; then one `done` or one `error`.
+//! A replay writes one `validated` or one `error`.
 
 mod fill;
 mod scanned;
@@ -81,7 +81,7 @@ pub struct Interval {
     #[serde(default)]
     pub bytes_received: u64,
     pub errors: u64,
-    /// Queries answered in the interval, whichever event they are of, in a second.
+    /// Queries a second that were answered in the interval, whichever event they belong to.
     pub qps: f64,
     pub latency_us: Percentiles,
     /// By statement class, where the workload has more than one.
@@ -108,7 +108,8 @@ pub struct Slice {
     /// Seconds since the first slice began.
     pub start_s: f64,
     pub duration_s: f64,
-    /// Events begun inside the slice; how many ended well, and how many of these after it.
+    /// `begun`: events that began and were to begin inside the slice. `events`: how many of these
+    /// ended well. `drained`: how many of `events` ended after the slice.
     pub begun: u64,
     pub events: u64,
     pub drained: u64,
@@ -139,8 +140,8 @@ pub struct Slice {
     pub visit: Visit,
 }
 
-/// From entering an arm to the last answer: settling, slice and drain. Nothing is asked at either
-/// edge, so whatever the processes used between them is of these events.
+/// From entering an arm to the last answer: settling, slice and drain. No query is in progress at
+/// its begin or at its end, so what the processes used in between was used for these events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Visit {
     pub duration_s: f64,
@@ -156,22 +157,22 @@ pub struct Visit {
 pub struct ArmFigures {
     pub arm: String,
     pub slices: u32,
-    /// As a run of this arm alone has them, but for what belongs to connecting. CPU times are
-    /// those inside the slices; switches and bytes of a process are known of whole visits, and
-    /// are a slice's by its share of their events.
+    /// The figures that a run of this arm alone would have, except those of connecting. CPU times
+    /// were read at the edges of the slices. Switches and bytes of a process were read at the edges
+    /// of the visits; the slices get a share of them, by events.
     pub done: Done,
 }
 
-/// The measured window. Warm-up leaves no trace in it: an event, and what it asks, belongs to the
-/// window if it was to begin inside it, even if it ended after it.
+/// The measured window. An event and its queries belong to the window if the event was to begin
+/// inside it, even if it ended after it. Events of the warm-up do not belong to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
     /// Why the run ended: `time`, `events` or `signal`.
     pub ended: String,
     /// True wall time of the window.
     pub measured_s: f64,
-    /// What the workload repeats (a query, a whole transaction, one `event()` of a script) and
-    /// what ended well: `begun` = `events` + `failed` + `unfinished`.
+    /// Events that ended well. An event is what the workload repeats: a query, a whole transaction,
+    /// one `event()` of a script. `begun` = `events` + `failed` + `unfinished`.
     #[serde(default)]
     pub events: u64,
     /// Events that began and were to begin inside the window.
@@ -194,7 +195,8 @@ pub struct Done {
     /// Each kind of event, if the workload has more than one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<KindFigures>,
-    /// Those of `events` that ended after the window; all other figures have them too.
+    /// Those of `events` that ended after the window. `events`, `queries` and the latencies include
+    /// them; `answered` and `qps` do not.
     #[serde(default)]
     pub drained: Drained,
     /// Statements of these events that were answered, whatever their class.
@@ -301,7 +303,7 @@ pub struct OpenLoop {
     /// From the intended to the true begin.
     pub lag_us: Percentiles,
     pub lag_hdr_ns: String,
-    /// Events that were due inside the window, and in a second.
+    /// Events that were due inside the window, and how many that is a second.
     #[serde(default)]
     pub due: u64,
     pub due_per_s: f64,
@@ -335,7 +337,7 @@ pub struct KindFigures {
     /// As if the tries that failed had taken no time; absent if none was begun again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_without_retries_us: Option<Percentiles>,
-    /// The two parts of the latency under an open loop, and where users think.
+    /// The two parts of the latency, under an open loop or if users think before their events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_us: Option<Percentiles>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -400,7 +402,7 @@ impl ProcessDelta {
         add(&mut self.write_bytes, other.write_bytes);
     }
 
-    /// A share of its counts, with another CPU time.
+    /// Its counts times `share`, with `cpu_us` as its CPU time.
     pub(crate) fn scaled(&self, share: f64, cpu_us: f64) -> Self {
         let scale = |count: Option<u64>| count.map(|count| (count as f64 * share).round() as u64);
         Self {
@@ -437,7 +439,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// One without more to say.
+    /// A failure with a message and nothing else.
     pub fn plain(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

@@ -33,13 +33,13 @@ pub struct Plan {
     /// `load.slices`. Absent: one server throughout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<Arm>,
-    /// The servers of a run that asks several of them, each event one, see `load.route`. Absent:
+    /// The servers, if the run asks several: each event asks one of them, see `load.route`. Absent:
     /// `server` alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<Node>,
 }
 
-/// One of the servers that a run asks. Each connection of the load is one to every node.
+/// One of the servers that a run asks. Each of `load.connections` connects to every node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Node {
@@ -48,7 +48,7 @@ pub struct Node {
     /// Absent: the plan's server.
     #[serde(default)]
     pub server: Option<Server>,
-    /// Its process, if it runs on this host. Absent: nobody's counters are read for it.
+    /// Its process, if it runs on this host. Absent: no counters are read for it.
     #[serde(default)]
     pub watch: Option<Watch>,
 }
@@ -66,8 +66,8 @@ pub enum Route {
     },
     /// The owner of the key that the event asks for.
     Key {
-        /// Each owns the keys behind those of the one before, up to `upto`. None: every node owns
-        /// as many keys as the others, in the order of the plan.
+        /// Ranges of keys in ascending order: each begins after the one before and ends with key
+        /// `upto`. None: every node owns as many keys as the others, in the order of the plan.
         #[serde(default)]
         owners: Vec<Owner>,
     },
@@ -80,7 +80,8 @@ pub struct Owner {
     pub node: String,
 }
 
-/// What a run hops to and from: a server or a state of one, several servers, or another way to ask.
+/// One of the things that a run compares: a server, a server in some state (see `enter`), several
+/// servers, or another way to ask.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arm {
@@ -122,6 +123,10 @@ pub struct Slices {
     /// How long it is loaded before that; nothing of this is in any figure.
     #[serde(default = "default_settle_s")]
     pub settle_s: f64,
+    /// At most so long nothing is asked after a slice, until the watched processes use next to no
+    /// CPU: a server that was written to goes on working for a while.
+    #[serde(default)]
+    pub rest_s: f64,
     pub rounds: u32,
 }
 
@@ -155,7 +160,8 @@ pub struct Server {
     /// Statements that every connection of a native workload begins with.
     #[serde(default)]
     pub init_sql: Vec<String>,
-    /// Let statements load local files. Their content never comes from a name the server sends.
+    /// Allow statements to load local files. Their content comes from the workload; a file that the
+    /// server names is never read.
     #[serde(default)]
     pub local_infile: bool,
     /// MariaDB: send the metadata of a prepared statement's result once, not with each answer.
@@ -202,7 +208,8 @@ impl Default for HandlerSocket {
 }
 
 impl Plan {
-    /// The plan of an arm alone: what it does not say is as the plan has it.
+    /// The plan of one arm alone. What the arm leaves out is taken from this plan, except nodes and
+    /// route.
     pub fn of_arm(&self, arm: &Arm) -> Self {
         let arm = arm.clone();
         let plan = self.clone();
@@ -222,7 +229,7 @@ impl Plan {
         }
     }
 
-    /// The paths of sockets and PEM files from the root on: for who goes to another folder.
+    /// Makes the paths of sockets and PEM files absolute, so that they hold in any current folder.
     ///
     /// # Errors
     /// There is no current folder.
@@ -339,7 +346,7 @@ pub struct Load {
     /// Close and open each connection after so many events; absent: never.
     #[serde(default)]
     pub reconnect_every: Option<u64>,
-    /// Connections beside the others that ask nothing.
+    /// Extra connections, which ask nothing.
     #[serde(default)]
     pub idle_connections: u32,
     /// Open all connections at the same time, not some after the others.
@@ -363,8 +370,8 @@ pub enum Arrival {
         #[serde(default)]
         think_scatters: bool,
     },
-    /// Events are due at times that do not depend on the server. As many are in flight as there
-    /// are connections; what is due beyond waits, and the wait counts.
+    /// Events are due at times that do not depend on the server. At most one event for each
+    /// connection is in progress; others that are due wait, and the wait counts in their latency.
     Open {
         /// How the times scatter around the rate.
         #[serde(default)]
@@ -427,8 +434,8 @@ pub struct Errors {
     /// An event is given up, and counted as failed, if it has failed once more than this.
     #[serde(default = "default_retry_limit")]
     pub retry_limit: u32,
-    /// Pause before an event is begun again: each is drawn between half of this and the whole, and
-    /// is up to twice as long as the one before. 0: at once.
+    /// Longest pause before the first retry of an event. It doubles with each further retry, to at
+    /// most 64 times its length; each pause is drawn between half of it and the whole. 0: at once.
     #[serde(default)]
     pub retry_pause_s: f64,
     /// Counted, and passed over as if the answer were good.

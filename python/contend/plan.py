@@ -9,7 +9,7 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class Arm(TypedDict):
-    """What a run hops to and from: a server or a state of one, several servers, or another way to ask."""  # noqa: E501
+    """One of the things that a run compares: a server, a server in some state (see `enter`), several servers, or another way to ask."""  # noqa: E501
 
     arrival: NotRequired[Arrival | None]
     enter: NotRequired[list[str]]
@@ -179,6 +179,7 @@ class Server(TypedDict):
 class Slices(TypedDict):
     """How a run hops between its arms: in each round every arm has one slice, in random order."""
 
+    rest_s: NotRequired[float]
     rounds: int
     settle_s: NotRequired[float]
     slice_s: float

@@ -1,14 +1,14 @@
-//! Hands out the events of a run: the next one goes to whoever is free first.
+//! Hands out the events of a run: the next one goes to the connection that is free first.
 //!
-//! Under an open loop a connection that is free takes the next event of the schedule, which may
-//! be due later: the connection then waits for that time. As the events are handed out in the
-//! order in which they are due, and each to the connection that has been free for longest, this
-//! is one queue in front of all connections of all workers (first come, first served), without a
-//! queue that could overflow and without anybody who fills it.
+//! Under an open loop a free connection takes the next event of the schedule. If the event is not
+//! due yet, the connection waits for it. Events are handed out in the order in which they are due,
+//! each to the connection that has been free for longest. So there is one queue in front of all
+//! connections of all workers (first come, first served). It takes no memory that could overflow,
+//! and no thread has to fill it.
 //!
-//! What is counted without a schedule is handed out here too: the events of a run that has so
-//! many in all, the statements of a list, the keys of a range. A closed loop without a limit does
-//! not come here.
+//! A closed loop uses the dispenser if its events are limited in number and shared: those of a run
+//! with a limit, the statements of a shared list, the ranges of a scan. A closed loop without such
+//! a limit does not use it.
 
 use super::{Arrivals, Curve};
 use crate::plan::Process;
@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// An event that somebody is to begin.
+/// An event that a connection is to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {
     /// When it is to begin, on the clock of the run.
@@ -24,14 +24,14 @@ pub struct Due {
     pub number: u64,
 }
 
-/// What comes next for somebody who is free.
+/// What a free connection does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// This event, at its time.
+    /// It begins this event when it is due.
     Event(Due),
-    /// Nothing more is due, however long one waits.
+    /// Nothing: the schedule has no further event, or it has not begun.
     Nothing,
-    /// All events of the run were handed out.
+    /// Nothing: as many events as the limit allows were handed out.
     Done,
 }
 
@@ -49,21 +49,22 @@ impl Schedule {
     }
 }
 
-/// The events of a run that are shared by all who serve them.
+/// The events of a run that all its connections share.
 #[derive(Debug)]
 pub struct Dispenser {
     schedule: Option<Schedule>,
     queue: Mutex<DispenserQueue>,
     /// The number that the next event without a schedule gets.
     next: AtomicU64,
-    /// How many of the limit were handed out without a schedule.
+    /// How many events were handed out that count towards the limit, if there is no schedule.
     taken: AtomicU64,
     limit: u64,
-    /// Events that are due before this, in the warm-up, are beside the limit.
+    is_limited: bool,
+    /// When the warm-up ends. Events that are due before do not count towards the limit.
     open_ns: AtomicU64,
 }
 
-/// The events of a schedule that nobody has taken.
+/// The events of a schedule that no connection has taken.
 #[derive(Debug, Default)]
 struct DispenserQueue {
     arrivals: Option<Arrivals>,
@@ -71,7 +72,7 @@ struct DispenserQueue {
     /// When the next one is due, and its number.
     next_ns: Option<u64>,
     number: u64,
-    /// How many of the limit were taken.
+    /// How many events were taken that count towards the limit.
     taken: u64,
     /// Events that were taken and given back.
     returned: Vec<Due>,
@@ -93,13 +94,15 @@ impl Dispenser {
             next: AtomicU64::new(0),
             taken: AtomicU64::new(0),
             limit: limit.unwrap_or(u64::MAX),
+            is_limited: limit.is_some(),
             open_ns: AtomicU64::new(0),
         }
     }
 
-    /// Whether there are so many events in all.
+    /// Whether there is a limit, and be it more events than any run has: then all connections share
+    /// the numbers of the events.
     pub fn is_limited(&self) -> bool {
-        self.limit < u64::MAX
+        self.is_limited
     }
 
     /// When the schedule began, on the clock of the run.
@@ -117,8 +120,8 @@ impl Dispenser {
         Some(DueCount::new(schedule, self.limit))
     }
 
-    /// Begins the schedule at this time, from its start. Numbers go on, so a schedule that begins
-    /// again asks new questions. The limit is counted from `open_ns`.
+    /// Begins the schedule at `begin_ns`, from its start. Event numbers continue, so a schedule
+    /// that begins again sends new queries. Events due from `open_ns` on count towards the limit.
     pub fn begin(&self, begin_ns: u64, open_ns: u64) {
         self.open(open_ns);
         let Some(schedule) = &self.schedule else {
@@ -131,12 +134,12 @@ impl Dispenser {
         queue.advance();
     }
 
-    /// The warm-up ends at this time, and not when it was to.
+    /// Sets when the warm-up really ends, which may not be when it was planned to.
     pub fn open(&self, open_ns: u64) {
         self.open_ns.store(open_ns, Relaxed);
     }
 
-    /// The next event for somebody who is free at `now_ns`.
+    /// The next event for a connection that is free at `now_ns`.
     #[inline]
     pub fn take(&self, now_ns: u64) -> Next {
         let open_ns = self.open_ns.load(Relaxed);
@@ -168,12 +171,12 @@ impl Dispenser {
         Next::Event(Due { at_ns, number })
     }
 
-    /// The next `most` numbers, fewer at the end; empty once all were handed out. For what is
-    /// shared without a schedule.
+    /// The next `most` numbers up to the limit; fewer at the end, and none once all were handed
+    /// out. For events without a schedule.
     #[inline]
     pub fn take_range(&self, most: u64) -> Range<u64> {
         let end = self.limit;
-        // Looked at first, so that those who ask in vain for a long time do not wrap it round.
+        // Checked first, so that calls after the end cannot make the counter overflow.
         if self.taken.load(Relaxed) >= end {
             return end..end;
         }
@@ -181,15 +184,16 @@ impl Dispenser {
         start..start.saturating_add(most).min(end)
     }
 
-    /// Takes back an event that could not begin. Whoever asks next gets the earliest of these.
+    /// Takes back an event that could not begin. The next call of [`Self::take`] gives out the
+    /// earliest event that was given back.
     pub fn give_back(&self, due: Due) {
         let mut queue = self.queue();
         queue.returned.push(due);
-        // The earliest last, where it is taken from.
+        // The earliest is last, because `take` pops from the end.
         queue.returned.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    /// When the first event is due that nobody has.
+    /// When the first event is due that no connection has taken.
     pub fn next_due_ns(&self) -> Option<u64> {
         let queue = self.queue();
         let returned = queue.returned.last().map(|due| due.at_ns);
@@ -201,15 +205,16 @@ impl Dispenser {
     }
 }
 
-/// Counts the events of a schedule as they fall due, beside those who serve them: it shares
-/// nothing with them, so asking it holds nobody up.
+/// Counts the events of a schedule as they fall due. It goes through the schedule by itself and
+/// shares nothing with the workers, so using it does not hold them up.
 #[derive(Clone, Debug)]
 pub struct DueCount {
     arrivals: Arrivals,
-    /// The first event that was not due when it was last asked.
+    /// When the first event is due that is not counted yet, from the begin of the load.
     next: Option<u64>,
     count: u64,
-    /// How many there are after the warm-up, and so how many in all, once that is over.
+    /// The limit of events after the warm-up; and the limit of all events, known when the warm-up
+    /// is over.
     limit: u64,
     most: u64,
 }
@@ -227,16 +232,16 @@ impl DueCount {
         }
     }
 
-    /// The warm-up ends so long after the begin of the load: how many events are due before that.
-    /// Of those that follow there are no more than the limit.
+    /// Ends the warm-up at `offset_ns` after the begin of the load. Returns how many events are due
+    /// before. From then on no more than the limit are counted.
     pub fn open(&mut self, offset_ns: u64) -> u64 {
         let before = self.before(offset_ns);
         self.most = before.saturating_add(self.limit);
         before
     }
 
-    /// How many events are due before `offset_ns` after the begin of the load. Each is looked at
-    /// once, so the times asked for must not go back.
+    /// How many events are due before `offset_ns` after the begin of the load. Each event is looked
+    /// at once, so `offset_ns` must not decrease from call to call.
     pub fn before(&mut self, offset_ns: u64) -> u64 {
         while self.count < self.most && self.next.is_some_and(|due_ns| due_ns < offset_ns) {
             self.count += 1;
@@ -308,6 +313,12 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_is_never_reached_is_one() {
+        assert!(!Dispenser::new(None, None).is_limited());
+        assert!(Dispenser::new(None, Some(u64::MAX)).is_limited());
+    }
+
+    #[test]
     fn a_limit_ends_what_is_handed_out_after_the_warm_up() {
         for schedule in [None, Some(schedule(1000.0, Process::Even))] {
             let dispenser = Dispenser::new(schedule, Some(3));
@@ -368,8 +379,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever is free takes the next event and waits for it: the waits are those of one
-        /// queue in front of so many servers.
+        /// Each free server takes the next event and waits until it is due. The waiting times are
+        /// those of one queue in front of so many servers.
         #[test]
         fn taking_when_free_is_one_queue(
             servers in 1usize..9,

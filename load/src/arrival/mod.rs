@@ -1,9 +1,10 @@
 //! Intended start times of an open loop: when each event is due, whatever the server does.
 //!
-//! A [`Curve`] says how many events are due by a time, and [`Arrivals`] walks along it. The times
-//! depend on the seed and on nothing that happens, so a queue of events that could not begin needs
-//! no memory: it is the part of the schedule between the last event that began and now. The
-//! [`Dispenser`] hands out the events of a run to whoever is free.
+//! A [`Curve`] says how many events are due by a given time, and [`Arrivals`] gives the events of
+//! the schedule in order. Their times depend on the schedule and its seed, and not on the server.
+//! So the queue of events that could not begin in time needs no memory: it is the part of the
+//! schedule between the last event that began and now. The [`Dispenser`] hands out the events of a
+//! run to the connections that are free.
 
 mod dispenser;
 
@@ -12,7 +13,7 @@ pub use dispenser::{Dispenser, Due, DueCount, Next, Schedule};
 use crate::plan::{Process, Stage};
 use crate::random::Stream;
 
-/// Rates in events a second over time: straight lines between the stages' ends.
+/// The rate in events per second over time. It is constant or changes linearly within a stage.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
     pieces: Vec<Piece>,
@@ -24,14 +25,15 @@ struct Piece {
     /// Infinite for the last one.
     length_s: f64,
     rate: f64,
-    /// Change of the rate in a second.
+    /// Change of the rate per second.
     slope: f64,
     /// Events due before this piece.
     before: f64,
 }
 
 impl Curve {
-    /// The first rate holds for `lead_s`, then come the stages, then the last rate stays.
+    /// The rate of the first stage holds for `lead_s` before it. The stages follow. The last rate
+    /// then continues without end.
     pub fn new(lead_s: f64, stages: &[Stage]) -> Self {
         let first = stages.first().map_or(0.0, |stage| stage.rate);
         let mut curve = Self { pieces: Vec::new() };
@@ -70,7 +72,8 @@ impl Curve {
         });
     }
 
-    /// When event number `number` is due, looking from piece `from` on. Returns the piece too.
+    /// When event number `number` is due, in seconds, and in which piece. The search begins at
+    /// piece `from`. None if the event is never due.
     fn time_of(&self, number: f64, from: usize) -> Option<(f64, usize)> {
         for (place, piece) in self.pieces.iter().enumerate().skip(from) {
             let into = piece.time_of(number - piece.before);
@@ -88,13 +91,13 @@ impl Piece {
         self.rate * into_s + self.slope * into_s * into_s / 2.0
     }
 
-    /// How far into the piece so many events are due; infinite where never.
+    /// After how many seconds of the piece so many events are due; infinite if they never are.
     fn time_of(&self, events: f64) -> f64 {
         if events <= 0.0 {
             return 0.0;
         }
-        // The usual formula of the square, turned round so that it loses no digits where the
-        // slope is small. Where the rate falls to nothing before, the root has no value.
+        // The quadratic formula, rearranged so that it loses no digits if the slope is small. If
+        // the rate falls to 0 before so many events are due, the root is NaN.
         let root = (self.rate * self.rate + 2.0 * self.slope * events).sqrt();
         let into = 2.0 * events / (self.rate + root);
         if into.is_nan() { f64::INFINITY } else { into }
@@ -107,7 +110,7 @@ pub struct Arrivals {
     curve: Curve,
     spacing: Spacing,
     piece: usize,
-    /// Where on the curve the last event lay.
+    /// The place of the last event on the curve, counted in events.
     position: f64,
     taken: u64,
 }
@@ -121,7 +124,7 @@ enum Spacing {
 /// One event of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// After the begin of the load.
+    /// When it is due, counted from the begin of the load.
     pub offset_ns: u64,
     pub number: u64,
 }
@@ -144,7 +147,7 @@ impl Arrivals {
         }
     }
 
-    /// The next event; none if no more are due ever.
+    /// The next event; none if no further event will ever be due.
     pub fn next_arrival(&mut self) -> Option<Arrival> {
         let number = self.taken;
         self.position = match &mut self.spacing {
@@ -168,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     impl Curve {
-        /// Events due by a time: what `time_of` turns round.
+        /// Events due by a time: the inverse of `time_of`.
         fn due_by(&self, at_s: f64) -> f64 {
             match self.pieces.iter().rev().find(|piece| piece.start_s <= at_s) {
                 Some(piece) => piece.before + piece.due(at_s - piece.start_s),

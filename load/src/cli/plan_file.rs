@@ -1,4 +1,4 @@
-//! Reads a plan and refuses what cannot be meant, with one line that says what to do.
+//! Reads a plan and refuses what makes no sense, with one line that says what to do.
 
 mod load;
 pub mod nodes;
@@ -10,7 +10,7 @@ use crate::workload::told::Told;
 use serde::Deserialize;
 use std::io::Read;
 
-/// No plan is longer; a file that is was named by mistake.
+/// Read no more of a plan than this: a file that is longer was named by mistake.
 const PLAN_BYTES_MAX: u64 = 64 << 20;
 /// A year: a longer time is a unit mistaken for another.
 pub const TIME_S_MAX: f64 = 366.0 * 86_400.0;
@@ -34,8 +34,8 @@ pub fn read(source: &str) -> Result<Plan, String> {
 
 /// A plan from its text, checked.
 pub fn parse(text: &str) -> Result<Plan, String> {
-    // The version comes first: a plan of another one has other names, and complaining about
-    // those would lead astray.
+    // The version is checked first: a plan of another version has other names, and errors about
+    // those names would mislead.
     let version: Version =
         serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
     if version.version != PLAN_VERSION {
@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// The plan of an arm alone.
+/// Checks the plan of one arm.
 fn check_arm(mut plan: Plan) -> Result<(), String> {
     let told = read_workload(&plan.workload)?;
     told.fit(&mut plan.load)?;
@@ -115,8 +115,8 @@ fn time(path: &str, value_s: f64, min_s: f64) -> Result<(), String> {
     ))
 }
 
-/// The JSON reader's complaint, with the nearest known name where a name is unknown. It repeats
-/// what stood in the plan, which may hold anything, and is one line all the same.
+/// The error of the JSON reader, with the nearest known name if a name is unknown. The error quotes
+/// the plan, so control characters are escaped: the message stays one line.
 fn in_words(error: &str) -> String {
     let mut text = String::new();
     for character in error.chars() {
@@ -132,7 +132,8 @@ fn in_words(error: &str) -> String {
     format!("the plan cannot be read: {text}; did you mean `{nearest}`?")
 }
 
-/// Of the names that a message gives between backquotes, the one most like the first.
+/// The suggestion for a message about an unknown name: the message gives names between backquotes,
+/// first the unknown one, then the known ones. Returns the known one that is nearest.
 fn nearest(message: &str) -> Option<&str> {
     let message = message.strip_prefix("workload: ").unwrap_or(message);
     if !message.starts_with("unknown ") {

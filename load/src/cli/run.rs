@@ -42,7 +42,7 @@ pub struct Arguments {
         conflicts_with = "hdr_log"
     )]
     validate: Option<u64>,
-    /// Only read the plan, and make of it what needs no server. Prints nothing if it is fine.
+    /// Only check the plan, as far as that needs no server. Prints nothing if it is fine.
     #[arg(long, conflicts_with_all = ["hdr_log", "validate"])]
     check: bool,
 }
@@ -67,7 +67,7 @@ type LogFile = Option<BufWriter<File>>;
 fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     let mut plan = plan_file::read(&arguments.plan)?;
     let absolute = |error: std::io::Error| error.to_string();
-    // Before a script's folder becomes the current one.
+    // Make paths absolute before a script's folder becomes the current one.
     let log = arguments.hdr_log.as_ref().map(std::path::absolute);
     let log = log.transpose().map_err(absolute)?;
     plan.make_paths_absolute().map_err(absolute)?;
@@ -80,7 +80,7 @@ fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
     Ok((job, log, scripts))
 }
 
-/// What the plan of an arm asks.
+/// The workload of an arm's plan, and the dispenser of its events.
 fn asked(plan: &Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
     let told = plan_file::read_workload(&plan.workload)?;
     if let Some(spec) = told.script() {
@@ -90,7 +90,7 @@ fn asked(plan: &Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
             );
         }
         let run = scripts.read(plan, spec)?;
-        // Its threads may be asked for events elsewhere than on the loop.
+        // Threads of the operating system may run the script: they use the same dispenser.
         let dispenser = Arc::clone(&run.dispenser);
         return Ok((Arc::new(ScriptWorkload::new(run)), dispenser));
     }
@@ -111,7 +111,7 @@ fn asked(plan: &Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
     Ok((workload, Arc::new(dispenser_of(plan))))
 }
 
-/// Refuses what HandlerSocket cannot be asked, or not of this server.
+/// Refuses a plan that HandlerSocket cannot run.
 fn check_keys(plan: &Plan, workload: &dyn Workload) -> Result<(), String> {
     let refuse = |words: String| Err(format!("load.protocol: \"handler_socket\" {words}"));
     if workload.tongue() != Tongue::HandlerSocket {
@@ -144,7 +144,7 @@ fn check_keys(plan: &Plan, workload: &dyn Workload) -> Result<(), String> {
 #[derive(Default)]
 struct Scripts {
     read: Vec<Planned>,
-    /// The folder that paths of the plan begin in, and that of all scripts.
+    /// The folder that relative paths of the plan start from, and the folder of all scripts.
     folders: Option<(PathBuf, PathBuf)>,
 }
 

@@ -1,4 +1,4 @@
-//! Turns what a run tells into outcome lines, and its sum into the last one.
+//! Turns the progress of a run into outcome lines, and its result into the last line.
 
 mod figures;
 
@@ -21,11 +21,11 @@ pub struct OutcomeWriter {
     /// The run hops between them.
     hops: bool,
     log: HistogramLog,
-    /// Why a line or the log could not be written. The run goes on to its end without.
+    /// Why a line or the log could not be written. The run goes on to its end without more lines.
     broken: Option<io::Error>,
 }
 
-/// What figures of an arm are told by.
+/// The names by which the figures of an arm are reported.
 struct ArmWords {
     name: String,
     workload: Arc<dyn Workload>,
@@ -47,7 +47,7 @@ impl ArmWords {
     }
 }
 
-/// The histogram log, which can begin when the load does.
+/// The histogram log. It can only begin when the run knows its start time.
 enum HistogramLog {
     None,
     Waiting(BufWriter<File>),
@@ -224,7 +224,8 @@ impl OutcomeWriter {
     }
 
     pub fn done(&mut self, measured: &Measured) -> Done {
-        // What ended after the window is the last line of the log: its lines add up to the whole.
+        // Events that ended after the window get the last line of the log, so that its lines add up
+        // to all events.
         if measured.drained.events() > 0 && measured.arms.is_empty() {
             let end_s = measured.measured_ns as f64 / 1e9;
             self.log_interval(0, end_s, 0.0, &measured.drained);
@@ -236,7 +237,7 @@ impl OutcomeWriter {
             done: Self::sum(&arm.sum, Some(words)),
         });
         let mut words = self.arms.iter();
-        // What arms that ask different things have in common has no kinds or classes.
+        // If the arms ask different things, their common figures have no kinds and no classes.
         let first = words.next();
         let common = first.filter(|first| words.all(|other| first.asks_as(other)));
         Done {
@@ -356,11 +357,11 @@ fn open_loop(open: &OpenTally, measured: &Measured) -> OpenLoop {
     }
 }
 
-/// Queues of so many seconds' events are no passing stall.
+/// The run is overloaded if its queue grew by more than the events of so many seconds.
 const OVERLOAD_S: f64 = 0.01;
 
-/// Whether the queue grew over the window. A stall, even a long one, fills the queue and lets it
-/// empty again; so the usual length late in the window is compared with the usual length early.
+/// Whether the queue grew over the window. After a stall, even a long one, the queue empties again.
+/// So this compares the median length in the second half of the window with that in the first.
 fn is_overloaded(queue: &Queue, due_per_s: f64) -> bool {
     let lengths = &queue.closed;
     let (early, late) = lengths.split_at(lengths.len() / 2);
@@ -372,7 +373,7 @@ fn is_overloaded(queue: &Queue, due_per_s: f64) -> bool {
 fn median(lengths: &[u64]) -> Option<u64> {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();
-    // Of an even number the lower one: a doubt is no overload.
+    // Of the two middle ones of an even number the lower: in doubt it is no overload.
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()
 }
 
@@ -392,11 +393,11 @@ fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Jain's index: 1 where all have the same, 1/n where one has everything.
+/// Jain's index: 1 if all have the same, 1/n if one of n has everything.
 fn jain(counts: &[u64]) -> f64 {
     let sum: f64 = counts.iter().map(|count| *count as f64).sum();
     let squares: f64 = counts.iter().map(|count| (*count as f64).powi(2)).sum();
-    // Nobody got anything: nobody got less than another.
+    // All counts are 0, so all are the same.
     if squares == 0.0 {
         1.0
     } else {

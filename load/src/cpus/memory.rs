@@ -1,12 +1,12 @@
-//! What one load from memory takes that no cache has: a chain whose next link is only known once
-//! the one before it was read.
+//! The time of one load from memory that is in no cache. It is measured by following a chain: the
+//! next link is only known after the one before it was read.
 
 use crate::random::Stream;
 use std::hint::black_box;
 use std::io;
 use std::time::Instant;
 
-/// Beyond any cache that a virtual machine can count on.
+/// Larger than any cache that a virtual machine can count on.
 const BYTES: usize = 128 << 20;
 const STEPS: u32 = 200_000;
 const SEED: u64 = 0x6c61_7465_6e63_7901;
@@ -18,7 +18,8 @@ struct ChainLink {
     next: u32,
 }
 
-/// Nanoseconds a load. It takes some tenths of a second and leaves the caches full of the chain.
+/// Nanoseconds for one load. Measuring takes some tenths of a second and leaves the caches full of
+/// the chain.
 ///
 /// # Errors
 /// There is no memory for the chain.
@@ -37,7 +38,7 @@ fn walk(links: &[ChainLink], steps: u32) -> u32 {
     at
 }
 
-/// So many links in a random order, the last of which leads to the first.
+/// A chain of `count` links in random order; the last link leads to the first.
 fn chain(count: usize) -> io::Result<Vec<ChainLink>> {
     let mut links = Vec::new();
     let mut next: Vec<u32> = Vec::new();

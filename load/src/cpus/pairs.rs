@@ -1,7 +1,8 @@
-//! How far apart two CPUs are: the time to hand over a line of cache, and to wake a thread.
+//! How far apart two CPUs are: the time to hand over a cache line, and the time to wake a thread.
 //!
-//! The virtual CPUs of a host move between cores that are near to one another and cores that are
-//! far. A server whose threads share locks changes its pace with that; arithmetic sees nothing.
+//! The hypervisor moves virtual CPUs between cores that are near to one another and cores that are
+//! far apart. This changes the speed of a server whose threads share locks. It does not change the
+//! speed of arithmetic.
 
 use super::stay_on;
 use crate::random::Permutation;
@@ -12,47 +13,49 @@ use std::sync::{Barrier, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// A line is handed over and back so often: the median of so many batches counts, since one in
-/// which a thread was interrupted says nothing.
+/// Batches of hand-overs, each of [`IN_A_BATCH`]. The median of the batches is the result, since a
+/// batch in which a thread was interrupted says nothing.
 const BATCHES: usize = 20;
 const IN_A_BATCH: u32 = 100;
 
 const WAKES: usize = 50;
 
-/// So long a thread is left alone before it is woken: by then it sleeps. Woken at once, it may not
-/// have gone to sleep yet, and what is measured is a line of cache once more.
+/// Time between two wake-ups, so that the thread sleeps by then. A thread that is woken earlier
+/// may not sleep yet: the time is then that of handing over a cache line.
 const REST: Duration = Duration::from_micros(20);
 
-/// For each of the two. Beyond it the median of what was done counts,
+/// Time limit for each of the two measurements. If it is reached, the median is that of what was
+/// measured until then.
 const AT_MOST: Duration = Duration::from_micros(4500);
 
-/// if it is of at least so many: the CPUs of a busy host now and then belong to somebody else.
+/// With fewer values than this there is no result: on a busy host the CPUs are sometimes in use by
+/// others.
 const AT_LEAST: usize = 5;
 
-/// Looks at the ball between two looks at the clock: some 10 us.
+/// Reads of the shared flag between two readings of the clock: some 10 us.
 const LOOKS: u32 = 4096;
 
 /// Two CPUs and how far they are apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Distance {
     pub cpus: (usize, usize),
-    /// For one line of cache to go over and to come back, in nanoseconds.
+    /// Time for a cache line to go to the other CPU and back, in nanoseconds.
     pub handover_ns: f64,
-    /// For a thread that sleeps on the other CPU to run, in microseconds.
+    /// Time until a thread that sleeps on the other CPU runs after it was woken, in microseconds.
     pub wake_us: f64,
 }
 
-/// What is looked at of the pairs of some CPUs.
+/// The pairs of CPUs to measure.
 #[derive(Debug)]
 pub struct Sample {
     pub pairs: Vec<(usize, usize)>,
-    /// So many pairs there are.
+    /// How many pairs there are in all.
     pub of: u64,
 }
 
 impl Sample {
-    /// All pairs of `cpus`, or `at_most` of them: the same ones each time, so that two looks can be
-    /// compared, and without any order, so that near and far ones are among them.
+    /// All pairs of `cpus`, or a sample of `at_most` of them. The sample is the same each time, so
+    /// that two measurements can be compared. It is random, so that it has near and far pairs.
     pub fn new(cpus: &[usize], at_most: usize) -> Self {
         let all: Vec<(usize, usize)> = cpus
             .iter()
@@ -71,11 +74,11 @@ impl Sample {
     }
 }
 
-/// How far two CPUs are apart; nothing if a thread of ours cannot stay on both of them, or if they
-/// had no time for either of the two.
+/// How far two CPUs are apart. None if our threads cannot be kept on these CPUs, or if one of the
+/// two measurements got too few values in its time.
 ///
 /// # Errors
-/// A thread ended by itself.
+/// One of the measuring threads panicked.
 pub fn distance(cpus: (usize, usize)) -> io::Result<Option<Distance>> {
     let meeting = Meeting::default();
     let found = thread::scope(|scope| {
@@ -87,7 +90,7 @@ pub fn distance(cpus: (usize, usize)) -> io::Result<Option<Distance>> {
         });
         let here = scope.spawn(|| {
             let other = meeting.arrive(PairSide::Here, cpus.0)?;
-            // Both are always asked, since the other thread waits for both.
+            // Both measurements are always made, since the other thread waits for both.
             let (handover_ns, wake_us) = (meeting.line.ask(), meeting.bed.ask(other));
             Some(Distance {
                 cpus,
@@ -105,7 +108,7 @@ enum PairSide {
     There,
 }
 
-/// Where the two threads meet, each on its CPU.
+/// What the two measuring threads share.
 struct Meeting {
     here: OnceLock<Thread>,
     there: OnceLock<Thread>,
@@ -141,7 +144,7 @@ impl Meeting {
     }
 }
 
-/// A line of cache that is handed over: nothing else lies in it, nor in its neighbour.
+/// The cache line that is handed over. Nothing else is in it or in the line next to it.
 #[derive(Default)]
 #[repr(align(128))]
 struct CacheLine {
@@ -193,7 +196,7 @@ impl CacheLine {
     }
 }
 
-/// A thread that sleeps until it is its turn; who wakes it stays awake.
+/// For measuring wake-ups: one thread sleeps until `turn` is set, the other wakes it and spins.
 #[derive(Default)]
 #[repr(align(128))]
 struct Bed {
@@ -217,7 +220,7 @@ impl Bed {
             while self.turn.load(Ordering::Acquire) != 0 && begun.elapsed() < AT_MOST {
                 spin_loop();
             }
-            // The last of them may not have come in time, and counts as late as that.
+            // The last wake-up may have hit the time limit: it counts with the time until then.
             times.push(woken.elapsed().as_secs_f64() * 1e6);
         }
         self.over.store(true, Ordering::Release);

@@ -1,5 +1,5 @@
-//! What the rows of a table are, for whoever sends them: a function of the seed and of a range of
-//! numbers alone, so that any range can be made on any thread, at any time.
+//! The rows of a table, as bytes to send. They depend only on the seed and on a range of numbers,
+//! so any thread can make any range at any time.
 
 use super::checksum;
 use std::fmt::Debug;
@@ -7,8 +7,8 @@ use std::ops::Range;
 
 /// The rows of one table, in the order of its primary key.
 ///
-/// A number stands for one row, or for the few that belong together: the salaries of an employee,
-/// the lines of an order.
+/// A number stands for one row, or for a few rows that belong together, such as the salaries of an
+/// employee or the lines of an order.
 pub trait Content: Debug + Send + Sync {
     /// The numbers of all rows.
     fn numbers(&self) -> Range<u64>;
@@ -16,14 +16,14 @@ pub trait Content: Debug + Send + Sync {
     /// How many rows there are.
     fn count(&self) -> u64;
 
-    /// Bytes of the longest text that one number can give.
+    /// The most bytes that the rows of one number can take.
     fn bytes_max(&self) -> usize;
 
-    /// Appends the rows of a range of numbers as the server loads them.
+    /// Appends the rows of a range of numbers, in the format in which they are sent.
     fn append(&self, out: &mut Vec<u8>, numbers: Range<u64>) -> Appended;
 }
 
-/// What a range of numbers came to.
+/// The rows that were appended: how many, and their checksum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     pub rows: u64,
@@ -61,13 +61,13 @@ impl<'o> Lines<'o> {
         self.text(digits.format(field))
     }
 
-    /// A number with two digits behind the point, told in hundredths.
+    /// A number with two decimals, given in hundredths.
     #[inline]
     pub fn hundredths(&mut self, field: i64) -> &mut Self {
         self.fraction(field, 100, 2)
     }
 
-    /// A number with four digits behind the point, told in ten-thousandths.
+    /// A number with four decimals, given in ten-thousandths.
     #[inline]
     pub fn ten_thousandths(&mut self, field: i64) -> &mut Self {
         self.fraction(field, 10_000, 4)
@@ -77,7 +77,7 @@ impl<'o> Lines<'o> {
         self.text(b"\\N")
     }
 
-    /// Bytes that the field goes on after.
+    /// Appends a part of a field and does not end the field.
     #[inline]
     pub fn part(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.out.extend_from_slice(bytes.as_ref());
@@ -93,7 +93,7 @@ impl<'o> Lines<'o> {
         self.tab()
     }
 
-    /// Room for bytes of a field that the caller fills itself.
+    /// The output, for a caller that writes the bytes of a field itself.
     #[inline]
     pub fn raw(&mut self) -> &mut Vec<u8> {
         self.out
@@ -109,7 +109,7 @@ impl<'o> Lines<'o> {
     /// Ends the line.
     #[inline]
     pub fn end(&mut self) {
-        // The tab behind the last field.
+        // The newline replaces the tab after the last field.
         if let Some(last) = self.out.last_mut() {
             *last = b'\n';
         }

@@ -1,8 +1,8 @@
-//! Tables: what is in them, and the statements that make and load them.
+//! Tables: their rows, and the statements that create and load them.
 //!
-//! No socket and no thread here: [`Content`] is bytes from a seed, a [`Recipe`] is the statements of
-//! one table's load, a [`Dataset`](schema::Dataset) is all tables of a schema. The room
-//! `load_data` sends them.
+//! There is no socket and no thread here. [`Content`] makes the rows of a table from a seed, a
+//! [`Recipe`] has the statements that load one table, and a [`Dataset`](schema::Dataset) is all
+//! tables of a schema. The module `load_data` sends them to the server.
 
 pub mod checksum;
 pub mod content;

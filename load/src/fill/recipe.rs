@@ -2,18 +2,19 @@
 //!
 //! What was measured (1M rows, MariaDB 10.11) and kept:
 //!
-//! - *MyISAM, Aria*: LOAD DATA into an empty table builds the other keys by sorting afterwards and
-//!   the primary key as it goes. To disable and enable keys by hand is no faster for MyISAM, and
+//! - *MyISAM, Aria*: LOAD DATA into an empty table builds the primary key row by row, and the other
+//!   keys by sorting at the end. DISABLE KEYS and ENABLE KEYS by hand are no faster for MyISAM, and
 //!   30 % slower for Aria, which then logs every row.
-//! - *InnoDB*: the bulk path of MariaDB 10.6 and later sorts each index of an empty table; it needs
-//!   `unique_checks=0`. To add the key afterwards costs 20 % more. While a table loads, the thread
-//!   that recalculates statistics spins on it and takes a whole CPU, so that is off until the end.
+//! - *InnoDB*: the bulk load of MariaDB 10.6 and later sorts each index of an empty table; it needs
+//!   `unique_checks=0`. Adding the secondary key afterwards takes 20 % longer. While a table loads,
+//!   the thread that recalculates statistics spins on it and uses a whole CPU, so automatic
+//!   recalculation is off until the end.
 //! - *RocksDB*: `rocksdb_bulk_load` writes sorted files; without it a million rows exceed the limit
-//!   of row locks. To add the key afterwards costs 40 % more.
+//!   of row locks. Adding the secondary key afterwards takes 40 % longer.
 
 use super::table::{StorageEngine, Table, quote};
 
-/// Memory for sorting keys: what a key, its row pointer and the sort's own pointer need.
+/// Memory for sorting keys, for each row: the key, its row pointer and the sort's own pointer.
 const SORT_BYTES_PER_ROW: u64 = 24;
 const SORT_BYTES_MAX: u64 = 2 << 30;
 
@@ -29,30 +30,30 @@ pub enum RowsFrom<'a> {
 /// One table's load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipe {
-    /// Sent first. A session variable that the server does not have is passed over.
+    /// Sent first. The server may refuse them: not every server has every session variable.
     pub settings: Vec<String>,
-    /// As the settings, but without these the load cannot work.
+    /// Further settings, without which the load cannot work.
     pub requirements: Vec<String>,
     pub create: String,
-    /// Sent before the rows where the table was made by another statement than `create`.
+    /// Sent before the rows if the table was not made by `create`.
     pub before_rows: Vec<String>,
     /// Sent after the rows.
     pub finish: Vec<String>,
     table: String,
     fields: &'static str,
     has_nulls: bool,
-    /// The server says how it made the keys, and there is a slow way.
+    /// The engine can build keys by sorting or in a slower way, and the server says which it used.
     pub keys_are_sorted_or_not: bool,
 }
 
 impl Recipe {
-    /// The steps for `rows` rows.
+    /// The statements that load `rows` rows.
     pub fn new(table: &Table, rows: u64) -> Self {
         let name = table.quoted();
         let mut settings = vec![
             // Without this a server may silently take another engine.
             "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
-            // A statement that is sent again must be a transaction of its own.
+            // A statement may have to be sent again, so each is a transaction of its own.
             "SET SESSION autocommit = 1".to_owned(),
             "SET SESSION foreign_key_checks = 0".to_owned(),
             "SET SESSION unique_checks = 0".to_owned(),
@@ -103,14 +104,14 @@ impl Recipe {
         }
     }
 
-    /// The statement that takes the rows.
+    /// The LOAD DATA statement.
     pub fn load(&self, source: RowsFrom<'_>) -> String {
         let infile = match source {
             RowsFrom::Local => "LOCAL INFILE 'rows'".to_owned(),
             RowsFrom::Pipe(path) => format!("INFILE {}", text(path)),
         };
-        // Nothing in the rows needs escaping but NULL, and to say so spares the server a look at
-        // each byte.
+        // Only NULL needs an escape character. Without NULLs none is set, which spares the server a
+        // check of each byte.
         let escape = if self.has_nulls { "\\\\" } else { "" };
         format!(
             "LOAD DATA {infile} INTO TABLE {} CHARACTER SET binary \
@@ -120,7 +121,7 @@ impl Recipe {
         )
     }
 
-    /// The head of a statement that takes rows as a list of items.
+    /// The beginning of an INSERT statement, up to VALUES; the rows follow as a list.
     pub fn insert(&self) -> String {
         format!(
             "INSERT INTO {} ({}) VALUES ",

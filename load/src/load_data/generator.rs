@@ -1,16 +1,16 @@
 //! Makes rows on a thread of its own, so that they are ready when the server wants them.
 //!
-//! A few buffers go round: full ones to the sender, empty ones back. Their number bounds the
-//! memory, and is what the generator may be ahead.
+//! A few buffers go round: full ones to the sender, empty ones back. Their number limits the
+//! memory, and how far the generator can be ahead of the sender.
 
 use crate::fill::Content;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::Scope;
 
-/// Size of a part: it stays in the processor's cache from being made to being sent.
+/// Size of a part: small enough to stay in the processor's cache until it is sent.
 const PART_BYTES: usize = 256 * 1024;
-/// Parts that go round.
+/// How many buffers go round.
 const PARTS: usize = 4;
 
 /// Some rows, as the server reads them.
@@ -32,7 +32,7 @@ impl Parts {
     /// the parts are dropped.
     ///
     /// # Errors
-    /// No thread can be had.
+    /// The thread cannot be started.
     pub fn begin<'scope>(
         content: &'scope dyn Content,
         numbers: Range<u64>,
@@ -59,7 +59,7 @@ impl Parts {
 
     /// Gives a buffer back.
     pub fn recycle(&mut self, text: Vec<u8>) {
-        // After the last row nobody wants it.
+        // After the last row the generator has ended and takes no buffer back.
         let _ = self.empty.send(text);
     }
 }

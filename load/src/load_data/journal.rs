@@ -1,8 +1,8 @@
-//! What is known of a load of several tables, told in a table beside them, so that one that was
-//! broken off goes on with what is missing, and so that there is one loader at a time.
+//! The journal of a load of several tables, kept in a table beside them. After a load was broken
+//! off, the next one reads it and loads only the missing tables. A lock keeps other loaders out.
 //!
-//! The table is called `contend_` and the schema's name, and holds names and values. A table of
-//! the dataset that it does not name is not complete, whatever is in it.
+//! The journal table is called `contend_` and the schema's name. It holds names and values. A table
+//! of the dataset that the journal does not name is incomplete, whatever is in it.
 
 use super::watch::heed;
 use super::{Filled, Transport, Trouble};
@@ -15,9 +15,9 @@ use crate::talk::blocking::{ControlConnection, TextRows, endless};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
-/// The name of the lock: of the database, and short enough for every server.
+/// The name of the lock, as SQL: one for each database, and short enough for every server.
 const LOCK: &str = "CONCAT('contend_fill.', LEFT(SHA2(DATABASE(), 256), 40))";
-/// Another loader may just be ending.
+/// How long to wait for the lock: another loader may just be ending.
 const LOCK_WAITED_S: u32 = 3;
 const STATE: &str = "state";
 const LOADING: &str = "loading";
@@ -28,17 +28,18 @@ const LOADED: &str = "loaded.";
 pub struct Journal<'s> {
     connection: ControlConnection,
     table: String,
-    /// What may take long ends when this is raised.
+    /// When this is raised, the journal stops waiting for its statement.
     stop: &'s AtomicBool,
 }
 
 impl<'s> Journal<'s> {
-    /// The journal of the dataset, alone: made anew if there is nothing of the dataset yet. Tables
-    /// that a loader left half filled are dropped. With the tables that are complete.
+    /// Takes the lock and opens the dataset's journal, or creates it if nothing of the dataset is
+    /// there yet. Drops tables that an earlier load left half filled. Also returns the tables that
+    /// are complete.
     ///
     /// # Errors
-    /// Another loader is at work, or there are tables of these names that are not ours to go on
-    /// with. Nothing was touched then.
+    /// Another loader is at work, or tables of these names exist that this load cannot go on with.
+    /// Nothing was touched then.
     pub fn open(
         target: &Target,
         dataset: &Dataset,
@@ -86,12 +87,13 @@ impl<'s> Journal<'s> {
         self.tell(&name, &format!("{} {:016x}", filled.rows, filled.checksum))
     }
 
-    /// What comes when all rows are there, and the end of the load.
+    /// Runs the dataset's last steps after all rows are loaded, and ends the load: the journal is
+    /// marked as complete, or dropped.
     ///
     /// # Errors
     /// The server refuses a statement.
     pub fn finish(&mut self, dataset: &Dataset) -> Result<(), Failure> {
-        // The rows are right as they were made: nobody needs to look at them again.
+        // The rows were made to fulfil the foreign keys: the server need not check them again.
         self.run("SET SESSION foreign_key_checks = 0")?;
         for step in &dataset.finish {
             if !self.is_made(step)? {
@@ -138,7 +140,7 @@ impl<'s> Journal<'s> {
             first.table.engine().name(),
             first.table.options()
         ))?;
-        // The state is told first: whoever finds a journal without it finds one that was just begun.
+        // The state is written first: a journal without a state was only just created.
         self.tell(STATE, LOADING)?;
         for (name, value) in facts(dataset) {
             self.tell(name, &value)?;
@@ -156,7 +158,8 @@ impl<'s> Journal<'s> {
         Ok(pairs.collect())
     }
 
-    /// Refuses to go on with what is complete, or was asked for otherwise.
+    /// Refuses to go on with a load that is complete, or that was begun with other facts. Writes
+    /// the facts that the journal does not have yet.
     fn check(&mut self, dataset: &Dataset, told: &BTreeMap<String, String>) -> Result<(), Trouble> {
         if told.get(STATE).is_some_and(|state| state == COMPLETE) {
             let name = dataset.name;
@@ -171,7 +174,7 @@ impl<'s> Journal<'s> {
                          {wanted:?}"
                     )));
                 }
-                // It was broken off before it said so, so before its first table.
+                // The load was broken off before it wrote this fact, so before its first table.
                 None => self.tell(name, &wanted).map_err(Trouble::Failed)?,
             }
         }
@@ -195,7 +198,7 @@ impl<'s> Journal<'s> {
             quote(&self.table),
             text(value),
         );
-        // A table that is complete is told of also where the load is to stop.
+        // This ignores `stop`: a complete table is noted even if the load is to stop.
         self.connection.run(&statement, &mut endless).map(drop)
     }
 
@@ -211,8 +214,8 @@ impl<'s> Journal<'s> {
     }
 }
 
-/// What must be the same for a load to go on: also how tables are stored, or some of them would be
-/// stored otherwise than the others.
+/// What must be the same for a load to go on. This includes engine and table options, or some
+/// tables would be stored differently from the others.
 fn facts(dataset: &Dataset) -> Vec<(&'static str, String)> {
     let mut facts = dataset.facts.clone();
     if let Some(first) = dataset.tables.first() {
@@ -229,7 +232,7 @@ fn exists(what: String) -> Trouble {
     })
 }
 
-/// A table that was complete before, as the journal tells of it.
+/// A table that an earlier load completed. The journal has only its rows and checksum.
 fn loaded(table: &str, told: Option<&String>) -> Option<Filled> {
     let (rows, checksum) = told?.split_once(' ')?;
     Some(Filled {

@@ -1,7 +1,7 @@
-//! Fills tables: makes rows on one thread while the server takes them on another.
+//! Fills tables: one thread makes the rows while another sends them to the server.
 //!
-//! A table that exists is never touched. A table that this made is dropped again where its fill
-//! fails, so that a second try finds the way free.
+//! A table that exists already is never touched. If the fill of a new table fails, that table is
+//! dropped again, so that a second try can create it.
 
 mod dataset;
 mod disk;
@@ -45,7 +45,7 @@ pub struct TableLoad {
 pub struct Filled {
     pub table: String,
     pub rows: u64,
-    /// Of the rows as text, on their way to the server.
+    /// Bytes of the rows as they are sent to the server, as text.
     pub bytes: u64,
     /// Of the content: see [`crate::fill::checksum`].
     pub checksum: u64,
@@ -54,8 +54,8 @@ pub struct Filled {
     pub keys_s: f64,
     pub total_s: f64,
     pub transport: Transport,
-    /// The keys were made by sorting, as they should; none if the engine has one way only, or
-    /// the server did not say.
+    /// Whether the keys were made by sorting (the fast way). None if the engine has only one way,
+    /// or the server did not say.
     pub keys_by_sort: Option<bool>,
     pub server_version: String,
 }
@@ -63,10 +63,10 @@ pub struct Filled {
 /// Why a table was not filled.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trouble {
-    /// There is one of this name; it was not touched.
+    /// A table of this name exists, or another load is at work. Nothing was touched.
     Exists(Failure),
     Failed(Failure),
-    /// By a signal.
+    /// A signal stopped the fill.
     Stopped(Failure),
 }
 
@@ -81,7 +81,8 @@ impl Trouble {
 /// Makes one table and fills it.
 ///
 /// # Errors
-/// The table exists, the server refuses, or `stop` was raised. What this made is gone again.
+/// The table exists, the server refuses, or `stop` was raised. A table that this call made is
+/// dropped again; if that is not possible, the failure says so.
 pub fn fill(
     target: &Target,
     order: &TableLoad,
@@ -104,10 +105,10 @@ pub fn fill(
     })
 }
 
-/// Makes the target's database where it is not there.
+/// Creates the target's database if it does not exist.
 ///
 /// # Errors
-/// The server cannot be entered without it, or refuses to make it.
+/// A login without a database fails, or the server refuses to create it.
 pub fn make_database(target: &Target) -> Result<(), Failure> {
     let Some(name) = &target.options.database else {
         return Ok(());
@@ -119,7 +120,7 @@ pub fn make_database(target: &Target) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The session's settings, then the table.
+/// Sets the session variables, then creates the table.
 fn create(
     connection: &mut ControlConnection,
     recipe: &Recipe,
@@ -223,7 +224,8 @@ fn were_keys_sorted(
     }
 }
 
-/// The servers name what a thread does; these two names are how keys are made.
+/// Reads from a profile whether the keys were made by sorting or through the key cache: the
+/// server has a thread state for each.
 fn sorted_by_states<'s>(states: impl Iterator<Item = &'s str>) -> Option<bool> {
     let mut sorted = None;
     for state in states {
@@ -236,7 +238,8 @@ fn sorted_by_states<'s>(states: impl Iterator<Item = &'s str>) -> Option<bool> {
     sorted
 }
 
-/// The disk of the server's tables, where the server is surely on this host.
+/// The disk of the server's data directory. None unless the server is surely on this host: it is
+/// if it is reached by a Unix socket.
 fn disk_of(
     connection: &mut ControlConnection,
     target: &Target,
@@ -274,7 +277,7 @@ fn enough_room(disk: Option<&Disk>, order: &TableLoad) -> Result<(), Failure> {
     }
 }
 
-/// Says what a full disk is, in whatever words the server told it.
+/// Recognises a full disk by the server's error, however that is worded, and says so plainly.
 fn explain(failure: Failure) -> Failure {
     let is_full = matches!(failure.code, Some(DISK_FULL | 1114))
         || ["No space left", "Errcode: 28", "error 28", "Disk full"]
@@ -295,10 +298,10 @@ fn explain(failure: Failure) -> Failure {
     }
 }
 
-/// Drops the table that was made; says so where that fails.
+/// Drops the table that was made. If the drop fails, the failure says so.
 fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) -> Failure {
     if failure.code == Some(DISK_FULL) && failure.statement.is_none() {
-        // It must not be told to stop waiting: MariaDB 10.11 was seen to crash of that.
+        // No KILL while the server waits for disk space: MariaDB 10.11 was seen to crash of that.
         let message = format!(
             "{}; table {} is half filled: drop it when the server has let go of it",
             failure.message,
@@ -307,7 +310,7 @@ fn undo(target: &Target, table: &Table, connection_id: u32, failure: Failure) ->
         return Failure { message, ..failure };
     }
     let dropped = ControlConnection::open(target).and_then(|mut connection| {
-        // The statement may still run, and must let go of the table.
+        // The load statement may still run: it must end before the table can be dropped.
         let _ = connection.run(&format!("KILL {connection_id}"), &mut endless);
         let _ = connection.run("SET SESSION lock_wait_timeout = 60", &mut endless);
         let statement = format!("DROP TABLE IF EXISTS {}", table.quoted());

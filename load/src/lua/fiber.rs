@@ -1,12 +1,13 @@
-//! A thread of a script on a native stack of its own, which it leaves while it waits.
+//! Runs a thread of a script on a native stack of its own, which is left while the thread waits.
 //!
-//! The script calls, and its call returns when the answer is there, as if it had blocked; in
-//! between the worker runs other sessions. Leaving the whole native stack, and not only a Lua
-//! coroutine, is what lets a script wait anywhere: inside `string.gsub`, inside a comparison of
-//! `table.sort`, inside a coroutine of its own.
+//! To the script every call blocks: it returns when the answer is there. Meanwhile the worker
+//! runs other sessions. Because the whole native stack is left, and not only a Lua coroutine, a
+//! script can wait anywhere: inside `string.gsub`, inside a comparison of `table.sort`, inside a
+//! coroutine of its own.
 //!
-//! The setup of a thread goes deeper than its events. It returns when it is done: the stack is
-//! then empty, its memory is given back, and the rest of the thread's life begins on it anew.
+//! The setup of a thread needs more stack than its events. When the setup has returned, the stack
+//! is empty and its memory is given back to the kernel. The rest of the thread then runs on the
+//! same stack.
 
 use super::figures::ThreadFigures;
 use super::run::Run;
@@ -21,13 +22,14 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Room of a native stack. Only what is touched becomes memory: some twelve kilobytes. LuaJIT's
-/// compiler, its library and the C library's printing fit well.
+/// Size of a native stack: enough for LuaJIT's compiler, its library and the C library's printing.
+/// Only the pages that are touched take memory: some twelve kilobytes.
 const STACK_BYTES: usize = 512 * 1024;
 /// A thread that never waits lets the others go on after this long.
 const SLICE: Duration = Duration::from_micros(200);
 
-/// What a fiber wakes up to. Both pointers hold until it waits again.
+/// What the driver passes to a fiber to resume it. Both pointers are valid until the fiber waits
+/// again.
 #[derive(Clone, Copy)]
 struct Wake {
     call: *const Call<'static>,
@@ -36,9 +38,9 @@ struct Wake {
 
 type Body = Coroutine<Wake, Step, FiberLeft>;
 
-/// What was left when the last frame of a stack returned.
+/// The result of a coroutine that has ended.
 enum FiberLeft {
-    /// A thread that is set up. The rest of its life begins on the stack, which is empty.
+    /// The setup is done. The rest of the thread can begin: the stack is empty.
     SetUp(State),
     Ended(End),
 }
@@ -50,16 +52,16 @@ pub struct Fiber {
     body: Option<Body>,
 }
 
-/// Whose life it is.
+/// What a fiber keeps from its setup to its end.
 struct FiberLife {
     run: Arc<Run>,
     thread: u32,
     duty: Duty,
-    /// The statement that the fiber asks at present, as an example beside its error.
+    /// The statement that is being executed, to be quoted as an example with its error.
     about: Box<About>,
 }
 
-/// Text that lives on the fiber's stack while the fiber waits.
+/// Points to a text that stays alive while the fiber waits; null if no statement is executed.
 #[derive(Debug)]
 struct About {
     text: *const u8,
@@ -183,7 +185,7 @@ impl Session for Fiber {
     }
 }
 
-/// What a run fails with where a thread could not begin. The thread has said why.
+/// The error of a run if one of its threads could not start. The thread has logged the reason.
 pub const NOT_READY: &str = "Thread initialization failed!";
 
 impl Drop for Fiber {
@@ -191,30 +193,31 @@ impl Drop for Fiber {
         if let Some(body) = &mut self.body
             && !body.done()
         {
-            // The run was cut off while the script waits. Its frames are C's and Lua's: they
-            // must not be unwound, so what they hold is left to the end of the process.
+            // The run was cut off while the script waits. Frames of C and Lua must not be
+            // unwound, so what they hold is only freed when the process ends.
             // SAFETY: nothing refers to the stack but the fiber itself.
             unsafe { body.force_reset() };
         }
     }
 }
 
-/// How a fiber waits: it leaves its stack.
+/// The [`ThreadIo`] of a fiber: to wait, it leaves the fiber's stack.
 struct FiberIo {
     yielder: *const Yielder<Wake, Step>,
     wake: Wake,
     about: *mut About,
     run: Arc<Run>,
-    /// An event that no turn has taken yet: for how many ns it was due.
+    /// Set if the driver has let an event begin that [`ThreadIo::next_event`] has not returned
+    /// yet: for how many ns it has been due.
     offered: Option<u64>,
     /// The event in progress was to begin inside the window.
     counts: bool,
     /// The event that ended since the last turn, if it is to be recorded.
     ended: Option<EventTimes>,
     over: bool,
-    /// When the fiber last let others go on without having to.
+    /// When the fiber last let others run although it had nothing to wait for.
     waited: Instant,
-    /// It has waited for something since the last turn.
+    /// The fiber has waited for an answer or slept since the last turn.
     asked_since: bool,
 }
 
@@ -251,7 +254,8 @@ impl FiberIo {
         }
     }
 
-    /// Why the driver lets no more events begin: it was told of the end of the time before.
+    /// Why no more events begin: the time is over, or all events have begun. `run.stop` is set
+    /// before the driver tells the fiber.
     fn end(&self) -> Turn {
         match self.run.stop.is_over() {
             true => Turn::Over,
@@ -264,7 +268,8 @@ impl FiberIo {
         unsafe { &mut *self.wake.out }
     }
 
-    /// Waits for the driver's leave to begin an event; for how many ns that was due.
+    /// Waits until the driver lets an event begin; returns for how many ns it has been due. None
+    /// if no more events begin.
     fn wait_for_leave(&mut self, step: Step) -> Option<u64> {
         let mut step = step;
         loop {
@@ -361,8 +366,8 @@ impl ThreadIo for FiberIo {
             if left.is_zero() {
                 break;
             }
-            // The end of the run does not shorten what the script asked for; the driver does,
-            // where it takes too long.
+            // The end of the run does not shorten a sleep of the script. If that takes too long,
+            // the driver cuts the run off.
             if let Call::Finish = self.wait(Step::Sleep(left)) {
                 self.over = true;
             }
@@ -386,7 +391,7 @@ impl ThreadIo for FiberIo {
             return self.end();
         }
         if !self.asked_since && self.waited.elapsed() > SLICE {
-            // An event that asks nothing must not keep the others from theirs.
+            // Events that never wait must not keep the other sessions from running.
             if let Call::Finish = self.wait(Step::Sleep(Duration::ZERO)) {
                 self.over = true;
                 return self.end();
@@ -439,8 +444,8 @@ mod tests {
         pages.iter().filter(|page| **page & 1 == 1).count()
     }
 
-    /// Its body goes deep down the native stack, and says when it is there: it sleeps for so long
-    /// that the time is not over before it begins.
+    /// A script whose body uses much of the native stack. At the deepest point it sleeps, so that
+    /// the test can look, and long enough that the sleep cannot be over before it begins.
     const DEEP: &str = "
         local depth = 0
         local function deeper()

@@ -1,11 +1,11 @@
 //! The script host: sysbench's Lua interface on LuaJIT.
 //!
-//! A script is run by as many [`State`]s as it has threads, which share a [`Run`] and nothing
-//! else. What a script calls is a function of [`api`]; what waits goes through a
-//! [`io::ThreadIo`]. The part of the interface that is Lua lies in `load/lua/api`, the scripts
-//! that come with the program in `load/lua/scripts`.
+//! Each thread of a script has a [`State`] of its own; the states share a [`run::Run`] and nothing
+//! else. The functions that a script calls are in [`api`]. Calls that have to wait go through
+//! [`thread_io::ThreadIo`]. The Lua part of the interface is in `load/lua/api`, the scripts that
+//! come with the program are in `load/lua/scripts`.
 //!
-//! No socket and no thread is opened here.
+//! This module opens no sockets and starts no threads.
 
 mod api;
 pub mod chunks;
@@ -32,7 +32,7 @@ pub mod workload;
 
 pub use state::{Called, ScriptError, Sharing, State};
 
-/// Version of the LuaJIT inside.
+/// Version of LuaJIT that this program contains.
 pub fn luajit_version() -> &'static str {
     env!("LUAJIT_VERSION")
 }

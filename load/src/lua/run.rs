@@ -11,7 +11,7 @@ use crate::record::ErrorTally;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Whose options and words are spoken.
+/// The version of sysbench whose options and messages are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compat {
     /// sysbench 1.0.20, the last release.
@@ -42,26 +42,26 @@ impl Compat {
 pub struct LoadedScript {
     /// As the user named it; none if it came on standard input.
     pub name: Option<String>,
-    /// How messages name its lines, with Lua's mark in front: `@oltp.lua`, `=stdin`.
+    /// The name of the chunk in Lua's messages, with Lua's prefix: `@oltp.lua`, `=stdin`.
     pub chunk_name: String,
     pub source: Vec<u8>,
-    /// One of ours: its tables may be filled the fast way.
+    /// The script comes with the program: its tables may be filled by `sysbench.fill`.
     pub bundled: bool,
 }
 
 impl LoadedScript {
-    /// As messages name it: without its folder.
+    /// The name in messages: without the folder.
     pub fn short_name(&self) -> &str {
         let name = self.name.as_deref().unwrap_or("-");
         name.rsplit('/').next().unwrap_or(name)
     }
 }
 
-/// Numbers of scripts: which shapes they have and where they begin.
+/// How scripts draw random numbers: the seed and the distributions.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws {
     pub seed: u64,
-    /// What `sysbench.rand.default` draws.
+    /// The distribution of `sysbench.rand.default`.
     pub default: Shape,
     pub gaussian: Shape,
     pub special: Shape,
@@ -69,13 +69,13 @@ pub struct Draws {
     pub zipfian: Shape,
 }
 
-/// Shared by the states of all threads.
+/// What the Lua states of all threads share.
 #[derive(Debug)]
 pub struct Run {
     pub compat: Compat,
-    /// Options that are no script's.
+    /// The options of sysbench itself, without those that the script declares.
     pub known: ScriptOptions,
-    /// What only the script could say, once its body was run.
+    /// Set once the body of the script has run.
     pub late: OnceLock<Late>,
     pub arguments: Vec<String>,
     pub command: Option<String>,
@@ -86,20 +86,21 @@ pub struct Run {
     pub chunks: Chunks,
     pub figures: Figures,
     pub errors: Mutex<ErrorTally>,
-    /// Has the events that the threads share, if they are limited or due by a schedule.
+    /// Hands out the events to the threads, if their number is limited or they follow a schedule.
     pub dispenser: Arc<Dispenser>,
     pub stop: Stop,
-    /// Names of functions that may block a thread without the host's knowledge.
+    /// Names of C functions, libraries and modules of the script that may block the whole thread
+    /// without this program knowing.
     pub may_block: Mutex<Vec<String>>,
 }
 
-/// What is known once the body of the script was run.
+/// What is only known after the body of the script has run.
 #[derive(Debug, Default)]
 pub struct Late {
     pub options: ScriptOptions,
-    /// The help of the script's options, for `print_test_options`.
+    /// The help text of the script's options.
     pub options_help: String,
-    /// The script declares no options: it gets each as a global.
+    /// The script declares no options, so it gets each option as a global (version 1.0 only).
     pub exports_options: bool,
 }
 
@@ -109,7 +110,7 @@ impl Run {
     }
 }
 
-/// Reasons to begin nothing more.
+/// Whether the threads must begin nothing more, and why.
 #[derive(Debug, Default)]
 pub struct Stop {
     /// A thread failed for good: the others end, and there is no report.

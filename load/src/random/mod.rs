@@ -1,9 +1,9 @@
 //! Seeded random streams: the only source of chance in a run.
 //!
-//! A stream is addressed, never shared: [`Stream::for_cycle`] gives the stream of the n-th event
-//! of a seed, so that event asks the same question on any number of threads, and a replay can
-//! check its answer. [`Stream::new`] gives long streams (one a connection, one a schedule) that
-//! never meet those of the events. Not for secrets.
+//! A stream is made from a seed and a number, and is never shared. [`Stream::for_cycle`] gives the
+//! stream of the n-th event of a seed. That event therefore sends the same queries on any number of
+//! threads, and a replay can check the answers. [`Stream::new`] gives long streams (one for each
+//! connection, one for the schedule), which differ from those of the events. Not for cryptography.
 
 pub mod nurand;
 mod permutation;
@@ -39,14 +39,16 @@ impl Stream {
         Self::seeded(seed, cycle, CYCLE_DOMAIN)
     }
 
-    /// A stream of its own for one part of what this one is for. Taking it draws nothing here.
+    /// A separate stream, number `index`, made from the present state of this one. This stream does
+    /// not advance.
     pub fn part(&self, index: u64) -> Self {
         Self::seeded(self.state[0], index, PART_DOMAIN)
     }
 
     #[inline]
     fn seeded(seed: u64, index: u64, domain: u64) -> Self {
-        // Seed and index pass the mixer one after the other: neighbours of either start far apart.
+        // The seed is mixed before the index is added, so streams of neighbouring seeds or indices
+        // start with very different states.
         let mut state = mix(mix(seed ^ domain).wrapping_add(index.wrapping_mul(GOLDEN)));
         Self {
             state: std::array::from_fn(|_| {
@@ -80,7 +82,7 @@ impl Stream {
     /// A whole number below `bound`, each equally likely; 0 if `bound` is 0.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        // Lemire's multiplication: the division only happens where a draw could be biased.
+        // Lemire's multiplication: it divides only if the draw could be biased.
         let mut wide = u128::from(self.next_u64()) * u128::from(bound);
         if (wide as u64) < bound {
             let biased = bound.wrapping_neg() % bound;
@@ -91,7 +93,7 @@ impl Stream {
         (wide >> 64) as u64
     }
 
-    /// A whole number from `low` to `high`, both possible. `high` below `low` gives `low`.
+    /// A whole number from `low` to `high`, both included. If `high` is below `low`, it is `low`.
     #[inline]
     pub fn uniform(&mut self, low: u64, high: u64) -> u64 {
         match high.saturating_sub(low).checked_add(1) {
@@ -108,7 +110,7 @@ impl Stream {
     }
 }
 
-/// The finaliser of SplitMix64: every bit of the input moves about half of the output's.
+/// The finaliser of SplitMix64: each bit of the input changes about half of the output bits.
 #[inline]
 fn mix(input: u64) -> u64 {
     let mut word = input;
@@ -158,7 +160,8 @@ mod tests {
         for cycle in 0..160_000 {
             counts[Stream::for_cycle(1, cycle).below(16) as usize] += 1;
         }
-        // Each is binomial with mean 10 000 and deviation 97: five deviations.
+        // Each count is binomial with mean 10 000 and standard deviation 97; five deviations are
+        // allowed.
         assert!(
             counts.iter().all(|c| (9_515..=10_485).contains(c)),
             "{counts:?}"

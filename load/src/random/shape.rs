@@ -15,13 +15,15 @@ pub enum Shape {
     Gaussian {
         iter: u32,
     },
-    /// `hot_draws` of the draws in the central `hot_share` of the range, the rest gaussian.
+    /// The fraction `hot_draws` of the draws is uniform in the central fraction `hot_share` of the
+    /// range; the rest is gaussian.
     Special {
         iter: u32,
         hot_share: f64,
         hot_draws: f64,
     },
-    /// The first `h` of the range gets `1 - h` of the draws, and so on inside it.
+    /// The first fraction `h` of the range gets the fraction `1 - h` of the draws, and the same
+    /// holds again inside that part.
     Pareto {
         power: f64,
     },
@@ -64,7 +66,7 @@ impl Shape {
 pub struct Sampler {
     low: u64,
     high: u64,
-    /// Keys in the range, as the floating-point shapes need it.
+    /// The number of keys in the range, for the shapes that compute in floating point.
     span: f64,
     kind: ShapeKind,
 }
@@ -145,10 +147,10 @@ impl Sampler {
         }
     }
 
-    /// The key at `fraction` of the range, which lies in `[0, 1]`.
+    /// The key at `fraction` of the range; the fraction lies in `[0, 1]`.
     #[inline]
     fn at(&self, fraction: f64) -> u64 {
-        // Rounding may carry the product to the end of a large range: hence the bounds.
+        // In a large range rounding may give a key past its end, so the sum is limited.
         self.low
             .saturating_add((self.span * fraction) as u64)
             .min(self.high)
@@ -170,7 +172,7 @@ struct Zipfian {
     ranks: f64,
     area_first: f64,
     area_last: f64,
-    /// Draws this close to their rank are accepted without looking at the area.
+    /// Draws this close to their rank are accepted without computing the area.
     shortcut: f64,
 }
 
@@ -204,7 +206,7 @@ impl Zipfian {
         (-self.exponent * point.ln()).exp()
     }
 
-    /// The integral of the weight, written so that an exponent of 1 needs no case of its own.
+    /// The integral of the weight, written so that an exponent of 1 is not a special case.
     fn area(&self, point: f64) -> f64 {
         let log = point.ln();
         expm1_over((1.0 - self.exponent) * log) * log
@@ -264,7 +266,8 @@ mod tests {
 
     #[test]
     fn gaussian_of_twelve_has_the_deviation_of_a_mean() {
-        // The deviation of the mean of 12 uniforms is 1/12: two of them each side hold 95 %.
+        // The mean of 12 uniform draws has a standard deviation of 1/12 of the range. About 95 % of
+        // the draws lie within two deviations.
         let inside = share(Shape::Gaussian { iter: 12 }, |key| {
             (key as f64 / 10_000.0 - 0.5).abs() < 2.0 / 12.0
         });
@@ -274,7 +277,7 @@ mod tests {
     #[test]
     fn special_sends_three_quarters_to_the_central_hundredth() {
         let hot = share(SPECIAL, |key| (4951..=5050).contains(&key));
-        // The gaussian quarter adds about 4.8 % of itself.
+        // About 4.8 % of the gaussian quarter falls there too.
         assert!((hot - 0.762).abs() < 0.01, "{hot}");
     }
 

@@ -5,8 +5,8 @@ use super::Stream;
 impl Stream {
     /// Appends `template` with each `#` replaced by a digit and each `@` by a letter from a to z.
     pub fn fill_template(&mut self, template: &[u8], out: &mut Vec<u8>) {
-        // Many characters are cut from one draw: the high half of each product is the character,
-        // the low half is what is left of the randomness.
+        // One draw gives up to eight characters. The high half of each product is the character;
+        // the low half is kept as the random bits for the next one.
         let mut left = 0u64;
         let mut cuts = 0u32;
         for &byte in template {
@@ -20,7 +20,7 @@ impl Stream {
             };
             if cuts == 0 {
                 left = self.next_u64();
-                // Eight letters use 38 of the 64 bits, so the bias of the last is below 2^-26.
+                // Eight letters use 38 of the 64 bits, so the bias of the eighth is below 2^-26.
                 cuts = 8;
             }
             let wide = u128::from(left) * u128::from(count);

@@ -1,4 +1,4 @@
-//! Where clients come in: a Unix socket, a port of the loopback address, or both.
+//! The listening sockets of a server: a Unix socket, a port of the loopback address, or both.
 
 use super::inbox::Inbox;
 use super::wait::any_ready;
@@ -17,12 +17,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Clients that may wait to be let in: a load opens all its connections at once.
+/// How many clients may wait to be accepted: a load opens all its connections at once.
 const BACKLOG: i32 = 16_384;
-/// When no descriptor is left, this long is waited for one.
+/// How long to pause when the process has no file descriptor left for a client.
 const NO_ROOM_PAUSE: Duration = Duration::from_millis(10);
 
-/// How often it is looked whether to stop.
+/// How often to check whether to stop.
 const STOPPED_YET_EVERY: Duration = Duration::from_millis(50);
 
 /// Where the server listens.
@@ -32,7 +32,7 @@ pub struct Listening {
     pub port: Option<u16>,
 }
 
-/// The listening sockets. A Unix socket's file goes with them.
+/// The listening sockets. When they are dropped, the file of the Unix socket is removed.
 pub struct Doors {
     unix: Option<OwnedFd>,
     tcp: Option<OwnedFd>,
@@ -40,10 +40,10 @@ pub struct Doors {
 }
 
 impl Doors {
-    /// A port of 0 takes a free one.
+    /// Opens the listening sockets. Port 0 takes a free port.
     ///
     /// # Errors
-    /// A place cannot be had.
+    /// The program cannot listen at the path or the port.
     pub fn open(socket: Option<&Path>, port: Option<u16>) -> Result<Self, Failure> {
         let mut doors = Self {
             unix: None,
@@ -72,7 +72,8 @@ impl Doors {
         self.unix.iter().chain(&self.tcp)
     }
 
-    /// Takes clients in and hands them round until `stop` is raised. Returns how many there were.
+    /// Accepts clients until `stop` is set, and hands them to the inboxes in turn. Returns how
+    /// many clients were accepted.
     pub fn admit_until(&self, stop: &AtomicBool, inboxes: &[Arc<Inbox>]) -> u64 {
         let mut watched: Vec<_> = self
             .sockets()
@@ -101,13 +102,13 @@ impl Doors {
 impl Drop for Doors {
     fn drop(&mut self) {
         if let Some(path) = &self.listening.socket {
-            // If it is gone already, so much the better.
+            // It does no harm if the file has been removed already.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Lets one client in; none if nobody waits.
+/// Accepts one client; none if no client waits or the accept fails.
 fn admit(listener: &OwnedFd) -> Option<OwnedFd> {
     match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
         Ok(client) => {
@@ -126,7 +127,7 @@ fn admit(listener: &OwnedFd) -> Option<OwnedFd> {
 
 fn listen_unix(path: &Path) -> io::Result<OwnedFd> {
     let bound = match UnixListener::bind(path) {
-        // What a server that was killed left behind is no server.
+        // A server that was killed leaves its socket file behind: it can be replaced.
         Err(error) if error.kind() == ErrorKind::AddrInUse && is_deserted(path) => {
             std::fs::remove_file(path)?;
             UnixListener::bind(path)?
@@ -149,7 +150,7 @@ fn listen_tcp(port: u16) -> io::Result<(OwnedFd, u16)> {
     Ok((ready(bound.into())?, port))
 }
 
-/// A longer queue than the standard library asks for, and no blocking.
+/// Sets a longer backlog than the standard library does, and makes the socket non-blocking.
 fn ready(socket: OwnedFd) -> io::Result<OwnedFd> {
     listen(&socket, BACKLOG)?;
     fcntl_setfl(&socket, OFlags::NONBLOCK)?;

@@ -1,45 +1,48 @@
-//! One thread that waits for its sockets, its timers and its bell, and does what they ask for.
+//! The event loop of one thread: it waits for sockets, timers and wake-ups by other threads, and
+//! calls a [`Handler`] for each.
 
 use super::clock;
 use super::engine::Engine;
 use super::timers::Timers;
 use std::io;
 
-/// Waiting for less than this takes longer than looking again.
+/// For a shorter time the loop does not sleep but polls: a sleep would take longer.
 const WAIT_NS_MIN: u64 = 1_000;
 
-/// What one thread waits with: sockets, timers, and the clock as it was last read.
+/// What the event loop of a thread needs: sockets, timers, and the last reading of the clock.
 pub struct Reactor<E> {
     pub engine: E,
     pub timers: Timers,
     now_ns: u64,
 }
 
-/// Whose sockets and timers they are.
+/// The owner of the sockets and timers; [`run`] calls it.
 pub trait Handler<E: Engine> {
     fn reactor(&mut self) -> &mut Reactor<E>;
 
-    /// Nothing is waited for any more.
+    /// True if the loop is to end.
     fn is_over(&self) -> bool;
 
-    /// Before each wait: when something is due that is no timer; `u64::MAX` if nothing is.
+    /// Called before each wait: when the next work is due that has no timer; `u64::MAX` if there
+    /// is none.
     fn due_ns(&mut self) -> u64 {
         u64::MAX
     }
 
-    /// The event at `index` of this wait, of [`Engine::event`].
+    /// Handles the event at `index` of this wait; [`Engine::event`] returns it.
     fn heard(&mut self, index: usize);
 
-    /// All events of this wait were heard: what is due by the clock comes before the timers.
+    /// Called after all events of a wait and before the timers, for work that is due by the clock.
     fn look_at_clock(&mut self) {}
 
-    /// A timer of `token` was due at `at_ns`; `number` is what it was set with.
+    /// A timer was due at `at_ns`; `token` and `number` are the seat and token that it was set
+    /// with in [`Timers::set`].
     fn ring(&mut self, at_ns: u64, token: usize, number: u64);
 
-    /// After the timers, before the next wait.
+    /// Called after the timers, before the next wait.
     fn end_round(&mut self) {}
 
-    /// The kernel cannot wait for the sockets.
+    /// The wait for the sockets failed.
     fn broken(&mut self, error: io::Error);
 }
 
@@ -75,7 +78,7 @@ impl<E: Engine> Reactor<E> {
     }
 }
 
-/// Waits and has everything handled until the handler is over.
+/// Runs the event loop until [`Handler::is_over`].
 pub fn run<E: Engine>(handler: &mut impl Handler<E>) {
     while !handler.is_over() {
         let due_ns = handler.due_ns();
@@ -91,13 +94,14 @@ pub fn run<E: Engine>(handler: &mut impl Handler<E>) {
         for index in 0..events {
             handler.heard(index);
         }
-        // Answers may have read the clock, each for itself, so the last is as good as now.
+        // If the handling of an event has read the clock, that reading is recent enough.
         let reactor = handler.reactor();
         if reactor.now_ns == waited_ns {
             reactor.tick();
         }
         handler.look_at_clock();
-        // What is set from here on belongs to the next round, however soon it is due.
+        // The clock is read once: a timer that is due later than now is left to the next round,
+        // however soon it is due.
         let due_ns = handler.reactor().now_ns;
         while let Some((at_ns, token, number)) = handler.reactor().timers.pop_due(due_ns) {
             handler.ring(at_ns, token, number);

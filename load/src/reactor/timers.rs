@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Timers of seats, soonest first. A timer cannot be taken back: whoever set it says with
-/// `token` what it was for, and ignores it when that no longer stands.
+/// Timers of seats, soonest first. A timer cannot be cancelled. Its owner sets it with a `token`
+/// and ignores the timer if the token is out of date by the time it is due.
 #[derive(Debug, Default)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(u64, usize, u64)>>,
@@ -21,7 +21,7 @@ impl Timers {
         self.heap.peek().map(|Reverse((at_ns, _, _))| *at_ns)
     }
 
-    /// Takes one timer that is due: the time it was set for, its seat and token.
+    /// Removes one timer that is due and returns the time it was set for, its seat and its token.
     #[inline]
     pub fn pop_due(&mut self, now_ns: u64) -> Option<(u64, usize, u64)> {
         if self.next_ns()? > now_ns {

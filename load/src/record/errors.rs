@@ -3,11 +3,11 @@
 use crate::outcome::ErrorCount;
 use std::collections::BTreeMap;
 
-/// Kinds of error kept apart. A server that makes up codes cannot make us grow: what comes
-/// after is counted under the code 0.
+/// At most so many errors are counted separately, so a server that makes up codes cannot fill our
+/// memory. Further ones are counted under code 0.
 const KINDS_MAX: usize = 256;
 const OTHER: (u16, &str) = (0, "HY000");
-/// A SQLSTATE is five letters and digits. Kept so, it costs no allocation to look one up.
+/// A SQLSTATE is five letters and digits. As an array it can be looked up without an allocation.
 const STATE_BYTES: usize = 5;
 
 /// Counts of errors by code and SQLSTATE.
@@ -24,8 +24,8 @@ struct Seen {
 }
 
 impl ErrorTally {
-    /// Counts one error. The message and the statement are those of its first occurrence;
-    /// `statement` is only called then.
+    /// Counts one error. The message and the statement are kept from its first occurrence only;
+    /// `statement` is not called for later ones.
     pub fn record(
         &mut self,
         code: u16,
@@ -69,7 +69,7 @@ impl ErrorTally {
         self.kinds.values().map(|kind| kind.count).sum()
     }
 
-    /// As an outcome states them: the most frequent first.
+    /// The errors as an outcome lists them: the most frequent first.
     pub fn counts(&self) -> Vec<ErrorCount> {
         let mut counts: Vec<ErrorCount> = self
             .kinds
@@ -88,7 +88,7 @@ impl ErrorTally {
     }
 }
 
-/// The bytes of a SQLSTATE; what is missing of one that is none is blank.
+/// The five bytes of a SQLSTATE; a shorter text is padded with blanks.
 fn five(sqlstate: &str) -> [u8; STATE_BYTES] {
     let mut bytes = [b' '; STATE_BYTES];
     for (kept, given) in bytes.iter_mut().zip(sqlstate.bytes()) {

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
-/// The longest time told apart; what took longer counts as this long.
+/// The longest time that is recorded; longer ones are counted as this time.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
 const NS_PER_US: f64 = 1000.0;
@@ -42,21 +42,21 @@ impl Latency {
 
     /// Adds every time of another histogram.
     pub fn merge(&mut self, other: &Self) {
-        // The bounds are equal by construction, which is the only way this addition can fail.
+        // Adding fails only if the bounds differ, and all histograms have the same bounds.
         let added = self.histogram.add(&other.histogram);
         debug_assert!(added.is_ok());
     }
 
-    /// Takes away times that were recorded here, and adds as many others.
+    /// Replaces the times `away`, which were recorded here, by as many others.
     pub fn replace(&mut self, away: &Self, instead: &Self) {
-        // As above, and what is taken away is among what there is.
+        // The bounds are equal, as above, and all of `away` was recorded here.
         let taken = self.histogram.subtract(&away.histogram);
         debug_assert!(taken.is_ok());
         self.merge(instead);
     }
 
-    /// Forgets all times and keeps the room for more. One that has none is left alone: its room,
-    /// a quarter of a megabyte, would pass through the caches for nothing.
+    /// Forgets all times and keeps the memory. An empty histogram is left alone: to clear it would
+    /// pull a quarter of a megabyte through the CPU caches for nothing.
     pub fn clear(&mut self) {
         if !self.histogram.is_empty() {
             self.histogram.reset();
@@ -67,14 +67,15 @@ impl Latency {
         self.histogram.len()
     }
 
-    /// The time that `quantile` (0 to 1) of all did not exceed, in ns; 0 if there is none.
+    /// The time at this quantile (0 to 1), in ns; 0 if nothing was recorded.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
         self.histogram
             .value_at_quantile(quantile)
             .min(self.histogram.max())
     }
 
-    /// The usual points, in microseconds; all 0 if nothing was recorded.
+    /// The count, and in microseconds the minimum, the mean, the usual percentiles and the maximum.
+    /// All are 0 if nothing was recorded.
     pub fn percentiles_us(&self) -> Percentiles {
         if self.histogram.is_empty() {
             return Percentiles::default();
@@ -102,7 +103,7 @@ impl Latency {
         STANDARD.encode(bytes)
     }
 
-    /// Hands over every time that was recorded, in ns and rising, with how often.
+    /// Calls `take` with each recorded time in ns, in ascending order, and with its count.
     pub fn each(&self, mut take: impl FnMut(u64, u64)) {
         for step in self.histogram.iter_recorded() {
             take(step.value_iterated_to(), step.count_since_last_iteration());

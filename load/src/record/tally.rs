@@ -1,4 +1,4 @@
-//! The figures of one worker over one interval, and their sum.
+//! The figures of one worker over one interval, and the sums of such figures.
 
 use super::{ErrorTally, Latency};
 use std::borrow::Cow;
@@ -8,9 +8,10 @@ use std::borrow::Cow;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
     shape: TallyShape,
-    /// Events that began, whatever came of them.
+    /// Events that began, whether they ended well, failed, or have not ended.
     pub begun: u64,
-    /// Queries of earlier events, of the warm-up, that were answered meanwhile: in no other count.
+    /// Queries answered in this time that belong to events of the warm-up. No other count includes
+    /// them.
     pub carried: u64,
     /// Connections that were lost and opened again.
     pub reconnects: u64,
@@ -27,7 +28,7 @@ pub struct Tally {
     pub errors: ErrorTally,
 }
 
-/// What a tally keeps apart.
+/// What a tally counts separately, and which times it records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TallyShape {
     /// Kinds of event, and statement classes, of the workload.
@@ -39,7 +40,7 @@ pub struct TallyShape {
     pub is_open: bool,
     /// The two parts of the response time are kept.
     pub times_lag: bool,
-    /// Servers that are told apart; 0: there is one.
+    /// Servers that are counted separately; 0 if the run has only one.
     pub nodes: usize,
 }
 
@@ -60,17 +61,18 @@ impl TallyShape {
 /// The events of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KindTally {
-    /// Those that ended well: all others failed, or have not ended.
+    /// Events that ended well.
     pub events: u64,
-    /// Those of them that ended with a rollback of their own will.
+    /// How many of those rolled back on purpose.
     pub rolled_back: u64,
-    /// Events that ended otherwise: broken off, given up, or dropped by a script.
+    /// Events that failed: broken off, given up, or dropped by a script.
     pub failed: u64,
-    /// How often an event was begun again.
+    /// Retries of events.
     pub retries: u64,
     /// From the intended start to the last byte of the last answer.
     pub response: Latency,
-    /// Absent under a closed loop without think times, where it would say the same.
+    /// Absent if the workload has no think times and the loop is closed: service time would then be
+    /// the response time.
     pub open: Option<Box<OpenTally>>,
     /// Absent if no event was begun again.
     pub retried: Option<Box<RetriedTally>>,
@@ -85,10 +87,10 @@ pub struct OpenTally {
     pub lag: Latency,
 }
 
-/// The events that were begun again and ended well.
+/// The events that were retried and then ended well.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RetriedTally {
-    /// Their response times, as they are among the others'.
+    /// Their response times, which [`KindTally::response`] has too.
     pub response: Latency,
     /// From the begin of the last try to the end.
     pub last_try: Latency,
@@ -102,12 +104,12 @@ pub struct ClassTally {
     pub errors: u64,
     pub bytes_sent: u64,
     pub bytes_received: u64,
-    /// Absent if the workload has one class whose every query is an event: then the response
-    /// times say it all, and recording twice would only cost.
+    /// Absent if the workload has one class and every query is an event: the response times are
+    /// then the query times, and recording them twice would only cost time.
     pub latency: Option<Box<Latency>>,
 }
 
-/// What one of several servers was asked.
+/// The figures of one of several servers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeTally {
     pub queries: ClassTally,
@@ -240,8 +242,8 @@ impl Tally {
         }
     }
 
-    /// Queries that were answered inside a window, if this is the sum of it and of `drained`, what
-    /// ended after it.
+    /// Queries that were answered inside the window. `self` is the window together with `drained`,
+    /// the figures of what ended after it.
     pub fn answered_before(&self, drained: &Self) -> u64 {
         let answered = |tally: &Self| tally.queries() + tally.carried;
         answered(self).saturating_sub(answered(drained))
@@ -279,13 +281,14 @@ impl Tally {
         self.errors.merge(errors);
     }
 
-    /// Where an error of the server at this place is counted: in all, and for it.
+    /// The tallies that count an error of server number `node`: the overall one, and the server's
+    /// own if it has one.
     pub fn errors_of(&mut self, node: usize) -> impl Iterator<Item = &mut ErrorTally> {
         let node = self.nodes.get_mut(node).map(|node| &mut node.errors);
         std::iter::once(&mut self.errors).chain(node)
     }
 
-    /// A connection to the server at this place is there again.
+    /// Counts a connection to server number `node` that was lost and opened again.
     pub fn add_outage(&mut self, node: usize, outage_ns: u64) {
         self.reconnects += 1;
         self.outage_ns += outage_ns;
@@ -297,8 +300,8 @@ impl Tally {
 }
 
 impl KindTally {
-    /// Adds an event that ended well, `response_ns` after it was due; `lag_ns` of that it had not
-    /// begun.
+    /// Adds an event that ended well. It ended `response_ns` after it was due, and began `lag_ns`
+    /// after it was due.
     #[inline]
     pub fn record_ns(&mut self, response_ns: u64, lag_ns: u64) {
         self.events += 1;
@@ -309,7 +312,8 @@ impl KindTally {
         }
     }
 
-    /// What few of these events have: they rolled back, or were begun again so long ago.
+    /// Adds what only a few events have: a rollback on purpose, or the time of the last try after a
+    /// retry.
     #[cold]
     pub fn record_more(&mut self, response_ns: u64, rolled_back: bool, last_try_ns: Option<u64>) {
         self.rolled_back += u64::from(rolled_back);
@@ -320,8 +324,8 @@ impl KindTally {
         }
     }
 
-    /// The response times as they would be if the tries that failed had taken none; absent if no
-    /// event was begun again.
+    /// The response times as they would be if failed tries had taken no time; none if no event was
+    /// retried.
     pub fn without_retries(&self) -> Option<Latency> {
         let retried = self.retried.as_ref()?;
         let mut times = self.response.clone();
@@ -405,7 +409,7 @@ impl NodeTally {
 }
 
 impl ClassTally {
-    /// Adds a query. How long it took is only asked if that is kept.
+    /// Adds a query. `time_ns` is only called if query times are recorded.
     #[inline]
     pub fn add(&mut self, query: &Query, time_ns: impl FnOnce() -> u64) {
         self.queries += 1;
@@ -447,7 +451,7 @@ impl ClassTally {
     }
 }
 
-/// Adds what the other has, if it has any.
+/// Merges `theirs` into `ours`, if there is any.
 fn merge_some<T: Default>(
     ours: &mut Option<Box<T>>,
     theirs: Option<&T>,

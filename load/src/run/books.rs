@@ -1,5 +1,5 @@
-//! What a worker records: events, their queries, what went wrong; handed over at the end of each
-//! interval.
+//! What a worker records: events, their queries, errors. It hands its figures over at the end of
+//! each interval.
 
 use super::job::{ArmJob, Several};
 use super::messages::Mailbox;
@@ -8,13 +8,14 @@ use crate::record::{Latency, Query, Tally};
 use crate::workload::{Ending, EventTimes};
 use std::sync::Arc;
 
-/// Tallies on their way to the controller and back, so that an interval allocates nothing.
+/// Spare tallies of each shape. They go to the controller and come back empty, so that no interval
+/// has to allocate one.
 const ON_THEIR_WAY: usize = 2;
 
 /// The books of one worker.
 pub(super) struct Books {
     tally: Box<Tally>,
-    /// Empty ones come back here.
+    /// The controller returns empty tallies here.
     mailbox: Arc<Mailbox>,
     /// Events that have begun since the load did.
     pub(super) begun: u64,
@@ -37,7 +38,7 @@ impl Books {
         }
     }
 
-    /// Another arm is loaded from here on. Of the one before everything was handed over.
+    /// Records for another arm from now on. All figures of the arm before were handed over.
     pub(super) fn turn_to(&mut self, arm: &ArmJob) {
         self.begun = 0;
         let shape = arm.shape();
@@ -50,7 +51,7 @@ impl Books {
         }
     }
 
-    /// The tally so far; from here on another one is recorded in.
+    /// Returns the tally so far. From now on the worker records in an empty one.
     pub(super) fn hand_over(&mut self) -> Box<Tally> {
         let empty = self.mailbox.take_tally(self.tally.shape());
         let empty = empty.unwrap_or_else(|| Box::new(self.tally.empty_like()));
@@ -99,7 +100,7 @@ impl Books {
     pub(super) fn end_timed_event(&mut self, seat: &mut Seat, times: EventTimes) {
         seat.event = None;
         seat.events_on_link += 1;
-        // What it did before it asked for the first time held up nobody but itself.
+        // The time before its first request is lag: until then no server worked for this event.
         let lag_ns = seat.begun_ns.saturating_sub(seat.intended_ns);
         if std::mem::take(&mut seat.counts) {
             self.record_times(EventTimes {
@@ -145,7 +146,7 @@ impl Books {
         query: &Query,
         time_ns: impl Fn() -> u64,
     ) {
-        // A query belongs to its event, and that to the window it was to begin in.
+        // A query counts in the window in which its event was to begin.
         if !seat.counts {
             self.tally.carried += 1;
             return;
@@ -166,7 +167,7 @@ impl Books {
         }
     }
 
-    /// Something went wrong with a server.
+    /// Counts an error of a server or of a connection.
     #[cold]
     pub(super) fn add_error(
         &mut self,
@@ -182,7 +183,7 @@ impl Books {
         }
     }
 
-    /// A connection was made in this time, after it had been gone for so long.
+    /// A connection was opened in `took_ns`. If it had been lost, it was gone for `outage_ns`.
     pub(super) fn add_connect(&mut self, node: u16, took_ns: u64, outage_ns: Option<u64>) {
         let connects = self.tally.connect.get_or_insert_default();
         connects.record_ns(took_ns);
@@ -191,7 +192,7 @@ impl Books {
         }
     }
 
-    /// The times of the connections that were made so far.
+    /// Takes the connect times that were recorded so far.
     pub(super) fn take_connects(&mut self) -> Option<Box<Latency>> {
         self.tally.connect.take()
     }

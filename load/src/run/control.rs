@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 
 /// From telling the workers to begin until they do: enough for all to hear of it.
 const BEGIN_IN_NS: u64 = 2_000_000;
-/// How long a worker may take for what takes no time, on a machine that has none to spare. One
-/// that takes longer is stuck.
+/// How long a worker may take, on an overloaded machine, for something that normally takes no time.
+/// A worker that takes longer counts as stuck.
 const WORKER_GRACE_NS: u64 = 10_000_000_000;
 
 /// What had not ended when a run was over.
@@ -26,7 +26,7 @@ const WORKER_GRACE_NS: u64 = 10_000_000_000;
 pub(super) struct Left {
     /// Events of the window.
     pub(super) unfinished: u32,
-    /// Requests, and the longest wait for an answer.
+    /// Requests without an answer, and how long the oldest of them has waited.
     pub(super) unanswered: u32,
     pub(super) longest_wait_ns: u64,
     pub(super) counts: Counts,
@@ -36,7 +36,7 @@ pub(super) struct Left {
 
 /// One interval, as far as the workers have handed it over.
 struct OpenInterval {
-    /// Of the first who handed it over; the others' are added.
+    /// The tally of the first worker that handed it over; those of the others are added to it.
     tally: Box<Tally>,
     counts: Counts,
     owner: u32,
@@ -54,19 +54,19 @@ pub(super) struct Controller<'a> {
     intervals: VecDeque<OpenInterval>,
     /// Events of the schedule that have fallen due, if there is a schedule.
     due: Option<DueCount>,
-    /// Those that were due, and those that had begun, when the window was opened.
+    /// Events of the schedule that were due, and events that had begun, when the window opened.
     due_opened: u64,
     begun_opened: u64,
     workers_opened: u32,
     counts_opened: Counts,
     /// When the interval told last ended.
     interval_ended_ns: u64,
-    /// Events that were due and had not begun at the end of each interval told.
+    /// For each reported interval: events that were due and had not begun at its end.
     backlogs: Vec<u64>,
-    /// Events that were due, and those that had begun, at the end of the interval told last.
+    /// Events that were due, and events that had begun, at the end of the last reported interval.
     due_closed: u64,
     begun_closed: u64,
-    /// Of the oldest of those behind at the end.
+    /// How long the oldest event had waited that was due and had not begun at that end.
     oldest_wait_ns: u64,
     setup_connects: Latency,
     /// Intervals that each worker has handed over.
@@ -199,7 +199,7 @@ impl<'a> Controller<'a> {
         self.wait_for_end()
     }
 
-    /// What was measured in all, but for the counters of processes and the time it took.
+    /// The result of the run, except the counters of processes and the length of the window.
     pub(super) fn sum(&mut self, left: Left) -> Measured {
         let (inside, drained) = self.take_visit();
         let (mut tally, by_seat) = (inside.tally, inside.queries_by_seat);
@@ -256,7 +256,7 @@ impl<'a> Controller<'a> {
         Ok(())
     }
 
-    /// Takes reports until a moment of the timeline, which a report may bring nearer.
+    /// Handles reports until a time of the timeline. A report may move that time to an earlier one.
     pub(super) fn listen_until(&mut self, moment: impl Fn(&Self) -> u64) -> Result<(), Failure> {
         loop {
             let left_ns = moment(self).saturating_sub(clock::now_ns());
@@ -272,7 +272,7 @@ impl<'a> Controller<'a> {
     }
 
     pub(super) fn wait_for_close(&mut self) -> Result<(), Failure> {
-        // A script that computes keeps its worker until its event is over.
+        // A script that computes blocks its worker until its event is over: allow `drain_ns` too.
         let limit_ns = (clock::now_ns() + WORKER_GRACE_NS).saturating_add(self.setup.drain_ns);
         while self.workers_closed < self.workers() {
             let report = self.next_before(limit_ns)?;
@@ -281,8 +281,8 @@ impl<'a> Controller<'a> {
         Ok(())
     }
 
-    /// After the window of an arm: waits until every event has ended; false if some have not by
-    /// this time.
+    /// After the window of an arm: waits until every event has ended. False if some have not ended
+    /// by `limit_ns`.
     pub(super) fn wait_until_drained(&mut self, limit_ns: u64) -> Result<bool, Failure> {
         while self.workers_drained < self.workers() {
             let left_ns = limit_ns.saturating_sub(clock::now_ns());
@@ -295,7 +295,7 @@ impl<'a> Controller<'a> {
         Ok(true)
     }
 
-    /// What a window came to, and what ended after it; the sums are empty again.
+    /// Returns the figures of a window, and those of the events that ended after it. Empties both.
     pub(super) fn take_visit(&mut self) -> (Inside, Tally) {
         let drained = self.drained.empty_like();
         let drained = std::mem::replace(&mut self.drained, drained);
@@ -414,7 +414,8 @@ impl<'a> Controller<'a> {
             .for_each(|mailbox| mailbox.put(command));
     }
 
-    /// Adds a worker's next interval to the others', and tells of those that are whole.
+    /// Adds a worker's next interval to those of the others. Reports each interval that is now
+    /// handed over by all workers.
     fn take_interval(
         &mut self,
         worker: u32,
@@ -461,7 +462,7 @@ impl<'a> Controller<'a> {
         }
     }
 
-    /// Returns a tally to its worker, empty: clearing it is no work for those who measure.
+    /// Clears a tally and returns it to its worker. It is cleared here so that the worker need not.
     fn give_back(&self, worker: u32, mut tally: Box<Tally>) {
         tally.clear();
         if let Some(mailbox) = self.mailboxes.get(worker as usize) {
@@ -469,7 +470,7 @@ impl<'a> Controller<'a> {
         }
     }
 
-    /// Events of the schedule that were due before this time; asked of times that go forward.
+    /// Events of the schedule that were due before `at_ns`, which must not go back between calls.
     fn due_before(&mut self, at_ns: u64) -> u64 {
         let offset_ns = at_ns.saturating_sub(self.timeline.begin_ns);
         let due = self.due.as_mut();

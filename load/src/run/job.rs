@@ -1,4 +1,4 @@
-//! What a run is told: plain data, the same for all of its workers.
+//! The input of a run: plain data, the same for all of its workers.
 
 use crate::arrival::Dispenser;
 use crate::outcome::Failure;
@@ -38,15 +38,18 @@ pub struct Hops {
     pub slice_ns: u64,
     /// Before each slice, under its load, in no figure.
     pub settle_ns: u64,
+    /// At most so long after each slice, until the watched processes are at rest.
+    pub rest_ns: u64,
     /// In each round every arm has one slice.
     pub rounds: u32,
 }
 
-/// What a run asks, of whom, and when: all of it, or one of the arms that it hops between.
+/// What is asked, of which servers, and when: one of the arms that a run hops between. A run
+/// without arms has exactly one of these.
 pub struct ArmJob {
     /// Empty if the run has no arms.
     pub name: String,
-    /// Its servers; a session chooses by the place.
+    /// Its servers. A session names one by its place in this list.
     pub nodes: Several<NodeJob>,
     /// Statements on entering the arm.
     pub enter: Vec<String>,
@@ -54,7 +57,8 @@ pub struct ArmJob {
     pub watch_pid: Option<u32>,
     pub workload: Arc<dyn Workload>,
     pub pacing: Pacing,
-    /// Has the events that all seats share: those of a schedule, or of a run that has so many.
+    /// Hands out the events that all seats share: those of a schedule, or of a run whose number of
+    /// events is limited.
     pub dispenser: Arc<Dispenser>,
     /// Where its server speaks SQL, if its workload does not.
     pub sql: Option<Target>,
@@ -71,8 +75,8 @@ pub struct NodeJob {
 }
 
 impl ArmJob {
-    /// Servers of which none has a name, or counters that are read. They are asked without a pause
-    /// and without an end.
+    /// An arm with these servers. They have no names, and no process counters are read for them.
+    /// Events follow one another without a pause, and their number is not limited.
     pub fn of(targets: Several<Target>, workload: Arc<dyn Workload>) -> Self {
         let nodes = targets.map(|target| NodeJob {
             name: String::new(),
@@ -82,7 +86,8 @@ impl ArmJob {
         Self::of_nodes(nodes, workload)
     }
 
-    /// These nodes, asked without a pause and without an end.
+    /// An arm with these nodes. Events follow one another without a pause, and their number is not
+    /// limited.
     pub fn of_nodes(nodes: Several<NodeJob>, workload: Arc<dyn Workload>) -> Self {
         Self {
             name: String::new(),
@@ -101,8 +106,8 @@ impl ArmJob {
         self.pacing == Pacing::Open || self.workload.thinks()
     }
 
-    /// When requests were sent has to be known: otherwise all that is recorded runs from the end of
-    /// the answer before.
+    /// Whether the engine must note when it sends a request. If not, every recorded time starts at
+    /// the end of the answer before.
     pub fn times_sends(&self) -> bool {
         let has_nodes = self.named_nodes().next().is_some();
         self.times_lag() || !self.workload.is_single_query() || has_nodes
@@ -139,7 +144,7 @@ impl<T> Several<T> {
         Self { first, more }
     }
 
-    /// None of nothing.
+    /// None if `all` is empty.
     pub fn of(all: impl IntoIterator<Item = T>) -> Option<Self> {
         let mut all = all.into_iter();
         let first = all.next()?;
@@ -182,27 +187,27 @@ pub struct Setup {
     pub arms: Several<ArmJob>,
     /// None: one window, in which all that is asked is the first arm.
     pub hops: Option<Hops>,
-    /// Seats that are loaded at the same time, and the workers they are spread over: so many for
-    /// each tongue.
+    /// Seats that are loaded at the same time, and the workers that they are spread over. Each
+    /// tongue has this many workers of its own.
     pub seats: u32,
     pub workers: u32,
     pub seed: u64,
     pub errors: ErrorPolicy,
     /// For each answer before the load begins.
     pub setup_timeout_ns: u64,
-    /// For what sessions have begun when the load is over.
+    /// Time limit, after the load, for what sessions have begun.
     pub drain_ns: u64,
     /// Events of each seat, if they are limited.
     pub events_each: Option<u64>,
     /// Close and open each connection after so many events.
     pub reconnect_every: Option<u64>,
-    /// Seats beside the others that ask nothing.
+    /// Extra seats, which hold a connection and ask nothing.
     pub idle_seats: u32,
     /// Open all connections at the same time.
     pub storm: bool,
     /// A request without an answer for so long counts as a lost connection.
     pub answer_timeout_ns: Option<u64>,
-    /// Moments of the window, since its begin, at which an interval ends too.
+    /// Further times at which an interval ends, counted from the begin of the window.
     pub checkpoints_ns: Vec<u64>,
     /// Look whether the server has room for the run before anything else.
     pub looks_first: bool,
@@ -214,8 +219,8 @@ pub const SETUP_TIMEOUT_NS: u64 = 30_000_000_000;
 pub const DRAIN_NS: u64 = 1_000_000_000;
 
 impl Setup {
-    /// So many seats, until something ends the run. An error of the server is counted, and a
-    /// connection that was lost is opened again.
+    /// A run with this many seats and no limit on events. Errors of the server are counted and
+    /// ignored, and a lost connection is opened again.
     pub fn new(arms: Several<ArmJob>, seats: u32) -> Self {
         Self {
             arms,
@@ -245,7 +250,7 @@ impl Setup {
         &self.arms.at(at.arm).nodes.at(at.node).target
     }
 
-    /// Where statements on entering an arm are for.
+    /// The server on which the statements on entering an arm are run.
     pub fn sql_of(&self, arm: u16) -> &Target {
         let job = self.arms.at(arm);
         job.sql.as_ref().unwrap_or(&job.nodes.first.target)
@@ -283,7 +288,7 @@ impl Setup {
         self.hops.is_some()
     }
 
-    /// The seats of one worker of a tongue in one arm: as many as the others', give or take one.
+    /// The seats of one worker of a tongue in one arm. Two workers differ by one seat at most.
     pub fn seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
         (worker..self.seats).step_by(self.workers.max(1) as usize)
     }

@@ -1,4 +1,5 @@
-//! The links of a worker: whose each is, where it leads, and what goes over it.
+//! The links (connections) of a worker: the seat that each belongs to, the server that it leads to,
+//! and what is sent and received on it.
 
 use super::job::At;
 use crate::reactor::engine::Engine;
@@ -13,22 +14,23 @@ pub struct SeatLink<D> {
     pub number: LinkNumber,
     /// Where it leads.
     pub at: At,
-    /// When its session asked, the bytes of its request, and those of its answer so far. The
-    /// engine knows when the request was sent.
+    /// Of the last request: when the session made it, its bytes, and the bytes of its answer so
+    /// far. When it was sent is known to the engine.
     pub asked_ns: u64,
     pub sent_bytes: u64,
     pub received_bytes: u64,
-    /// Requests without an answer, which go with the next one.
+    /// Requests that get no answer; they are sent together with the next one that gets one.
     held_back: Vec<u8>,
     /// Pause before the next attempt to connect.
     backoff_ns: u64,
-    /// Since when it has been gone.
+    /// When the link was lost; none unless it is lost.
     pub lost_ns: Option<u64>,
     /// When the present attempt to connect began.
     pub attempt_ns: u64,
 }
 
-/// Pauses between attempts to connect grow from the first to the last of these.
+/// The shortest and the longest pause between attempts to connect. Each pause is twice as long as
+/// the one before.
 const BACKOFF_NS_MIN: u64 = 10_000_000;
 const BACKOFF_NS_MAX: u64 = 1_000_000_000;
 
@@ -63,10 +65,10 @@ impl<D: Dialect> SeatLink<D> {
     }
 }
 
-/// All links of one worker, by the tokens that its engine knows their sockets by.
+/// All links of one worker. The place of a link is its token, by which the engine knows its socket.
 pub struct Links<D> {
     pub all: Vec<SeatLink<D>>,
-    /// What a session has written, or a link must say at once.
+    /// Bytes to send: a request of a session, or what a link must send at once.
     pub out: Vec<u8>,
     spare: Vec<u8>,
     /// A local file that a server asked for.
@@ -77,7 +79,7 @@ pub struct Links<D> {
 pub enum Sent {
     /// Its answer will come.
     Asked,
-    /// It has none, and goes with the next one that has.
+    /// It gets no answer, and is sent together with the next one that gets one.
     HeldBack,
     /// The link is not open.
     Closed,
@@ -110,7 +112,7 @@ impl<D: Dialect> Links<D> {
         self.all.len() - 1
     }
 
-    /// Of these links one that is closed: that which led to this server before, if there is one.
+    /// A closed one of these links: preferably one that led to this server before.
     pub fn closed_one(&self, tokens: &[usize], at: At) -> Option<usize> {
         let is_closed = |token: &usize| self.at(*token).is_none_or(|one| one.link.is_closed());
         let was_there = |token: &usize| self.at(*token).is_some_and(|one| one.at == at);
@@ -130,7 +132,7 @@ impl<D: Dialect> Links<D> {
         links.filter_map(|one| one.link.facts()).collect()
     }
 
-    /// Sends what is in `out`, as the session of the link asked at this time.
+    /// Sends `out` as a request that the session of the link made at `now_ns`.
     #[inline(always)]
     pub fn send<E: Engine>(
         &mut self,
@@ -159,8 +161,8 @@ impl<D: Dialect> Links<D> {
         if !has_answer || !one.held_back.is_empty() {
             one.held_back.extend_from_slice(bytes);
         }
-        // An engine has room for one thing to send until its answer comes. What has none goes with
-        // the next thing that has.
+        // An engine can hold one request per link until its answer comes. A request that gets no
+        // answer is therefore kept, and sent together with the next one that gets one.
         if !has_answer {
             return Sent::HeldBack;
         }
@@ -184,7 +186,8 @@ impl<D: Dialect> Links<D> {
         one.link.hear(bytes, &mut self.out, &mut self.spare)
     }
 
-    /// A connection stands: some protocols say the first word, which is then in `out`.
+    /// The socket is connected. In some protocols the client sends first; its bytes are then in
+    /// `out`.
     pub fn greet(&mut self, token: usize) -> Result<Heard, WireError> {
         self.out.clear();
         match self.all.get_mut(token) {
@@ -193,7 +196,7 @@ impl<D: Dialect> Links<D> {
         }
     }
 
-    /// Sends the local file that a server waits for: what its session has for it.
+    /// Sends the local file that a server asks for. Its content comes from the session.
     pub fn send_file<E: Engine>(
         &mut self,
         engine: &mut E,
@@ -215,7 +218,7 @@ impl<D: Dialect> Links<D> {
         Ok(())
     }
 
-    /// Closes a link, with a word of goodbye where it is idle.
+    /// Closes a link. If it is open and waits for no answer, tells the server first (COM_QUIT).
     pub fn hang_up<E: Engine>(&mut self, engine: &mut E, token: usize) {
         let Some(one) = self.all.get_mut(token) else {
             return;
@@ -243,7 +246,7 @@ impl<D: Dialect> Links<D> {
         }
     }
 
-    /// Those whose requests have waited for longer than this.
+    /// The tokens of the links whose requests have waited for longer than `timeout_ns`.
     pub fn late(&self, now_ns: u64, timeout_ns: u64) -> Vec<usize> {
         let is_late = |one: &SeatLink<D>| {
             one.link.is_waiting() && now_ns.saturating_sub(one.asked_ns) > timeout_ns

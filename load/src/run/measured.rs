@@ -1,4 +1,4 @@
-//! What a run tells while it goes on, and what it comes to: plain data.
+//! The progress that a run reports, and its result: plain data.
 
 use crate::outcome::ProcessDelta;
 use crate::record::{Latency, Reading, Tally};
@@ -20,10 +20,10 @@ pub enum Progress<'a> {
     Phase {
         name: &'static str,
         at_s: f64,
-        /// When it was due: it is told a little later.
+        /// When the phase was to begin; it is reported a little later.
         at: Instant,
     },
-    /// The window is open. What sessions have counted by themselves before, by their seats.
+    /// The window is open. `counts`: what sessions have counted by themselves before, by seat.
     Opened {
         counts: &'a [(u32, Reading)],
     },
@@ -48,7 +48,7 @@ pub struct Measured {
     pub measured_ns: u64,
     /// Of the events that were to begin inside the window, wherever they ended.
     pub tally: Tally,
-    /// Of those of them that ended after it.
+    /// Of these events, those that ended after the window.
     pub drained: Tally,
     pub client: ProcessDelta,
     pub server: Option<ProcessDelta>,
@@ -67,14 +67,14 @@ pub struct Measured {
     pub queue: Queue,
     /// From the begin of the window until the last session has ended.
     pub ended_after_ns: u64,
-    /// What sessions have counted by themselves when they had ended.
+    /// What sessions have counted by themselves, read after they had ended.
     pub counts: Vec<(u32, Reading)>,
     /// In the order of the arms; empty: the run had none.
     pub arms: Vec<MeasuredArm>,
 }
 
 impl Measured {
-    /// These events, and nothing else.
+    /// A result with these tallies; everything else in it is empty.
     pub(super) fn nothing(tally: Tally, drained: Tally) -> Self {
         Self {
             ended: Ended::Time,
@@ -128,9 +128,9 @@ pub struct MeasuredSlice {
     /// Since the first slice began.
     pub start_s: f64,
     pub duration_s: f64,
-    /// Of the events that were to begin inside the slice, those that ended after it included.
+    /// Of the events that were to begin inside the slice, including those that ended after it.
     pub tally: Tally,
-    /// Of those that ended after it.
+    /// Of these events, only those that ended after the slice.
     pub drained: Tally,
     /// Under an open loop: events that were due inside and had not begun at its end.
     pub not_begun: Option<u64>,
@@ -140,13 +140,13 @@ pub struct MeasuredSlice {
     /// Each seat's index and queries.
     pub queries_by_seat: Vec<(u32, u64)>,
     pub watched_cpu_us: Vec<Option<f64>>,
-    /// That of the nodes of the slice's arm.
+    /// CPU time that the nodes of the slice's arm used inside the slice.
     pub node_cpu_us: Vec<Option<f64>>,
     pub visit: MeasuredVisit,
 }
 
-/// From entering an arm until the last answer: settling, slice and drain. Nothing is asked at
-/// either edge.
+/// From entering an arm until the last answer: settling, slice and drain. No query is in progress
+/// at its begin or at its end.
 #[derive(Debug)]
 pub struct MeasuredVisit {
     pub duration_s: f64,
@@ -171,7 +171,7 @@ pub(super) struct ArmSum {
     slices: u32,
     empty_in_a_row: u32,
     sum: Measured,
-    /// Events of its visits, of which the slices are a part.
+    /// Events that began in its visits; each visit contains a slice.
     visit_events: u64,
     client: ProcessDelta,
     server: Option<ProcessDelta>,
@@ -234,13 +234,13 @@ impl ArmSum {
         }
     }
 
-    /// Slices, the last ones, whose events were all answered after them.
+    /// How many of the last slices, in a row, had only events that ended after the slice.
     pub(super) fn empty_in_a_row(&self) -> u32 {
         self.empty_in_a_row
     }
 
-    /// The sum. CPU time is that inside the slices; what else a process used is known of whole
-    /// visits, and the slices get their share of it by their events.
+    /// The sum of the slices. CPU time was read at the edges of the slices. All other counters of
+    /// processes were read at the edges of the visits; the slices get a share of them, by events.
     pub(super) fn end(self, ended: Ended) -> MeasuredArm {
         let mut sum = self.sum;
         let share = match self.visit_events {
@@ -265,7 +265,7 @@ impl ArmSum {
     }
 }
 
-/// What a slice had at its end.
+/// The figures of a window or slice at its end, without events that ended after it.
 pub(super) struct Inside {
     pub(super) tally: Tally,
     /// Events of the schedule that were due inside.

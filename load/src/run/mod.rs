@@ -1,8 +1,10 @@
-//! One run from start to end: workers, the shared clock, the edges of the window, the sum.
+//! One run from start to end: starts the workers, keeps the time for them, opens and closes the
+//! measured window, and adds up the figures.
 //!
-//! What a run is told is a [`job`], made [of a plan](of_plan); what it comes to is [`measured`]. A
-//! [`control`]ler keeps the time for all [`worker`]s, or hops between arms in [`slices`]. Threads of
-//! sysbench scripts are run by [`script`], a replay that compares answers by [`validate`].
+//! The input of a run is a [`job`], made from a plan in [`of_plan`]. Its result is in [`measured`].
+//! One controller ([`control`]) keeps the time for all workers ([`worker`]). In a run with arms it
+//! hops from arm to arm ([`slices`]). The threads of sysbench scripts are run by [`script`].
+//! [`validate`] replays events and checks their answers.
 
 mod answers;
 mod books;
@@ -47,10 +49,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use worker::Worker;
 
-/// Runs a job and tells how it goes.
+/// Runs a job, reports its progress and returns what was measured.
 ///
 /// # Errors
-/// Whatever keeps the run from giving figures.
+/// The run failed, or it measured nothing.
 pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured, Failure> {
     let sockets = (0..job.setup.workers).map(|worker| job.setup.sockets_of(worker) as u64);
     limits::make_room_for(sockets.sum()).map_err(|error| Failure {
@@ -96,7 +98,7 @@ pub fn run(job: Job, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Measured,
     nothing.map_or(Ok(measured), Err)
 }
 
-/// A run in which everybody thought until it was over has measured nothing.
+/// The failure of a run in which every connection was still thinking when it ended: no event began.
 fn still_thinking(thinks: bool, measured: &Measured) -> Option<Failure> {
     let is_one = thinks && measured.ended == Ended::Time && measured.tally.begun == 0;
     is_one.then(|| Failure {
@@ -108,7 +110,7 @@ fn still_thinking(thinks: bool, measured: &Measured) -> Option<Failure> {
     })
 }
 
-/// A run whose every event was begun again until it was given up has measured nothing.
+/// The failure of a run in which every event was retried until it was given up: none succeeded.
 fn given_up(tally: &Tally) -> Option<Failure> {
     let (failed, retries) = (tally.failed(), tally.retries());
     if tally.events() > 0 || failed == 0 || retries == 0 {

@@ -35,6 +35,7 @@ pub fn job_of(
     let hops = load.slices.as_ref().map(|slices| Hops {
         slice_ns: seconds_ns(slices.slice_s),
         settle_ns: seconds_ns(slices.settle_s),
+        rest_ns: seconds_ns(slices.rest_s),
         rounds: slices.rounds,
     });
     Ok(Job {

@@ -1,8 +1,8 @@
 //! A run of several arms: hops from arm to arm by a seeded schedule of slices.
 //!
 //! All connections to all arms stay open and warm. A slice is a small run of its own: the seats
-//! of its arm begin together, settle, are measured, and end what they have begun. Nothing is run
-//! on a server, and no other arm is loaded, before every query of the slice was answered.
+//! of its arm begin together, settle, are measured, and end what they have begun. The next arm is
+//! entered and loaded only after every query of the slice was answered.
 
 use super::control::{Controller, Left};
 use super::job::{ArmJob, At, Hops};
@@ -15,13 +15,18 @@ use crate::record::Tally;
 use crate::talk::blocking::ControlConnection;
 use std::time::Duration;
 
-/// From telling the workers to begin until they do.
+/// Time from the command to begin until the slice begins.
 const BEGIN_IN_NS: u64 = 200_000;
 /// How long the answers after a slice, and the statements on entering an arm, may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Slices of an arm in a row without an answer after which the run ends; one may be chance.
+/// How often the watched processes are looked at while they come to rest, and how much of a CPU they
+/// use together if they have.
+const REST_STEP_NS: u64 = 5_000_000;
+const AT_REST: f64 = 0.05;
+/// The run ends after so many slices of an arm in a row whose events all ended after the slice.
+/// One such slice may be chance.
 const EMPTY_MAX: u32 = 3;
-/// Keeps the order of the arms apart from the other long streams of a seed.
+/// The random stream for the order of the arms; no other long stream of a seed has this number.
 const ORDER_STREAM: u64 = (1 << 50) + 1;
 
 /// Which slice.
@@ -64,7 +69,8 @@ impl Controller<'_> {
             shuffle(&mut order, &mut stream);
             for (position, &arm) in order.iter().enumerate() {
                 let ran = self.enter(&mut controls, arm)?;
-                // Reading them takes a moment: once is enough if nothing happened since.
+                // Reading the counters takes a moment. If no statements were run on entering, the
+                // reading taken after the slice before is used.
                 let entered = match left.take() {
                     Some(counters) if !ran => counters,
                     _ => processes.read(),
@@ -93,10 +99,13 @@ impl Controller<'_> {
                 }
                 drained.merge(&slice.drained);
                 (self.progress)(Progress::Slice(&slice));
+                if self.rest(&processes, hops.rest_ns)? {
+                    left = None;
+                }
             }
         }
         let left = self.release()?;
-        // Everything of a slice was answered; one that a signal cut off is in no figure.
+        // All events of a measured slice have ended. A slice that a signal cut off is in no figure.
         let sum = self.sum(Left {
             unfinished: 0,
             ..left
@@ -109,6 +118,28 @@ impl Controller<'_> {
             arms: sums.into_iter().map(|arm| arm.end(sum.ended)).collect(),
             ..sum
         })
+    }
+
+    /// Waits until the watched processes use next to no CPU, at most so long; false if that took no
+    /// time.
+    fn rest(&mut self, processes: &Processes, most_ns: u64) -> Result<bool, Failure> {
+        let limit_ns = clock::now_ns().saturating_add(most_ns);
+        while self.ended != Ended::Signal && clock::now_ns() < limit_ns {
+            let before = processes.read_cpu();
+            let until_ns = before.at_ns.saturating_add(REST_STEP_NS);
+            self.listen_until(|_| until_ns)?;
+            let after = processes.read_cpu();
+            let used_us = after
+                .us_since(&before)
+                .servers()
+                .into_iter()
+                .flatten()
+                .sum();
+            if is_at_rest(used_us, after.at_ns - before.at_ns) {
+                break;
+            }
+        }
+        Ok(most_ns > 0)
     }
 
     /// A connection for the statements on entering, to each arm that has some.
@@ -187,8 +218,8 @@ impl Controller<'_> {
         Ok(Some((slice, left)))
     }
 
-    /// Waits until the window of an arm is closed and everything was answered. Returns what
-    /// belongs to it and ended inside, and after it.
+    /// Waits until the window of an arm is closed and all its events have ended. Returns the
+    /// figures of those that ended inside the window, and of those that ended after it.
     fn end_visit(&mut self, arm: u16) -> Result<(Inside, Tally), Failure> {
         self.listen_until(|controller| controller.timeline.close_ns)?;
         self.wait_for_close()?;
@@ -209,7 +240,7 @@ impl Controller<'_> {
     }
 }
 
-/// Answers take longer than slices.
+/// The failure of a run whose answers take longer than its slices.
 fn too_short(hops: Hops) -> Failure {
     Failure {
         hint: Some("make load.slices.slice_s longer than an answer takes".to_owned()),
@@ -220,7 +251,7 @@ fn too_short(hops: Hops) -> Failure {
     }
 }
 
-/// An arm by its first server, which its statements on entering are for.
+/// The first server of an arm, by which the failures of the arm are named.
 fn first_of(arm: u16) -> At {
     At { arm, node: 0 }
 }
@@ -239,6 +270,11 @@ fn run_in_time(control: &mut ControlConnection, statement: &str) -> Result<(), F
     control.run(statement, &mut patience).map(drop)
 }
 
+/// Whether processes that used so much CPU in this time are done with what they had to do.
+fn is_at_rest(used_us: f64, time_ns: u64) -> bool {
+    used_us * 1e3 <= AT_REST * time_ns as f64
+}
+
 /// Each order is equally likely.
 fn shuffle(order: &mut [u16], stream: &mut Stream) {
     for end in (1..order.len()).rev() {
@@ -254,6 +290,13 @@ fn seconds(ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_twentieth_of_a_cpu_is_rest() {
+        assert!(is_at_rest(0.0, 5_000_000));
+        assert!(is_at_rest(250.0, 5_000_000));
+        assert!(!is_at_rest(251.0, 5_000_000));
+    }
 
     #[test]
     fn every_order_of_the_arms_is_equally_likely() {

@@ -20,12 +20,12 @@ pub enum Reason {
     Start,
     Connected(usize),
     Lost(workload::LinkNumber),
-    /// What stands in the worker's `trouble`.
+    /// The error is in the worker's `trouble`.
     Broken,
     Event(u64),
     /// The answer on this link.
     Answer(usize, Verdict),
-    /// The answer to a request that has none.
+    /// An empty answer, to a request that the server does not answer.
     NoAnswer,
     Woken,
     Finish,
@@ -36,7 +36,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.go_on(seat, Reason::Start);
     }
 
-    /// Calls the session, and again as long as its steps are over at once.
+    /// Calls the session, and calls it again until a step makes it wait.
     #[inline]
     pub(super) fn go_on(&mut self, seat_index: usize, first: Reason) {
         let mut reason = first;
@@ -105,7 +105,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// Carries out one step. Returns what the session is called with next, if at once.
+    /// Carries out one step. Returns why to call the session again at once; none if it must wait.
     #[inline]
     fn carry_out(&mut self, seat_index: usize, step: Step) -> Option<Reason> {
         match step {
@@ -174,7 +174,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 seat.waits_for = WaitsFor::Asking;
                 return Some(Reason::NoAnswer);
             }
-            // It was lost while the session slept, or by the session's own will.
+            // The link was lost while the session slept, or the session closed it itself.
             Sent::Closed if seat.judges => {
                 self.trouble = Some(client_error(GONE, "the server closed the connection"));
                 return Some(Reason::Broken);
@@ -186,7 +186,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             }
         }
         if self.phase == WorkerPhase::Setup {
-            // Later the window ends in time whatever the server does; the setup would not.
+            // Only the setup needs this alarm: a silent server would block it for ever. Later the
+            // window ends on time whatever the server does.
             self.alarm(seat_index, self.setup.setup_timeout_ns);
         }
         None
@@ -212,12 +213,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if let Some(seat) = self.seats.get_mut(seat_index) {
             seat.waits_for = WaitsFor::Sleeping;
         }
-        // One that sleeps for no time lets the others go on, and the worker hear what it is told.
+        // Even a sleep of 0 sets an alarm: so other seats go on, and the worker gets its commands.
         let pause_ns = seconds_ns(time.as_secs_f64()).max(1);
         self.alarm(seat_index, pause_ns);
     }
 
-    /// Begins the event in progress again after a pause. Its clock has not stopped.
+    /// Begins the event in progress again after a pause. The pause counts in its response time.
     #[cold]
     fn retry(&mut self, seat_index: usize, pause: Duration) -> Option<Reason> {
         if pause.is_zero() {
@@ -250,7 +251,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// When the first event is due that was taken and has not begun.
+    /// When the earliest event is due that this worker has taken and not begun; `u64::MAX` if there
+    /// is none, or if the window is over.
     #[inline]
     pub(super) fn event_due_ns(&self) -> u64 {
         match self.phase <= WorkerPhase::Measure {
@@ -268,7 +270,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             {
                 self.go_on(seat_index, reason);
             }
-            // The next one of a burst begins later than the first, and its lag must say so.
+            // Read the clock for each event of a burst: the later ones begin later, and their lag
+            // must show it.
             self.tick();
         }
     }
@@ -368,7 +371,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         match seat.waits_for {
             WaitsFor::Sleeping => self.go_on(seat_index, Reason::Woken),
-            // Thinking ends when it should have: a late alarm is our fault, not the user's.
+            // The think time ended when the alarm was due. If the alarm was late, that is our delay
+            // and not the user's.
             WaitsFor::Thinking => self.end_think(seat_index, at_ns),
             WaitsFor::Pausing => {
                 if let Some(reason) = self.try_again(seat_index) {
@@ -389,7 +393,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// The session has ended; so do its connections.
+    /// Ends a session: gives up its event, if it is in one, and closes its connections.
     pub(super) fn stop(&mut self, seat_index: usize) {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
@@ -422,7 +426,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.count_stopped();
     }
 
-    /// After the release: ends a session that waits for nothing but leave.
+    /// After the release: ends a session, unless it waits for an answer or its event may still end.
     pub(super) fn finish_if_free(&mut self, seat_index: usize) {
         let Some(seat) = self.seats.get(seat_index) else {
             return;
@@ -433,7 +437,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             // These have begun an event, which may still end well.
             WaitsFor::Pausing => {}
             WaitsFor::Sleeping if seat.event.is_some() => {}
-            // These end by what comes of their connecting.
+            // These go on when their attempt to connect has succeeded or failed.
             WaitsFor::Connecting(_) | WaitsFor::SocketQueueFull(_) if seat.judges => {}
             WaitsFor::Sleeping
             | WaitsFor::Thinking

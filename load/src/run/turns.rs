@@ -13,9 +13,9 @@ pub(super) struct Turns {
     pub(super) times_lag: bool,
     pace: Pace,
     dispenser: Arc<Dispenser>,
-    /// Seats do not number their events: the dispenser does.
+    /// The number of events of the whole run is limited: the dispenser numbers them, not the seats.
     shares_events: bool,
-    /// The numbers of a seat's own events are so far apart, and end here.
+    /// A seat that numbers its own events counts up in steps of `seats`, and stops at `own_end`.
     seats: u64,
     own_end: u64,
     /// Sessions think before their events.
@@ -25,9 +25,9 @@ pub(super) struct Turns {
 /// What a free seat does next.
 pub(super) enum NextTurn {
     Begin(Due),
-    /// It goes on by itself after so many ns.
+    /// It thinks for so many ns, and then goes on by itself.
     Think(u64),
-    /// It waits until it is called.
+    /// It waits until the worker gives it an event.
     Wait,
     /// There are no more events for it.
     Finish,
@@ -52,7 +52,7 @@ impl Turns {
         }
     }
 
-    /// The load begins: nobody waits for an event, and none is taken.
+    /// The load begins: no seat waits for an event, and no event is taken.
     pub(super) fn begin(&mut self, seats: &mut [Seat]) {
         for seat in seats {
             (seat.thinks_of, seat.is_queued) = (None, false);
@@ -62,14 +62,14 @@ impl Turns {
         }
     }
 
-    /// When the first event was or is due that was taken and has not begun.
+    /// When the earliest event is or was due that this worker has taken and not begun.
     #[inline]
     pub(super) fn next_due_ns(&self) -> Option<u64> {
         self.pace.next_due_ns()
     }
 
-    /// Takes the first of those events, and the seat that has been free for longest. If all that
-    /// were free have lost their connections since, others may have the event.
+    /// Takes the earliest of those events, and the seat that has been free for longest. If all free
+    /// seats have lost their connections since, the event goes back to the dispenser.
     pub(super) fn take_due(&mut self, seats: &mut [Seat]) -> Option<(usize, Due)> {
         let Pace::Open(taken) = &mut self.pace else {
             return None;
@@ -99,7 +99,7 @@ impl Turns {
         }
     }
 
-    /// A think time was to end at this time.
+    /// The think time of a seat ended at `at_ns`.
     pub(super) fn end_think(&mut self, seat: &mut Seat, at_ns: u64, now_ns: u64) -> NextTurn {
         match seat.thinks_of.take() {
             Some(number) => NextTurn::Begin(Due { at_ns, number }),
@@ -107,8 +107,8 @@ impl Turns {
         }
     }
 
-    /// A free seat takes the next event of the schedule. If it is not due yet it waits, and the
-    /// seat that has been free for longest will begin it.
+    /// Takes the next event of the schedule for a free seat. If the event is not due yet, both are
+    /// queued: when it is due, the seat that has been free for longest begins it.
     #[inline(never)]
     fn next_of_schedule(&mut self, seat: &mut Seat, seat_index: usize, now_ns: u64) -> NextTurn {
         let Pace::Open(taken) = &mut self.pace else {
@@ -130,7 +130,7 @@ impl Turns {
         }
     }
 
-    /// The seat's next event under a closed loop, due at this time.
+    /// The seat's next event under a closed loop, due at `at_ns`.
     #[inline(always)]
     fn next_own(&mut self, seat: &mut Seat, at_ns: u64, now_ns: u64) -> NextTurn {
         let own = seat.cycle;
@@ -138,7 +138,8 @@ impl Turns {
         if own >= self.own_end {
             return NextTurn::Finish;
         }
-        // Usually every seat has its own numbers, so nobody has to be asked for the next.
+        // Without a limit for the whole run every seat numbers its own events, and the shared
+        // dispenser is not asked.
         let number = match self.shares_events {
             false => own,
             true => match self.dispenser.take(at_ns) {

@@ -23,7 +23,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-/// A request is given up at most so much of the time limit too late.
+/// How often, within one answer timeout, the worker looks for requests that have waited too long. A
+/// request is thus given up at most 1/20 of the timeout too late.
 const SWEEPS_PER_TIMEOUT: u64 = 20;
 /// Connections of one worker that are opened at the same time before the load begins.
 const SETUP_AT_ONCE: usize = 64;
@@ -34,12 +35,12 @@ pub struct Worker<E, D> {
     pub(super) reactor: Reactor<E>,
     pub(super) links: Links<D>,
     pub(super) seats: Vec<Seat>,
-    /// Of the arm that is loaded, and of all others.
+    /// The turns of the arm that is loaded, and those of all other arms.
     pub(super) turns: Turns,
     turns_of_others: Vec<Turns>,
     pub(super) books: Books,
     pub(super) phase: WorkerPhase,
-    /// What a judging session is about to be told.
+    /// The error to pass on to a session that judges errors itself.
     pub(super) trouble: Option<ServerError>,
     reports: Sender<Report>,
     mailbox: Arc<Mailbox>,
@@ -55,10 +56,10 @@ pub struct Worker<E, D> {
     pub(super) unborn: std::ops::Range<usize>,
     /// Seats that are in it.
     pub(super) in_setup: usize,
-    /// Seats that ask nothing, and those that have ended.
+    /// How many seats ask nothing (idle connections), and how many sessions have ended.
     idle: usize,
     stopped: usize,
-    /// When the last of them did.
+    /// When the last session ended so far.
     stopped_ns: u64,
 }
 
@@ -78,8 +79,8 @@ pub enum WorkerPhase {
 }
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
-    /// A worker with its seats: of all workers, first those of one tongue have their numbers, then
-    /// those of the next. Made on the thread that runs it.
+    /// Makes a worker and its seats, on the thread that will run it. Workers are numbered tongue by
+    /// tongue: first all workers of one tongue, then all workers of the next.
     ///
     /// # Errors
     /// If a session cannot be made.
@@ -189,8 +190,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// All seats of all workers are ready.
     pub(super) fn end_setup(&mut self) {
-        // Each connection and each statement of the setup had an alarm, in case that the server is
-        // silent. All of them would ring inside the window, for nobody.
+        // Each connection and each statement of the setup set an alarm, in case that the server is
+        // silent. Without this, all of them would go off inside the window for no use.
         self.reactor.timers.clear();
     }
 
@@ -225,7 +226,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     fn open_window(&mut self) {
-        // What was recorded before: connections, and errors of connecting.
+        // What was recorded before the window is no part of it.
         let before = self.books.hand_over();
         self.seats.iter_mut().for_each(|seat| seat.queries = 0);
         self.cpu_opened_ns = clock::thread_cpu_ns();
@@ -277,7 +278,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         workload.read_counts(&mut seats.map(|seat| seat.index))
     }
 
-    /// After the window of an arm: says once that no event is left.
+    /// After the window of an arm: reports, once, when all events have ended.
     #[cold]
     pub(super) fn look_whether_drained(&mut self) {
         if !self.setup.has_arms() || self.drained > self.seats.len() {
@@ -302,14 +303,14 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let _ = self.reports.send(report);
     }
 
-    /// The run has failed by the server of a connection.
+    /// Ends the run with a failure of the server at this connection; names its node and arm.
     pub(super) fn fail_at(&mut self, token: usize, failure: impl FnOnce(&Address) -> Failure) {
         let failure = failure(self.address_of(token));
         let at = self.links.at(token).map_or(At::default(), |link| link.at);
         self.fail(self.setup.named(at, failure));
     }
 
-    /// The run has failed.
+    /// Ends the run with a failure.
     pub(super) fn fail(&mut self, failure: Failure) {
         self.phase = WorkerPhase::Over;
         self.report(Report::Failed(Box::new(failure)));
@@ -368,7 +369,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.cross_edges();
     }
 
-    /// Lets the sessions end, those first that wait for nothing.
+    /// Lets the sessions end. Those that wait for nothing end at once; the others have `drain_ns`.
     fn release(&mut self) {
         self.phase = WorkerPhase::Released;
         self.next_edge_ns = self.reactor.now_ns().saturating_add(self.setup.drain_ns);
@@ -395,7 +396,8 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    /// Says goodbye where somebody listens, and tells who never answered.
+    /// Ends this worker's run: closes all connections, and reports the last figures and how many
+    /// requests had no answer.
     fn end(&mut self) {
         let unfinished = self.seats.iter().filter(|seat| seat.counts).count() as u32;
         let (unanswered, longest_wait_ns) = self.links.unanswered(self.reactor.now_ns());

@@ -1,8 +1,8 @@
 //! The server's side of the protocol, without a socket: a client's bytes in, answers out.
 //!
-//! [`ServedSession`] is one client's conversation: greeting, login, commands, prepared statements. What
-//! is answered is behind one seam, [`Answering`]: a statement in, the bytes of its answer out. The
-//! null server's answers are [`Canned`]; a server that reads tables would be another.
+//! [`ServedSession`] is the session of one client: greeting, login, commands, prepared statements.
+//! The answers come from the trait [`Answering`]: a statement in, the bytes of its answer out. The
+//! null server uses [`Canned`]; a server that reads tables would be another implementation.
 
 mod canned;
 mod number;
@@ -21,7 +21,7 @@ pub use service::ServiceTime;
 pub use session::{Received, ServedSession};
 pub use station::{Granted, Station};
 
-/// What a server has to say to statements. One for each worker, so nothing in it is shared.
+/// How a server answers statements. Each worker has its own instance, so nothing in it is shared.
 pub trait Answering {
     /// What is remembered of a prepared statement.
     type Statement;
@@ -29,16 +29,16 @@ pub trait Answering {
     /// Answers a statement that came as text.
     fn query(&mut self, sql: &[u8], reply: &mut ReplyWriter<'_>);
 
-    /// Understands a statement once, so that it can be executed often.
+    /// Prepares a statement, so that it can be executed many times.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// The reason why the statement cannot be prepared.
     fn prepare(&mut self, sql: &[u8]) -> Result<Self::Statement, Refusal>;
 
-    /// How many values an execution brings, and which columns answer it.
+    /// The number of parameters of a prepared statement, and the columns of its result.
     fn shape(&self, statement: &Self::Statement) -> (u16, &[ColumnOut]);
 
-    /// Answers an execution; `values` are its parameters as they came.
+    /// Answers an execution; `values` are the parameters as the client sent them.
     fn execute(&mut self, statement: &Self::Statement, values: &[u8], reply: &mut ReplyWriter<'_>);
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use crate::wire::mysql::value::kind;
     use crate::wire::mysql::{AnswerReader, AnswerState, Capabilities, ReplyForm as Due, command};
 
-    /// Answers from something that it holds, and refuses what it does not know.
+    /// Answers one statement with the rows that it holds, and refuses every other statement.
     struct Numbers {
         columns: Vec<ColumnOut>,
         held: Vec<u64>,

@@ -1,4 +1,4 @@
-//! One client's conversation: a greeting, a login that lets anybody in, commands.
+//! The session of one client: a greeting, a login that accepts everyone, commands.
 
 use super::number::{self, Asked};
 use super::reply::ReplyWriter;
@@ -7,16 +7,16 @@ use crate::wire::mysql::Capabilities;
 use crate::wire::mysql::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
 use crate::wire::mysql::status;
 
-/// As MariaDB presents itself; the name says that nothing is behind it.
+/// The version in MariaDB's form; its last part says that this is the null server.
 const VERSION: &[u8] = b"5.5.5-10.11.0-MariaDB-contend-null\0";
 const PLUGIN: &[u8] = b"mysql_native_password\0";
-/// Nothing is encrypted by it: whoever comes is let in.
+/// Sent because the protocol has it. No password is checked against it: every login is accepted.
 const NONCE: &[u8; 20] = b"contend-null-nonce--";
-/// Statements that one client may have prepared.
+/// Statements that one client may prepare. Closed ones count until the connection is reset.
 const STATEMENTS_MAX: usize = 65_536;
 const LATIN1: u8 = 8;
 
-/// What a server without tables can do.
+/// The capabilities that the greeting offers.
 fn capabilities() -> Capabilities {
     Capabilities::LONG_FLAG
         | Capabilities::CONNECT_WITH_DB
@@ -33,15 +33,16 @@ fn capabilities() -> Capabilities {
         | Capabilities::DEPRECATE_EOF
 }
 
-/// What the bytes of a client meant.
+/// What [`ServedSession::hear`] made of a client's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// A packet is not whole yet: so many bytes are done with, the rest must come again in front
-    /// of the bytes that follow.
+    /// The packet is incomplete. `consumed` bytes have been read; the rest must be passed again,
+    /// in front of the bytes that follow.
     More { consumed: usize },
-    /// One command was answered, in so many bytes; its answer may be held back for a while.
+    /// One command, of `consumed` bytes, was answered. The answer may be delayed.
     Answered { consumed: usize },
-    /// As `Answered`, but of the protocol's own: login, ping, prepare, close.
+    /// As `Answered`, for packets whose answer, if any, is never delayed: login, ping, prepare,
+    /// close and the like.
     Settled { consumed: usize },
     /// The client is leaving, or does not speak the protocol.
     Left,
@@ -51,25 +52,24 @@ pub enum Received {
 enum ServedPhase {
     LoggingIn,
     Commands,
-    /// The client sends its file: lines so far.
+    /// The client is sending a local file; `lines` have come so far.
     File {
         lines: u64,
     },
 }
 
-/// See the module's words.
+/// The server's side of one client's session. `S` is what is remembered of a prepared statement.
 #[derive(Debug)]
 pub struct ServedSession<S> {
     phase: ServedPhase,
     client: Capabilities,
     statements: Vec<Option<S>>,
-    /// The type of each statement's first parameter, of those whose executions were looked at by
-    /// [`Self::asked`].
+    /// By statement: the type of its first parameter, if [`Self::asked`] has seen an execution.
     first_types: Vec<u8>,
 }
 
 impl<S> ServedSession<S> {
-    /// A client has come: writes the greeting.
+    /// Begins the session of a new client: appends the greeting to `out`.
     pub fn greet(connection_id: u32, out: &mut Vec<u8>) -> Self {
         let offered = capabilities().0;
         let [first, second] = [&NONCE[..8], &NONCE[8..]];
@@ -117,15 +117,16 @@ impl<S> ServedSession<S> {
         let consumed = HEADER_BYTES + length;
         match self.phase {
             ServedPhase::File { lines } => self.file(packet, lines, sequence, consumed, out),
-            // Statements of benchmarks fit into one frame; what does not is no client of ours.
+            // Statements of benchmarks fit into one packet. A client that sends more is dropped.
             _ if length == PAYLOAD_MAX => Received::Left,
             ServedPhase::LoggingIn => self.log_in(packet, sequence, consumed, out),
             ServedPhase::Commands => self.command(packet, answer, consumed, out),
         }
     }
 
-    /// What a request, of which [`Self::hear`] has just made an answer, asks of a server that takes
-    /// its time. Every request of a client must be looked at, or none.
+    /// Whether `request`, which [`Self::hear`] has just answered, is an event, and its number: a
+    /// station needs both. Call it for every request of a client or for none, since it remembers
+    /// the types of parameters.
     pub fn asked<A: Answering<Statement = S>>(&mut self, request: &[u8], answer: &A) -> Asked {
         match request.get(HEADER_BYTES..).and_then(<[u8]>::split_first) {
             Some((0x03, sql)) => number::of_text(sql),

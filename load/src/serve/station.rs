@@ -1,27 +1,30 @@
-//! A server of a known speed: so many queries are served at a time, the others queue.
+//! A station: a fixed number of servers with a known service time. A query that finds all of them
+//! busy waits in a queue.
 //!
-//! Queries are served in the order of receipt. When one leaves is therefore known as soon as it
-//! comes: it begins when the first of the servers is free, and takes its time. Nothing is
-//! simulated, and what the process is late with one answer it does not add to the next.
+//! Queries are served in the order of receipt. So it is known at once when the answer to a query
+//! leaves: its service begins when the first server is free, and takes the query's service time.
+//! Nothing is simulated, and if the process sends one answer late, the next answers are not
+//! delayed by that.
 //!
-//! What it cannot do is serve while an answer is on its way and the next query has not come. A
-//! load that always has something to ask would lose that time again and again, and the speed would
-//! be that of the host's sockets and timers as well. So a turnaround may be granted: who asks again
-//! within it is served as if the query had come when the answer to the last one was due.
+//! While an answer is on its way to the client and the next query has not come, a server may be
+//! idle. A client that always has a next query would lose that time with every query, and the
+//! speed would also depend on the host's sockets and timers. So a turnaround may be granted: if a
+//! client sends its next query within the turnaround, the query counts as received when the last
+//! answer was due.
 
 use super::number::Asked;
 use super::service::ServiceTime;
 use std::collections::BTreeSet;
 
-/// See the module's words.
+/// The servers and their queue; the module's comment explains them.
 #[derive(Clone, Debug)]
 pub struct Station {
     service: ServiceTime,
     seed: u64,
     turnaround_ns: u64,
-    /// When each server is free, and its place.
+    /// For each server, when it is free, and its number.
     free: BTreeSet<(u64, u32)>,
-    /// Events that carried no number.
+    /// How many events without a number were received; they are numbered by this count.
     received: u64,
     granted: Granted,
 }
@@ -34,7 +37,7 @@ pub struct Granted {
 }
 
 impl Station {
-    /// `servers` of them, who grant turnarounds of up to `turnaround_ns`.
+    /// A station with `servers` servers that grants turnarounds of up to `turnaround_ns`.
     pub fn new(servers: u32, service: ServiceTime, seed: u64, turnaround_ns: u64) -> Self {
         Self {
             service,
@@ -46,9 +49,9 @@ impl Station {
         }
     }
 
-    /// When the answer to what came at `now_ns` leaves, if the last answer on the same connection
-    /// was due at `last_ns`; none if there was no answer yet. Must be asked in the order of
-    /// receipt.
+    /// When the answer to a query received at `now_ns` leaves. `last_ns` is when the last answer
+    /// on the same connection was due; none before the first answer. Must be called in the order
+    /// of receipt.
     pub fn leaves_ns(&mut self, now_ns: u64, last_ns: Option<u64>, asked: Asked) -> u64 {
         let Asked::Event(number) = asked else {
             return now_ns;
@@ -68,15 +71,16 @@ impl Station {
         leaves_ns
     }
 
-    /// Of the servers that are free by then the one that was last busy, else the one that is free
-    /// first. Any free server would serve as soon; those that have been free for longer are left
-    /// for queries that come later and count as come earlier.
+    /// The server for a query that counts as received at `came_ns`: of the servers that are free
+    /// by then, the one that was busy last. If none is free by then, the one that is free first.
+    /// Any free server would do; those that have been free for longer are kept for queries that
+    /// come later but, by a granted turnaround, count as received earlier.
     fn server_at(&self, came_ns: u64) -> Option<(u64, u32)> {
         let free = self.free.range(..=(came_ns, u32::MAX)).next_back();
         free.or_else(|| self.free.first()).copied()
     }
 
-    /// When a query counts as come.
+    /// When a query counts as received: if a turnaround is granted, when the last answer was due.
     fn came_ns(&mut self, now_ns: u64, last_ns: Option<u64>) -> u64 {
         let Some(last_ns) = last_ns else {
             return now_ns;
@@ -144,7 +148,7 @@ mod tests {
         // As if it had come when the last answer was due.
         assert_eq!(station.leaves_ns(630, Some(600), UNNUMBERED), 700);
         assert_eq!(station.leaves_ns(731, Some(700), UNNUMBERED), 831);
-        // Asked before the last answer: it has waited for its turn, not for the client.
+        // Received before the last answer was due: it waits in the queue, without a turnaround.
         assert_eq!(station.leaves_ns(800, Some(831), UNNUMBERED), 931);
         let granted = Granted {
             queries: 1,
@@ -161,7 +165,7 @@ mod tests {
         // The clock of a host that has just been started is below the turnaround.
         assert_eq!(station.leaves_ns(500, None, UNNUMBERED), 600);
         assert_eq!(station.granted(), Granted::default());
-        // An answer that was due at 0 is one.
+        // An answer that was due at 0 counts as an answer.
         assert_eq!(station.leaves_ns(700, Some(0), UNNUMBERED), 700);
         assert_eq!(station.granted().queries, 1);
     }
@@ -176,7 +180,7 @@ mod tests {
             let (due_ns, asks_ns) = next.unwrap();
             let leaves_ns = station.leaves_ns(*asks_ns, *due_ns, Asked::Event(Some(number)));
             *due_ns = Some(leaves_ns);
-            // Ways of very different length: who was answered first often asks last.
+            // Turnarounds of very different length: the first to be answered often asks last.
             *asks_ns = leaves_ns.max(*asks_ns) + number * 7919 % 500 + 1;
         }
         let served: u64 = (0..4_000)
@@ -191,7 +195,7 @@ mod tests {
         );
     }
 
-    /// The same discipline, slowly: each query takes the server that is free first.
+    /// The same rule, implemented simply: each query takes the server that is free first.
     fn slowly(servers: usize, arrivals: &[u64], service: impl Fn(u64) -> u64) -> Vec<u64> {
         let mut free = vec![0u64; servers];
         arrivals
@@ -218,7 +222,7 @@ mod tests {
                 arrivals.iter().map(|at_ns| station.leaves_ns(*at_ns, None, UNNUMBERED)).collect();
             let service = |number| EXPONENTIAL.of_event(seed, number);
             prop_assert_eq!(&leave, &slowly(servers as usize, &arrivals, service));
-            // Nobody begins before somebody who came earlier.
+            // No query begins before one that was received earlier.
             let begins: Vec<u64> =
                 leave.iter().zip(0..).map(|(at_ns, number)| at_ns - service(number)).collect();
             prop_assert!(begins.is_sorted());

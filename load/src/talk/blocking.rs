@@ -1,9 +1,9 @@
-//! A connection whose caller waits: for control statements, for loading rows, and for threads of
-//! a script that block. What is said on it is the affair of a [`Link`], as on the event loop.
+//! A blocking connection: for control statements, for loading rows, and for threads of a script
+//! that block. The protocol on it is that of a [`Link`], as on the event loop.
 //!
-//! Whoever calls decides how patient it is: while nothing happens on the socket, the caller's
-//! [`Patience`] is asked now and then, and can end the wait. So a statement that takes an hour may
-//! take it, a signal is heard within a moment, and no time limit is guessed here.
+//! The caller decides how long to wait: while nothing happens on the socket, the caller's
+//! [`Patience`] is called now and then and can end the wait. So a statement may take an hour, a
+//! signal is noticed within a moment, and there is no time limit here that might be wrong.
 
 mod broken;
 mod statements;
@@ -22,24 +22,24 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How often the caller is asked for patience.
+/// How often [`Patience`] is called while nothing happens.
 pub const PATIENCE_ASKED_EVERY: Duration = Duration::from_millis(200);
 const READ_BYTES: usize = 64 * 1024;
 
-/// Asked while nothing happens; is told for how long nothing has. An error ends the wait, and the
-/// connection is of no more use then.
+/// Called while nothing happens on the socket, with the time for which nothing has happened. An
+/// error ends the wait; the connection cannot be used after that.
 pub type Patience<'a> = &'a mut dyn FnMut(Duration) -> Result<(), Failure>;
 
-/// Waits for ever.
+/// The [`Patience`] that waits for ever.
 pub fn endless(_waited: Duration) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A link with a socket of its own, on which every call waits for what it wants. It says goodbye
-/// when it is dropped.
+/// A link with its own socket, whose calls block. When it is dropped, it sends COM_QUIT if it waits
+/// for no answer.
 pub struct BlockingLink {
     address: Address,
-    // It does not block: `wait` does.
+    // Non-blocking: only `wait` blocks.
     socket: OwnedFd,
     link: Link,
     out: Vec<u8>,
@@ -51,7 +51,7 @@ impl BlockingLink {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// Nobody listens, or the server does not let us in.
+    /// The server cannot be reached, or it refuses the login.
     pub fn open(target: &Target) -> Result<Self, Broken> {
         let limit = Instant::now() + target.connect_timeout;
         let socket = target.address.connect_by(limit);
@@ -64,7 +64,7 @@ impl BlockingLink {
             received: Vec::with_capacity(READ_BYTES),
         };
         opened.link.open(target);
-        // The server may also say a little now and then, and never all.
+        // A server may keep sending a little and never complete the login: the limit holds too.
         while opened.hear(&mut endless, Some(limit))? != Heard::Opened {
             if Instant::now() >= limit {
                 return Err(Broken::Unreachable(ErrorKind::TimedOut.into()));
@@ -73,20 +73,20 @@ impl BlockingLink {
         Ok(opened)
     }
 
-    /// Where it leads.
+    /// The address of the server.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// What was said and agreed.
+    /// The protocol side, with the last answer and what was agreed at login.
     pub fn link(&self) -> &Link {
         &self.link
     }
 
-    /// Sends what `write` appends, and waits for nothing.
+    /// Sends the request that `write` appends. Does not wait for the answer: see [`Self::listen`].
     ///
     /// # Errors
-    /// The server is gone.
+    /// The connection is lost, or the caller's patience has ended.
     pub fn ask(
         &mut self,
         reply: Reply,
@@ -107,10 +107,10 @@ impl BlockingLink {
         send_all(&self.socket, bytes, patience, None)
     }
 
-    /// Waits for the end of the answer, or for the server to want a local file: then true.
+    /// Waits for the end of the answer. Returns true if the server asks for a local file instead.
     ///
     /// # Errors
-    /// The server is gone, or breaks the protocol.
+    /// The connection is lost, the server breaks the protocol, or the caller's patience has ended.
     pub fn listen(&mut self, patience: Patience<'_>) -> Result<bool, Broken> {
         loop {
             match self.hear(patience, None)? {
@@ -145,7 +145,7 @@ impl BlockingLink {
     }
 }
 
-/// To wait for it beside others.
+/// For waiting on several sockets at once.
 impl AsFd for BlockingLink {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -157,7 +157,7 @@ impl Drop for BlockingLink {
         self.out.clear();
         self.link.put_goodbye(&mut self.out);
         if let Ok(bytes) = self.link.seal(&self.out, &mut self.spare) {
-            // A goodbye that nobody hears does no harm.
+            // It does no harm if this cannot be sent.
             let _ = send(&self.socket, bytes);
         }
     }
@@ -217,7 +217,7 @@ fn receive_some(
     }
 }
 
-/// Waits a while, and asks the caller if nothing happened.
+/// Waits for at most [`PATIENCE_ASKED_EVERY`], and calls `patience` if nothing happened.
 fn wait(
     happens_within: impl FnOnce(Duration) -> bool,
     since: &mut Option<Instant>,

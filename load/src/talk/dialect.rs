@@ -1,4 +1,4 @@
-//! The seam between whoever has a socket and the protocol that is spoken on it.
+//! The interface between the owner of a socket and the protocol that is spoken on it.
 
 use crate::reactor::socket::Address;
 use crate::wire::WireError;
@@ -6,7 +6,7 @@ use crate::wire::mysql::{Agreed, Credentials, Options, Prepared, ServerError, Su
 use crate::workload::{Request, Tongue};
 use std::time::Duration;
 
-/// Where a server is and who enters.
+/// Where a server is, and how to log in to it.
 #[derive(Clone, Debug)]
 pub struct Target {
     pub address: Address,
@@ -19,14 +19,14 @@ pub struct Target {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFacts {
     pub server_version: String,
-    /// In the words of an outcome's `session`.
+    /// What was agreed, by the names that an outcome's `session` uses.
     pub agreed: Vec<&'static str>,
 }
 
-/// What the bytes meant.
+/// What the received bytes meant.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Nothing yet; or bytes were put in `out` that must be sent.
+    /// Nothing yet. `out` may have bytes that must be sent.
     More,
     /// The session is open.
     Opened,
@@ -36,22 +36,23 @@ pub enum Heard {
     LocalFile,
 }
 
-/// One conversation with a server: bytes in, bytes out. Its socket belongs to somebody else.
+/// The protocol side of one connection: bytes in, bytes out. The caller owns the socket.
 pub trait Dialect: Default {
     const TONGUE: Tongue;
 
-    /// A connection to this server was asked for. Until it stands nothing is sent.
+    /// A connection to this server is being opened. Nothing is sent until it is established.
     fn open(&mut self, target: &Target);
 
-    /// The connection stands. What is said before the server says anything is appended to `out`.
+    /// The connection is established. Appends to `out` what must be sent before the server sends
+    /// anything, if the protocol has that.
     ///
     /// # Errors
-    /// The connection is of no use.
+    /// The connection cannot be used.
     fn greet(&mut self, _out: &mut Vec<u8>) -> Result<Heard, WireError> {
         Ok(Heard::More)
     }
 
-    /// The socket is gone. Returns the request that will not be answered.
+    /// The socket was closed. Returns the request that was waiting for its answer, if any.
     fn close(&mut self) -> Option<Request>;
 
     fn is_open(&self) -> bool;
@@ -69,18 +70,19 @@ pub trait Dialect: Default {
     /// A request is about to be sent: wait for its answer.
     fn expect(&mut self, request: Request);
 
-    /// The bytes to send for these packets: themselves, or what a layer makes of them in `spare`.
+    /// The bytes to send for these packets: the packets themselves or, if they are compressed or
+    /// encrypted, the result in `spare`.
     fn seal<'a>(
         &mut self,
         packets: &'a [u8],
         spare: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], WireError>;
 
-    /// Takes bytes of the socket. What must be sent at once is appended to `out`, sealed
-    /// already. `spare` is room to put a torn tail and these bytes together.
+    /// Takes bytes received from the socket. Appends to `out`, sealed already, what must be sent
+    /// at once. `spare` is a buffer for joining an incomplete packet with these bytes.
     ///
     /// # Errors
-    /// The connection is of no more use.
+    /// The connection cannot be used any more.
     fn hear(
         &mut self,
         bytes: &[u8],
@@ -88,8 +90,8 @@ pub trait Dialect: Default {
         spare: &mut Vec<u8>,
     ) -> Result<Heard, WireError>;
 
-    /// Appends, sealed already, a part of the local file that the server waits for; an empty one
-    /// is its end.
+    /// Appends, sealed already, a part of the local file that the server waits for. An empty part
+    /// ends the file.
     fn put_file_part(
         &mut self,
         part: &[u8],
@@ -97,16 +99,17 @@ pub trait Dialect: Default {
         spare: &mut Vec<u8>,
     ) -> Result<(), WireError>;
 
-    /// Of the answer heard last.
+    /// The summary of the last answer.
     fn summary(&self) -> &Summary;
 
     fn error(&self) -> Option<&ServerError>;
 
     fn prepared(&self) -> Option<Prepared>;
 
-    /// The bytes of the answer, where the request asked for them.
+    /// The bytes of the answer, if the request asked for them.
     fn whole(&self) -> &[u8];
 
-    /// Appends the packets that say goodbye, if there is anybody to say it to.
+    /// Appends the packets that end the session, if the protocol has them, the session is open and
+    /// it waits for no answer.
     fn put_goodbye(&self, out: &mut Vec<u8>);
 }

@@ -1,4 +1,4 @@
-//! One connection: from the bytes of its socket to the end of an answer.
+//! MySQL's protocol on one connection: from the bytes of its socket to complete answers.
 
 use super::dialect::{Dialect, Heard, SessionFacts, Target};
 use crate::wire::mysql::{
@@ -10,19 +10,21 @@ use crate::workload::{Reply, Request, Tongue};
 /// Most bytes kept of an answer that a session wants whole.
 const WHOLE_BYTES_MAX: usize = 64 << 20;
 
-/// The protocol side of one connection. Its socket belongs to the engine, under the same token.
+/// The protocol side of one connection. On the event loop its socket belongs to the engine, under
+/// the same token.
 pub struct Link {
     stage: LinkStage,
     reader: AnswerReader,
     channel: Channel,
-    /// The torn end of the bytes read last: at most [`crate::wire::mysql::TAIL_MAX`] of them.
+    /// Bytes at the end of the last read that need more bytes to be understood: at most
+    /// [`crate::wire::mysql::TAIL_MAX`].
     tail: Vec<u8>,
-    /// What layers between socket and packets gave, where there are any.
+    /// Packets after decryption and decompression, if the connection uses either.
     opened: Vec<u8>,
     whole: Vec<u8>,
     /// The request that waits for its answer.
     request: Option<Request>,
-    /// Answers that follow the one that is being read.
+    /// How many answers are still to come after the one that is being read.
     more_answers: u32,
 }
 
@@ -281,13 +283,14 @@ impl Link {
         Ok(())
     }
 
-    /// Hands over what there is of the answer so far, and keeps it no longer.
+    /// Takes out the bytes of the answer that were kept so far.
     pub fn take_whole(&mut self) -> std::vec::Drain<'_, u8> {
         self.whole.drain(..)
     }
 }
 
-/// The server spoke without being asked. Before it closes a connection it may say why.
+/// The error for bytes that no request asked for. A server may send its own error before it closes
+/// a connection: then it is that one.
 fn unasked(bytes: &[u8]) -> WireError {
     match bytes.get(4..) {
         Some(packet) if packet.first() == Some(&0xff) => match ServerError::parse(packet) {

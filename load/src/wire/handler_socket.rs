@@ -1,26 +1,28 @@
-//! HandlerSocket: rows by key over ports of their own, past the server's SQL layer.
+//! The HandlerSocket protocol: reads and writes rows by key, on ports of its own and without the
+//! server's SQL layer.
 //!
-//! A request and its answer are one line each, which ends in LF; its tokens are parted by TAB. NULL
-//! is one byte 0, and the bytes below 16 are sent as a byte 1 and themselves plus 64, so that none
-//! of a token is taken for an end. (As the plugin's own description of its protocol has it.)
+//! A request is one line, and so is its answer. A line ends with LF, and TAB separates its tokens.
+//! NULL is a single byte 0. A byte below 16 in a value is sent as a byte 1 and then the byte plus
+//! 64, so no value contains a TAB, an LF or a NUL. (From the plugin's description of its protocol.)
 //!
-//! An answer begins with a code, 0 if all is well, and a number of columns; what follows are the
-//! values of the rows, one after the other, or a word on what was wrong.
+//! An answer begins with a code (0 if all is well) and the number of columns. Then come the values
+//! of the rows, one after the other, or an error message.
 
 use super::{ServerError, WireError};
 
 const TAB: u8 = b'\t';
 const END: u8 = b'\n';
 const NULL: u8 = 0;
-/// Says that the byte behind it is moved up.
+/// Escapes the byte that follows it, to which [`MOVED`] was added.
 const ESCAPE: u8 = 1;
-/// By so much.
+/// What is added to a byte that is escaped.
 const MOVED: u8 = 0x40;
 const PLAIN_MIN: u8 = 0x10;
 
-/// Most bytes kept of the word on what was wrong.
+/// At most so many bytes of an error message are kept.
 const WORDS_MAX: usize = 512;
-/// Error codes of storage engines are small; what is larger is no answer of this protocol.
+/// The largest code, and the largest number of columns. Error codes of storage engines are small;
+/// an answer with a larger number is not one of this protocol.
 const CODE_MAX: u64 = u16::MAX as u64;
 
 /// How a key is compared with the index.
@@ -39,14 +41,14 @@ impl Compare {
     }
 }
 
-/// An index that is opened under a number, once for each connection.
+/// An index to open. Each connection opens it once, under a number that its requests then use.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexName<'n> {
     pub number: u32,
     pub database: &'n str,
     pub table: &'n str,
     pub index: &'n str,
-    /// Whose values are read or written, parted by commas.
+    /// The columns to read or write, separated by commas.
     pub columns: &'n str,
 }
 
@@ -108,7 +110,7 @@ impl<'o> LineWriter<'o> {
     }
 }
 
-/// Says who we are, to a server that has a secret.
+/// Appends the request that authenticates us, for a server that demands a secret.
 pub fn put_secret(out: &mut Vec<u8>, secret: &str) {
     let line = LineWriter::new(out).word(b"A").number(1);
     line.value(secret.as_bytes()).end();
@@ -124,8 +126,8 @@ pub fn put_open(out: &mut Vec<u8>, index: &IndexName<'_>) {
     line.end();
 }
 
-/// The beginning of a request that finds rows by the first value of a key; [`put_limit`] and what is
-/// done with them follow.
+/// Begins a request that finds rows by the first column of an index. [`put_limit`] must follow,
+/// then [`put_any_of`] or [`put_update`] if wanted.
 pub fn find<'o>(out: &'o mut Vec<u8>, number: u32, compare: Compare, key: &[u8]) -> LineWriter<'o> {
     LineWriter::new(out)
         .number(u64::from(number))
@@ -134,12 +136,13 @@ pub fn find<'o>(out: &'o mut Vec<u8>, number: u32, compare: Compare, key: &[u8])
         .value(key)
 }
 
-/// At most so many rows.
+/// Limits the number of rows; the offset is 0.
 pub fn put_limit(line: LineWriter<'_>, rows: u64) -> LineWriter<'_> {
     line.number(rows).number(0)
 }
 
-/// Any of these keys, in place of the one that was named: the column by its place in the key.
+/// Finds rows by any of these keys, as IN does, instead of the key given to [`find`]. `column` is
+/// the place of the column in the index.
 pub fn put_any_of<'o>(
     line: LineWriter<'o>,
     column: u64,
@@ -150,7 +153,7 @@ pub fn put_any_of<'o>(
     keys.fold(line, |line, key| line.word(digits.format(key).as_bytes()))
 }
 
-/// The rows that were found get these values.
+/// Updates the rows that were found with these values, and ends the line.
 pub fn put_update(line: LineWriter<'_>, values: &[&[u8]]) {
     let line = line.word(b"U");
     let line = values.iter().fold(line, |line, value| line.value(value));
@@ -163,11 +166,11 @@ pub struct LineSummary {
     /// 0 if all is well.
     pub code: u16,
     pub columns: u64,
-    /// Values behind the number of columns.
+    /// How many values follow the number of columns.
     pub values: u64,
-    /// The first of them, as far as it is a number: of a change it is how many rows changed.
+    /// The first value, if it is a number. After an update it is the number of changed rows.
     pub first: u64,
-    /// What was wrong, as far as it was kept.
+    /// The error message, at most [`WORDS_MAX`] bytes of it.
     words: Vec<u8>,
 }
 
@@ -186,7 +189,7 @@ impl LineSummary {
     }
 }
 
-/// Reads answers however they are torn. It keeps no bytes but the word on what was wrong.
+/// Reads answers that arrive in pieces of any size. Only the bytes of an error message are kept.
 #[derive(Clone, Debug, Default)]
 pub struct LineReader {
     said: LineSummary,
@@ -198,11 +201,11 @@ pub struct LineReader {
 }
 
 impl LineReader {
-    /// Takes bytes of the socket: how many belong to the answer, if it is whole by them; all of them
-    /// do if it is not.
+    /// Takes received bytes. If they complete the answer, returns how many of them belong to it;
+    /// else all of them do, and more must come.
     ///
     /// # Errors
-    /// This is no answer of the protocol.
+    /// The bytes are not an answer of this protocol.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<usize>, WireError> {
         for (place, &byte) in bytes.iter().enumerate() {
             match byte {

@@ -1,4 +1,4 @@
-//! A list of statements, asked in order: one an event.
+//! A list of statements, sent in order; each event is one statement.
 
 use super::native::{Carries, Kind, NextStep, OpenEvent, Own, QueryText, Way, WhyAsked};
 use super::sql::can_be_prepared;
@@ -51,7 +51,7 @@ impl told::Keys for Keys {
     }
 }
 
-/// Names are those of classes, and of metrics behind them.
+/// Checks the names, which become names of statement classes and then of metrics.
 fn check_names(names: &[String], statements: usize) -> Result<(), String> {
     if names.is_empty() {
         return Ok(());
@@ -86,7 +86,8 @@ impl Told for Keys {
         Ok(native(list.named(self.names.clone()), way))
     }
 
-    /// A list that is asked so often, or shared, says how many events there are, and who has them.
+    /// If the list is shared or has `times`, it sets how many events the load has, and whether the
+    /// connections share them.
     fn fit(&self, load: &mut Load) -> Result<(), String> {
         let length = self.statements.len() as u64;
         let events = self.times.map(|times| times.saturating_mul(length));
@@ -119,7 +120,7 @@ impl Told for Keys {
     }
 }
 
-/// Each session asks the whole list, again and again; or all of them share one list.
+/// Each session sends the whole list, again and again; or all sessions share one list.
 #[derive(Clone, Debug)]
 pub struct List {
     statements: Vec<String>,
@@ -146,7 +147,8 @@ impl List {
         list.named(names)
     }
 
-    /// With a name for each statement, as checked before; none: what they are called anyway.
+    /// Gives each statement a name; the names were checked before. If there are none, the
+    /// statements keep the names that they have.
     fn named(self, names: Vec<String>) -> Self {
         if names.is_empty() {
             return self;
@@ -167,7 +169,7 @@ impl List {
     }
 }
 
-/// How many sessions there are: their events are numbered in turn.
+/// The number of sessions. Event numbers go round them in turn.
 pub struct Sessions(u64);
 
 impl Own for Sessions {

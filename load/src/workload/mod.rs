@@ -1,9 +1,9 @@
-//! What is asked. A workload opens no socket and reads no clock: it yields steps, the `run`
-//! room carries them out.
+//! What a run sends to the server. A workload opens no socket and reads no clock: it returns steps,
+//! and the module `run` carries them out.
 //!
-//! A [`Workload`] is the description that all workers share; it makes one [`Session`] for each
-//! seat. A session is a small state machine, called whenever it may go on, and answers with one
-//! [`Step`]. The life of a session:
+//! A [`Workload`] is the description that all workers share. It makes one [`Session`] for each
+//! seat, which is one simulated user. A session is a small state machine. It is called whenever it
+//! can go on, and returns one [`Step`]. The life of a session:
 //!
 //! ```text
 //! Start ──> Connect ──> Connected ──> Send (prepare, SET, …) ──> Answer ──> … ──> Ready
@@ -15,12 +15,12 @@
 //! Finish ──> Send … ──> Stop
 //! ```
 //!
-//! An event may be begun again ([`Step::Retry`]): it is then called with the same cycle.
+//! An event may be retried ([`Step::Retry`]): the session is then called with the same cycle again.
 //!
 //! The driver decides when an event begins (at once, after a think time, at its intended time)
 //! and measures it; the session decides what an event is. Native sessions write a request
-//! straight into the output buffer and allocate nothing; a session may as well be a coroutine
-//! of a script that is resumed by [`Session::next`] and yields at each step.
+//! straight into the output buffer and allocate nothing. A session can also be a coroutine of a
+//! script: [`Session::next`] resumes it, and it yields at each step.
 
 mod batch_insert;
 mod batch_select;
@@ -54,7 +54,7 @@ use crate::record::Reading;
 use crate::wire::mysql::{Agreed, Flavour, Prepared, ServerError, Summary};
 use std::time::Duration;
 
-/// Classes are counted in a byte; some numbers are left.
+/// The most statement classes. A class number is one byte, of which some values stay unused.
 pub const CLASSES_MAX: usize = 250;
 
 /// What all sessions of a run have in common. Shared by the workers, hence never changed.
@@ -77,24 +77,24 @@ pub trait Workload: Send + Sync {
         0
     }
 
-    /// What its sessions speak.
+    /// The protocol of its sessions.
     fn tongue(&self) -> Tongue {
         Tongue::Sql
     }
 
-    /// True where sessions judge errors themselves: the driver then counts an error of the
-    /// server and hands it over, whatever the plan says about its code. Connections that cannot
-    /// be had or are lost are errors of that kind too: [`Call::Broken`]. Such sessions also end
-    /// in their own way: while they sleep they are told of the end, and go on until they stop.
+    /// True if sessions judge errors themselves. The driver then counts an error of the server and
+    /// passes it to the session, whatever the plan says about its code. Connections that fail or
+    /// are lost are passed on too: [`Call::Broken`]. When the load ends, a session that sleeps is
+    /// called with [`Call::Finish`], and it goes on until it returns [`Step::Stop`].
     fn judges_errors(&self) -> bool {
         false
     }
 
-    /// Looks at one of the run's servers before the load begins: whether it has what the events
-    /// want, and what they must know of it. It may make what they call there.
+    /// Checks before the load begins whether one of the run's servers has what the events need, and
+    /// reads what they must know about it. It may create the procedures that they call.
     ///
     /// # Errors
-    /// The run cannot be had with this server.
+    /// The run is not possible with this server.
     fn look(&self, _server: &mut dyn LookedAtServer) -> Result<(), Failure> {
         Ok(())
     }
@@ -104,29 +104,31 @@ pub trait Workload: Send + Sync {
         false
     }
 
-    /// What the sessions of these seats have counted by themselves, if they do so. Asked on their
-    /// own worker at the edges of intervals; the extremes of the next interval begin.
+    /// The counters that the sessions of these seats keep themselves, if they keep any. Called on
+    /// their own worker at the edges of intervals. Each call resets the longest and shortest time.
     fn read_counts(&self, _seats: &mut dyn Iterator<Item = u32>) -> Vec<(u32, Reading)> {
         Vec::new()
     }
 
-    /// Some statement asks for a local file, which the session gives: see
+    /// True if some statement loads a local file, whose content the session supplies: see
     /// [`Session::put_local_file`].
     fn offers_files(&self) -> bool {
         false
     }
 
-    /// The same events once more, to check their answers; none if nothing can be known of them.
+    /// Gives the queries of an event a second time, to check the answers; none if the workload
+    /// cannot do that.
     fn replay(&self) -> Option<&dyn replay::Replay> {
         None
     }
 
-    /// How far closed work is that was cut into ranges; none if it is no such work.
+    /// The progress of a scan that is cut into ranges; none for other workloads.
     fn scanned(&self) -> Option<Scanned> {
         None
     }
 
-    /// The session of one seat. Called on the worker that will run it, which it never leaves.
+    /// Makes the session of one seat. Called on the worker that will run it; a session never moves
+    /// to another worker.
     ///
     /// # Errors
     /// If the session cannot be made, the run ends before any load.
@@ -193,13 +195,13 @@ pub trait Session {
         0
     }
 
-    /// Appends the local file that the server wants for the last request. Whatever name it asks
-    /// for, what it gets is nothing that lies on this host.
+    /// Appends the content of the local file that the last request loads. The name that the server
+    /// asks for does not matter: no file of this host is read.
     fn put_local_file(&mut self, _out: &mut Vec<u8>) {}
 
-    /// When this event is due, which the session will be called with next: after its user has
-    /// thought. The one before ended at `ended_ns`; what is due earlier than now begins at once,
-    /// and late. Only asked under a closed loop, and only if [`Workload::thinks`].
+    /// When the next event is due, which is event number `cycle`: after the think time. The event
+    /// before it ended at `ended_ns`. If the next one is due in the past, it begins at once and is
+    /// late. Only called under a closed loop, and only if [`Workload::thinks`].
     fn due_ns(&mut self, _cycle: u64, ended_ns: u64) -> u64 {
         ended_ns
     }
@@ -219,25 +221,25 @@ pub enum Call<'a> {
     /// The link is gone, with every prepared statement and transaction on it. The event in
     /// progress, if any, is begun again with the same cycle after [`Step::Ready`].
     Lost(LinkNumber),
-    /// Begin event number `cycle`, which was due `late_ns` ago. The same cycle of the same seed
-    /// asks the same question. `counts`: it was to begin inside the window.
+    /// Begin event number `cycle`, which was due `late_ns` ago. The same cycle and seed always give
+    /// the same queries. `counts`: the event was due inside the measured window.
     Event {
         cycle: u64,
         late_ns: u64,
         counts: bool,
     },
-    /// For sessions that judge errors: what the last request or [`Step::Connect`] came to. The
-    /// link is closed.
+    /// For sessions that judge errors: why the last request or [`Step::Connect`] failed. The link
+    /// is closed.
     Broken(&'a ServerError),
     /// The answer to the last request, whole.
     Answer(&'a Answer<'a>),
     /// The time of [`Step::Sleep`] is over.
     Woken,
-    /// The load is over: say goodbye within a moment, then [`Step::Stop`].
+    /// The load is over. The session may send last requests, but must soon return [`Step::Stop`].
     Finish,
 }
 
-/// Number of a connection within its session, which so has at most [`LINKS_MAX`] of them.
+/// Number of a connection within its session. A session has at most [`LINKS_MAX`] connections.
 pub type LinkNumber = u16;
 
 pub const LINKS_MAX: usize = LinkNumber::MAX as usize + 1;
@@ -255,17 +257,17 @@ pub enum Step {
     Disconnect(LinkNumber),
     /// The setup is over, or the session is back from a lost link: wait for an event.
     Ready,
-    /// The event is over: record it, and wait for the next. For sessions that do not know with
-    /// the last request that it is the last.
+    /// The event is over: record it, and wait for the next. For sessions that do not know when they
+    /// send a request whether it is the last one of the event.
     EventEnd(Ending),
-    /// The event is over, and took so long by the session's own clock: record that, and wait for
-    /// the next.
+    /// The event is over. Record these times, which the session measured itself, and wait for the
+    /// next event.
     EventTimed(EventTimes),
     /// One more event has ended inside the one in progress: record it, then [`Call::Woken`].
     EventMore(EventTimes),
     /// The event failed, and its time shall not be recorded. Wait for the next.
     EventDropped,
-    /// Begin the event again after this time; its clock runs on.
+    /// Begin the event again after this pause. Its response time includes the pause and all tries.
     Retry(Duration),
     /// Wait, then [`Call::Woken`].
     Sleep(Duration),
@@ -281,7 +283,8 @@ pub struct Request {
     pub link: LinkNumber,
     pub class: Class,
     pub reply: Reply,
-    /// The event is over when a good answer is: the session is not called with it.
+    /// If set, a good answer to this request ends the event, and the session is not called with
+    /// that answer.
     pub ends: Option<Ending>,
 }
 
@@ -290,7 +293,7 @@ pub struct Request {
 pub struct Ending {
     /// The place in [`Workload::kinds`].
     pub kind: u8,
-    /// It took back what it had done, as it was meant to.
+    /// The event rolled back its transaction on purpose.
     pub rolled_back: bool,
 }
 
@@ -299,7 +302,7 @@ pub struct Ending {
 pub struct EventTimes {
     /// Since it was due.
     pub response_ns: u64,
-    /// How much of that was over when it began.
+    /// The part of it before the event began.
     pub lag_ns: u64,
 }
 
@@ -320,10 +323,10 @@ pub enum Class {
 pub enum Reply {
     /// Whether it is good, and how many rows.
     Counts,
-    /// Whether it is good, and how many rows changed, where an answer does not tell that from rows
-    /// that were found.
+    /// Whether it is good, and how many rows changed. For a protocol whose answers look the same
+    /// for rows that changed and rows that were found.
     Changed,
-    /// As [`Self::Counts`], all together, of so many requests that are sent at once.
+    /// As [`Self::Counts`], summed over so many requests that are sent at once.
     Several(u32),
     /// Every byte of it: [`Answer::bytes`].
     Whole,

@@ -374,6 +374,10 @@ fn what_cannot_be_meant_is_refused_before_anything_is_asked() {
         &|p| p["load"]["slices"]["settle_s"] = json!(0.2),
         "load.slices: a slice of 0.1 s is shorter than the 0.2 s",
     );
+    refused(
+        &|p| p["load"]["slices"]["rest_s"] = json!(-1),
+        "load.slices.rest_s: -1",
+    );
     refused(&|p| p["load"]["measure_s"] = json!(1), "load.measure_s: ");
     refused(&|p| p["load"]["events"] = json!(10), "load.events: ");
     refused(&|p| p["arms"] = json!([]), "load.slices: ");
@@ -422,4 +426,18 @@ fn what_cannot_be_meant_is_refused_before_anything_is_asked() {
         "load.arrival.stages: ",
     );
     assert!(two.servers.iter().all(|server| server.connections() == 0));
+}
+
+#[test]
+fn servers_that_are_at_rest_are_not_waited_for() {
+    let seen = Arc::new(Seen::default());
+    let two = two("slices-rest", [Watched::of(&seen), Watched::of(&seen)]);
+    let mut plan = in_slices(&two, "auto");
+    plan["load"]["slices"]["rounds"] = json!(2);
+    // Nobody is watched, so nothing works on after a slice; an hour would be noticed.
+    plan["arms"][0].as_object_mut().unwrap().remove("watch");
+    plan["load"]["slices"]["rest_s"] = json!(3600);
+    let output = run(&plan);
+    done(&output);
+    assert_eq!(slices(&output).len(), 4);
 }

@@ -23,6 +23,11 @@ DRIFT_MAX = 0.05
 """Rows that may have changed, over all rows: with more, all levels get tables anew."""
 
 
+REST_S = 0.2
+"""A server that was written to goes on writing and tidying up for a while, on CPUs that the next
+level wants."""
+
+
 class InSlices:
     """Plays all runs of a block at once, each level on a server of its own, or all on one that is
     switched from level to level.
@@ -82,6 +87,9 @@ class InSlices:
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, one.cell) for one in runs]
         enter = entering(cells) if self._is_switched else [()] * len(cells)
+        slices = self._effort.slices(runs[0].cell, cells[0])
+        if any(_writes(cell) for cell in cells):
+            slices = replace(slices, rest_s=REST_S)
         records = measure_in_slices(
             runs,
             cells,
@@ -89,7 +97,7 @@ class InSlices:
             enter,
             self._load,
             self._listen,
-            self._effort.slices(runs[0].cell, cells[0]),
+            slices,
             self._calibration,
         )
         if self._is_switched:
@@ -135,6 +143,10 @@ class InSlices:
             return place % len(self._stages)
         context = {path: value for path, value in one.cell.items() if path != compared.path}
         return (place + turn_of(self._experiment, context, one.repeat)) % len(self._stages)
+
+
+def _writes(cell: CellSpec) -> bool:
+    return writing_share(cell["workload"]["kind"], cell["workload"]) > 0
 
 
 def _drift(cell: CellSpec, record: RunRecord) -> float:

@@ -133,10 +133,10 @@ def _tables(cell: CellSpec) -> dict[str, Any]:
 
 
 def planned_s(plan: Plan) -> float:
-    """How long a run of this plan lasts by its own clock, connecting not counted."""
+    """How long a run of this plan lasts by its own clock at most, connecting not counted."""
     load = plan["load"]
     warmup_s, slices = float(load.get("warmup_s", 0.0)), load.get("slices")
     if slices is None:
         return warmup_s + float(load["measure_s"])
-    slice_s = slices["slice_s"] + slices["settle_s"]
+    slice_s = slices["slice_s"] + slices["settle_s"] + slices.get("rest_s", 0.0)
     return float(len(plan["arms"]) * (warmup_s + slices["rounds"] * slice_s))

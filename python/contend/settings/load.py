@@ -149,10 +149,12 @@ class Slices:
     slice_s: float
     settle_s: float
     rounds: int
+    rest_s: float = 0.0
+    """At most so long after each slice, until the servers are at rest."""
 
     @property
     def round_s(self) -> float:
-        """Seconds of one level in a round."""
+        """Seconds of one level in a round, if its server is at rest at once."""
         return self.slice_s + self.settle_s
 
 

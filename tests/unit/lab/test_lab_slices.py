@@ -12,6 +12,7 @@ from fake_load import percentiles
 from lab_fakes import experiment
 from lab_in_slices import IN_SLICES, SEGMENTS, Bench, level_of, made_up
 
+from contend.lab.arms import REST_S
 from contend.lab.events import RunBegan, RunEnded
 from contend.lab.layouts import PADDING_MAX_BYTES, PADDING_VARIABLE
 from contend.lab.measure import seed_of
@@ -341,3 +342,9 @@ def test_the_level_that_writes_most_says_when_tables_are_made_anew(make: MakeBen
     bench.changes = {"begun": 10_000}
     bench.play()
     assert bench.copies == [4, 4], "after each block"
+
+
+def test_servers_that_are_written_to_are_given_time_to_rest(make: MakeBench) -> None:
+    writes = {old: new.replace("random_points", "update_index") for old, new in ASKED.items()}
+    for plan in make(**writes).play().plans:
+        assert plan["load"]["slices"]["rest_s"] == REST_S

@@ -66,6 +66,7 @@ pub(super) fn check(load: &Load) -> Result<(), String> {
 fn check_slices(slices: &Slices) -> Result<(), String> {
     time("load.slices.slice_s", slices.slice_s, 0.001)?;
     time("load.slices.settle_s", slices.settle_s, 0.0)?;
+    time("load.slices.rest_s", slices.rest_s, 0.0)?;
     if slices.slice_s < slices.settle_s {
         return Err(format!(
             "load.slices: a slice of {} s is shorter than the {} s in which it settles: most of \

@@ -1,5 +1,5 @@
-//! A script as the workload of a plan: what the plan says becomes what a command line would say,
-//! and everything after that is the same.
+//! A sysbench script as the workload of a plan. The plan is turned into the options of a sysbench
+//! command line; from there on both are handled in the same way.
 
 use super::arguments::{CommandLine, Given, read_known};
 use super::known::Known;
@@ -18,17 +18,17 @@ use crate::run::script::{BlockingIo, Hosted, Servers};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// A script that was read and told its options. Nothing has reached a server yet.
+/// A script that was read and given its options. No server has been contacted yet.
 pub struct Planned {
     pub run: Arc<Run>,
-    /// The state of the functions that are called once: init, done, prepare.
+    /// The Lua state for the functions that are called once: init, done, prepare.
     pub main: State,
     pub servers: Servers,
     pub os_threads: OsThreads,
     pub declared: Option<Vec<Declared>>,
 }
 
-/// Options of sysbench that a plan leaves to the script's own.
+/// Options of sysbench that a plan may give among the script's own options.
 const OPEN: [&str; 11] = [
     "compat",
     "db_ps_mode",
@@ -43,7 +43,7 @@ const OPEN: [&str; 11] = [
     "validate",
 ];
 
-/// Options of sysbench that stand elsewhere in a plan, and in an experiment.
+/// Options of sysbench that a plan or an experiment sets elsewhere, and where.
 const ELSEWHERE: [(&str, &str); 12] = [
     ("events", "load.events of a plan says it"),
     ("max_requests", "load.events of a plan says it"),
@@ -59,11 +59,12 @@ const ELSEWHERE: [(&str, &str); 12] = [
     ("warmup_time", "load.warmup says it"),
 ];
 
-/// Reads the script of a plan, whose paths are absolute, runs its body, and gives it its options. The
-/// script's folder becomes the current one, so that it finds its modules and data beside it.
+/// Reads the script of a plan, runs its body, and gives it its options. The paths in the plan must
+/// be absolute: the folder of a script that is not bundled becomes the current one, so that the
+/// script finds its modules and data there.
 ///
 /// # Errors
-/// What is wrong with the request, in words that name the path in the plan.
+/// What is wrong, in words that name the path in the plan.
 pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> {
     let script = find(&spec.script)?;
     if !script.bundled {
@@ -72,7 +73,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
     let name = script.name.clone();
     let given = given_options(spec)?;
     let mut line = CommandLine {
-        // Those of the script come later, and win.
+        // The options given for the script come after these, and win.
         given: words_of(plan),
         test: name,
         command: Some(command.to_owned()),
@@ -108,7 +109,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
         dispenser: Arc::new(dispenser_of(plan)),
         draws,
         database,
-        // What is fatal becomes the failure of the run; the rest is not asked for.
+        // Fatal messages become the failure of the run. Messages below a warning are not wanted.
         log: Arc::new(Log::new(Level::Warning as u8)),
         chunks: Chunks::default(),
         figures: Figures::new(plan.load.connections as usize),
@@ -154,7 +155,7 @@ pub fn read(plan: &Plan, spec: &Spec, command: &str) -> Result<Planned, String> 
     })
 }
 
-/// Options of sysbench that a script's own stand beside, by their kinds.
+/// The options of sysbench that a plan may give among the script's own: `OPEN`.
 pub fn open_options(compat: Compat) -> impl Iterator<Item = (String, &'static Known)> {
     table::all(compat)
         .map(|known| (normal_name(known.name), known))
@@ -210,7 +211,7 @@ fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".lua")
 }
 
-/// The plan's own words as options.
+/// What the plan says of server, load and errors, as options of sysbench.
 fn words_of(plan: &Plan) -> Vec<Given> {
     let mut words = vec![
         word("threads", plan.load.connections),
@@ -267,7 +268,8 @@ fn given_options(spec: &Spec) -> Result<Vec<Given>, String> {
     Ok(options)
 }
 
-/// What the plan says of the dataset, for a script that asks for it and was not told.
+/// The number of tables and rows from the plan as options, if the script declares these options and
+/// they were not given.
 fn supplied(spec: &Spec, declared: &[Declared], given: &[Given]) -> Vec<Given> {
     let asks = |name: &str| {
         declared
@@ -379,8 +381,8 @@ fn servers_of(plan: &Plan) -> Result<Servers, String> {
 }
 
 impl Planned {
-    /// One thread of the operating system for each of the script's: it was asked for, or the
-    /// script may wait where the host cannot see it.
+    /// Whether each thread of the script needs a thread of the operating system: the options ask
+    /// for it, or the script calls functions that may block without the event loop's knowledge.
     pub fn wants_os_threads(&self) -> bool {
         let may_block = self.run.may_block.lock();
         match self.os_threads {
@@ -390,7 +392,7 @@ impl Planned {
         }
     }
 
-    /// As the run's room knows it.
+    /// In the form in which `run::script::measure` takes it.
     pub fn hosted(&self) -> Hosted<'_> {
         (&self.main, &self.run)
     }

@@ -1,8 +1,8 @@
-//! How bytes get in and out of many sockets: one seam, two ways behind it.
+//! Moves bytes in and out of many sockets: the trait [`Engine`], and its two implementations.
 //!
-//! A worker owns one engine and all that hangs on it, so nothing here is shared or locked.
-//! Sockets are known by a token of the caller's choice, small and dense.
-//! `docs/decisions` says by which figures the ways were chosen.
+//! Each worker owns its engine and the sockets in it, so nothing here is shared or locked. The
+//! caller gives each socket a token: a small number, with few gaps between them.
+//! `docs/decisions/0009-event-loop.md` has the measurements by which the engines were chosen.
 
 pub mod choice;
 mod epoll;
@@ -17,38 +17,39 @@ use std::os::fd::OwnedFd;
 /// Most bytes that one [`Event::Bytes`] holds.
 pub const READ_BYTES_MAX: usize = 64 * 1024;
 
-/// What became known of one socket.
+/// What happened on one socket.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// The connection that was under way stands.
+    /// The connection that was being opened is established.
     Connected,
-    /// These bytes arrived, not empty. They are gone with the next call to the engine.
+    /// These bytes arrived; there is at least one. They are valid until the next call to the
+    /// engine.
     Bytes(&'a [u8]),
     /// The other side closed, or the socket failed. No more events follow.
     Closed(Option<io::Error>),
-    /// Somebody wrote to the waking file.
+    /// The eventfd `wake` of [`Engine::new`] was written to.
     Woken,
-    /// Nothing to do: the event was of a socket that is no more, or the engine's own.
+    /// Nothing to do: the event is of a socket that was detached, or internal to the engine.
     Nothing,
 }
 
 /// One way to move bytes.
 ///
-/// The order of use: `wait`, then `event` for each place below the number it returned, each
-/// once; between them `send`, `attach` and `detach` as it comes.
+/// How to use it: call `wait`, then `event` once for each index below the number that `wait`
+/// returned. `send`, `attach` and `detach` may be called at any time between these calls.
 pub trait Engine: Sized {
-    /// As outcomes name it.
+    /// The engine's name in outcomes.
     const NAME: &'static str;
 
     /// An engine for about `sockets` sockets that `wake` (an eventfd) can wake.
     fn new(sockets: usize, wake: OwnedFd) -> io::Result<Self>;
 
-    /// Notes from now on when bytes are sent, for [`Self::sent_ns`]. The clock need not be read if
-    /// nobody asks for it.
+    /// From now on, notes when bytes are sent, for [`Self::sent_ns`]. Without this call the engine
+    /// need not read the clock.
     fn time_sends(&mut self);
 
-    /// Takes a non-blocking stream socket. `connecting` if its connection is still under way:
-    /// then [`Event::Connected`] or [`Event::Closed`] comes first.
+    /// Takes over a non-blocking stream socket. `connecting` is true if its connection is still
+    /// being opened: its first event is then [`Event::Connected`] or [`Event::Closed`].
     fn attach(&mut self, token: usize, socket: OwnedFd, connecting: bool) -> io::Result<()>;
 
     /// Closes a socket. No more events of it follow.
@@ -57,11 +58,11 @@ pub trait Engine: Sized {
     /// Sends all of `bytes`, now or as the socket takes them. A failure comes as an event.
     fn send(&mut self, token: usize, bytes: &[u8]);
 
-    /// As [`Self::send`], for what belongs to the request sent before: its sent time stays.
+    /// As [`Self::send`], for more bytes of the request sent before: [`Self::sent_ns`] stays.
     fn send_more(&mut self, token: usize, bytes: &[u8]);
 
-    /// When the kernel was given the bytes sent last, or the first of them if the socket did not
-    /// take all at once. None as long as the kernel has not got any, and if sends are not timed.
+    /// When the kernel was given the first of the bytes passed to the last [`Self::send`]. None
+    /// while it has taken none of them, and if sends are not timed.
     fn sent_ns(&self, token: usize) -> Option<u64>;
 
     /// Waits until something happened, but at most `timeout_ns`. Returns the number of events.

@@ -1,9 +1,9 @@
-//! A delay line: stands before a server as a network of some length would, so that a client on
-//! the same host is as far from it as one elsewhere.
+//! A delay line: a proxy that delays what passes between a client and a server, so that a client
+//! on the same host sees the round trip of a distant one.
 //!
-//! Bytes pass unchanged and in order, each direction taking half of the round trip. What the line
-//! cannot do is be on time to the nanosecond: it notes how late everything left. Opening a
-//! connection costs no round trips of TCP's own, since the kernel lets the client in at once.
+//! Bytes pass unchanged and in order; each direction takes half of the round trip. The line cannot
+//! be on time to the nanosecond, so it records how late bytes left. Opening a connection is not
+//! delayed by TCP's handshake, since the kernel accepts the client at once.
 
 mod pair;
 mod pipe;
@@ -28,10 +28,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use worker::LineWorker;
 
-/// A server that does not answer for so long is not there.
+/// How long the server may take to accept the test connection at the start.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What stands where.
+/// The settings of a delay line: its server, where it listens, and how long it delays.
 #[derive(Clone, Debug)]
 pub struct DelayLine {
     /// The server behind it.
@@ -62,18 +62,19 @@ impl LineFigures {
     }
 }
 
-/// What the line did since it was last asked.
+/// What the line did since the last report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LineReport {
     pub connections: u64,
-    /// Clients that were sent away because the server could not be reached, and why the last was.
+    /// Clients that were refused because the server could not be reached; `refusal` says why the
+    /// last one was.
     pub refused: u64,
     pub refusal: Option<String>,
     pub bytes_to_server: u64,
     pub bytes_to_client: u64,
     /// How much later than due bytes left, in both directions.
     pub late: Latency,
-    /// CPU time of the whole line.
+    /// CPU time of the whole process.
     pub cpu_ns: u64,
 }
 
@@ -89,7 +90,7 @@ impl LineReport {
     }
 }
 
-/// Takes the figures of all workers.
+/// Collects the figures of all workers for a report, and resets them.
 #[derive(Clone)]
 struct LineBooks {
     figures: Vec<Arc<Mutex<LineFigures>>>,
@@ -110,15 +111,15 @@ impl LineBooks {
     }
 }
 
-/// Told what passed since the last time.
+/// Called with each report that was asked for.
 pub type Tell = Box<dyn FnMut(LineReport) + Send>;
 
-/// Stands before the server until `stop` is raised, and returns what passed since the last
-/// report. `ready` is told where, once clients can come. With `requests` each line of standard
-/// input asks for a report, and its end raises `stop`.
+/// Runs the delay line until `stop` is set, and returns what passed since the last report. Calls
+/// `ready` with the addresses once clients can connect. With `requests`, each line of standard
+/// input asks for a report, and the end of the input sets `stop`.
 ///
 /// # Errors
-/// The server cannot be reached, or the place to listen at cannot be had.
+/// The server cannot be reached, the line cannot listen there, or a thread cannot be started.
 pub fn stand(
     line: &DelayLine,
     ready: &mut dyn FnMut(&Listening),
@@ -153,7 +154,7 @@ pub fn stand(
     ready(doors.listening());
     if let Some(tell) = requests {
         let (books, stop) = (books.clone(), Arc::clone(stop));
-        // It ends with its input or with the program.
+        // This thread ends when standard input ends, or with the program.
         std::thread::Builder::new()
             .name("requests".to_owned())
             .spawn(move || answer_requests(&books, tell, &stop))
@@ -164,7 +165,7 @@ pub fn stand(
         inbox.close();
     }
     for thread in threads {
-        // One that panicked has closed its connections; its figures are there.
+        // A worker that panicked has closed its connections; its figures can still be read.
         let _ = thread.join();
     }
     Ok(books.take())
@@ -180,7 +181,7 @@ fn answer_requests(books: &LineBooks, mut tell: Tell, stop: &AtomicBool) {
     stop.store(true, Ordering::Relaxed);
 }
 
-/// Sees that there is a server, so that a wrong address is not first met by a client.
+/// Checks that the server can be reached, so that a wrong address is found before a client comes.
 fn look_for(target: &Address) -> Result<(), Failure> {
     match target.connect_by(Instant::now() + CONNECT_TIMEOUT) {
         Ok(socket) => match rustix::net::sockopt::socket_error(&socket) {

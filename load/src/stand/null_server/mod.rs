@@ -1,8 +1,9 @@
-//! A server without a database: sockets and threads around the answers of the `serve` room.
+//! A server without a database: sockets and threads around the answers of [`crate::serve`].
 //!
-//! One thread accepts and hands each client to the next worker; a worker has its own engine, its
-//! own answers and its own clients, so between two requests nothing is shared. It is there to be
-//! cheaper than any server: what a client reaches against it is the client's own limit.
+//! One thread accepts clients and hands each to the next worker. A worker has its own engine, its
+//! own answers and its own clients, so requests of different workers share nothing. The null server
+//! is meant to be cheaper than any real server: the throughput that a client reaches against it is
+//! the client's own limit.
 
 #[cfg(test)]
 pub mod testing;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use worker::NullWorker;
 
-/// What to serve, where.
+/// The settings of a null server: how it answers, and where it listens.
 #[derive(Clone, Debug)]
 pub struct Service {
     pub socket: Option<PathBuf>,
@@ -33,11 +34,11 @@ pub struct Service {
     pub time: ServiceTime,
     pub stalls: Option<Stalls>,
     pub seed: u64,
-    /// Queries are served so many at a time, by one worker: `threads` and `stalls` do not apply.
+    /// If set, a station serves the queries, by one worker; `threads` and `stalls` do not apply.
     pub servers: Option<StationServers>,
 }
 
-/// The servers of a station.
+/// The settings of a [`Station`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationServers {
     pub count: u32,
@@ -50,7 +51,7 @@ pub struct StationServers {
 pub struct Served {
     pub connections: u64,
     pub queries: u64,
-    /// How late answers left; none if no answer had to wait for its time.
+    /// How much later than due delayed answers left; none if no answer was delayed.
     pub late: Option<Latency>,
     /// Of a station: the turnarounds that it granted.
     pub granted: Option<Granted>,
@@ -74,7 +75,7 @@ impl Service {
         }
     }
 
-    /// One queue is kept by one thread.
+    /// The number of worker threads. A station has one, since it has one queue.
     fn workers(&self) -> u32 {
         match self.servers {
             Some(_) => 1,
@@ -83,16 +84,17 @@ impl Service {
     }
 }
 
-/// Serves until `stop` is raised. `ready` is told where, once clients can come.
+/// Serves until `stop` is set. Calls `ready` with the addresses once clients can connect.
 ///
 /// # Errors
-/// The places to listen at cannot be had.
+/// The server cannot listen there, or a worker cannot be started.
 pub fn serve(
     service: &Service,
     ready: &mut dyn FnMut(&Listening),
     stop: &AtomicBool,
 ) -> Result<Served, Failure> {
-    // As many clients as may come; what the hard limit refuses is seen when they do.
+    // The number of clients is not known, so the limit of open files is raised as far as it goes.
+    // If that is too few, it shows when they connect.
     limits::make_all_the_room();
     let doors = Doors::open(service.socket.as_deref(), service.port)?;
     let begun_ns = crate::reactor::clock::now_ns();

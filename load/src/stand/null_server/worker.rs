@@ -1,4 +1,4 @@
-//! One thread of the server: its clients, their requests, the answers that wait for their time.
+//! One thread of the server: its clients, their requests, and the answers that are delayed.
 
 use crate::reactor::clock::{self, now_ns};
 use crate::reactor::engine::{Engine, Event};
@@ -12,20 +12,20 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-/// A client that sends more than this without a whole packet is no client.
+/// A client that sends more than this without completing a packet is disconnected.
 const TAIL_BYTES_MAX: usize = 17 << 20;
 
 struct NullClient<S> {
     session: ServedSession<S>,
     /// The beginning of a packet whose end has not come.
     tail: Vec<u8>,
-    /// Answers that wait, each with its time; in order.
+    /// Delayed answers in order, each with the time at which it is due.
     held: VecDeque<(u64, Vec<u8>)>,
-    /// When the last answer that had to wait was due, or is; none before the first.
+    /// When the last delayed answer was or is due; none before the first.
     last_ns: Option<u64>,
 }
 
-/// A worker that has not begun: its answers are made on the thread that runs it.
+/// A worker that has not started. Its [`Answering`] is created on the thread that runs it.
 pub struct NullWorker<E, A: Answering> {
     reactor: Reactor<E>,
     inbox: Arc<Inbox>,
@@ -37,7 +37,7 @@ pub struct NullWorker<E, A: Answering> {
 #[derive(Debug, Default)]
 pub struct Counted {
     pub queries: u64,
-    /// How late answers left, of those that had to wait for their time.
+    /// How much later than due delayed answers left.
     pub late: Option<Latency>,
     pub granted: Option<Granted>,
 }
@@ -127,7 +127,7 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
         }
     }
 
-    /// An answer has waited for its time.
+    /// A delayed answer is due: sends it.
     fn ring(&mut self, _at_ns: u64, token: usize, _number: u64) {
         let Some((at_ns, answer)) = self.clients.take_due(token, self.reactor.now_ns()) else {
             return;
@@ -138,18 +138,19 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
     }
 
     fn end_round(&mut self) {
-        // Sending took a while, by which the next answer would be late.
+        // Sending took time. Without a new reading of the clock the next answer would be late by
+        // that.
         if self.reactor.timers.next_ns().is_some() {
             self.reactor.tick();
         }
     }
 
-    /// It shows again with the next wait.
+    /// Nothing to do: the error shows again with the next wait.
     fn broken(&mut self, _error: io::Error) {}
 }
 
 impl<E: Engine, A: Answering> Serving<E, A> {
-    /// Takes in the clients that came.
+    /// Takes the new clients from the inbox and sends them the greeting.
     fn welcome(&mut self) {
         for (number, socket) in self.inbox.take() {
             let token = self.clients.place();
@@ -193,8 +194,8 @@ impl<A: Answering> NullClients<A> {
         }
     }
 
-    /// An answer whose time has come. A client that left takes its answers along; another may sit
-    /// in its place.
+    /// Takes an answer that is due. There may be none: if the client has left, its answers were
+    /// dropped, and another client may have its token.
     fn take_due(&mut self, token: usize, now_ns: u64) -> Option<(u64, Vec<u8>)> {
         let held = &mut self.clients.get_mut(token)?.as_mut()?.held;
         match held.front() {
@@ -203,7 +204,7 @@ impl<A: Answering> NullClients<A> {
         }
     }
 
-    /// Reads requests; false if the client is to go.
+    /// Reads requests; false if the client is to be disconnected.
     #[inline]
     fn hear(&mut self, token: usize, bytes: &[u8], timers: &mut Timers, out: &mut Vec<u8>) -> bool {
         let Some(Some(client)) = self.clients.get_mut(token) else {
@@ -229,7 +230,7 @@ impl<A: Answering> NullClients<A> {
         client.tail = tail;
         client.tail.drain(..read);
         if client.tail.is_empty() {
-            // Ten thousand idle clients shall not keep what one long packet took.
+            // Frees the buffer: otherwise ten thousand idle clients could each keep a large one.
             client.tail = Vec::new();
         }
         client.tail.len() <= TAIL_BYTES_MAX
@@ -237,7 +238,7 @@ impl<A: Answering> NullClients<A> {
 }
 
 impl<S> NullClient<S> {
-    /// Reads all whole packets; gives the bytes left over and the number of answers, or none where
+    /// Reads all complete packets. Returns the bytes left over and the number of answers; none if
     /// the client leaves.
     #[inline]
     fn read<'b, A: Answering<Statement = S>>(
@@ -266,7 +267,7 @@ impl<S> NullClient<S> {
                         let answer = out.split_off(start);
                         let asked = || self.session.asked(request, answers);
                         let at_ns = pace.leaves_ns(now_ns(), self.last_ns, asked);
-                        // Never before an answer to what was asked earlier.
+                        // Never before the answer to an earlier request of the client.
                         let at_ns = at_ns.max(self.last_ns.unwrap_or(0));
                         self.last_ns = Some(at_ns);
                         self.held.push_back((at_ns, answer));

@@ -1,8 +1,9 @@
-//! Bounded reads over one packet: every read names what it wanted, none can pass the end.
+//! Reads the fields of one packet. No read can go past its end, and each names its field for the
+//! error message.
 
 use crate::wire::error::WireError;
 
-/// A place in a packet.
+/// A read position in a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'p> {
     rest: &'p [u8],
@@ -13,7 +14,7 @@ impl<'p> Cursor<'p> {
         Self { rest: payload }
     }
 
-    /// What has not been read.
+    /// The bytes that have not been read yet.
     pub fn rest(&self) -> &'p [u8] {
         self.rest
     }
@@ -63,10 +64,10 @@ impl<'p> Cursor<'p> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }
 
-    /// A length-encoded integer. 0xFB (NULL) and 0xFF (error) are no integers.
+    /// A length-encoded integer. 0xFB (NULL) and 0xFF (error) are refused.
     #[inline]
     pub fn lenenc(&mut self, what: &'static str) -> Result<u64, WireError> {
-        // Nearly all are short, and the rest need not be part of the request loop.
+        // Nearly all are one byte. The code for longer ones stays out of the request loop.
         if let [short @ 0..=0xfa, rest @ ..] = self.rest {
             self.rest = rest;
             return Ok(u64::from(*short));
@@ -86,14 +87,14 @@ impl<'p> Cursor<'p> {
         }
     }
 
-    /// A length-encoded string. A length past the end of the packet is refused, not believed.
+    /// A length-encoded string. A length that goes past the end of the packet is an error.
     pub fn lenenc_bytes(&mut self, what: &'static str) -> Result<&'p [u8], WireError> {
         let length = self.lenenc(what)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         self.bytes(length, what)
     }
 
-    /// Bytes up to a NUL, which is passed over.
+    /// Bytes up to a NUL. The NUL is skipped and not returned.
     pub fn until_nul(&mut self, what: &'static str) -> Result<&'p [u8], WireError> {
         let Some(end) = self.rest.iter().position(|byte| *byte == 0) else {
             return Err(WireError::theirs(format!("the {what} has no end")));

@@ -1,13 +1,14 @@
-//! The MySQL and MariaDB client protocol, without a socket: bytes in, bytes and meanings out.
+//! The MySQL and MariaDB client protocol without I/O: it takes the bytes that were received, and
+//! gives what they mean and the bytes to send.
 //!
-//! No socket, no clock, no thread. Whoever owns those drives it so:
+//! It has no socket, no clock and no thread. Code that has them uses it like this:
 //!
 //! ```
 //! use contend_load::wire::mysql::{AnswerReader, Credentials, Login, Options, ReplyForm, AnswerState, command};
 //! # use contend_load::wire::mysql::WireError;
 //! # fn sketch(mut read: impl FnMut(&mut [u8]) -> usize, mut write: impl FnMut(&[u8]))
 //! #     -> Result<(), WireError> {
-//! // 1. Log in. The server speaks first; `to_send` is what the socket must carry.
+//! // 1. Log in. The server sends first; `to_send` holds the bytes to write to the socket.
 //! let credentials = Credentials { user: "root".into(), password: String::new() };
 //! let mut login = Login::new(credentials, Options { unix_socket: true, ..Options::default() });
 //! let mut buffer = vec![0; 64 * 1024];
@@ -20,13 +21,14 @@
 //!     write(&to_send);
 //!     to_send.clear();
 //! };
-//! // 2. Say which answer is due, append the command, send.
+//! // 2. Say which kind of answer to expect, append the command, send.
 //! let mut answer = AnswerReader::new(session.agreed.capabilities);
 //! answer.expect(ReplyForm::Results);
 //! command::query(&mut to_send, b"SELECT 1");
 //! write(&to_send);
-//! // 3. Feed what comes. One buffer serves all connections of a worker: only a torn tail, at
-//! //    most `TAIL_MAX` bytes, is kept for this connection and put in front of the next read.
+//! // 3. Feed the bytes that arrive. All connections of a worker share one read buffer. Of a
+//! //    packet that is not complete, at most `TAIL_MAX` bytes are kept for this connection; the
+//! //    next read is put behind them.
 //! let mut tail = 0;
 //! loop {
 //!     let filled = tail + read(&mut buffer[tail..]);
@@ -50,13 +52,14 @@
 //! ```
 //!
 //! **Costs.** [`AnswerReader::feed`] copies nothing, allocates only for the message of an error,
-//! and of a row sees the header and the first byte. [`PreparedStatement::execute`] and the writers of
-//! [`command`] append to the caller's buffer and allocate nothing beyond its growth.
+//! and reads only the header and the first byte of a row. [`PreparedStatement::execute`] and the
+//! functions of [`command`] append to the caller's buffer and allocate only if it must grow.
 //!
-//! **Trust.** Nothing the server sends panics or makes memory grow: a claimed length reserves
-//! nothing, counts are bounded, rows and definitions are passed over as they come. After a
-//! [`WireError`] the connection is of no more use. An ERR packet in answer to a command is not
-//! one: the session goes on, see [`AnswerReader::error`].
+//! **Trust.** Nothing that the server sends can cause a panic or make memory grow: no memory is
+//! reserved for a length that a packet claims, counts have limits, and rows and column definitions
+//! are skipped as they arrive. After a [`WireError`] the connection cannot be used any more. An ERR
+//! packet in answer to a command is not a [`WireError`]: the session goes on, see
+//! [`AnswerReader::error`].
 //!
 //! **Layers.** With TLS or compression [`OpenSession::channel`] is not plain
 //! ([`Channel::is_plain`]); then packets pass through [`Channel::seal`] on their way out and

@@ -1,4 +1,5 @@
-//! The seam of native workloads: a kind is one file that says what its events ask.
+//! The interface of native workloads. Each [`Kind`] is one file that says which queries its events
+//! send.
 
 mod by_key;
 mod route;
@@ -18,10 +19,10 @@ use session::{AskedRequest, NativeSession};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One kind of native workload: its queries, and what its events ask.
+/// One kind of native workload: its queries, and which of them its events send.
 ///
-/// Every draw comes from the event's own stream, so cycle n of a seed asks the same question
-/// on any connection of any thread. What depends on answers, or on the session, does not.
+/// All random values come from the event's own stream. So cycle n of a seed sends the same queries
+/// on any connection of any thread, except for what depends on answers or on the session.
 pub trait Kind: Send + Sync + 'static {
     /// What a session keeps from event to event.
     type Own: Own;
@@ -29,8 +30,8 @@ pub trait Kind: Send + Sync + 'static {
     /// The kinds of event, with their statement classes; [`OpenEvent::kind`] is a place in it.
     fn events(&self) -> Vec<EventKind>;
 
-    /// The queries that [`Self::next`] chooses from. Their classes are places in the classes of
-    /// all kinds of event, one after the other.
+    /// The queries that [`Self::next`] chooses from. A query's class is an index into the classes
+    /// of all kinds of event, put one after the other.
     fn queries(&self) -> Vec<QueryText>;
 
     /// True if every event is one query of the only class.
@@ -38,12 +39,13 @@ pub trait Kind: Send + Sync + 'static {
         true
     }
 
-    /// An event that must begin again may leave a transaction behind, which is taken back first.
+    /// True if a failed event may leave a transaction open. It is then rolled back before the event
+    /// begins again.
     fn leaves_transaction(&self, _event: &OpenEvent) -> bool {
         false
     }
 
-    /// What an event asks does not depend on what it is answered.
+    /// True if the queries of an event do not depend on the answers to earlier ones.
     fn is_deaf(&self) -> bool {
         true
     }
@@ -53,7 +55,7 @@ pub trait Kind: Send + Sync + 'static {
         &[]
     }
 
-    /// Which of the tables the query at this place asks, and what.
+    /// What the query at this place means, and the place of its table in [`Self::tables`].
     fn meaning(&self, _query: usize) -> (usize, Meaning) {
         (0, Meaning::Unknown)
     }
@@ -81,7 +83,7 @@ pub trait Kind: Send + Sync + 'static {
         ended_ns
     }
 
-    /// What the event does next. `values` is empty, and takes the values of the query asked.
+    /// What the event does next. `values` is empty at first; the values of the query go there.
     fn next(
         &self,
         heard: WhyAsked<'_>,
@@ -112,7 +114,7 @@ pub enum WhyAsked<'a> {
     Woken,
 }
 
-/// An answer that an event may listen to. One with an error that the plan ignores says nothing.
+/// An answer that an event may read. After an error that the plan ignores it has no values.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
     answer: &'a Answer<'a>,
@@ -131,14 +133,14 @@ impl Said<'_> {
         self.answer.error.is_some()
     }
 
-    /// Hands over the values of the first row, in order; false if there is none. The question must
-    /// have asked for rows.
+    /// Calls `take` with the values of the first row, in order; false if there is no row. The query
+    /// must have been sent with [`ToAsk::wants_rows`].
     pub fn first_row(&self, take: impl FnMut(Value<'_>)) -> bool {
         self.rows().next_row(take).unwrap_or(false)
     }
 
-    /// What `take` makes of the value at a place of the first row; none if there is no row, or no
-    /// such place in it. The question must have asked for rows.
+    /// Applies `take` to the value in column `at` of the first row; none if there is no row or no
+    /// such column. The query must have been sent with [`ToAsk::wants_rows`].
     pub fn value_at<T>(&self, at: usize, take: impl FnOnce(Value<'_>) -> T) -> Option<T> {
         let (mut place, mut take, mut taken) = (0, Some(take), None);
         self.first_row(|value| {
@@ -168,18 +170,18 @@ pub enum NextStep {
     Pause(Duration),
     /// It is over, without another question.
     End(EventEnd),
-    /// The data has not what every event relies on: this row is missing. The run has failed.
+    /// This row, which every event relies on, is not in the tables. The run has failed.
     Broken(&'static str),
 }
 
-/// A question.
+/// A query to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToAsk {
     /// The place in [`Kind::queries`].
     pub query: usize,
     /// The event wants to read the rows of the answer.
     pub wants_rows: bool,
-    /// The event is over with the answer, and ends so.
+    /// If set, the event ends with the answer, and in this way.
     pub ends: Option<EventEnd>,
 }
 
@@ -187,7 +189,7 @@ pub struct ToAsk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventEnd {
     Done,
-    /// It took back what it had done, as it was meant to.
+    /// The event rolled back its transaction on purpose.
     RolledBack,
 }
 
@@ -240,8 +242,8 @@ pub struct OpenEvent {
     pub kind: u8,
     /// The node that it wants to ask; [`Self::ANY_NODE`] leaves that to the plan's route.
     pub node: u16,
-    /// The kind's own: how far the event is, the place of a table, a key. Of a kind that asks for
-    /// one key this is what a route by key goes by.
+    /// For the kind's own use: how far the event is, the place of a table, a key. If each event has
+    /// one key, a route by key chooses the node by `key`.
     pub step: u32,
     pub place: usize,
     pub key: u64,
@@ -282,18 +284,18 @@ pub struct QueryText {
     pub carries: Carries,
 }
 
-/// What a request takes along of the values.
+/// How a request carries the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carries {
-    /// One for each mark of the statement.
+    /// One set of values: one for each mark of the statement.
     #[default]
     One,
-    /// Several such sets in one execution, as only MariaDB knows it.
+    /// Several such sets in one bulk execution, which only MariaDB has.
     Bulk,
     /// Several such sets, each in a request of its own; all requests are sent before the first
     /// answer is waited for.
     Pipeline,
-    /// The rows of so many columns of the local file that the statement asks for.
+    /// As the rows of the local file that the statement loads, with so many columns.
     File { columns: u16 },
 }
 
@@ -323,25 +325,25 @@ pub struct Way {
     pub init: Arc<[String]>,
     pub retries: Retries,
     pub route: NodeRoute,
-    /// Where the tables are; only who asks without SQL has to say it.
+    /// The database of the tables. Only HandlerSocket requests have to name it.
     pub database: Arc<str>,
 }
 
 /// How often an event is begun again after an error, and after which pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// The event is given up when it failed once more than this.
+    /// The most retries of an event. If the last one fails too, the event is given up.
     pub limit: u32,
-    /// Before the first; each pause is up to twice as long as the one before.
+    /// The full pause before the first retry. It doubles with each further retry, up to a limit.
     pub pause: Duration,
 }
 
-/// A pause grows so often at most.
+/// A pause is doubled at most so often.
 const DOUBLINGS_MAX: u32 = 6;
 
 impl Retries {
-    /// The pause before a retry, the first of which is number 1: between half of what it may be
-    /// and the whole, so that those who met do not meet again.
+    /// The pause before retry number `number`, from 1. It is drawn between half of the full pause
+    /// and all of it, so that events that collided do not collide again.
     fn pause(self, number: u32, jitter: &mut Stream) -> Duration {
         if self.pause.is_zero() {
             return self.pause;
@@ -393,7 +395,7 @@ impl Tries {
 pub struct Native<K> {
     kind: Arc<K>,
     queries: Vec<AskedRequest>,
-    /// The queries as HandlerSocket asks them, if the way is that and all of them can be.
+    /// The queries as HandlerSocket requests, if that is the protocol and all of them can be such.
     by_key: Option<Arc<[KeyQuery]>>,
     way: Arc<Way>,
     kinds: Vec<EventKind>,
@@ -479,7 +481,7 @@ impl<K: Kind> Workload for Native<K> {
     }
 }
 
-/// The queries of a kind by key; none if one of them is none.
+/// The queries of a kind as requests by key; none if one of them cannot be sent so.
 fn by_key(kind: &impl Kind) -> Option<Arc<[KeyQuery]>> {
     let queries = kind.queries().into_iter().enumerate();
     queries
@@ -510,8 +512,8 @@ impl<K: Kind> Replay for Native<K> {
     }
 }
 
-/// Walks through an event that does not listen, as the only session of a run would ask it: hands
-/// over the place of each query, and its values.
+/// Goes through an event that does not read its answers, as the only session of a run would. Calls
+/// `take` with the place of each query, and with its values.
 pub fn walk<K: Kind>(kind: &K, seed: u64, cycle: u64, mut take: impl FnMut(usize, Parameters)) {
     let mut own = K::Own::of(SeatPlace {
         index: 0,
