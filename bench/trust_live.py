@@ -33,7 +33,7 @@ from units import EXPERIMENTS, log_ratios, run_experiment
 from contend.lab.measure import measure_in_slices
 from contend.lab.stage import Ready
 from contend.load import Address, LoadProcess, find_program
-from contend.probes import Expected, Sight
+from contend.probes import Expected, Observed
 from contend.settings.load import Slices
 from contend.spec import cell_spec, load_experiment
 from contend.store import Planned, RunRecord
@@ -136,7 +136,7 @@ def slower(number: int) -> Line:
 
 def _ready(server: NullServer) -> Ready:
     """A null server has no counters to look at."""
-    return Ready(Address(socket=str(server.socket)), Sight(_NoCounters(), "mysql"), Expected())
+    return Ready(Address(socket=str(server.socket)), Observed(_NoCounters(), "mysql"), Expected())
 
 
 class _NoCounters:

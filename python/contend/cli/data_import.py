@@ -140,7 +140,7 @@ class _Telling:
         self._display(events.Notice(text))
 
     def progress(self, what: str, done: int, total: int, unit: str) -> None:
-        self._display(events.Progress(what, done, total, unit))
+        self._display(events.StepProgress(what, done, total, unit))
 
 
 def _say(line: str) -> None:

@@ -23,7 +23,7 @@ from contend.lab import session
 from contend.lab.events import Notice
 from contend.lab.left import take_over
 from contend.lab.means import borrowed_means, private_means, servers_named
-from contend.lab.session import Means
+from contend.lab.session import Equipment
 from contend.load import find_program
 from contend.report import html, terminal
 from contend.servers import KINDS, ServerBinary
@@ -164,7 +164,7 @@ def _means(
     *,
     wanted: str | None,
     before: Mapping[str, str] | None = None,
-) -> Means:
+) -> Equipment:
     """What to work with: the server that is wanted, or those of `before`, by the experiment's
     names of them."""
     before = before or {}
@@ -202,7 +202,7 @@ def _running(
     path: Path,
     program: Path,
     display: Display,
-) -> Means:
+) -> Equipment:
     """Servers that run already."""
     other = next((name for name in names if name not in dsns), None)
     if other is not None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.errors import did_you_mean
-from contend.get.unpacked import Layout
+from contend.get.unpacked import ServerTree
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import FolderInUse, GetFailed, UnknownServer
 
@@ -64,7 +64,7 @@ def read(folder: Path) -> CachedServer | None:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if manifest["format"] != MANIFEST_FORMAT:
             return None
-        layout = Layout.from_manifest(folder, manifest["layout"])
+        layout = ServerTree.from_manifest(folder, manifest["layout"])
         if not layout.program.exists():
             return None
         binary = ServerBinary(
@@ -85,7 +85,9 @@ def read(folder: Path) -> CachedServer | None:
         return None
 
 
-def write_manifest(folder: Path, binary: ServerBinary, layout: Layout, packages: list[str]) -> None:
+def write_manifest(
+    folder: Path, binary: ServerBinary, layout: ServerTree, packages: list[str]
+) -> None:
     manifest = {
         "format": MANIFEST_FORMAT,
         "kind": binary.kind,

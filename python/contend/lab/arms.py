@@ -9,11 +9,11 @@ from contend.calibration import Calibration
 from contend.errors import ContendError
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
-from contend.lab.layouts import Layout, layout_of
+from contend.lab.layouts import MemoryLayout, layout_of
 from contend.lab.measure import measure_in_slices
-from contend.lab.stage import Ready, StageOf
+from contend.lab.stage import Ready, ServerTestbed
 from contend.lab.switching import entering
-from contend.load import Load
+from contend.load import LoadDriver
 from contend.probed import Probes
 from contend.settings.workload import writing_share
 from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, turn_of
@@ -28,7 +28,7 @@ REST_S = 0.2
 level wants."""
 
 
-class InSlices:
+class SliceRunner:
     """Plays all runs of a block at once, each level on a server of its own, or all on one that is
     switched from level to level.
 
@@ -44,8 +44,8 @@ class InSlices:
     def __init__(
         self,
         experiment: Experiment,
-        stages: Sequence[StageOf],
-        load: Load,
+        stages: Sequence[ServerTestbed],
+        load: LoadDriver,
         effort: Effort,
         listen: Listener,
         calibration: Calibration | None = None,
@@ -57,7 +57,7 @@ class InSlices:
         self._listen = listen
         self._calibration = calibration
         self._repeat = 0
-        self._layout = Layout()
+        self._layout = MemoryLayout()
         self._written = 0.0
 
     def set(self, runs: Sequence[Planned]) -> list[Ready]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 
-class Control:
+class LazyControl:
     """Connects when it is first needed, and is kept until it is closed.
 
     Args:

@@ -15,8 +15,8 @@ from typing import Any
 
 from contend.errors import RequestError
 from contend.lab.layouts import why_not_matched
-from contend.lab.learned import Learned
-from contend.lab.ways import Way
+from contend.lab.learned import Observations
+from contend.lab.ways import Design
 from contend.settings.load import WARMUP_IN_SLICES_S, Slices
 from contend.spec import (
     PILOT_BLOCKS,
@@ -31,8 +31,8 @@ from contend.spec import (
 )
 from contend.stats import (
     Costs,
-    Plan,
-    Progress,
+    RepeatPlan,
+    Standing,
     StoppingRule,
     TooShort,
     layout_spread,
@@ -65,7 +65,7 @@ START_S = 0.7
 """What a freshly started server takes, before one was started."""
 
 
-def require_time(experiment: Experiment, way: Way) -> None:
+def require_time(experiment: Experiment, way: Design) -> None:
     """Refuse a time in which not every cell can be looked at once; raises RequestError."""
     limit_s = experiment.compare.at_most_s
     needed_s = _least_s(experiment, way)
@@ -77,7 +77,7 @@ def require_time(experiment: Experiment, way: Way) -> None:
         )
 
 
-def _least_s(experiment: Experiment, way: Way) -> float:
+def _least_s(experiment: Experiment, way: Design) -> float:
     """How long one look at every cell loads the servers."""
     cells = cell_specs(experiment)
     if way.in_slices:
@@ -117,7 +117,7 @@ class Effort:
     def __init__(
         self,
         experiment: Experiment,
-        way: Way,
+        way: Design,
         clock: Callable[[], float],
         *,
         spent_s: float = 0.0,
@@ -128,7 +128,7 @@ class Effort:
         self._before_s = spent_s
         self._begun_s: float | None = None
         self._contexts = contexts(experiment)
-        self.learned = Learned(experiment)
+        self.learned = Observations(experiment)
         self._repeats = 0
         self._repeat_s: list[float] = []
         self._repeat_begun_s: float | None = None
@@ -243,7 +243,7 @@ class Effort:
         """What so many blocks take, with the starts of servers that fall among them."""
         return self._unit_s() * blocks / (len(self._contexts) * self.blocks)
 
-    def progress(self, repeats: Sequence[int]) -> Progress:
+    def progress(self, repeats: Sequence[int]) -> Standing:
         """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
         # What one more repeat takes is that of one planned for the time that is left.
         self._plan()
@@ -273,11 +273,11 @@ class Effort:
             "units_min": compare.repeats,
             "confidence": 1 - self._p_each,
         }
-        for_width: Plan | None = None
+        for_width: RepeatPlan | None = None
         if compare.until is not None and not pilot:
             components, costs = self.learned.components(), self._costs()
             for_width = plan_for_width(components, costs, compare.until, **asked)
-        plan: Plan | TooShort
+        plan: RepeatPlan | TooShort
         if for_width is not None and for_width.seconds <= self.left_s:
             plan = for_width
         elif math.isinf(self.left_s):

@@ -18,7 +18,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StepProgress:
     """A long step before the runs: loading or restoring data, calibrating. The last has
     done == total.
 
@@ -73,5 +73,5 @@ class RunEnded:
     record: RunRecord
 
 
-Event = Notice | Progress | Began | RunBegan | Pace | RunEnded
+Event = Notice | StepProgress | Began | RunBegan | Pace | RunEnded
 Listener = Callable[[Event], None]

@@ -41,7 +41,7 @@ class _Run:
     disturbed: Disturbed
 
 
-class Learned:
+class Observations:
     """The runs of an experiment in a few numbers."""
 
     def __init__(self, experiment: Experiment) -> None:

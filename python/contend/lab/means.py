@@ -19,16 +19,16 @@ from contend.datasets import (
     workspace,
 )
 from contend.errors import ContendError
-from contend.lab.borrowed import BorrowedPlace
+from contend.lab.borrowed import BorrowedUnderTest
 from contend.lab.calibrated import calibrating
 from contend.lab.conditions import Conditions
 from contend.lab.engines import choosing_engine
-from contend.lab.events import Listener, Notice, Progress
+from contend.lab.events import Listener, Notice, StepProgress
 from contend.lab.history import default_history
-from contend.lab.private import PrivatePlace, Program
+from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.scripts import blocking_script, check_workloads, prepare_tables
-from contend.lab.session import Means
-from contend.lab.stage import StageOf
+from contend.lab.session import Equipment
+from contend.lab.stage import ServerTestbed
 from contend.lab.trial import try_starts
 from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
 from contend.servers import PrivateServer, ServerBinary
@@ -63,17 +63,17 @@ def server_name(cell: CellSpec) -> str:
 
 def private_means(
     binaries: Mapping[str, ServerBinary], *, cache: Path, program: Path, listen: Listener
-) -> Means:
+) -> Equipment:
     """Private servers of the given programs, by the experiment's names of them."""
     tell = _Telling(listen)
     load = LoadProcess(program)
 
     @contextlib.contextmanager
-    def open_stages(logs: Path, count: int) -> Iterator[list[StageOf]]:
+    def open_stages(logs: Path, count: int) -> Iterator[list[ServerTestbed]]:
         with workspace(cache) as work:
 
             @functools.cache
-            def program_of(name: str, place: int) -> Program:
+            def program_of(name: str, place: int) -> PrivateProgram:
                 binary = binaries[name]
 
                 def fill_folder(
@@ -90,7 +90,7 @@ def private_means(
                 # Whichever of the programs has the place, its data take those of the last.
                 own = work / f"folder-{place}"
                 server = PrivateServer(binary, own, logs if place == 0 else logs / str(place))
-                return Program(server, identity(binary), fill_folder)
+                return PrivateProgram(server, identity(binary), fill_folder)
 
             def prepare(cell: CellSpec, address: Address) -> None:
                 if cell.data.schema == SCRIPT_SCHEMA:
@@ -101,8 +101,8 @@ def private_means(
                 yield [
                     stack.enter_context(
                         contextlib.closing(
-                            StageOf(
-                                PrivatePlace(of_place, prepare, load),
+                            ServerTestbed(
+                                PrivateUnderTest(of_place, prepare, load),
                                 listen,
                                 lines=Lines(program),
                                 conditions=Conditions(logs.parent, listen),
@@ -119,12 +119,12 @@ def private_means(
         with workspace(cache) as work:
 
             @functools.cache
-            def empty(name: str) -> Program:
+            def empty(name: str) -> PrivateProgram:
                 def make_folder(_data: DataSpec, options: Mapping[str, Level], _into: Path) -> None:
                     server.initialise(layout_options(options))
 
                 server = PrivateServer(binaries[name], work / binaries[name].name)
-                return Program(server, identity(binaries[name]), make_folder)
+                return PrivateProgram(server, identity(binaries[name]), make_folder)
 
             try_starts(
                 experiment,
@@ -134,7 +134,7 @@ def private_means(
                 listen=listen,
             )
 
-    return Means(
+    return Equipment(
         servers={name: identity(binary) for name, binary in binaries.items()},
         open_stages=open_stages,
         load=load,
@@ -158,23 +158,23 @@ def borrowed_means(
     run_folder: Path,
     listen: Listener,
     confirm: Confirm,
-) -> Means:
+) -> Equipment:
     """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
     one for each level that is compared, in their order."""
     tell = _Telling(listen)
     load = LoadProcess(program)
 
-    def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedPlace:
+    def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedUnderTest:
         def fill_server(data: DataSpec) -> Mapping[str, Any]:
             return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
 
         def spoil(data: DataSpec) -> None:
             mark_changed(server, data)
 
-        return BorrowedPlace(server, fill_server, spoil, load, journal, listen, number)
+        return BorrowedUnderTest(server, fill_server, spoil, load, journal, listen, number)
 
-    def stage_of(server: ExistingServer, journal: Journal, number: int) -> StageOf:
-        return StageOf(
+    def stage_of(server: ExistingServer, journal: Journal, number: int) -> ServerTestbed:
+        return ServerTestbed(
             place_of(server, journal, number),
             listen,
             lines=Lines(program),
@@ -182,7 +182,7 @@ def borrowed_means(
         )
 
     @contextlib.contextmanager
-    def open_stages(_logs: Path, _count: int) -> Iterator[list[StageOf]]:
+    def open_stages(_logs: Path, _count: int) -> Iterator[list[ServerTestbed]]:
         with contextlib.ExitStack() as stack:
 
             @functools.cache
@@ -199,7 +199,7 @@ def borrowed_means(
             ]
 
     sockets = all(server.dsn.socket is not None for server in servers.values())
-    return Means(
+    return Equipment(
         servers={name: _identity_of(server) for name, server in servers.items()},
         open_stages=open_stages,
         load=load,
@@ -220,7 +220,7 @@ def borrowed_means(
 
 
 @contextlib.contextmanager
-def _closing(stage: StageOf, listen: Listener) -> Iterator[StageOf]:
+def _closing(stage: ServerTestbed, listen: Listener) -> Iterator[ServerTestbed]:
     """The stage, closed at the end. If something else went wrong, that is the news, and what could
     not be put back is told beside it."""
     try:
@@ -255,4 +255,4 @@ class _Telling:
         self._listen(Notice(text))
 
     def progress(self, what: str, done: int, total: int, unit: str) -> None:
-        self._listen(Progress(what, done, total, unit))
+        self._listen(StepProgress(what, done, total, unit))

@@ -13,7 +13,7 @@ from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
 from contend.lab.stage import Ready
-from contend.load import Arm, Load, LoadFailed, plan_in_slices, plan_of, plan_of_arm
+from contend.load import Arm, LoadDriver, LoadFailed, plan_in_slices, plan_of, plan_of_arm
 from contend.outcome import Done, Hello, Interval, Outcome, Slice
 from contend.plan import Plan
 from contend.probed import Generator, Probes
@@ -26,7 +26,7 @@ def measure(
     planned: Planned,
     cell: CellSpec,
     ready: Ready,
-    load: Load,
+    load: LoadDriver,
     listen: Listener,
     calibration: Calibration | None = None,
 ) -> RunRecord:
@@ -61,7 +61,7 @@ def measure_in_slices(
     cells: Sequence[CellSpec],
     readies: Sequence[Ready],
     enter: Sequence[tuple[str, ...]],
-    load: Load,
+    load: LoadDriver,
     listen: Listener,
     slices: Slices,
     calibration: Calibration | None = None,

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from contend.lab.effort import Effort
-from contend.lab.ways import Way
+from contend.lab.ways import Design
 from contend.spec import Experiment, Planned, is_open, next_repeat
 from contend.store import Ended, RunFolder, RunRecord
 
@@ -30,7 +30,7 @@ class Schedule:
         self,
         experiment: Experiment,
         folder: RunFolder,
-        way: Way,
+        way: Design,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._experiment = experiment

@@ -13,7 +13,7 @@ from contend import host
 from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
-from contend.lab.arms import InSlices
+from contend.lab.arms import SliceRunner
 from contend.lab.calibrated import Calibrate
 from contend.lab.effort import ends_with_its_work, require_time
 from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
@@ -23,11 +23,11 @@ from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.schedule import Schedule
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
 from contend.lab.sessions import sessions_of
-from contend.lab.stage import StageOf
-from contend.lab.walk import Alone, Player, walk
+from contend.lab.stage import ServerTestbed
+from contend.lab.walk import Runner, SingleRunner, walk
 from contend.lab.ways import FACT as WAY
-from contend.lab.ways import Way, choose_way, is_asked
-from contend.load import Load
+from contend.lab.ways import Design, choose_way, is_asked
+from contend.load import LoadDriver
 from contend.servers.dsn import Password
 from contend.settings import SETTINGS
 from contend.settings.server import ROUND_TRIP
@@ -49,13 +49,13 @@ from contend.store import RunFolder, redacted
 Identities = Mapping[str, Mapping[str, Any]]
 """kind -> what is recorded of the server: kind, version, source."""
 
-OpenStages = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[StageOf]]]
+OpenStages = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[ServerTestbed]]]
 """Opens so many stages, each with a server of its own; the path is where servers write their
 logs. If the server is not contend's own, it has one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Equipment:
     """What a session works with.
 
     Args:
@@ -77,7 +77,7 @@ class Means:
 
     servers: Identities
     open_stages: OpenStages
-    load: Load
+    load: LoadDriver
     data_folder: Path
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
@@ -91,7 +91,7 @@ class Means:
     history: Path | None = None
 
 
-def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
+def begin(experiment: Experiment, path: Path, means: Equipment, listen: Listener) -> None:
     """Make the run folder `path` and every run of the experiment."""
     refuse_settings(experiment, own=means.own)
     way = choose_way(
@@ -128,7 +128,7 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
             raise
 
 
-def _kept(experiment: Experiment, means: Means) -> dict[str, Any]:
+def _kept(experiment: Experiment, means: Equipment) -> dict[str, Any]:
     """The experiment as its run folder has it."""
     known = [password.reveal() for password in means.passwords]
     return to_dict(replace(experiment, source=hide_in_comments(experiment.source, known)))
@@ -154,7 +154,7 @@ def refuse_settings(experiment: Experiment, *, own: bool) -> None:
 
 
 def resume(
-    path: Path, means: Means, listen: Listener, *, experiment: Experiment | None = None
+    path: Path, means: Equipment, listen: Listener, *, experiment: Experiment | None = None
 ) -> None:
     """Make the runs that the folder does not hold yet.
 
@@ -215,13 +215,13 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
         return dict(folder.meta().facts.get("servers", {}))
 
 
-def _kept_way(folder: RunFolder) -> Way:
+def _kept_way(folder: RunFolder) -> Design:
     """How the runs of a folder were made so far. Before there were slices there were runs."""
-    return Way(**folder.meta().facts.get(WAY, {"by": "runs"}))
+    return Design(**folder.meta().facts.get(WAY, {"by": "runs"}))
 
 
 def _conduct(
-    experiment: Experiment, folder: RunFolder, way: Way, means: Means, listen: Listener
+    experiment: Experiment, folder: RunFolder, way: Design, means: Equipment, listen: Listener
 ) -> None:
     total, ended = folder.planned_count(), len(folder.ended())
     watch = HostWatch(means.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
@@ -234,17 +234,17 @@ def _conduct(
         listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
         with means.open_stages(folder.path / "logs", way.servers) as stages:
             schedule = Schedule(experiment, folder, way)
-            player: Player = (
-                InSlices(experiment, stages, means.load, schedule.effort, listen, calibration)
+            player: Runner = (
+                SliceRunner(experiment, stages, means.load, schedule.effort, listen, calibration)
                 if way.in_slices
-                else Alone(experiment, stages[0], means.load, listen, calibration)
+                else SingleRunner(experiment, stages[0], means.load, listen, calibration)
             )
             walk(experiment, folder, schedule, player, listen, watch)
     if (sessions := sessions_of(means.history, experiment, folder.meta().facts)) is not None:
         sessions.note(experiment, folder, listen)
 
 
-def _calibration(experiment: Experiment, folder: RunFolder, means: Means) -> Calibration | None:
+def _calibration(experiment: Experiment, folder: RunFolder, means: Equipment) -> Calibration | None:
     """The ceilings for the runs that are to come."""
     if means.calibrate is None:
         return None
@@ -279,7 +279,7 @@ def _is_past_first_block(folder: RunFolder) -> bool:
 
 
 def _require_same_experiment(
-    folder: RunFolder, stored: Experiment, given: Experiment | None, means: Means
+    folder: RunFolder, stored: Experiment, given: Experiment | None, means: Equipment
 ) -> None:
     file = folder.path / "experiment.toml"
     if file.exists() and file.read_bytes().decode("utf-8", "replace") != stored.source:
@@ -308,7 +308,7 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
 
 
 def _same_engine(
-    folder: RunFolder, means: Means, experiment: Experiment, listen: Listener
+    folder: RunFolder, means: Equipment, experiment: Experiment, listen: Listener
 ) -> Mapping[str, Any]:
     """The engine of the runs before, as the facts of this session keep it."""
     before = kept_engine(folder.meta())
@@ -326,7 +326,7 @@ def _same_engine(
 
 
 def _facts(
-    means: Means, experiment: Experiment, engine: Mapping[str, Any], way: Way
+    means: Equipment, experiment: Experiment, engine: Mapping[str, Any], way: Design
 ) -> dict[str, Any]:
     servers = {kind: dict(one) for kind, one in means.servers.items()}
     of_host: dict[str, Any] = host.facts(folder=means.data_folder)

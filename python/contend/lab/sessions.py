@@ -15,7 +15,7 @@ from typing import Any
 from contend.facts import fact
 from contend.lab import history
 from contend.lab.events import Listener, Notice
-from contend.lab.learned import Learned
+from contend.lab.learned import Observations
 from contend.probed import EarlierSession, SessionWhole
 from contend.spec import Experiment, cell_spec, contexts
 from contend.stats import StoppingRule, wholes
@@ -29,7 +29,7 @@ _DRAWN_ANEW = frozenset({"load.seed", "load.engine"})
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
+class SessionSeries:
     """The sessions that a run is one of.
 
     path: of the history.
@@ -57,11 +57,11 @@ class Sessions:
 
 def sessions_of(
     path: Path | None, experiment: Experiment, facts: Mapping[str, Any]
-) -> Sessions | None:
+) -> SessionSeries | None:
     """Those that a run with these facts is one of; None if nothing is compared, or kept."""
     if path is None or experiment.compared is None:
         return None
-    return Sessions(path, key_of(experiment, facts))
+    return SessionSeries(path, key_of(experiment, facts))
 
 
 def key_of(experiment: Experiment, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def said_by(experiment: Experiment, folder: RunFolder) -> EarlierSession | None:
     """What a run says of each level as a whole, by the metric that decides; None if no level has
     two repeats."""
     records = folder.records(intervals=False)
-    learned = Learned(experiment)
+    learned = Observations(experiment)
     learned.learn(records)
     repeats = sorted({one.repeat for one in records if one.status == "ok"})
     if not repeats or not learned.others:

@@ -12,7 +12,7 @@ from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice
 from contend.load import Address, Lines
 from contend.probed import Probes, RunWarning
-from contend.probes import Expected, Sight
+from contend.probes import Expected, Observed
 from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
 from contend.settings.check import EACH_RUN, NEVER
@@ -40,7 +40,7 @@ class Ready:
     """
 
     address: Address
-    sight: Sight
+    sight: Observed
     expected: Expected
     env: Mapping[str, str] = field(default_factory=dict)
     watch_pid: int | None = None
@@ -48,7 +48,7 @@ class Ready:
     warnings: tuple[RunWarning, ...] = ()
 
 
-class Place(Protocol):
+class ServerUnderTest(Protocol):
     """A server of some kind, and what can be done to it; see also `Target` of the settings."""
 
     @property
@@ -108,7 +108,7 @@ class _Undo:
     action: Callable[[], None] | str | None
 
 
-class Stage(Protocol):
+class Testbed(Protocol):
     """Where the walk plays cells."""
 
     def set(self, cell: CellSpec, seed: int = 0) -> Ready:
@@ -124,7 +124,7 @@ class Stage(Protocol):
         ...
 
 
-class StageOf:
+class ServerTestbed:
     """Brings a place from cell to cell, setting by setting; it knows none of them by name.
 
     Args:
@@ -138,7 +138,7 @@ class StageOf:
 
     def __init__(
         self,
-        place: Place,
+        place: ServerUnderTest,
         listen: Listener,
         settings: Sequence[Setting] = SETTINGS,
         *,
@@ -382,7 +382,7 @@ class StageOf:
         }
 
 
-class Server(Protocol):
+class OwnServer(Protocol):
     """What the lab needs of a private server."""
 
     @property

@@ -16,21 +16,21 @@ from typing import Protocol
 import pymysql
 
 from contend.calibration import Calibration
-from contend.datasets import DiskFull, LoadingDeclined, LoadingFailed
+from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Listener, RunBegan, RunEnded
 from contend.lab.host_state import HostWatch
 from contend.lab.measure import measure, now, seed_of, without_result
 from contend.lab.schedule import Schedule
-from contend.lab.stage import Ready, Stage
-from contend.load import Load
+from contend.lab.stage import Ready, Testbed
+from contend.load import LoadDriver
 from contend.metrics import metric_of
 from contend.servers.errors import ServerDied
 from contend.spec import Experiment, cell_spec, without_metric
 from contend.store import Planned, RunFolder, RunRecord
 
-NO_DATA = (DiskFull, LoadingDeclined, LoadingFailed)
+NO_DATA = (NoRoomForDataset, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
 
 DEATH_S = 2.0
@@ -40,7 +40,7 @@ FAILURES_MAX = 5
 """Blocks in a row without a result after which the walk ends; a run of its own counts as one."""
 
 
-class Player(Protocol):
+class Runner(Protocol):
     """Makes the runs of a block, one at a time or all at once."""
 
     def set(self, runs: Sequence[Planned]) -> Sequence[Ready]:
@@ -54,12 +54,12 @@ class Player(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class SingleRunner:
     """Plays each run by itself, on one stage."""
 
     experiment: Experiment
-    stage: Stage
-    load: Load
+    stage: Testbed
+    load: LoadDriver
     listen: Listener
     calibration: Calibration | None = None
 
@@ -88,7 +88,7 @@ def walk(
     experiment: Experiment,
     folder: RunFolder,
     schedule: Schedule,
-    player: Player,
+    player: Runner,
     listen: Listener,
     watch: HostWatch | None = None,
 ) -> None:
@@ -169,7 +169,7 @@ class _Patience:
 
 def _attempt(
     runs: Sequence[Planned],
-    player: Player,
+    player: Runner,
     schedule: Schedule,
     patience: _Patience,
     watch: HostWatch,
@@ -202,7 +202,7 @@ def _attempt(
         return without(_in_words(error), _death(player, error))
 
 
-def _death(player: Player, error: ContendError | pymysql.err.MySQLError) -> ContendError | None:
+def _death(player: Runner, error: ContendError | pymysql.err.MySQLError) -> ContendError | None:
     """How the server ended, if it did. Whoever met its death first may have told already."""
     if isinstance(error, ServerDied):
         return error

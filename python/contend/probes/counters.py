@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Observed:
     """What a probe may look at.
 
     Args:
@@ -42,7 +42,7 @@ class Probe(Protocol):
         """Where its result stands in the record's `probes`."""
         ...
 
-    def look(self, sight: Sight) -> Any:
+    def look(self, sight: Observed) -> Any:
         """The counters now; None if this server does not have them."""
         ...
 
@@ -75,7 +75,7 @@ class StatusProbe:
 
     name = "status"
 
-    def look(self, sight: Sight) -> Counters:
+    def look(self, sight: Observed) -> Counters:
         with sight.connection.cursor() as cursor:
             cursor.execute("SHOW GLOBAL STATUS")
             return {name: int(value) for name, value in cursor.fetchall() if _is_whole(value)}
@@ -109,7 +109,7 @@ class KeyCachesProbe:
 
     name = "key_caches"
 
-    def look(self, sight: Sight) -> Visits | None:
+    def look(self, sight: Observed) -> Visits | None:
         if sight.kind != "mariadb":
             return None
         with sight.connection.cursor() as cursor:
@@ -170,10 +170,10 @@ class HostProbe:
 
     name = "host"
 
-    def look(self, sight: Sight) -> HostLook:
+    def look(self, sight: Observed) -> HostLook:
         return HostLook(host.pressure(), _own_cpu_s(sight))
 
-    def change(self, before: HostLook, after: HostLook) -> probed.Host:
+    def change(self, before: HostLook, after: HostLook) -> probed.HostUse:
         change = host.change(before.pressure, after.pressure)
         own_cpu_s = (
             after.own_cpu_s - before.own_cpu_s
@@ -186,10 +186,10 @@ class HostProbe:
             "own_cpu_s": own_cpu_s,
             "disturbances": [asdict(one) for one in disturbances],
         }
-        return cast(probed.Host, found)
+        return cast(probed.HostUse, found)
 
 
-def _own_cpu_s(sight: Sight) -> float | None:
+def _own_cpu_s(sight: Observed) -> float | None:
     if sight.pid is None:
         return None
     found = [host.process_counters(pid) for pid in (sight.pid, *sight.others)]
@@ -205,7 +205,7 @@ class LineProbe:
 
     name = "line"
 
-    def look(self, sight: Sight) -> DelayLine | None:
+    def look(self, sight: Observed) -> DelayLine | None:
         return None if sight.line is None else sight.line()
 
     def change(self, before: DelayLine, after: DelayLine) -> DelayLine:
@@ -216,7 +216,7 @@ class LineProbe:
 PROBES: tuple[Probe, ...] = (StatusProbe(), KeyCachesProbe(), HostProbe(), LineProbe())
 
 
-def look(sight: Sight) -> dict[str, Any]:
+def look(sight: Observed) -> dict[str, Any]:
     """Every probe's counters now."""
     return {probe.name: probe.look(sight) for probe in PROBES}
 

@@ -13,7 +13,7 @@ from typing import Self
 import pymysql
 
 from contend.probed import Probes, QueryCacheWaits
-from contend.probes.counters import Sight
+from contend.probes.counters import Observed
 from contend.servers.errors import ConnectionLost
 
 PERIOD_S = 0.2
@@ -34,7 +34,7 @@ class QueryCacheWatch:
     The control connection is its own meanwhile: nobody else uses it while load is driven.
     """
 
-    def __init__(self, sight: Sight) -> None:
+    def __init__(self, sight: Observed) -> None:
         self._sight = sight
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -74,7 +74,7 @@ class QueryCacheWatch:
             self._seen["waiting"] += int(waiting or 0)
 
 
-def _is_on(sight: Sight) -> bool:
+def _is_on(sight: Observed) -> bool:
     if sight.kind != "mariadb":
         return False
     with sight.connection.cursor() as cursor:

@@ -10,17 +10,19 @@ from contend.errors import RequestError
 from contend.settings.model import Setting, Values
 from contend.settings.plan_keys import LOAD
 from contend.settings.tables import Tagged, as_plan
-from contend.settings.values import Choice, Duration, Key, Real, Refused, Whole
+from contend.settings.values import Choice, Duration, Key, Real, Refused, WholeNumber
 
 ENGINES = ("epoll", "io_uring")
 HANDLER_SOCKET = "handler_socket"
 PLUGIN = "handlersocket"
 
 _HERE = (
-    Key("connections", Whole(1, 100_000), 1, "connections that send queries at the same time"),
+    Key(
+        "connections", WholeNumber(1, 100_000), 1, "connections that send queries at the same time"
+    ),
     Key(
         "threads",
-        Whole(1, 1024),
+        WholeNumber(1, 1024),
         None,
         "worker threads of the load generator (default: one a CPU, if each has a connection)",
     ),
@@ -134,7 +136,12 @@ SLICES = tuple(
 
 SEED = Setting(
     "load",
-    Key("seed", Whole(0), 1, "seed of the queries' random streams and of the order of the runs"),
+    Key(
+        "seed",
+        WholeNumber(0),
+        1,
+        "seed of the queries' random streams and of the order of the runs",
+    ),
 )
 
 

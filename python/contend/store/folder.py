@@ -38,10 +38,10 @@ from contend.store.model import (
     DamagedStore,
     Ended,
     FolderExists,
+    LabSession,
     Meta,
     NotARunFolder,
     RunRecord,
-    Session,
     StoreFailed,
 )
 from contend.store.schema import redacted
@@ -184,7 +184,7 @@ class RunFolder:
                 created_at=values["created_at"],
                 experiment=json.loads(values["experiment"]),
                 planned=tuple(schema.planned_from_row(row) for row in planned),
-                sessions=tuple(Session(at, json.loads(facts)) for at, facts in sessions),
+                sessions=tuple(LabSession(at, json.loads(facts)) for at, facts in sessions),
                 finished=values.get("finished"),
             )
 

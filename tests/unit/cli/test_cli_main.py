@@ -34,7 +34,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     module = ModuleType("contend.cli.probe")
     module.add_probe = add_probe  # type: ignore[attr-defined]
-    monkeypatch.setattr(parser, "COMMANDS", {"probe": parser.Command("probe", "a probe")})
+    monkeypatch.setattr(parser, "COMMANDS", {"probe": parser.Subcommand("probe", "a probe")})
     monkeypatch.setattr(parser, "command_module", lambda _name: module)
     return state
 

@@ -15,10 +15,10 @@ from contend.datasets.manifest import Manifest
 from contend.lab.events import Listener
 from contend.lab.schedule import Schedule
 from contend.lab.stage import Ready
-from contend.lab.walk import Alone, walk
-from contend.lab.ways import Way
-from contend.load import Address, Load
-from contend.probes import Expected, Sight
+from contend.lab.walk import SingleRunner, walk
+from contend.lab.ways import Design
+from contend.load import Address, LoadDriver
+from contend.probes import Expected, Observed
 from contend.servers import Truncated
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, Level, load_experiment
@@ -179,7 +179,7 @@ class FakeStage:
         connection: Any = FakeConnection(ANSWERS)
         return Ready(
             address=Address(socket="/s", database="sbtest"),
-            sight=Sight(connection, "mariadb"),
+            sight=Observed(connection, "mariadb"),
             expected=Expected(),
             watch_pid=1,
             probes={"dataset": {"rows": 1000}},
@@ -198,13 +198,19 @@ def play_alone(
     experiment: Experiment,
     folder: RunFolder,
     stage: Any,
-    load: Load,
+    load: LoadDriver,
     listen: Listener,
     calibration: Calibration | None = None,
 ) -> None:
     """Make every planned run by itself."""
-    schedule = Schedule(experiment, folder, Way("runs"))
-    walk(experiment, folder, schedule, Alone(experiment, stage, load, listen, calibration), listen)
+    schedule = Schedule(experiment, folder, Design("runs"))
+    walk(
+        experiment,
+        folder,
+        schedule,
+        SingleRunner(experiment, stage, load, listen, calibration),
+        listen,
+    )
 
 
 def dataset(data: DataSpec, folder: Path) -> Dataset:

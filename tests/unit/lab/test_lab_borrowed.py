@@ -13,10 +13,10 @@ from lab_fakes import ANSWERS, NoLoad, experiment
 
 from contend.errors import RequestError, WorkError
 from contend.lab import borrowed
-from contend.lab.borrowed import BorrowedPlace
+from contend.lab.borrowed import BorrowedUnderTest
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Event, Notice
-from contend.lab.stage import StageOf
+from contend.lab.stage import ServerTestbed
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.servers.existing import Identity
@@ -71,12 +71,12 @@ class Bench:
         self.tiny = experiment(tmp_path)
         self.journal = Journal.open(tmp_path / "undo", str(self.server.dsn))
 
-    def stage(self) -> StageOf:
+    def stage(self) -> ServerTestbed:
         server: Any = self.server
-        place = BorrowedPlace(
+        place = BorrowedUnderTest(
             server, self.provide, self.spoiled.append, NoLoad(), self.journal, self.heard.append
         )
-        return StageOf(place, self.heard.append)
+        return ServerTestbed(place, self.heard.append)
 
     def provide(self, data: DataSpec) -> Mapping[str, Any]:
         self.provided.append(data)

@@ -19,8 +19,8 @@ from contend import report
 from contend.calibration import Calibration, path_of, stored, this_host, this_program
 from contend.lab import session
 from contend.lab.calibrated import Calibrate, calibrating
-from contend.lab.events import Began, Event, Notice, Progress
-from contend.lab.session import Means, begin, resume
+from contend.lab.events import Began, Event, Notice, StepProgress
+from contend.lab.session import Equipment, begin, resume
 from contend.report import export, html, terminal
 from contend.spec import CellSpec
 from contend.store import RunFolder, RunRecord
@@ -38,12 +38,12 @@ class Bench:
         self.heard: list[Event] = []
         self.asked: list[list[int]] = []
 
-    def means(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> Means:
+    def means(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> Equipment:
         @contextlib.contextmanager
         def open_stages(_logs: Path, _count: int) -> Iterator[list[FakeStage]]:
             yield [FakeStage()]
 
-        return Means(
+        return Equipment(
             {},
             open_stages,
             load or FakeLoad(),
@@ -168,7 +168,7 @@ class TestCalibrating:
     def test_what_is_missing_is_measured_before_the_runs_begin(self, bench: Bench) -> None:
         program = scripted_program(bench.path.parent)
         bench.begin(self.calibrate(bench, program))
-        steps = [event for event in bench.heard if isinstance(event, Progress)]
+        steps = [event for event in bench.heard if isinstance(event, StepProgress)]
         assert (steps[-1].done, steps[-1].unit) == (steps[-1].total, "rounds")
         assert isinstance(bench.heard[bench.heard.index(steps[-1]) + 1], Began)
         assert all("calibration" in record.probes for record in bench.records())

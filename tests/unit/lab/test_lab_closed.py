@@ -12,11 +12,11 @@ from lab_fakes import FakeServer, FakeStage, NoLoad, dataset, experiment
 
 from contend.errors import RequestError, WorkError
 from contend.lab.effort import require_time
-from contend.lab.private import PrivatePlace, Program
+from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.schedule import Schedule
-from contend.lab.stage import StageOf
-from contend.lab.walk import Alone, walk
-from contend.lab.ways import Way, choose_way
+from contend.lab.stage import ServerTestbed
+from contend.lab.walk import SingleRunner, walk
+from contend.lab.ways import Design, choose_way
 from contend.settings.workload import may_write, writing_share
 from contend.spec import CellSpec, planned_runs, to_dict
 from contend.store import RunFolder
@@ -42,9 +42,9 @@ class TestWay:
 class TestTime:
     def test_the_limit_of_a_run_is_not_its_length(self, tmp_path: Path) -> None:
         text = SWEEP.replace("repeats = 5\n", 'repeats = 2\nat_most = "30s"\n')
-        require_time(experiment(tmp_path, text), Way("runs"))
+        require_time(experiment(tmp_path, text), Design("runs"))
         with pytest.raises(RequestError, match="too short"):
-            require_time(experiment(tmp_path, text.replace("times = 1\n", "")), Way("runs"))
+            require_time(experiment(tmp_path, text.replace("times = 1\n", "")), Design("runs"))
 
     def test_repeats_are_made_until_the_next_would_not_fit(self, tmp_path: Path) -> None:
         text = SWEEP.replace("repeats = 5\n", 'repeats = 2\nat_most = "100s"\n')
@@ -56,8 +56,8 @@ class TestTime:
 
         planned = planned_runs(tiny)
         with RunFolder.create(tmp_path / "run", to_dict(tiny), planned, {}) as folder:
-            schedule = Schedule(tiny, folder, Way("runs"), clock=lambda: clock[0])
-            player = Alone(tiny, FakeStage(), FakeLoad(answer), lambda _: None)
+            schedule = Schedule(tiny, folder, Design("runs"), clock=lambda: clock[0])
+            player = SingleRunner(tiny, FakeStage(), FakeLoad(answer), lambda _: None)
             walk(tiny, folder, schedule, player, lambda _: None)
             # A repeat of three cells takes half a minute.
             assert len(folder.records()) == 9
@@ -69,10 +69,12 @@ class Stage:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: list[str] = []
-        program = Program(FakeServer(folder), {"kind": "mariadb"}, lambda d, _o, to: dataset(d, to))
-        place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None, NoLoad())
+        program = PrivateProgram(
+            FakeServer(folder), {"kind": "mariadb"}, lambda d, _o, to: dataset(d, to)
+        )
+        place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
-        self.stage = StageOf(place, lambda _event: None)
+        self.stage = ServerTestbed(place, lambda _event: None)
 
     def execute(self, statement: str) -> float:
         if statement == "BAD":

@@ -21,7 +21,7 @@ from contend.errors import RequestError
 from contend.lab.engines import FACT, choosing_engine
 from contend.lab.errors import Interrupted, OtherEngine
 from contend.lab.events import Event, Notice
-from contend.lab.session import Means, begin, resume
+from contend.lab.session import Equipment, begin, resume
 from contend.report import terminal
 from contend.spec import Experiment
 from contend.store import RunFolder, RunRecord
@@ -41,13 +41,13 @@ class Bench:
     def tiny(self, **changes: str) -> Experiment:
         return experiment(self.folder, EXPERIMENT, **changes)
 
-    def means(self) -> Means:
+    def means(self) -> Equipment:
         @contextlib.contextmanager
         def open_stages(_logs: Path, _count: int) -> Iterator[list[FakeStage]]:
             yield [FakeStage()]
 
         choose = choosing_engine(self.program)
-        return Means({}, open_stages, self.load, self.folder, choose_engine=choose)
+        return Equipment({}, open_stages, self.load, self.folder, choose_engine=choose)
 
     def begin(self, tiny: Experiment) -> None:
         begin(tiny, self.path, self.means(), self.heard.append)

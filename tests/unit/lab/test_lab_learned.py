@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from synthetic_run import latency_histogram, study, write_run, write_slices
 
-from contend.lab.learned import Learned
+from contend.lab.learned import Observations
 from contend.metrics import metric_of
 from contend.report.changes import analysis_of, confidence_of, table_of
 from contend.report.study import study_of
@@ -28,7 +28,7 @@ def test_a_run_stops_at_the_width_that_its_report_prints(tmp_path: Path, metric:
     with RunFolder.open(write_slices(tmp_path / "run", experiment)) as folder:
         records = folder.records()
         reported = study_of(folder)
-    learned = Learned(experiment)
+    learned = Observations(experiment)
     for _, block in itertools.groupby(records, lambda one: one.block):
         learned.learn(list(block))
         learned.log_ratios(reported.repeats)  # What was asked before must not stay.
@@ -60,7 +60,7 @@ def test_it_allows_for_what_the_report_allows_for(
     experiment = study("quick", ['compare.adjust=["steal"]'])
     with RunFolder.open(write(tmp_path / "run", experiment, change=stolen)) as folder:
         records, reported = folder.records(), study_of(folder)
-    learned = Learned(experiment)
+    learned = Observations(experiment)
     learned.learn(records)
     table = table_of(reported, metric_of("qps"))
     assert table is not None
@@ -76,7 +76,7 @@ def test_noise_is_that_of_the_metric_that_decides(tmp_path: Path) -> None:
     found = {}
     for metric in ("qps", "response_us_p99"):
         experiment = study("quick", [f'compare.metric="{metric}"'])
-        learned = Learned(experiment)
+        learned = Observations(experiment)
         with RunFolder.open(write_slices(tmp_path / metric, experiment)) as folder:
             learned.learn(folder.records())
         components = learned.components()

@@ -11,8 +11,8 @@ from lab_fakes import FakeServer, NoLoad, dataset, experiment
 from contend.errors import ContendError, WorkError
 from contend.host import page_cache
 from contend.lab.events import Event
-from contend.lab.private import PrivatePlace, Program
-from contend.lab.stage import StageOf
+from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.stage import ServerTestbed
 from contend.load import Address
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
@@ -27,10 +27,10 @@ class Bench:
         self.refuses: ContendError | None = None
         self.prepared: list[Address] = []
         identity = {"kind": "mariadb", "version": "10.11.19"}
-        program = Program(self.server, identity, self.provide)
+        program = PrivateProgram(self.server, identity, self.provide)
         self.heard: list[Event] = []
-        place = PrivatePlace(lambda _cell: program, self.prepare, NoLoad())
-        self.stage = StageOf(place, self.heard.append)
+        place = PrivateUnderTest(lambda _cell: program, self.prepare, NoLoad())
+        self.stage = ServerTestbed(place, self.heard.append)
         self.tiny = experiment(tmp_path)
 
     def provide(self, data: DataSpec, _options: Mapping[str, Level], into: Path) -> object:

@@ -17,12 +17,12 @@ from lab_in_slices import IN_SLICES, made_up
 from lab_in_slices import Bench as InSlices
 
 from contend import host
-from contend.datasets import CONTENT_VERSION, DiskFull, LoadingDeclined
+from contend.datasets import CONTENT_VERSION, LoadingDeclined, NoRoomForDataset
 from contend.errors import ContendError, RequestError
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Event, Notice, RunBegan
 from contend.lab.session import (
-    Means,
+    Equipment,
     begin,
     require_same_tables,
     resume,
@@ -53,8 +53,8 @@ class Bench:
         finally:
             self.stage.close()
 
-    def means(self, load: FakeLoad | None = None) -> Means:
-        return Means(
+    def means(self, load: FakeLoad | None = None) -> Equipment:
+        return Equipment(
             SERVERS,
             self.open_stages,
             load or FakeLoad(),
@@ -65,7 +65,7 @@ class Bench:
     def begin(self, load: FakeLoad | None = None) -> None:
         self.begin_with(self.means(load))
 
-    def begin_with(self, means: Means) -> None:
+    def begin_with(self, means: Equipment) -> None:
         begin(self.tiny, self.path, means, self.heard.append)
 
     def resume(self, *, given: Experiment | None = None, version: str = "10.11.19") -> FakeLoad:
@@ -240,7 +240,7 @@ def test_a_request_that_cannot_be_met_leaves_no_folder(bench: Bench) -> None:
     assert [type(event) for event in bench.heard] == [Began, RunBegan]
 
 
-@pytest.mark.parametrize("error", [LoadingDeclined("left as it is"), DiskFull("no room")])
+@pytest.mark.parametrize("error", [LoadingDeclined("left as it is"), NoRoomForDataset("no room")])
 def test_what_was_measured_is_kept_whatever_ends_it(bench: Bench, error: ContendError) -> None:
     """Later data that nobody wants loaded, or that do not fit, take nothing with them."""
 
@@ -278,13 +278,13 @@ def begin_in_slices(bench: InSlices, *, count: int = 99) -> FakeLoad:
     return load
 
 
-def means_of(bench: InSlices, load: FakeLoad) -> Means:
+def means_of(bench: InSlices, load: FakeLoad) -> Equipment:
     @contextlib.contextmanager
     def open_stages(_logs: Path, count: int) -> Iterator[list[Any]]:
         assert count == len(bench.servers), "a server for each level"
         yield [bench.stage(place) for place in range(count)]
 
-    return Means(SERVERS, open_stages, load, bench.path.parent)
+    return Equipment(SERVERS, open_stages, load, bench.path.parent)
 
 
 def notices(heard: list[Event]) -> list[str]:

@@ -15,8 +15,8 @@ from contend.host import page_cache
 from contend.lab import caches, trial
 from contend.lab.caches import NotCold
 from contend.lab.events import Event, Notice
-from contend.lab.private import PrivatePlace, Program
-from contend.lab.stage import StageOf
+from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.stage import ServerTestbed
 from contend.servers.statements import StatementFailed
 from contend.settings.lock_files import SETTING
 from contend.settings.options import layout_options
@@ -39,10 +39,10 @@ class Bench:
         self.heard: list[Event] = []
         self.said: list[str] = []
         self.refuses: set[str] = set()
-        self.program = Program(self.server, {"kind": "mariadb"}, self.provide)
-        place = PrivatePlace(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
+        self.program = PrivateProgram(self.server, {"kind": "mariadb"}, self.provide)
+        place = PrivateUnderTest(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
-        self.stage = StageOf(place, self.heard.append, strict=strict)
+        self.stage = ServerTestbed(place, self.heard.append, strict=strict)
 
     def provide(self, data: DataSpec, options: Mapping[str, Level], into: Path) -> object:
         self.provided.append(layout_options(options))
@@ -283,7 +283,7 @@ class TestTrial:
     @pytest.fixture
     def strict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
         bench = Bench(tmp_path, monkeypatch, strict=True)
-        monkeypatch.setattr(PrivatePlace, "execute", lambda _self, text: bench.execute(text))
+        monkeypatch.setattr(PrivateUnderTest, "execute", lambda _self, text: bench.execute(text))
         monkeypatch.setattr(
             trial.FillProcess,
             "run",

@@ -11,12 +11,12 @@ import pytest
 from fake_load import FakeLoad, done_of
 from lab_fakes import FakeServer, FakeStage, NoLoad, dataset, experiment, numbers, play_alone
 
-from contend.datasets import Dataset, DiskFull
+from contend.datasets import Dataset, NoRoomForDataset
 from contend.errors import RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
-from contend.lab.private import PrivatePlace, Program
-from contend.lab.stage import StageOf
+from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.stage import ServerTestbed
 from contend.lab.walk import FAILURES_MAX
 from contend.load import LoadFailed
 from contend.servers.errors import ServerDied, ServerFailed
@@ -203,9 +203,9 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
 
     load = FakeLoad(die_once)
     identity = {"kind": "mariadb", "version": "10.11.19"}
-    program = Program(server, identity, provide)
-    place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None, NoLoad())
-    stage = StageOf(place, lambda _event: None)
+    program = PrivateProgram(server, identity, provide)
+    place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
+    stage = ServerTestbed(place, lambda _event: None)
     play_alone(tiny, folder, stage, load, lambda _event: None)
     records = folder.records()
     assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]
@@ -317,10 +317,10 @@ def test_data_that_cannot_be_had_end_it_and_leave_the_run_to_be_made(
 
     def fail(_cell: CellSpec) -> None:
         if len(stage.cells) == at:
-            raise DiskFull("the disk ran full while 1k rows were loaded")
+            raise NoRoomForDataset("the disk ran full while 1k rows were loaded")
 
     stage._on_set = fail
-    with pytest.raises(DiskFull):
+    with pytest.raises(NoRoomForDataset):
         go(tiny, folder, stage=stage)
     assert [r.run for r in folder.records()] == list(range(1, at))
     go(tiny, folder)

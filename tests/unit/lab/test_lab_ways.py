@@ -13,7 +13,7 @@ from lab_fakes import EXPERIMENT, experiment
 from contend import host
 from contend.errors import RequestError
 from contend.lab.effort import require_time
-from contend.lab.ways import Way, choose_way
+from contend.lab.ways import Design, choose_way
 from contend.spec import Experiment
 
 IN_SLICES = EXPERIMENT.replace('by = "runs"\n', "")
@@ -46,7 +46,7 @@ def compared(
     return experiment(tmp_path, text.replace(COMPARED, f"baseline = {{ {path} = {baseline} }}"))
 
 
-def way_of(tiny: Experiment, tmp_path: Path, *, own: bool = True) -> Way:
+def way_of(tiny: Experiment, tmp_path: Path, *, own: bool = True) -> Design:
     return choose_way(tiny, own=own, disk=tmp_path)
 
 
@@ -71,14 +71,14 @@ def test_levels_are_compared_in_slices_if_that_can_be_had(tmp_path: Path) -> Non
 
 
 def test_who_wants_runs_gets_them_without_a_word(tmp_path: Path) -> None:
-    assert way_of(experiment(tmp_path), tmp_path) == Way("runs")
+    assert way_of(experiment(tmp_path), tmp_path) == Design("runs")
 
 
 def test_nothing_compared_is_no_reason_for_a_word(tmp_path: Path) -> None:
     text = IN_SLICES.replace(COMPARED, "").replace(f"{SEGMENTS} = [0, 32]\n", "")
     tiny = experiment(tmp_path, text.replace('"load.connections" = [1, 8]', ""))
     assert tiny.compared is None
-    assert way_of(tiny, tmp_path) == Way("runs")
+    assert way_of(tiny, tmp_path) == Design("runs")
 
 
 @pytest.mark.parametrize(
@@ -146,20 +146,20 @@ def test_levels_that_only_ask_otherwise_share_a_server(
 ) -> None:
     load = 'arrival = { kind = "open", rate = 10 }' if "rate" in factor[0] else ""
     tiny = compared(tmp_path, *factor, load=load)
-    assert way_of(tiny, tmp_path, own=own) == Way("slices", own=own)
+    assert way_of(tiny, tmp_path, own=own) == Design("slices", own=own)
 
 
 def test_levels_that_write_have_servers_of_their_own(tmp_path: Path) -> None:
     tiny = compared(tmp_path, *WRITING)
-    assert way_of(tiny, tmp_path) == Way("slices", servers=2)
+    assert way_of(tiny, tmp_path) == Design("slices", servers=2)
     assert "not its own" in way_of(tiny, tmp_path, own=False).why
 
 
 def test_a_server_without_room_for_all_connections_is_not_shared(tmp_path: Path) -> None:
     many = compared(tmp_path, *ASKED[0], load="connections = 100")
-    assert way_of(many, tmp_path) == Way("slices", servers=2)
+    assert way_of(many, tmp_path) == Design("slices", servers=2)
     roomy = many.source.replace(OPTION, f"max_connections = 200, {OPTION}")
-    assert way_of(experiment(tmp_path, roomy), tmp_path) == Way("slices")
+    assert way_of(experiment(tmp_path, roomy), tmp_path) == Design("slices")
 
 
 def test_an_open_loop_of_one_rate_can_be_cut(tmp_path: Path) -> None:
@@ -291,22 +291,22 @@ class TestTime:
     def test_one_that_is_too_short_for_one_look_is_refused(self, tmp_path: Path) -> None:
         """Four cells of a slice, with its settling and the load before the first."""
         with pytest.raises(RequestError, match="is too short: one look at every cell takes") as e:
-            require_time(self.given(tmp_path, "400ms"), Way("slices"))
+            require_time(self.given(tmp_path, "400ms"), Design("slices"))
         assert e.value.exit_code == 2
         assert e.value.hint == "Give it more time, or fewer cells."
-        require_time(self.given(tmp_path, "2s"), Way("slices"))
+        require_time(self.given(tmp_path, "2s"), Design("slices"))
 
     def test_a_look_is_as_long_as_the_experiment_says(self, tmp_path: Path) -> None:
         longer = {'warmup = "100ms"': 'slice = "1s"\nsettle = "500ms"'}
         with pytest.raises(RequestError, match=r"^6 s is too short"):
-            require_time(self.given(tmp_path, "6s", **longer), Way("slices"))
-        require_time(self.given(tmp_path, "7s", **longer), Way("slices"))
+            require_time(self.given(tmp_path, "6s", **longer), Design("slices"))
+        require_time(self.given(tmp_path, "7s", **longer), Design("slices"))
 
     def test_a_look_of_runs_is_a_run_of_each_cell(self, tmp_path: Path) -> None:
         longer = {'measure = "200ms"': 'measure = "2s"'}
         with pytest.raises(RequestError, match=r"8\.4 s"):
-            require_time(self.given(tmp_path, "8s", **longer), Way("runs"))
-        require_time(self.given(tmp_path, "9s", **longer), Way("runs"))
+            require_time(self.given(tmp_path, "8s", **longer), Design("runs"))
+        require_time(self.given(tmp_path, "9s", **longer), Design("runs"))
 
     def test_without_a_time_none_is_too_short(self, tmp_path: Path) -> None:
-        require_time(experiment(tmp_path, IN_SLICES), Way("slices"))
+        require_time(experiment(tmp_path, IN_SLICES), Design("slices"))

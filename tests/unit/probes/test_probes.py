@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from contend import host, probes
 from contend.probes import Expected, counters, warnings_of
-from contend.probes.counters import HostProbe, KeyCachesProbe, Sight, StatusProbe
+from contend.probes.counters import HostProbe, KeyCachesProbe, Observed, StatusProbe
 
 PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
 DONE = done_of(PLAN)
 
 
-def sight(rows: Rows, kind: str = "mariadb") -> Sight:
+def sight(rows: Rows, kind: str = "mariadb") -> Observed:
     connection: Any = FakeConnection({"": rows})
-    return Sight(connection, kind)
+    return Observed(connection, kind)
 
 
 class TestStatus:
