@@ -31,7 +31,7 @@ from typing import Any
 
 from rounds import machine
 
-from contend.lab.learned import Observations
+from contend.lab.observations import Observations
 from contend.lab.sessions import said_by
 from contend.load import cpu_state, find_program
 from contend.metrics.host_state import distance_ns

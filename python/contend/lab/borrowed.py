@@ -18,7 +18,7 @@ from contend.lab.caches import Caches
 from contend.lab.control import LazyControl, differing_variables
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
-from contend.lab.stage import Ready
+from contend.lab.testbed import Ready
 from contend.load import LoadDriver
 from contend.plan import HandlerSocket
 from contend.probed import RunWarning
@@ -275,7 +275,7 @@ class BorrowedUnderTest:
             address=address,
             env=env,
             watch_pid=self._pid,
-            sight=Observed(self._control.connection(), self._identity.kind, self._pid),
+            observed=Observed(self._control.connection(), self._identity.kind, self._pid),
             expected=self._caches.expected(),
             probes={
                 "server": {

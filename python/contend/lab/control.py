@@ -1,4 +1,4 @@
-"""The control connection of a stage, and what is read over it for the record."""
+"""The control connection of a testbed, and what is read over it for the record."""
 
 from __future__ import annotations
 

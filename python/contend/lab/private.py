@@ -13,7 +13,7 @@ from contend.host.locked import LockedFiles
 from contend.lab.caches import Caches, drop_files, files_of
 from contend.lab.cold_starts import ColdStart
 from contend.lab.control import LazyControl, differing_variables
-from contend.lab.stage import OwnServer, Ready
+from contend.lab.testbed import OwnServer, Ready
 from contend.load import Address, LoadDriver, plan_of
 from contend.plan import HandlerSocket
 from contend.probed import Probes
@@ -272,7 +272,7 @@ class PrivateUnderTest:
         return Ready(
             address=self._address(),
             watch_pid=self._server.pid,
-            sight=Observed(self._control.connection(), self.kind, self._server.pid),
+            observed=Observed(self._control.connection(), self.kind, self._server.pid),
             expected=self._caches.expected(),
             probes=probes,
             warnings=tuple(

@@ -16,7 +16,7 @@ from pathlib import Path
 from contend.errors import RequestError, WorkError
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.stage import ServerTestbed
+from contend.lab.testbed import ServerTestbed
 from contend.load import Address, FillProcess, LoadProcess
 from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
@@ -60,12 +60,12 @@ def try_starts(
             )
 
     place = PrivateUnderTest(program_of, make_tables, LoadProcess(load))
-    with closing(ServerTestbed(place, listen, TRIED, strict=True)) as stage:
+    with closing(ServerTestbed(place, listen, TRIED, strict=True)) as testbed:
         for cell in wanted:
             try:
-                stage.set(cell)
+                testbed.set(cell)
                 if cell[_SETUP]:
-                    stage.set(cell.having(setup=[]))
+                    testbed.set(cell.having(setup=[]))
             except WorkError as error:
                 if not _is_statement(error):
                     raise

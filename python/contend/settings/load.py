@@ -76,7 +76,7 @@ def _arrival(key: Key) -> Key:
 
 
 @dataclass(frozen=True)
-class Arrival(Setting):
+class ArrivalSetting(Setting):
     """When events begin."""
 
     def check(self, cell: Values) -> None:
@@ -94,7 +94,7 @@ class Arrival(Setting):
 
 
 @dataclass(frozen=True)
-class Protocol(Setting):
+class ProtocolSetting(Setting):
     """How queries are put."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
@@ -106,7 +106,7 @@ class Protocol(Setting):
             )
 
 
-_SETTINGS = {"arrival": Arrival, "protocol": Protocol}
+_SETTINGS = {"arrival": ArrivalSetting, "protocol": ProtocolSetting}
 
 KEYS = _keys()
 LOAD_SETTINGS = tuple(_SETTINGS.get(key.name, Setting)("load", key) for key in KEYS)
@@ -149,7 +149,7 @@ _USUAL = {key.name: key.default for key in KEYS if key not in _HERE}
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
+class Slicing:
     """How a block is cut: how long each level is measured at a time and loaded before that, and
     how often."""
 
@@ -165,7 +165,7 @@ class Slices:
         return self.slice_s + self.settle_s
 
 
-def load_in_slices(cell: Values, slices: Slices) -> dict[str, Any]:
+def load_in_slices(cell: Values, slices: Slicing) -> dict[str, Any]:
     """The `load` of a plan that hops between arms."""
     load = load_plan(cell)
     del load["measure_s"]

@@ -285,7 +285,7 @@ def _texts(values: Iterable[object]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Workload(Setting):
+class WorkloadSetting(Setting):
     """The kind of workload and its parameters."""
 
     def between(self, before: Values, after: Values) -> Need:
@@ -301,7 +301,7 @@ class Workload(Setting):
             target.expect_writes()
 
 
-SETTING = Workload(
+SETTING = WorkloadSetting(
     "",
     Key("workload", WORKLOAD, {"kind": WORKLOAD.default_kind}, "what is asked of the server"),
     each_run=True,

@@ -156,7 +156,7 @@ def aside(host: ServerHost, journal: Journal) -> Iterator[Path]:
         journal.drop(entry)
 
 
-class _Patience:
+class _IdleWait:
     """A wait that ends when nothing happens any more.
 
     Args:
@@ -201,7 +201,7 @@ def take(connection: Connection[Any], host: ServerHost, journal: Journal) -> Pag
 
     with aside(host, journal) as path:
         _set(connection, "innodb_buffer_pool_dump_now")
-        patience = _Patience("write its list of pages")
+        patience = _IdleWait("write its list of pages")
         # The server writes under another name first, so the file is whole when it is there.
         unfinished = path.with_name(f"{FILE_NAME}.incomplete")
         try:
@@ -248,7 +248,7 @@ def load(
         _let_second_pass(before)
         try:
             _set(connection, "innodb_buffer_pool_load_now")
-            patience = _Patience("load a list of pages")
+            patience = _IdleWait("load a list of pages")
             while True:
                 said = _status(connection, "Innodb_buffer_pool_load_status")
                 if said != before:
@@ -274,7 +274,7 @@ def _when_idle(connection: Connection[Any]) -> str:
     Raises:
         NoList: it does not come to its end.
     """
-    patience = _Patience("come to the end of a load that was not begun by contend")
+    patience = _IdleWait("come to the end of a load that was not begun by contend")
     while True:
         said = _status(connection, "Innodb_buffer_pool_load_status")
         if not said.startswith(_AT_WORK):

@@ -57,8 +57,10 @@ class Machine:
             on_progress("downloading", percent)
         return replace(UNRUN, kind=kind, suite=suite or "bookworm")
 
-    def begin(self, experiment: Experiment, _path: Path, means: Equipment, _listen: object) -> None:
-        self.begun.append(means)
+    def begin(
+        self, experiment: Experiment, _path: Path, equipment: Equipment, _listen: object
+    ) -> None:
+        self.begun.append(equipment)
         self.experiments.append(experiment)
         raise NoServer("that is as far as this test goes")
 

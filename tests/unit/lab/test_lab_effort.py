@@ -9,10 +9,10 @@ import pytest
 from fake_load import percentiles
 from lab_in_slices import IN_SLICES, Bench, Noise, made_up
 
+from contend.lab.design import Design
 from contend.lab.effort import ROUNDS, Effort
 from contend.lab.layouts import PADDING_VARIABLE
 from contend.lab.schedule import Schedule
-from contend.lab.ways import Design
 from contend.spec import cell_spec
 
 MakeBench = Callable[..., Bench]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from lab_in_slices import IN_SLICES, START_S, Bench, Noise, made_up
 
+from contend.lab.design import Design
 from contend.lab.events import RunBegan
 from contend.lab.schedule import Schedule
-from contend.lab.ways import Design
 
 MakeBench = Callable[..., Bench]
 

@@ -69,7 +69,7 @@ class Design:
         return self.by == "slices"
 
 
-def choose_way(
+def choose_design(
     experiment: Experiment, *, own: bool, disk: Path, blocking: str | None = None
 ) -> Design:
     """Slices if they can be had, unless the experiment wants runs.
@@ -101,7 +101,7 @@ def choose_way(
     if why is None and blocking is not None:
         why = f"the script {blocking} needs threads of its own, which cannot ask in turn"
     if why is None and (compared.path == ROUND_TRIP.path or _share_server(experiment, cells)):
-        # One server for all of them: each level is another way to it, or asks it otherwise.
+        # One server for all of them: each level reaches it by another route, or asks it otherwise.
         return Design("slices", own=own)
     servers = len(compared.levels)
     if why is None and (own or compared.path != USE):
@@ -178,8 +178,8 @@ def _of_cell(cell: CellSpec) -> str | None:
         return "a run of a fixed number of events cannot be cut into slices (load.events)"
     if cell["workload"].get("times") is not None:
         return "a list that is asked so many times cannot be cut into slices (workload.times)"
-    stages = cell["load.arrival"].get("stages") or ()
-    if len(stages) > 1 or any(one.get("end_rate") is not None for one in stages):
+    testbeds = cell["load.arrival"].get("stages") or ()
+    if len(testbeds) > 1 or any(one.get("end_rate") is not None for one in testbeds):
         return "a rate that changes cannot be cut into slices (load.arrival.stages)"
     return None
 
