@@ -7,9 +7,7 @@ relative to the folder, so a cache may be moved.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -18,6 +16,7 @@ from pathlib import Path
 
 from contend.errors import did_you_mean
 from contend.get.unpacked import ServerTree
+from contend.locks import locked
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import FolderInUse, GetFailed, UnknownServer
 
@@ -175,16 +174,8 @@ def require_idle(folder: Path) -> None:
             )
 
 
-@contextlib.contextmanager
-def _locked(servers: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+def _locked(
+    servers: Path, on_wait: Callable[[], None]
+) -> contextlib.AbstractContextManager[object]:
     servers.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(servers / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_wait()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    return locked(servers / ".lock", on_wait=on_wait)
