@@ -31,7 +31,7 @@ from typing import Any
 
 from rounds import machine
 
-from contend.lab.learned import Learned
+from contend.lab.observations import Observations
 from contend.lab.sessions import said_by
 from contend.load import cpu_state, find_program
 from contend.metrics.host_state import distance_ns
@@ -135,7 +135,7 @@ def of_folder(folder: RunFolder) -> Line:
     meta, records = folder.meta(), folder.records()
     experiment = from_dict(meta.experiment)
     said = said_by(experiment, folder)
-    learned = Learned(experiment)
+    learned = Observations(experiment)
     learned.learn(records)
     logs = learned.log_ratios(sorted({one.repeat for one in records}))[:, 0, 0]
     components = learned.components()

@@ -31,10 +31,10 @@ from trust_record import FOLDER
 from units import EXPERIMENTS, log_ratios, run_experiment
 
 from contend.lab.measure import measure_in_slices
-from contend.lab.stage import Ready
+from contend.lab.testbed import Ready
 from contend.load import Address, LoadProcess, find_program
-from contend.probes import Expected, Sight
-from contend.settings.load import Slices
+from contend.probes import Expected, Observed
+from contend.settings.load import Slicing
 from contend.spec import cell_spec, load_experiment
 from contend.store import Planned, RunRecord
 
@@ -127,7 +127,7 @@ def slower(number: int) -> Line:
         ]
         with servers[0], servers[1]:
             readies = [_ready(server) for server in servers]
-            slices = Slices(0.1, 0.02, ROUNDS)
+            slices = Slicing(0.1, 0.02, ROUNDS)
             load = LoadProcess(find_program())
             enter = [()] * len(block)
             records += measure_in_slices(block, cells, readies, enter, load, lambda _: None, slices)
@@ -136,7 +136,7 @@ def slower(number: int) -> Line:
 
 def _ready(server: NullServer) -> Ready:
     """A null server has no counters to look at."""
-    return Ready(Address(socket=str(server.socket)), Sight(_NoCounters(), "mysql"), Expected())
+    return Ready(Address(socket=str(server.socket)), Observed(_NoCounters(), "mysql"), Expected())
 
 
 class _NoCounters:

@@ -29,7 +29,7 @@ from contend.undo import Journal, put_back
 from contend.warm import coverage, page_list, server_list
 from contend.warm.pool import taken
 from contend.warm.segments import Tablespace
-from contend.warm.server_list import Host
+from contend.warm.server_list import ServerHost
 from contend.warm.tablespaces import read_catalogue
 
 NAIVE = (
@@ -57,8 +57,8 @@ class Bench:
     journal: Journal
 
     @property
-    def host(self) -> Host:
-        return Host(self.cold.server.data_folder)
+    def host(self) -> ServerHost:
+        return ServerHost(self.cold.server.data_folder)
 
     def run(self, way: Callable[[], object]) -> Cost:
         self.cold.cold()

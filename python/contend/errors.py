@@ -3,9 +3,8 @@
 Everything that a user can meet is a ContendError; anything else is a bug.
 
     ContendError
-    ├─ RequestError   what was asked is wrong                            exit 2
-    ├─ WorkError      the work failed                                    exit 1
-    └─ GateError      inconclusive or regressed, and a gate was asked for  exit 3
+    ├─ RequestError   what was asked is wrong  exit 2
+    └─ WorkError      the work failed          exit 1
 
 Rooms derive their own classes from these, so that a caller can catch one kind of trouble.
 """
@@ -45,12 +44,6 @@ class WorkError(ContendError):
     """The work failed."""
 
     exit_code = 1
-
-
-class GateError(ContendError):
-    """A gate was asked for, and the answer is inconclusive or regressed."""
-
-    exit_code = 3
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:

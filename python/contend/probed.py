@@ -39,7 +39,7 @@ class RunWarning(TypedDict):
     message: str
 
 
-class Ceiling(TypedDict):
+class CeilingRecord(TypedDict):
     """What the client reaches against a server without work.
 
     n: rounds of the calibration.
@@ -60,7 +60,7 @@ class Ceiling(TypedDict):
     p99_us: float
 
 
-class Calibration(Ceiling):
+class CalibrationRecord(CeilingRecord):
     """The ceiling, and how near the run came to it.
 
     cpu_ratio: the run's CPU per query over the calibration's.
@@ -73,7 +73,7 @@ class Calibration(Ceiling):
     share: float
 
 
-class Host(TypedDict):
+class HostUse(TypedDict):
     """The host over the run, as `contend.host` counts it. Shares are of all CPUs' time, 0 to 1."""
 
     elapsed_s: float
@@ -211,8 +211,8 @@ class Probes(TypedDict, total=False):
     load_generator: Generator
     warmed: dict[str, Any] | None
     warming: dict[str, Any]
-    calibration: Calibration
-    host: Host
+    calibration: CalibrationRecord
+    host: HostUse
     settings: dict[str, Any]
     line: DelayLine
     place: int

@@ -18,7 +18,8 @@ from tree import (
 )
 
 EVERYWHERE = {
-    *("errors", "units", "facts", "folders", "metrics", "plan", "outcome", "probed", "program"),
+    *("errors", "units", "facts", "folders", "locks", "metrics", "plan", "outcome", "probed"),
+    "program",
     "__version__",
 }
 
@@ -29,6 +30,7 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "units": {"errors"},
     "facts": set(),
     "folders": set(),
+    "locks": set(),
     "metrics": set(),
     "plan": set(),
     "outcome": set(),

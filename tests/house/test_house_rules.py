@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -42,6 +43,9 @@ SAME_NAMES = {
     *("Given", "Refused", "Known", "Whose", "Halt", "Settings"),
 }
 """Types of Rust whose name means more than one thing; docs/concepts/architecture.md says why."""
+
+SAME_CLASSES = {"Notice"}
+"""Classes of Python likewise."""
 
 SQL = (
     r"(?i:\b(select|insert|alter|show)\b .*\b(from|into|table|status|global)\b)"
@@ -91,12 +95,30 @@ def test_the_name_of_a_rust_type_means_one_thing() -> None:
             continue
         for name in defined.findall(without_rust_tests(path.read_text())):
             places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    require_one_meaning(places, SAME_NAMES)
+
+
+def test_the_name_of_a_python_class_means_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted(PYTHON_ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    require_one_meaning(places, SAME_CLASSES)
+
+
+def require_one_meaning(places: dict[str, list[str]], known: set[str]) -> None:
     more = {name: where for name, where in places.items() if len(where) > 1}
-    wrong = [
-        f"{name}: {', '.join(where)}" for name, where in more.items() if name not in SAME_NAMES
-    ]
+    wrong = [f"{name}: {', '.join(where)}" for name, where in more.items() if name not in known]
     assert not wrong, "\n".join(wrong)
-    assert more.keys() >= SAME_NAMES, "no longer needed"
+    assert more.keys() >= known, "no longer needed"
+
+
+def test_a_second_meaning_of_a_name_is_told() -> None:
+    with pytest.raises(AssertionError, match=r"Plan: a\.py, b\.py"):
+        require_one_meaning({"Plan": ["a.py", "b.py"], "Cell": ["a.py"]}, set())
+    with pytest.raises(AssertionError, match="no longer needed"):
+        require_one_meaning({"Plan": ["a.py"]}, {"Plan"})
 
 
 @pytest.mark.parametrize(("pattern", "rooms", "instead"), BANNED_IN_RUST)

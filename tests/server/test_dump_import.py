@@ -20,7 +20,7 @@ from needs import program
 from run_lab import Lab
 
 from contend.datasets import DumpFailed, DumpRefused, Rules
-from contend.datasets.dump.load import Loaded, Loader
+from contend.datasets.dump.load import DumpResult, Loader
 from contend.servers import PrivateServer, ServerBinary
 
 pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
@@ -86,7 +86,7 @@ def shop(collation: str = "utf8mb4_general_ci", version: str = "10.11.6-MariaDB"
 
 NUMBERS = itertools.count(1)
 
-Load = Callable[..., Loaded]
+Load = Callable[..., DumpResult]
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def load(server: PrivateServer, tmp_path: Path) -> Iterator[Load]:
     """`load(text, **rules)`: what came of the dump, in a database of the test's own."""
     name = f"import_{next(NUMBERS)}"
 
-    def do(text: str | Path, **rules: Any) -> Loaded:
+    def do(text: str | Path, **rules: Any) -> DumpResult:
         path = tmp_path / "shop.sql"
         if isinstance(text, Path):
             path = text

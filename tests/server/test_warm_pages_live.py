@@ -16,7 +16,7 @@ from contend.undo import Journal, put_back
 from contend.undo.page_list import ASIDE, PAGE_LIST, move_back
 from contend.warm import server_list
 from contend.warm.pool import COUNTS, held, taken
-from contend.warm.server_list import Host, NoList
+from contend.warm.server_list import NoList, ServerHost
 from contend.warm.survey import survey
 
 OPTIONS = {"innodb_buffer_pool_size": "32M", "innodb_buffer_pool_dump_at_shutdown": 0,
@@ -127,7 +127,7 @@ def test_a_list_of_some_percent_has_the_pages_used_last_up_to_so_much_of_the_poo
     asked(server, "SELECT SUM(LENGTH(t)) FROM plain FORCE INDEX (PRIMARY)")
     ((_, total),) = asked(server, "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_total'")
     with server.connect() as connection, Journal.open(tmp_path, "here") as journal:
-        host = Host(server.data_folder)
+        host = ServerHost(server.data_folder)
         whole = list(map(tuple, taken(connection, journal, host).tolist()))
         part = list(map(tuple, taken(connection, journal, host, percent=5).tolist()))
         put_back(journal, server)

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from contend.calibration import Ceiling, Host, Program, Round, Shape
+from contend.calibration import Ceiling, ClientHost, ClientProgram, Round, RunShape
 
-HOST = Host("0123456789ab", "Example CPU", 2, "6.1.0-example")
-PROGRAM = Program("0.1.0", "ab" * 32)
+HOST = ClientHost("0123456789ab", "Example CPU", 2, "6.1.0-example")
+PROGRAM = ClientProgram("0.1.0", "ab" * 32)
 POINT_SELECT = {"kind": "point_select", "distribution": {"kind": "uniform"}}
 
 SCRIPT = """
@@ -49,10 +49,10 @@ else:
 """
 
 
-def shape(connections: int = 8, **changes: object) -> Shape:
+def shape(connections: int = 8, **changes: object) -> RunShape:
     fields = {"workload": POINT_SELECT, "protocol": "prepared", "transport": "socket"}
     fields["engine"] = "io_uring"
-    return Shape(**{**fields, "connections": connections, **changes})  # type: ignore[arg-type]
+    return RunShape(**{**fields, "connections": connections, **changes})  # type: ignore[arg-type]
 
 
 def ceiling(

@@ -106,7 +106,7 @@ def write_run(
     return path
 
 
-WAY = {"by": "slices", "why": "", "servers": 2, "own": True}
+DESIGN = {"by": "slices", "why": "", "servers": 2, "own": True}
 ROUNDS, SLICE_S = 16, 0.1
 
 Gain = Callable[[int, int, int], float]
@@ -129,7 +129,7 @@ def write_slices(
     server_sd: float = 0.005,
     slice_sd: float = 0.02,
     finished: str | None = "every planned run was made",
-    way: dict[str, Any] = WAY,
+    design: dict[str, Any] = DESIGN,
     facts: dict[str, Any] | None = None,
     seed: int = 7,
 ) -> Path:
@@ -143,7 +143,7 @@ def write_slices(
     last = len(planned) if blocks is None else blocks
     chance = random.Random(seed)
     with RunFolder.create(
-        path, to_dict(experiment), planned, {**(facts or FACTS), "way": way}
+        path, to_dict(experiment), planned, {**(facts or FACTS), "way": design}
     ) as folder:
         clock = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
         servers: dict[tuple[int, Any], float] = {}

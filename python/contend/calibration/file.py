@@ -24,13 +24,13 @@ from contend.calibration.model import (
     FIGURES,
     Calibration,
     Ceiling,
+    ClientHost,
+    ClientProgram,
     DamagedCalibration,
     ForeignCalibration,
-    Host,
     NewerCalibration,
-    Program,
     Round,
-    Shape,
+    RunShape,
 )
 from contend.facts import fact
 from contend.load import LoadFailed
@@ -50,12 +50,12 @@ _FACTS = (
 """Facts that decide what a system call and a wake-up cost. One that changes makes another host."""
 
 
-def this_host(facts: Mapping[str, Any] | None = None) -> Host:
+def this_host(facts: Mapping[str, Any] | None = None) -> ClientHost:
     """The host that we are on."""
     facts = host.facts() if facts is None else facts
     found = {name: fact(facts, name) for name in _FACTS}
     text = json.dumps(["contend calibration", found], sort_keys=True)
-    return Host(
+    return ClientHost(
         id=hashlib.sha256(text.encode()).hexdigest()[:12],
         cpu=str(found["cpu.model"] or "unknown CPU"),
         cpus=int(found["cpu.count"] or 0),
@@ -63,7 +63,7 @@ def this_host(facts: Mapping[str, Any] | None = None) -> Host:
     )
 
 
-def this_program(path: Path) -> Program:
+def this_program(path: Path) -> ClientProgram:
     """The contend-load at `path`."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -73,7 +73,7 @@ def this_program(path: Path) -> Program:
         ).stdout
     except (subprocess.SubprocessError, OSError) as error:
         raise LoadFailed(f"{path} does not print its version: {error}") from None
-    return Program(version=said.split()[-1] if said.split() else "unknown", sha256=digest)
+    return ClientProgram(version=said.split()[-1] if said.split() else "unknown", sha256=digest)
 
 
 FORMAT = 2
@@ -85,12 +85,12 @@ def folder_of(cache: Path) -> Path:
     return cache / "calibrations"
 
 
-def path_of(cache: Path, host: Host, program: Program) -> Path:
+def path_of(cache: Path, host: ClientHost, program: ClientProgram) -> Path:
     """The file of this host and this program, there or not."""
     return folder_of(cache) / f"{host.id}-{program.sha256[:12]}.json"
 
 
-def read(path: Path, host: Host, program: Program) -> Calibration:
+def read(path: Path, host: ClientHost, program: ClientProgram) -> Calibration:
     """What is kept; nothing if there is no file.
 
     Raises:
@@ -165,8 +165,8 @@ def _from_document(document: dict[str, Any], *, named: bool) -> Calibration:
     host, program = document["host"], document["program"]
     ceilings = [_ceiling_from(one) for one in document["ceilings"]] if named else []
     return Calibration(
-        Host(str(host["id"]), str(host["cpu"]), int(host["cpus"]), str(host["kernel"])),
-        Program(str(program["version"]), str(program["sha256"])),
+        ClientHost(str(host["id"]), str(host["cpu"]), int(host["cpus"]), str(host["kernel"])),
+        ClientProgram(str(program["version"]), str(program["sha256"])),
         {one.shape: one for one in ceilings},
     )
 
@@ -182,7 +182,7 @@ def _ceiling_from(one: dict[str, Any]) -> Ceiling:
     if not rounds:
         raise ValueError("a ceiling without rounds")
     return Ceiling(
-        shape=Shape(
+        shape=RunShape(
             workload=dict(one["workload"]),
             protocol=str(one["protocol"]),
             transport=one["transport"],

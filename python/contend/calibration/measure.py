@@ -25,10 +25,10 @@ from contend.calibration.model import (
     DamagedCalibration,
     ForeignCalibration,
     Round,
-    Shape,
+    RunShape,
     Transport,
 )
-from contend.load import Address, Load, LoadFailed, LoadProcess
+from contend.load import Address, LoadDriver, LoadFailed, LoadProcess
 from contend.load.process import Child
 from contend.outcome import Done, Outcome
 from contend.units import format_duration
@@ -44,7 +44,7 @@ OnRound = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class Extent:
     """How much is measured: rounds of each shape, and how long each warms up and measures."""
 
     rounds: int
@@ -57,13 +57,13 @@ class Effort:
         return self.rounds * (self.warmup_s + self.measure_s + ROUND_START_S)
 
 
-CAREFUL = Effort(rounds=5, warmup_s=0.1, measure_s=0.5)
-QUICK = Effort(rounds=4, warmup_s=0.03, measure_s=0.12)
+CAREFUL = Extent(rounds=5, warmup_s=0.1, measure_s=0.5)
+QUICK = Extent(rounds=4, warmup_s=0.03, measure_s=0.12)
 """What a run affords before it begins: some seconds for a recipe."""
 
 
 def measure(
-    shapes: Sequence[Shape], load: Load, address: Address, effort: Effort, tell: OnRound
+    shapes: Sequence[RunShape], load: LoadDriver, address: Address, effort: Extent, tell: OnRound
 ) -> list[Ceiling]:
     """The ceilings of all shapes at one null server.
 
@@ -177,7 +177,7 @@ def writable(program: Path, cache: Path, notice: Callable[[str], None]) -> Calib
 
 
 def calibrate(
-    shapes: Iterable[Shape], program: Path, effort: Effort, tell: OnRound
+    shapes: Iterable[RunShape], program: Path, effort: Extent, tell: OnRound
 ) -> list[Ceiling]:
     """Measure the ceilings of all shapes now.
 
@@ -207,10 +207,10 @@ def calibrate(
 
 
 def ensure(
-    shapes: Iterable[Shape],
+    shapes: Iterable[RunShape],
     program: Path,
     cache: Path,
-    effort: Effort,
+    effort: Extent,
     tell: OnRound,
     notice: Callable[[str], None],
 ) -> Calibration:

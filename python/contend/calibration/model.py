@@ -34,7 +34,7 @@ class NewerCalibration(RequestError):
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class ClientHost:
     """A host as far as the client's speed goes.
 
     Args:
@@ -51,7 +51,7 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ClientProgram:
     """A contend-load: what it calls itself, and the hash of its file."""
 
     version: str
@@ -75,7 +75,7 @@ _TRANSPORTS = {"socket": "Unix socket", "tcp": "TCP"}
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RunShape:
     """Runs of the same shape cost the client the same.
 
     Args:
@@ -152,10 +152,10 @@ def has_ceiling(workload: Mapping[str, Any]) -> bool:
     return bool(told.get("range_size", RANGE_ROWS) == RANGE_ROWS)
 
 
-def shape_of(plan: Plan) -> Shape:
+def shape_of(plan: Plan) -> RunShape:
     """The shape of a plan. When its events begin is no part of it: a ceiling is a ceiling."""
     load = plan["load"]
-    return Shape(
+    return RunShape(
         workload={k: v for k, v in plan["workload"].items() if k not in SUPPLIED},
         protocol=str(load.get("protocol", "prepared")),
         transport="socket" if plan["server"].get("socket") else "tcp",
@@ -210,7 +210,7 @@ class Ceiling:
         measured_at: when, ISO 8601 in UTC.
     """
 
-    shape: Shape
+    shape: RunShape
     rounds: tuple[Round, ...]
     seconds: float
     workers: int
@@ -225,11 +225,11 @@ class Ceiling:
 class Calibration:
     """The ceilings of one program on one host."""
 
-    host: Host
-    program: Program
-    ceilings: Mapping[Shape, Ceiling] = field(default_factory=dict)
+    host: ClientHost
+    program: ClientProgram
+    ceilings: Mapping[RunShape, Ceiling] = field(default_factory=dict)
 
-    def of(self, shape: Shape) -> Ceiling | None:
+    def of(self, shape: RunShape) -> Ceiling | None:
         """The ceiling of exactly this shape: one of other connections says nothing of these."""
         return self.ceilings.get(shape)
 
@@ -238,7 +238,7 @@ class Calibration:
         more = {one.shape: one for one in ceilings}
         return Calibration(self.host, self.program, {**self.ceilings, **more})
 
-    def record(self, ceiling: Ceiling) -> probed.Ceiling:
+    def record(self, ceiling: Ceiling) -> probed.CeilingRecord:
         """What a run keeps of the ceiling that it was compared with."""
         qps = ceiling.figure("qps")
         return {

@@ -17,8 +17,8 @@ from contend.calibration import (
     CAREFUL,
     Calibration,
     Ceiling,
-    Effort,
-    Shape,
+    Extent,
+    RunShape,
     has_ceiling,
     path_of,
     shape_of,
@@ -30,7 +30,7 @@ from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.lab.calibrated import ADDRESSES
 from contend.lab.engines import choosing_engine, with_engine
-from contend.lab.events import Notice, Progress
+from contend.lab.events import Notice, StepProgress
 from contend.load import ask_engine, find_program, plan_of
 from contend.report.words import estimate_text
 from contend.settings.plan_keys import SCRIPT, STATEMENTS, WORKLOAD
@@ -126,7 +126,7 @@ def _calibrate(args: argparse.Namespace) -> int:
                 program,
                 effort,
                 lambda done, total: display(
-                    Progress("calibrating contend-load", done, total, "rounds")
+                    StepProgress("calibrating contend-load", done, total, "rounds")
                 ),
             )
         room.tell_starved(len(shapes), len(ceilings), lambda text: display(Notice(text)))
@@ -141,7 +141,7 @@ def _calibrate(args: argparse.Namespace) -> int:
 # --- what is asked for ---
 
 
-def _shapes(args: argparse.Namespace, program: Path) -> list[Shape]:
+def _shapes(args: argparse.Namespace, program: Path) -> list[RunShape]:
     transport: Transport = "tcp" if args.tcp else "socket"
     if args.experiment is not None:
         _refuse(args, _ONLY_STANDARD, "an experiment", "Its cells say what is measured.")
@@ -150,11 +150,11 @@ def _shapes(args: argparse.Namespace, program: Path) -> list[Shape]:
     kinds = dict.fromkeys(args.workload or WORKLOADS)
     workloads = [_workload_of(kind) for kind in kinds]
     # What an experiment over as many connections gets.
-    largest = Shape(workloads[0], "prepared", transport, counts[-1], "auto")
+    largest = RunShape(workloads[0], "prepared", transport, counts[-1], "auto")
     plan = largest.plan(ADDRESSES[transport], warmup_s=0.0, measure_s=1.0)
     engine = ask_engine(program, plan).name
     return [
-        Shape(workload, protocol, transport, connections, engine)
+        RunShape(workload, protocol, transport, connections, engine)
         for workload in workloads
         for protocol in PROTOCOLS[args.protocol or "prepared"]
         for connections in counts
@@ -171,7 +171,7 @@ def _workload_of(kind: str) -> dict[str, Any]:
     return {"kind": kind, **WORKLOAD.complete(kind, {})}
 
 
-def _shapes_of(name: str, program: Path, transport: Transport) -> list[Shape]:
+def _shapes_of(name: str, program: Path, transport: Transport) -> list[RunShape]:
     experiment = load_experiment(name)
     address = ADDRESSES[transport]
     experiment = with_engine(experiment, choosing_engine(program)(experiment).get("engine"))
@@ -199,7 +199,7 @@ def _connections(text: str | None) -> list[int]:
     return sorted({int(word) for word in words})
 
 
-def _effort(args: argparse.Namespace) -> Effort:
+def _effort(args: argparse.Namespace) -> Extent:
     seconds, rounds = CAREFUL.measure_s, CAREFUL.rounds
     if args.seconds is not None:
         try:
@@ -218,7 +218,7 @@ def _effort(args: argparse.Namespace) -> Effort:
             raise RequestError(
                 f"--rounds: 2 to {ROUNDS_MAX}", hint="One round alone says nothing of its error."
             )
-    return Effort(rounds, CAREFUL.warmup_s, seconds)
+    return Extent(rounds, CAREFUL.warmup_s, seconds)
 
 
 def _is_count(text: str) -> bool:

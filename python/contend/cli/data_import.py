@@ -9,13 +9,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from contend.cli.progress import Display, display_on
+from contend.cli.progress import display_on
 from contend.datasets import Imported, Rules, import_dump
 from contend.datasets.dump.rules import KINDS
 from contend.errors import RequestError, did_you_mean
 from contend.folders import default_cache
 from contend.get import find_server
-from contend.lab import events
+from contend.lab.events import Relay
 from contend.settings.schemas import IMPORT_NAME
 from contend.units import format_count, format_duration, format_size
 
@@ -90,7 +90,7 @@ def run_import(args: argparse.Namespace) -> int:
             name,
             binary,
             cache=default_cache(),
-            tell=_Telling(display),
+            tell=Relay(display),
             replace=args.replace,
         )
     _show(imported, binary.name)
@@ -128,19 +128,6 @@ def _show(imported: Imported, server: str) -> None:
         for what, count in contents.left_out.items():
             _say(f"Left out: {count} statement{'' if count == 1 else 's'} ({what}).")
     _say(f'Use it in an experiment: [data] schema = "import:{imported.what.name}".')
-
-
-class _Telling:
-    """Passes on what the datasets room says to the display."""
-
-    def __init__(self, display: Display) -> None:
-        self._display = display
-
-    def notice(self, text: str) -> None:
-        self._display(events.Notice(text))
-
-    def progress(self, what: str, done: int, total: int, unit: str) -> None:
-        self._display(events.Progress(what, done, total, unit))
 
 
 def _say(line: str) -> None:

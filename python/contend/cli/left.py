@@ -7,11 +7,15 @@ from collections.abc import Callable
 
 from contend.undo import Journal, drop_what_is_back, in_words, put_back
 from contend.undo.agree import Agree
-from contend.undo.back import Server
+from contend.undo.back import JournalServer
 
 
 def offer(
-    journal: Journal, server: Server, first: Agree, changed: Agree, say: Callable[[str], object]
+    journal: Journal,
+    server: JournalServer,
+    first: Agree,
+    changed: Agree,
+    say: Callable[[str], object],
 ) -> bool:
     """Put back what an earlier command left; whether nothing is left.
 

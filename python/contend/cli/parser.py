@@ -15,7 +15,7 @@ from contend.cli.main import HANDED_OVER
 from contend.errors import RequestError, nearest
 
 
-class Command(NamedTuple):
+class Subcommand(NamedTuple):
     """A subcommand.
 
     Args:
@@ -29,25 +29,33 @@ class Command(NamedTuple):
     means: str
 
 
-COMMANDS: dict[str, Command] = {
-    "run": Command("run", "measure an experiment: a built-in recipe or a file"),
-    "show": Command("results", "show what a run folder says"),
-    "report": Command("results", "write the HTML report of a run folder"),
-    "export": Command("results", "write a run folder as CSV, JSON or Parquet"),
-    "recipes": Command(
+COMMANDS: dict[str, Subcommand] = {
+    "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
+    "show": Subcommand("results", "show what a run folder says"),
+    "report": Subcommand("results", "write the HTML report of a run folder"),
+    "export": Subcommand("results", "write a run folder as CSV, JSON or Parquet"),
+    "recipes": Subcommand(
         "experiments", "list the built-in experiments, or print one to start your own from"
     ),
-    "schema": Command("experiments", "print the JSON Schema of experiment files, for your editor"),
-    "warm": Command("warm", "load tables and indexes into the caches of a running server"),
-    "restore": Command("restore", "put back what a killed command left changed on a server"),
-    "server": Command("server", "get a server without root, list the servers at hand, remove one"),
-    "data": Command(
+    "schema": Subcommand(
+        "experiments", "print the JSON Schema of experiment files, for your editor"
+    ),
+    "warm": Subcommand("warm", "load tables and indexes into the caches of a running server"),
+    "restore": Subcommand("restore", "put back what a killed command left changed on a server"),
+    "server": Subcommand(
+        "server", "get a server without root, list the servers at hand, remove one"
+    ),
+    "data": Subcommand(
         "data", "import a dump of your own; list the datasets that are kept, remove them"
     ),
-    "check": Command("check", "see whether the tables of a schema hold its conditions"),
-    "calibrate": Command("calibrate", "measure what the load generator itself can do on this host"),
-    "mysqlslap": Command("main", "run a mysqlslap command line: its options, option files, output"),
-    "sysbench": Command("main", "run a sysbench command line: its scripts, options, output"),
+    "check": Subcommand("check", "see whether the tables of a schema hold its conditions"),
+    "calibrate": Subcommand(
+        "calibrate", "measure what the load generator itself can do on this host"
+    ),
+    "mysqlslap": Subcommand(
+        "main", "run a mysqlslap command line: its options, option files, output"
+    ),
+    "sysbench": Subcommand("main", "run a sysbench command line: its scripts, options, output"),
 }
 """In the order of the help."""
 

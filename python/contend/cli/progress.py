@@ -119,7 +119,7 @@ class PlainDisplay:
         match event:
             case events.Notice(text):
                 self._say(text)
-            case events.Progress():
+            case events.StepProgress():
                 # Rounds take seconds together; that they begin was told.
                 if event.unit != "rounds":
                     self._progress(event)
@@ -141,7 +141,7 @@ class PlainDisplay:
             left = f"  ({self._clock})"
         self._say(f"run {record.run}/{self._total}  {label(record.cell)}: {outcome}{left}")
 
-    def _progress(self, event: events.Progress) -> None:
+    def _progress(self, event: events.StepProgress) -> None:
         share = event.done / max(1, event.total)
         what, shown = self._shown
         if what != event.what or share >= shown + PLAIN_STEP or (share >= 1.0 > shown):
@@ -187,7 +187,7 @@ class LiveDisplay:
         match event:
             case events.Notice(text):
                 self._progress.console.print(text, markup=False, highlight=False)
-            case events.Progress():
+            case events.StepProgress():
                 self._show_step(event)
             case events.Began():
                 self._clock = Clock(event)
@@ -212,7 +212,7 @@ class LiveDisplay:
                         highlight=False,
                     )
 
-    def _show_step(self, event: events.Progress) -> None:
+    def _show_step(self, event: events.StepProgress) -> None:
         if self._step is None:
             self._step = self._progress.add_task(event.what, total=event.total, state="")
             self._step_started = time.monotonic()

@@ -20,10 +20,10 @@ from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.get import debian, find_server, servers_at_hand
 from contend.lab import session
+from contend.lab.equipment import borrowed_equipment, private_equipment, servers_named
 from contend.lab.events import Notice
 from contend.lab.left import take_over
-from contend.lab.means import borrowed_means, private_means, servers_named
-from contend.lab.session import Means
+from contend.lab.session import Equipment
 from contend.load import find_program
 from contend.report import html, terminal
 from contend.servers import KINDS, ServerBinary
@@ -119,8 +119,8 @@ def _begin(args: argparse.Namespace, program: Path, display: Display) -> Path:
     sets += ["check=each_run"] if args.check_each else []
     experiment = load_experiment(args.experiment, sets=sets, variant=_variant(args))
     path: Path = args.out if args.out is not None else _new_path(experiment.name)
-    means = _means(args, experiment, path, program, display, wanted=args.server)
-    session.begin(experiment, path, means, display)
+    equipment = _equipment(args, experiment, path, program, display, wanted=args.server)
+    session.begin(experiment, path, equipment, display)
     return path
 
 
@@ -145,17 +145,19 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
     before = {
         name: one["source"] for name, one in session.stored_servers(path).items() if "source" in one
     }
-    means = _means(args, experiment, path, program, display, wanted=args.server, before=before)
+    equipment = _equipment(
+        args, experiment, path, program, display, wanted=args.server, before=before
+    )
     named = (
         load_experiment(args.experiment, sets=experiment.overrides, variant=experiment.variant)
         if args.experiment is not None
         else None
     )
-    session.resume(path, means, display, experiment=named)
+    session.resume(path, equipment, display, experiment=named)
     return path
 
 
-def _means(
+def _equipment(
     args: argparse.Namespace,
     experiment: Experiment,
     path: Path,
@@ -164,7 +166,7 @@ def _means(
     *,
     wanted: str | None,
     before: Mapping[str, str] | None = None,
-) -> Means:
+) -> Equipment:
     """What to work with: the server that is wanted, or those of `before`, by the experiment's
     names of them."""
     before = before or {}
@@ -192,7 +194,7 @@ def _means(
             )
         binaries[name] = binary
         display(Notice(_choice(binary, named=named is not None)))
-    return private_means(binaries, cache=default_cache(), program=program, listen=display)
+    return private_equipment(binaries, cache=default_cache(), program=program, listen=display)
 
 
 def _running(
@@ -202,7 +204,7 @@ def _running(
     path: Path,
     program: Path,
     display: Display,
-) -> Means:
+) -> Equipment:
     """Servers that run already."""
     other = next((name for name in names if name not in dsns), None)
     if other is not None:
@@ -214,7 +216,7 @@ def _running(
     servers = {name: ExistingServer(Dsn.parse(dsn), ask=ask) for name, dsn in dsns.items()}
     for server in servers.values():
         _put_back_what_is_left(server, args, display)
-    means = borrowed_means(
+    equipment = borrowed_equipment(
         servers,
         cache=default_cache(),
         program=program,
@@ -222,9 +224,9 @@ def _running(
         listen=display,
         confirm=lambda question: _asked(question, args.yes, display),
     )
-    for one in means.servers.values():
+    for one in equipment.servers.values():
         display(Notice(f"server: {one['source']}, {one['kind']} {one['version']}"))
-    return means
+    return equipment
 
 
 def _put_back_what_is_left(

@@ -20,7 +20,7 @@ from contend.servers.existing import ExistingServer
 from contend.undo import Journal, default_folder
 from contend.units import parse_duration_s
 from contend.warm.key_caches import named_key_cache
-from contend.warm.model import Cache, Plan
+from contend.warm.model import Cache, WarmPlan
 from contend.warm.plan import make_plan
 from contend.warm.reads import read_counts
 from contend.warm.survey import survey
@@ -187,7 +187,9 @@ def _refuse_unused(args: argparse.Namespace) -> None:
         raise RequestError(f"{words[0]} does not go with {words[1]}.")
 
 
-def _planned(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, str, ByList | None]:
+def _planned(
+    args: argparse.Namespace, server: ExistingServer
+) -> tuple[WarmPlan, str, ByList | None]:
     """The plan, which is printed; the kind of the server; what is loaded by a list."""
     plan, kind = _plan(args, server)
     way = warm_load.by_list_or_why(args, server, plan, kind)
@@ -196,7 +198,7 @@ def _planned(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, st
     return plan, kind, None if isinstance(way, str) else way
 
 
-def _plan(args: argparse.Namespace, server: ExistingServer) -> tuple[Plan, str]:
+def _plan(args: argparse.Namespace, server: ExistingServer) -> tuple[WarmPlan, str]:
     """What the command line asks for, and the kind of the server."""
     database = server.dsn.database
     memory = memory_available_bytes() if _is_here(server.dsn) else None

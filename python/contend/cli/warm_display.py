@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
 from contend.units import format_count, format_duration, format_size
-from contend.warm.progress import Progress
+from contend.warm.progress import WarmProgress
 
 PLAIN_STEP = 0.1
 """Without a terminal, progress is told at each tenth."""
@@ -34,7 +34,7 @@ class Speed:
         return (size - first) / max(1e-6, at_s - first_s)
 
 
-class Display:
+class WarmDisplay:
     """`notice` and `progress` are told what happens.
 
     Args:
@@ -68,7 +68,7 @@ class Display:
     def notice(self, text: str) -> None:
         self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: WarmProgress) -> None:
         done, total = sum(progress.done.values()), sum(progress.sizes.values())
         if self._began is None:
             # Of a resumed warm-up much is done when it begins.
@@ -85,7 +85,7 @@ class Display:
             self._shown = done / total
             self.notice(f"{done / total:.0%}  {now}  {state}")
 
-    def _tell_ended(self, progress: Progress) -> None:
+    def _tell_ended(self, progress: WarmProgress) -> None:
         for name, done in progress.done.items():
             if name not in self._ended and done >= progress.sizes.get(name, 0):
                 self._ended.add(name)
@@ -95,7 +95,7 @@ class Display:
         return format_count(size // self._page)
 
 
-def _state(progress: Progress, name: str, speed: float, page: int) -> str:
+def _state(progress: WarmProgress, name: str, speed: float, page: int) -> str:
     """`1.2M of 1.5M pages  210 MiB/s  2 s left, of all 12 s`; why it is held back, if it is."""
     done, total = sum(progress.done.values()), sum(progress.sizes.values())
     left = max(0.0, progress.sizes.get(name, 0) - progress.done.get(name, 0.0))

@@ -16,17 +16,17 @@ from contend.servers.existing import ExistingServer
 from contend.undo import Journal, NotAgreed
 from contend.undo.agree import always
 from contend.warm.gate import Limits
-from contend.warm.progress import Loaded
+from contend.warm.progress import WarmUpResult
 from contend.warm.warm_up import How, Listener
 
 if TYPE_CHECKING:
-    from contend.cli.warm_display import Display
-    from contend.load.process import Load, OnEvent
+    from contend.cli.warm_display import WarmDisplay
+    from contend.load.process import LoadDriver, OnEvent
     from contend.outcome import Done
-    from contend.plan import Plan as LoadPlan
+    from contend.plan import Plan
     from contend.warm.by_list import ByList
-    from contend.warm.model import Plan
-    from contend.warm.server_list import Host
+    from contend.warm.model import WarmPlan
+    from contend.warm.server_list import ServerHost
 
 _PAGE = 16384
 """Pages are told as InnoDB's are by default."""
@@ -35,7 +35,7 @@ _PAGE = 16384
 class Program:
     """contend-load, looked for when something is to be scanned."""
 
-    def run(self, plan: LoadPlan, *, env: Mapping[str, str], on_event: OnEvent) -> Done:
+    def run(self, plan: Plan, *, env: Mapping[str, str], on_event: OnEvent) -> Done:
         from contend.load.process import LoadProcess
 
         return LoadProcess(find_program()).run(plan, env=env, on_event=on_event)
@@ -49,7 +49,7 @@ def how_of(args: argparse.Namespace) -> How:
     )
 
 
-def host_or_why(args: argparse.Namespace, server: ExistingServer) -> Host | str:
+def host_or_why(args: argparse.Namespace, server: ExistingServer) -> ServerHost | str:
     """The server's files, if InnoDB's pages are to be loaded by a list; why they are scanned."""
     from contend.warm.server_list import NoList, loading_host
 
@@ -64,7 +64,7 @@ def host_or_why(args: argparse.Namespace, server: ExistingServer) -> Host | str:
         return error.message if error.hint is None else f"{error.message}. {error.hint}"
 
 
-def files_host(args: argparse.Namespace, server: ExistingServer) -> Host | None:
+def files_host(args: argparse.Namespace, server: ExistingServer) -> ServerHost | None:
     """The server's files, if those of MyISAM and Aria are to be read by us."""
     from contend.warm.server_list import NoList, host_of
 
@@ -78,7 +78,7 @@ def files_host(args: argparse.Namespace, server: ExistingServer) -> Host | None:
 
 
 def by_list_or_why(
-    args: argparse.Namespace, server: ExistingServer, plan: Plan, kind: str
+    args: argparse.Namespace, server: ExistingServer, plan: WarmPlan, kind: str
 ) -> ByList | str | None:
     """What of a plan is loaded by a list, or why nothing is; None if it has nothing of InnoDB."""
     if not any(item.cache == "innodb" for item in plan.items):
@@ -114,19 +114,21 @@ def put_back_what_is_left(server: ExistingServer, journal: Journal, *, yes: bool
         say(" ".join(filter(None, (error.message, error.detail, error.hint))))
 
 
-def show(server: ExistingServer, journal: Journal, warm: Callable[[Load, Listener], Loaded]) -> int:
+def show(
+    server: ExistingServer, journal: Journal, warm: Callable[[LoadDriver, Listener], WarmUpResult]
+) -> int:
     """Do a warm-up and show how far it is and what it came to; the exit code."""
     with ExitStack() as shown:
-        displays: list[Display] = []
+        displays: list[WarmDisplay] = []
 
-        def display() -> Display:
+        def display() -> WarmDisplay:
             # What draws takes a moment to import: the server is at work by then.
             if not displays:
                 from rich.console import Console
 
-                from contend.cli.warm_display import Display
+                from contend.cli.warm_display import WarmDisplay
 
-                displays.append(shown.enter_context(Display(Console(stderr=True), _PAGE)))
+                displays.append(shown.enter_context(WarmDisplay(Console(stderr=True), _PAGE)))
             return displays[0]
 
         listener = Listener(

@@ -24,7 +24,7 @@ from contend.warm.warm_up import Listener, undone, warm_up
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-    from contend.warm.server_list import Host, NoList
+    from contend.warm.server_list import NoList, ServerHost
     from contend.warm.transfer import Names, Translated
 
 
@@ -92,7 +92,7 @@ def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def _host(server: ExistingServer, connection: Connection[Any]) -> Host | NoList:
+def _host(server: ExistingServer, connection: Connection[Any]) -> ServerHost | NoList:
     """The server's files, or why they are not to be had."""
     from contend.warm.server_list import NoList, host_of
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from contend.units import format_size
-from contend.warm.coverage import OTHERS, Part
+from contend.warm.coverage import OTHERS, Coverage
 from contend.warm.model import Cache
 from contend.warm.pool import COUNTS, EXACT, LIST
 from contend.warm.status import Misses, Rate, Status
@@ -176,7 +176,7 @@ def as_json(status: Status) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: Coverage) -> dict[str, Any]:
     return {
         "table": part.table,
         "index": part.index,

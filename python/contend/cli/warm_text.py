@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from contend.units import format_count, format_duration, format_size
-from contend.warm.model import Cache, Item, Plan
-from contend.warm.progress import Loaded
+from contend.warm.model import Cache, Item, WarmPlan
+from contend.warm.progress import WarmUpResult
 
 if TYPE_CHECKING:
     from contend.warm.by_list import ByList
@@ -16,7 +16,7 @@ SHOWN, LEFT_OUT_SHOWN = 200, 20
 """Lines of each list."""
 
 
-def plan_in_words(plan: Plan, way: ByList | str | None = None) -> str:
+def plan_in_words(plan: WarmPlan, way: ByList | str | None = None) -> str:
     """What would be loaded, cache by cache, and what would not.
 
     Args:
@@ -34,7 +34,7 @@ def plan_in_words(plan: Plan, way: ByList | str | None = None) -> str:
     return "\n\n".join(part[:1].upper() + part[1:] for part in parts) + "\n"
 
 
-def loaded_in_words(loaded: Loaded) -> str:
+def loaded_in_words(loaded: WarmUpResult) -> str:
     """What a warm-up came to."""
     speed = loaded.size / loaded.seconds if loaded.seconds > 0 else 0.0
     lines = [
@@ -62,7 +62,7 @@ def _way(way: ByList | str) -> str:
     return "\n".join(lines)
 
 
-def _cache(plan: Plan, cache: Cache) -> str:
+def _cache(plan: WarmPlan, cache: Cache) -> str:
     items = list(plan.of(cache))
     wanted = sum(item.take for item in items)
     used = "" if cache.used is None else f", {format_size(cache.used)} of it in use"
@@ -85,7 +85,7 @@ def _row(item: Item) -> tuple[str, ...]:
     return str(item.table), item.part, format_size(item.size), share, reads
 
 
-def _left_out(plan: Plan) -> str:
+def _left_out(plan: WarmPlan) -> str:
     shown = plan.left_out[:LEFT_OUT_SHOWN]
     rows = [(one.name, "" if one.size is None else format_size(one.size), one.why) for one in shown]
     lines = ["Not loaded:", *_table(rows, ("WHAT", "SIZE", "WHY"))]

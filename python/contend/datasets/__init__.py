@@ -35,10 +35,10 @@ from contend.datasets.imports import (
     require_imports,
 )
 from contend.datasets.loading import (
-    DiskFull,
     EngineMissing,
     LoadingDeclined,
     LoadingFailed,
+    NoRoomForDataset,
     engine_options,
     estimated_bytes,
 )
@@ -49,7 +49,6 @@ __all__ = [
     "Dataset",
     "DatasetInUse",
     "DatasetSource",
-    "DiskFull",
     "DumpFailed",
     "DumpRefused",
     "EngineMissing",
@@ -58,6 +57,7 @@ __all__ = [
     "Imported",
     "LoadingDeclined",
     "LoadingFailed",
+    "NoRoomForDataset",
     "Rules",
     "SnapshotDamaged",
     "UnknownDataset",

@@ -25,9 +25,9 @@ from contend.datasets.imports import Import
 from contend.datasets.loading import (
     DISK_FULL_CODES,
     ROOM_HINT,
-    DiskFull,
     FillProgress,
     LoadingFailed,
+    NoRoomForDataset,
     Tell,
     describe,
     estimated_bytes,
@@ -240,9 +240,9 @@ def _fill(source: DatasetSource, server: PrivateServer, *, program: Path, tell: 
 
 def _loading_failed(
     source: DatasetSource, server: PrivateServer, error: LoadFailed
-) -> LoadingFailed | DiskFull:
+) -> LoadingFailed | NoRoomForDataset:
     if error.code in DISK_FULL_CODES:
-        return DiskFull(
+        return NoRoomForDataset(
             f"loading {describe(source.data)} needs more room: {error.message}", hint=ROOM_HINT
         )
     died = "" if server.running else ", because the server ended"

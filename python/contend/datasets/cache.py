@@ -18,7 +18,6 @@ workspace removes those that nobody holds.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import shutil
@@ -26,6 +25,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contend import locks
 from contend.datasets.files import OnBytes, SnapshotDamaged, copy_checked
 from contend.datasets.manifest import Manifest, TableEntry
 from contend.errors import RequestError, did_you_mean
@@ -143,38 +143,21 @@ def locked(cache: Path, key: str, *, on_wait: Callable[[], None] | None) -> Iter
     or raise DatasetInUse if there is no `on_wait`."""
     path = _lock_path(cache, key)
     path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with contextlib.ExitStack() as held:
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if on_wait is None:
-                    raise DatasetInUse(
-                        f"dataset {key} is in use by another contend",
-                        hint="Try again when that one has ended.",
-                    ) from None
-                on_wait()
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Who held the lock may have removed the file; a lock on a removed file guards nothing.
-            if _is_same_file(descriptor, path):
-                yield
-                return
-        finally:
-            os.close(descriptor)
+            held.enter_context(locks.locked(path, on_wait=on_wait))
+        except locks.Locked:
+            raise DatasetInUse(
+                f"dataset {key} is in use by another contend",
+                hint="Try again when that one has ended.",
+            ) from None
+        yield
 
 
 def remove_tree(folder: Path) -> None:
     """Remove a folder that contend made, if it is there."""
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(folder)
-
-
-def _is_same_file(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _lock_path(cache: Path, key: str) -> Path:
@@ -189,13 +172,13 @@ def workspace(cache: Path) -> Iterator[Path]:
     """A new empty folder of mode 0700, gone when the block ends."""
     root = cache / "work"
     root.mkdir(parents=True, exist_ok=True)
-    with _only_one_sweeper(root):
+    # Between making a workspace and locking it, another sweeper would take it for abandoned.
+    with locks.locked(root / "sweep.lock", on_wait=lambda: None):
         remove_abandoned(root)
         # A Unix socket below must stay within the 107 bytes that the kernel allows.
         folder = root / secrets.token_hex(3)
         folder.mkdir(mode=0o700)
-        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        descriptor = locks.lock(folder / LOCK_NAME)
     try:
         yield folder
     finally:
@@ -206,32 +189,7 @@ def workspace(cache: Path) -> Iterator[Path]:
 def remove_abandoned(root: Path) -> None:
     """Remove the workspaces whose owner is dead."""
     for folder in root.iterdir():
-        if folder.is_dir() and not _is_held(folder):
+        if folder.is_dir() and not locks.is_locked(folder / LOCK_NAME):
             # A server that is just dying may still write there; the next sweep gets the rest.
             with contextlib.suppress(OSError):
                 remove_tree(folder)
-
-
-def _is_held(folder: Path) -> bool:
-    try:
-        descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
-@contextlib.contextmanager
-def _only_one_sweeper(root: Path) -> Iterator[None]:
-    # Between making a workspace and locking it, another sweeper would take it for abandoned.
-    descriptor = os.open(root / "sweep.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

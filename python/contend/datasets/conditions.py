@@ -25,7 +25,7 @@ EXAMPLES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class SchemaConditions:
     """What is known of the tables of a schema.
 
     Args:
@@ -40,8 +40,10 @@ class Schema:
     why_unfit: Callable[[Any], str | None]
 
 
-SCHEMAS: dict[str, Schema] = {
-    "tpcc": Schema(tpcc_conditions.TABLES, tpcc_conditions.CONDITIONS, tpcc_conditions.why_unfit),
+SCHEMAS: dict[str, SchemaConditions] = {
+    "tpcc": SchemaConditions(
+        tpcc_conditions.TABLES, tpcc_conditions.CONDITIONS, tpcc_conditions.why_unfit
+    ),
 }
 """The schemas that have conditions, by the names that `data.schema` gives them."""
 
@@ -63,7 +65,7 @@ class DataInconsistent(WorkError):
     """The tables break a condition of their schema."""
 
 
-def schema_of(name: str) -> Schema:
+def schema_of(name: str) -> SchemaConditions:
     """The schema of a name; raises RequestError if it has no conditions."""
     if name not in SCHEMAS:
         raise RequestError(

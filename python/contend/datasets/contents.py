@@ -15,8 +15,8 @@ from contend.datasets.loading import (
     DISK_FULL_CODES,
     FIXED_BYTES,
     ROOM_HINT,
-    DiskFull,
     LoadingFailed,
+    NoRoomForDataset,
     Tell,
     loading_options,
     require_engine,
@@ -102,7 +102,7 @@ def dump_options(binary: ServerBinary, path: Path, rules: Rules, cache: Path) ->
 
     Raises:
         EngineMissing: the server has no such engine.
-        DiskFull: there is no room for it.
+        NoRoomForDataset: there is no room for it.
     """
     size = files_bytes(path) * (_PACKED_RATIO if path.suffix in _PACKED else 1)
     require_room(cache, 2 * size + FIXED_BYTES, f"the tables of {path.name}")
@@ -124,7 +124,7 @@ def load_dump(server: PrivateServer, path: Path, rules: Rules, name: str, tell: 
         DumpRefused: it is damaged, cut off, or would reach beyond its database.
         DumpFailed: the server refuses a statement of it.
         LoadingFailed: the server ended.
-        DiskFull: there is no more room.
+        NoRoomForDataset: there is no more room.
     """
     total = files_bytes(path)
     what = f"importing {path.name} ({format_size(path.stat().st_size)})"
@@ -168,11 +168,13 @@ def _tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
             yield TableEntry(name, engine, int(row[0]) if row else 0)
 
 
-def _in_words(server: PrivateServer, error: DumpFailed) -> DumpFailed | LoadingFailed | DiskFull:
+def _in_words(
+    server: PrivateServer, error: DumpFailed
+) -> DumpFailed | LoadingFailed | NoRoomForDataset:
     cause = error.__cause__
     code = cause.args[0] if cause is not None and cause.args else 0
     if code in DISK_FULL_CODES:
-        return DiskFull(error.message, hint=ROOM_HINT)
+        return NoRoomForDataset(error.message, hint=ROOM_HINT)
     if server.running:
         return error
     return LoadingFailed(

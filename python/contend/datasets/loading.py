@@ -28,7 +28,7 @@ class LoadingFailed(WorkError):
     """A dataset could not be loaded; nothing of it was kept."""
 
 
-class DiskFull(WorkError):
+class NoRoomForDataset(WorkError):
     """There is no room for a dataset; nothing of it was kept."""
 
 
@@ -117,7 +117,7 @@ def require_room(folder: Path, needed: int, what: str) -> None:
     """Refuse a load that cannot fit."""
     free = shutil.disk_usage(_existing(folder)).free
     if free < needed:
-        raise DiskFull(
+        raise NoRoomForDataset(
             f"{what} need about {format_size(needed)} under {folder}, and "
             f"{format_size(free)} are free",
             hint=ROOM_HINT,

@@ -7,9 +7,7 @@ relative to the folder, so a cache may be moved.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.errors import did_you_mean
-from contend.get.unpacked import Layout
+from contend.get.unpacked import ServerTree
+from contend.locks import locked
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import FolderInUse, GetFailed, UnknownServer
 
@@ -64,7 +63,7 @@ def read(folder: Path) -> CachedServer | None:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if manifest["format"] != MANIFEST_FORMAT:
             return None
-        layout = Layout.from_manifest(folder, manifest["layout"])
+        layout = ServerTree.from_manifest(folder, manifest["layout"])
         if not layout.program.exists():
             return None
         binary = ServerBinary(
@@ -85,7 +84,9 @@ def read(folder: Path) -> CachedServer | None:
         return None
 
 
-def write_manifest(folder: Path, binary: ServerBinary, layout: Layout, packages: list[str]) -> None:
+def write_manifest(
+    folder: Path, binary: ServerBinary, layout: ServerTree, packages: list[str]
+) -> None:
     manifest = {
         "format": MANIFEST_FORMAT,
         "kind": binary.kind,
@@ -173,16 +174,8 @@ def require_idle(folder: Path) -> None:
             )
 
 
-@contextlib.contextmanager
-def _locked(servers: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+def _locked(
+    servers: Path, on_wait: Callable[[], None]
+) -> contextlib.AbstractContextManager[object]:
     servers.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(servers / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            on_wait()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    return locked(servers / ".lock", on_wait=on_wait)

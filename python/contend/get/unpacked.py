@@ -29,7 +29,7 @@ PLUGIN_OPTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ServerTree:
     """Where a tree keeps what a server needs."""
 
     loader: Path
@@ -74,7 +74,7 @@ class Layout:
         }
 
     @classmethod
-    def from_manifest(cls, folder: Path, saved: Mapping[str, object]) -> Layout:
+    def from_manifest(cls, folder: Path, saved: Mapping[str, object]) -> ServerTree:
         def path(name: str) -> Path:
             return folder / str(saved[name])
 
@@ -91,7 +91,7 @@ class Layout:
         )
 
 
-def find_layout(root: Path, kind: str) -> Layout:
+def find_layout(root: Path, kind: str) -> ServerTree:
     """Look through an unpacked tree. Raises GetFailed if a part is missing."""
     program = _first(root / folder / name for name in PROGRAMS[kind] for folder in _PROGRAM_FOLDERS)
     if program is None:
@@ -114,7 +114,7 @@ def find_layout(root: Path, kind: str) -> Layout:
     )
     if share is None:
         raise GetFailed("the packages hold no error messages of the server.")
-    return Layout(loader, folders, program, root / "usr", share, _plugin_dir(root, kind))
+    return ServerTree(loader, folders, program, root / "usr", share, _plugin_dir(root, kind))
 
 
 def prune(root: Path, program: Path) -> None:

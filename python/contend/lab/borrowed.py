@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from contend.datasets import entrance
 from contend.errors import ContendError, RequestError
 from contend.lab.caches import Caches
-from contend.lab.control import Control, differing_variables
+from contend.lab.control import LazyControl, differing_variables
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
-from contend.lab.stage import Ready
-from contend.load import Load
+from contend.lab.testbed import Ready
+from contend.load import LoadDriver
 from contend.plan import HandlerSocket
 from contend.probed import RunWarning
-from contend.probes import Sight
+from contend.probes import Observed
 from contend.servers.client import LONG_S
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import OptionRejected, ReadOnly
@@ -31,7 +31,7 @@ from contend.servers.statements import run_statement
 from contend.settings.model import Launch
 from contend.spec import CellSpec, DataSpec, Level
 from contend.undo import Journal, put_back, statements, variables
-from contend.warm.server_list import Host, NoList, host_of
+from contend.warm.server_list import NoList, ServerHost, host_of
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -58,7 +58,7 @@ Spoil = Callable[[DataSpec], None]
 """Mark the tables as no longer what they were loaded as."""
 
 
-class BorrowedPlace:
+class BorrowedUnderTest:
     """A server that a DSN names.
 
     Args:
@@ -76,7 +76,7 @@ class BorrowedPlace:
         server: ExistingServer,
         provide: Provide,
         spoil: Spoil,
-        load: Load,
+        load: LoadDriver,
         journal: Journal,
         listen: Listener,
         number: int = 0,
@@ -94,7 +94,7 @@ class BorrowedPlace:
         self._undos: list[Entry] = []
         self._asked: dict[str, str] = {}
         self._truncated: dict[str, Truncated] = {}
-        self._control = Control(server.connect)
+        self._control = LazyControl(server.connect)
         self._data: DataSpec | None = None
         self._dataset: dict[str, Any] = {}
         self._may_be_changed = False
@@ -181,7 +181,7 @@ class BorrowedPlace:
     def journal(self) -> Iterator[Journal]:
         yield self._journal
 
-    def host(self) -> Host | None:
+    def host(self) -> ServerHost | None:
         try:
             return host_of(self._control.connection(), self._server.dsn.socket)
         except NoList:
@@ -275,7 +275,7 @@ class BorrowedPlace:
             address=address,
             env=env,
             watch_pid=self._pid,
-            sight=Sight(self._control.connection(), self._identity.kind, self._pid),
+            observed=Observed(self._control.connection(), self._identity.kind, self._pid),
             expected=self._caches.expected(),
             probes={
                 "server": {

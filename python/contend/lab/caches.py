@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from contend.errors import WorkError
 from contend.host import page_cache
-from contend.load import Load
+from contend.load import LoadDriver
 from contend.probes import Expected
 from contend.servers import Dsn
 from contend.settings.model import EVERY_CACHE
@@ -20,9 +20,9 @@ from contend.units import format_size
 from contend.warm.by_list import ByList
 from contend.warm.engines import ENGINES, disturbs
 from contend.warm.files import files_held
-from contend.warm.model import FILES, Plan, Survey
+from contend.warm.model import FILES, Survey, WarmPlan
 from contend.warm.plan import make_plan
-from contend.warm.server_list import Host
+from contend.warm.server_list import ServerHost
 from contend.warm.survey import survey
 from contend.warm.warm_up import How, Listener, warm_up
 
@@ -51,18 +51,18 @@ class Warmable(Protocol):
         ...
 
     @property
-    def load(self) -> Load: ...
+    def load(self) -> LoadDriver: ...
     def journal(self) -> AbstractContextManager[Journal]:
         """What has to be put back there."""
         ...
 
-    def host(self) -> Host | None:
+    def host(self) -> ServerHost | None:
         """The server's files; None if they are not to be seen from here."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class CacheContents:
     """What is in the caches.
 
     Args:
@@ -81,7 +81,7 @@ class Caches:
 
     def __init__(self) -> None:
         self._how: str | None = None
-        self._filled: Filled | None = None
+        self._filled: CacheContents | None = None
 
     def disturbed(self, options: frozenset[str]) -> None:
         """These options were changed in place; `EVERY_CACHE` stands for all."""
@@ -100,7 +100,7 @@ class Caches:
 
     def _fill(
         self, server: Warmable, database: str, tables: Collection[str], *, whole: bool
-    ) -> Filled | None:
+    ) -> CacheContents | None:
         connection = server.connection()
         # Files that the memory could not hold are not read again and again.
         lost = self._filled is not None and self._filled.files is False and not whole
@@ -119,7 +119,7 @@ class Caches:
         too_large = [f"{one.name}: {one.why}" for one in plan.left_out if one.size is not None]
         of_host = {str(item) for item in plan.items if item.cache == FILES}
         wrong = [f"{name}: {why}" for name, why in refused.items() if name not in of_host]
-        return Filled(
+        return CacheContents(
             frozenset(table.engine.lower() for table in ours),
             next(iter([*too_large, *wrong]), None),
             False if lost else _files_cached(connection, host, database, tables, whole=whole),
@@ -149,10 +149,10 @@ class Caches:
 def load(
     server: Warmable,
     journal: Journal,
-    plan: Plan,
+    plan: WarmPlan,
     kind: str,
     *,
-    host: Host | None = None,
+    host: ServerHost | None = None,
     by_list: ByList | None = None,
 ) -> dict[str, str]:
     """Load a plan as `contend warm` does; what the server refused of it, with the reason."""
@@ -167,14 +167,14 @@ def _with_room_for_all(seen: Survey) -> Survey:
     return replace(seen, caches=tuple(replace(one, size=sys.maxsize) for one in seen.caches))
 
 
-def _without_files(plan: Plan) -> Plan:
+def _without_files(plan: WarmPlan) -> WarmPlan:
     """What is cached by the server's host alone is left to the queries."""
     return replace(plan, items=tuple(item for item in plan.items if item.cache != FILES))
 
 
 def _files_cached(
     connection: Connection[Any],
-    host: Host | None,
+    host: ServerHost | None,
     database: str,
     tables: Collection[str],
     *,

@@ -8,7 +8,7 @@ from pathlib import Path
 from contend.calibration import QUICK, Calibration, ensure, has_ceiling, shape_of
 from contend.calibration.model import Transport
 from contend.errors import ContendError
-from contend.lab.events import Listener, Notice, Progress
+from contend.lab.events import Listener, Notice, StepProgress
 from contend.load import Address, plan_of
 from contend.spec import CellSpec
 
@@ -37,7 +37,7 @@ def calibrating(program: Path, *, cache: Path, transport: Transport, listen: Lis
                 cache,
                 QUICK,
                 tell=lambda done, total: listen(
-                    Progress("calibrating contend-load", done, total, "rounds")
+                    StepProgress("calibrating contend-load", done, total, "rounds")
                 ),
                 notice=lambda text: listen(Notice(text)),
             )

@@ -13,11 +13,11 @@ from contend.undo import put_back
 from contend.warm import page_list, server_list
 from contend.warm.by_list import list_of_plan
 from contend.warm.coverage import OTHERS
-from contend.warm.model import Plan
+from contend.warm.model import WarmPlan
 from contend.warm.naive import count_keyed_columns
 from contend.warm.plan import make_plan
 from contend.warm.pool import held, taken
-from contend.warm.server_list import Host
+from contend.warm.server_list import ServerHost
 from contend.warm.survey import survey
 from contend.warm.tablespaces import read_catalogue
 from contend.warm.transfer import names_of, translate
@@ -37,7 +37,7 @@ class Restartable(Warmable, Protocol):
     def database(self) -> str: ...
     @property
     def kind(self) -> str: ...
-    def host(self) -> Host: ...
+    def host(self) -> ServerHost: ...
     def start_cold(self) -> None: ...
     def rehearse(self, seed: int) -> None:
         """Ask what a run with this seed asks."""
@@ -124,7 +124,7 @@ class ColdStart:
 
         self.timed(load_all)
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> WarmPlan:
         return make_plan(survey(self._server.connection(), self._server.database))
 
     def list_of(self, percent: int) -> None:

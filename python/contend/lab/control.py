@@ -1,4 +1,4 @@
-"""The control connection of a stage, and what is read over it for the record."""
+"""The control connection of a testbed, and what is read over it for the record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 
-class Control:
+class LazyControl:
     """Connects when it is first needed, and is kept until it is closed.
 
     Args:

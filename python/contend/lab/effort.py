@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from contend.errors import RequestError
+from contend.lab.design import Design
 from contend.lab.layouts import why_not_matched
-from contend.lab.learned import Learned
-from contend.lab.ways import Way
-from contend.settings.load import WARMUP_IN_SLICES_S, Slices
+from contend.lab.observations import Observations
+from contend.settings.load import WARMUP_IN_SLICES_S, Slicing
 from contend.spec import (
     PILOT_BLOCKS,
     Cell,
@@ -31,8 +31,8 @@ from contend.spec import (
 )
 from contend.stats import (
     Costs,
-    Plan,
-    Progress,
+    RepeatPlan,
+    Standing,
     StoppingRule,
     TooShort,
     layout_spread,
@@ -65,10 +65,10 @@ START_S = 0.7
 """What a freshly started server takes, before one was started."""
 
 
-def require_time(experiment: Experiment, way: Way) -> None:
+def require_time(experiment: Experiment, design: Design) -> None:
     """Refuse a time in which not every cell can be looked at once; raises RequestError."""
     limit_s = experiment.compare.at_most_s
-    needed_s = _least_s(experiment, way)
+    needed_s = _least_s(experiment, design)
     if limit_s is not None and limit_s < needed_s:
         raise RequestError(
             f"{format_duration(limit_s)} is too short: one look at every cell takes "
@@ -77,10 +77,10 @@ def require_time(experiment: Experiment, way: Way) -> None:
         )
 
 
-def _least_s(experiment: Experiment, way: Way) -> float:
+def _least_s(experiment: Experiment, design: Design) -> float:
     """How long one look at every cell loads the servers."""
     cells = cell_specs(experiment)
-    if way.in_slices:
+    if design.in_slices:
         return sum(_usual(cell).round_s + WARMUP_IN_SLICES_S for cell in cells)
     return sum(float(cell["load.warmup"] + _measure_s(cell)) for cell in cells)
 
@@ -96,10 +96,10 @@ def ends_with_its_work(cell: CellSpec) -> bool:
     return any(limit is not None for limit in limits)
 
 
-def _usual(cell: CellSpec, response_s: float = 0.0) -> Slices:
+def _usual(cell: CellSpec, response_s: float = 0.0) -> Slicing:
     """A slice of what the cell asks, whose queries take so long."""
     slice_s, settle_s = cell["load.slice"], cell["load.settle"]
-    return Slices(
+    return Slicing(
         max(SLICE_S, RESPONSES * response_s) if slice_s is None else slice_s,
         max(SETTLE_S, response_s) if settle_s is None else settle_s,
         1,
@@ -117,18 +117,18 @@ class Effort:
     def __init__(
         self,
         experiment: Experiment,
-        way: Way,
+        design: Design,
         clock: Callable[[], float],
         *,
         spent_s: float = 0.0,
     ) -> None:
         self._experiment = experiment
-        self._way = way
+        self._design = design
         self._clock = clock
         self._before_s = spent_s
         self._begun_s: float | None = None
         self._contexts = contexts(experiment)
-        self.learned = Learned(experiment)
+        self.observations = Observations(experiment)
         self._repeats = 0
         self._repeat_s: list[float] = []
         self._repeat_begun_s: float | None = None
@@ -146,22 +146,22 @@ class Effort:
         )
         self._p_each = 1 - self._rule.interval_confidence
         self.rounds = ROUNDS
-        self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1
+        self.blocks = PILOT_BLOCKS if design.in_slices and is_open(experiment) else 1
         self._plan()
 
-    def slices(self, run: Cell, cell: CellSpec) -> Slices:
+    def slices(self, run: Cell, cell: CellSpec) -> Slicing:
         """How the next block is cut; `run` is any of its runs."""
-        context = self.learned.context(run)
-        usual = _usual(cell, self.learned.response_s.get(context, 0.0))
+        context = self.observations.context(run)
+        usual = _usual(cell, self.observations.response_s.get(context, 0.0))
         return replace(usual, rounds=self._rounds_of(context))
 
     def _rounds_of(self, context: CellKey) -> int:
         """More of a repeat's slices go where they scatter more: the answer for a level as a whole
         is narrowest if their numbers are as their standard deviations (Neyman 1934)."""
-        if not is_open(self._experiment) or self.learned.repeats < PILOT_REPEATS:
+        if not is_open(self._experiment) or self.observations.repeats < PILOT_REPEATS:
             return self.rounds
         # An estimate from few slices is no reason to leave a cell without any.
-        share = min(MOST_SHARE, max(1 / MOST_SHARE, self.learned.spread_of(context)))
+        share = min(MOST_SHARE, max(1 / MOST_SHARE, self.observations.spread_of(context)))
         return max(1, round(self.rounds * share))
 
     def begin_repeat(self) -> None:
@@ -195,17 +195,17 @@ class Effort:
 
     def ended(self, records: Sequence[RunRecord]) -> None:
         """These runs were made: one, or those of a block."""
-        self.learned.learn(records)
+        self.observations.add(records)
         took_s = self._clock() - self._block_begun_s
         self._in_blocks_s += took_s
         slices = next((one.plan["load"].get("slices") for one in records if one.done), None)
         if slices is not None:
             slice_s = slices["slice_s"] + slices["settle_s"]
             self._block_s.append(took_s - len(records) * slices["rounds"] * slice_s)
-        elif self._way.in_slices and all(one.status == "failed" for one in records):
+        elif self._design.in_slices and all(one.status == "failed" for one in records):
             # It may be that no answer fits into so short a slice.
-            response_s = self.learned.response_s
-            context = self.learned.context(records[0].cell)
+            response_s = self.observations.response_s
+            context = self.observations.context(records[0].cell)
             response_s[context] = 2 * max(SLICE_S, response_s.get(context, 0.0))
 
     @property
@@ -215,9 +215,9 @@ class Effort:
         if asked is not None:
             return asked == "matched"
         # What was found to pay is kept, although it then no longer shows.
-        enough = self.learned.repeats >= PILOT_REPEATS
+        enough = self.observations.repeats >= PILOT_REPEATS
         if not self._matched and enough and why_not_matched() is None:
-            components = self.learned.components()
+            components = self.observations.components()
             self._matched = components is not None and layout_spread(components).advice == "matched"
         return self._matched
 
@@ -243,18 +243,18 @@ class Effort:
         """What so many blocks take, with the starts of servers that fall among them."""
         return self._unit_s() * blocks / (len(self._contexts) * self.blocks)
 
-    def progress(self, repeats: Sequence[int]) -> Progress:
+    def progress(self, repeats: Sequence[int]) -> Standing:
         """Whether the answer is narrow enough, or the time is up, after these whole repeats."""
         # What one more repeat takes is that of one planned for the time that is left.
         self._plan()
-        d = self.learned.log_ratios(repeats)
+        d = self.observations.log_ratios(repeats)
         seen = progress(
             d,
-            self.learned.shape,
+            self.observations.shape,
             self._rule,
             spent_s=self.spent_s,
             unit_s=self._unit_s(),
-            covariates=self.learned.covariates(repeats, d, in_slices=self._way.in_slices),
+            covariates=self.observations.covariates(repeats, d, in_slices=self._design.in_slices),
         )
         self._more_s, self._p_each = seen.seconds_more, seen.p_each
         return seen
@@ -264,20 +264,20 @@ class Effort:
     def _plan(self) -> None:
         """Decide on slices a block and blocks a repeat, for the next repeat."""
         compare = self._experiment.compare
-        if not (self._way.in_slices and is_open(self._experiment)):
+        if not (self._design.in_slices and is_open(self._experiment)):
             return
-        done = self.learned.repeats
+        done = self.observations.repeats
         pilot = done < PILOT_REPEATS
         asked: dict[str, Any] = {
             "done": done,
             "units_min": compare.repeats,
             "confidence": 1 - self._p_each,
         }
-        for_width: Plan | None = None
+        for_width: RepeatPlan | None = None
         if compare.until is not None and not pilot:
-            components, costs = self.learned.components(), self._costs()
+            components, costs = self.observations.components(), self._costs()
             for_width = plan_for_width(components, costs, compare.until, **asked)
-        plan: Plan | TooShort
+        plan: RepeatPlan | TooShort
         if for_width is not None and for_width.seconds <= self.left_s:
             plan = for_width
         elif math.isinf(self.left_s):
@@ -291,7 +291,9 @@ class Effort:
             return
         else:
             # A width that is out of reach is no reason for repeats that no time is left for.
-            plan = plan_for_time(self.learned.components(), self._costs(), self.left_s, **asked)
+            plan = plan_for_time(
+                self.observations.components(), self._costs(), self.left_s, **asked
+            )
         if isinstance(plan, TooShort):
             self.rounds, self.blocks = 1, 1
         else:
@@ -299,7 +301,7 @@ class Effort:
 
     def _costs(self, blocks: int = 1) -> Costs:
         """What each part takes, if each context had so many blocks for one."""
-        levels = len(self.learned.others) + 1
+        levels = len(self.observations.others) + 1
         start_s = statistics.median(self._repeat_s) if self._repeat_s else START_S * levels
         block_s = statistics.median(self._block_s) if self._block_s else BLOCK_S * levels
         round_s = statistics.mean(
@@ -312,9 +314,9 @@ class Effort:
     def _unit_s(self) -> float:
         """What one more repeat takes."""
         costs = self._costs().seconds
-        if not self._way.in_slices:
+        if not self._design.in_slices:
             # Work takes what it took the last time.
-            return costs["unit"] + max(_least_s(self._experiment, self._way), self._in_blocks_s)
+            return costs["unit"] + max(_least_s(self._experiment, self._design), self._in_blocks_s)
         block_s = costs["block"] + self.rounds * costs["round"]
         return costs["unit"] + len(self._contexts) * self.blocks * block_s
 

@@ -18,7 +18,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StepProgress:
     """A long step before the runs: loading or restoring data, calibrating. The last has
     done == total.
 
@@ -73,5 +73,18 @@ class RunEnded:
     record: RunRecord
 
 
-Event = Notice | Progress | Began | RunBegan | Pace | RunEnded
+Event = Notice | StepProgress | Began | RunBegan | Pace | RunEnded
 Listener = Callable[[Event], None]
+
+
+class Relay:
+    """Passes on to a listener what the datasets room tells (`datasets.loading.Tell`)."""
+
+    def __init__(self, listen: Listener) -> None:
+        self._listen = listen
+
+    def notice(self, text: str) -> None:
+        self._listen(Notice(text))
+
+    def progress(self, what: str, done: int, total: int, unit: str) -> None:
+        self._listen(StepProgress(what, done, total, unit))

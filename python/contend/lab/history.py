@@ -7,7 +7,6 @@ out, and so is one of a later contend.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import Any
 
 from contend.folders import default_state
 from contend.lab.events import Listener, Notice
+from contend.locks import locked
 from contend.probed import EarlierSession
 
 FORMAT = 1
@@ -33,18 +33,14 @@ def note(path: Path, key: Key, said: EarlierSession) -> None:
     """Append what a session said; raises OSError, and then no part of it counts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     line = json.dumps({"format": FORMAT, "key": key, "said": said}, allow_nan=False) + "\n"
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        size = os.fstat(file).st_size
+    with locked(path, on_wait=lambda: None) as file:
+        size = os.lseek(file, 0, os.SEEK_END)
         torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
         # What a broken-off line left must not take this one with it.
         data = (("\n" if torn else "") + line).encode()
         if os.write(file, data) != len(data):
             raise OSError("the disk is full")
         os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def earlier(path: Path, key: Key, listen: Listener) -> list[EarlierSession]:

@@ -38,7 +38,7 @@ PROGRAMS = ("setarch", "prlimit")
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class MemoryLayout:
     """Of the servers of one repeat. Without any figure it is the system's.
 
     Args:
@@ -59,14 +59,14 @@ class Layout:
         launch.wrap = (setarch, os.uname().machine, "-R", *limit, *launch.wrap)
 
 
-def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> Layout:
+def layout_of(experiment: Experiment, repeat: int, *, matched: bool) -> MemoryLayout:
     """The layout of a repeat's servers, drawn anew for each."""
     if not matched:
-        return Layout()
+        return MemoryLayout()
     chance = random.Random(f"layout {experiment.base['load.seed']} {repeat}")
     padding = chance.randrange(PADDING_MAX_BYTES)
     pages = chance.randrange(1, STACK_SPAN_BYTES // mmap.PAGESIZE)
-    return Layout(padding, STACK_MIN_BYTES + pages * mmap.PAGESIZE)
+    return MemoryLayout(padding, STACK_MIN_BYTES + pages * mmap.PAGESIZE)
 
 
 def why_not_matched() -> str | None:

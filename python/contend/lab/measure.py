@@ -1,5 +1,5 @@
-"""One run on a prepared stage, or one of several in slices: look, drive load, look again, say what
-to mark."""
+"""One run on a prepared testbed, or one of several in slices: look, drive load, look again,
+say what to mark."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from contend import probes
 from contend.calibration import Calibration, shape_of
 from contend.errors import ContendError
 from contend.lab.events import Listener, Pace
-from contend.lab.stage import Ready
-from contend.load import Arm, Load, LoadFailed, plan_in_slices, plan_of, plan_of_arm
+from contend.lab.testbed import Ready
+from contend.load import ArmSpec, LoadDriver, LoadFailed, plan_in_slices, plan_of, plan_of_arm
 from contend.outcome import Done, Hello, Interval, Outcome, Slice
 from contend.plan import Plan
 from contend.probed import Generator, Probes
-from contend.settings.load import Slices
+from contend.settings.load import Slicing
 from contend.spec import CellSpec
 from contend.store import Planned, RunRecord
 
@@ -26,7 +26,7 @@ def measure(
     planned: Planned,
     cell: CellSpec,
     ready: Ready,
-    load: Load,
+    load: LoadDriver,
     listen: Listener,
     calibration: Calibration | None = None,
 ) -> RunRecord:
@@ -47,10 +47,10 @@ def measure(
             listen(Pace(planned.run, float(event["qps"])))
 
     started_at = now()
-    before = probes.look(ready.sight)
-    with probes.QueryCacheWatch(ready.sight) as watch:
+    before = probes.look(ready.observed)
+    with probes.QueryCacheWatch(ready.observed) as watch:
         done = load.run(plan, env=ready.env, on_event=on_event)
-    seen = probes.changes(before, probes.look(ready.sight))
+    seen = probes.changes(before, probes.look(ready.observed))
     _require_answers(done)
     seen.update({**watch.seen(), **noted})
     return _record(planned, ready, plan, done, started_at, intervals, seen, calibration)
@@ -61,9 +61,9 @@ def measure_in_slices(
     cells: Sequence[CellSpec],
     readies: Sequence[Ready],
     enter: Sequence[tuple[str, ...]],
-    load: Load,
+    load: LoadDriver,
     listen: Listener,
-    slices: Slices,
+    slices: Slicing,
     calibration: Calibration | None = None,
 ) -> list[RunRecord]:
     """Ask all levels of a block in turn, a slice at a time, and return a record of each.
@@ -74,9 +74,9 @@ def measure_in_slices(
     Raises:
         LoadFailed: contend-load gave no result, or one of the levels answered not one query.
     """
-    names = [f"{place} {_level_of(block, one)}" for place, one in enumerate(block)]
+    names = [f"{index} {_level_of(block, one)}" for index, one in enumerate(block)]
     arms = [
-        Arm(name, cell, ready.address, ready.watch_pid, statements)
+        ArmSpec(name, cell, ready.address, ready.watch_pid, statements)
         for name, cell, ready, statements in zip(names, cells, readies, enter, strict=True)
     ]
     plan = plan_in_slices(arms, slices, seed=seed_of(block[0], cells[0]))
@@ -87,20 +87,20 @@ def measure_in_slices(
         if event["type"] == "hello":
             noted["load_generator"] = _generator(event)
         if event["type"] == "slice":
-            place = event["arm_index"]
-            figures[place].append(_interval(event))
-            listen(Pace(block[place].run, float(event["qps"])))
+            index = event["arm_index"]
+            figures[index].append(_interval(event))
+            listen(Pace(block[index].run, float(event["qps"])))
 
-    shared = len({id(ready.sight.connection) for ready in readies}) < len(readies)
+    shared = len({id(ready.observed.connection) for ready in readies}) < len(readies)
     started_at = now()
-    before = [probes.look(ready.sight) for ready in readies]
+    before = [probes.look(ready.observed) for ready in readies]
     env = {name: value for ready in readies for name, value in ready.env.items()}
     with contextlib.ExitStack() as stack:
         # One server that is switched has one control connection, and no level of its own to watch.
-        watched = [] if shared else [ready.sight for ready in readies]
-        watches = [stack.enter_context(probes.QueryCacheWatch(sight)) for sight in watched]
+        watched = [] if shared else [ready.observed for ready in readies]
+        watches = [stack.enter_context(probes.QueryCacheWatch(observed)) for observed in watched]
         whole = load.run(plan, env=env, on_event=on_event)
-    after = [probes.look(ready.sight) for ready in readies]
+    after = [probes.look(ready.observed) for ready in readies]
     dones = [arm["done"] for arm in whole.get("arms", ())]
     for done in dones:
         _require_answers(done)
@@ -108,16 +108,16 @@ def measure_in_slices(
         _record(
             planned,
             ready,
-            plan_of_arm(plan, place),
+            plan_of_arm(plan, index),
             {**done, "setup_connect_us": whole["setup_connect_us"]},
             started_at,
-            figures[place],
-            _of_level(probes.changes(before[place], after[place]), shared=shared)
-            | (watches[place].seen() if watches else {})
+            figures[index],
+            _of_level(probes.changes(before[index], after[index]), shared=shared)
+            | (watches[index].seen() if watches else {})
             | noted,
             calibration,
         )
-        for place, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
+        for index, (planned, ready, done) in enumerate(zip(block, readies, dones, strict=True))
     ]
 
 

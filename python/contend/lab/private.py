@@ -12,12 +12,12 @@ from contend.errors import ContendError
 from contend.host.locked import LockedFiles
 from contend.lab.caches import Caches, drop_files, files_of
 from contend.lab.cold_starts import ColdStart
-from contend.lab.control import Control, differing_variables
-from contend.lab.stage import Ready, Server
-from contend.load import Address, Load, plan_of
+from contend.lab.control import LazyControl, differing_variables
+from contend.lab.testbed import OwnServer, Ready
+from contend.load import Address, LoadDriver, plan_of
 from contend.plan import HandlerSocket
 from contend.probed import Probes
-from contend.probes import Sight
+from contend.probes import Observed
 from contend.servers import Dsn
 from contend.servers.client import LONG_S
 from contend.servers.errors import ServerDied, ServerFailed
@@ -28,7 +28,7 @@ from contend.settings.warm import COLD_STARTS
 from contend.spec import CellSpec, DataSpec, Level
 from contend.undo import Journal
 from contend.units import format_size
-from contend.warm.server_list import Host
+from contend.warm.server_list import ServerHost
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -49,7 +49,7 @@ Prepare = Callable[[CellSpec, Address], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class PrivateProgram:
     """A private server that cells run on.
 
     Args:
@@ -58,12 +58,12 @@ class Program:
         provide: fills its data folder.
     """
 
-    server: Server
+    server: OwnServer
     identity: Mapping[str, Any]
     provide: Provide
 
 
-class PrivatePlace:
+class PrivateUnderTest:
     """Private servers, one at work at a time.
 
     Args:
@@ -76,15 +76,15 @@ class PrivatePlace:
 
     def __init__(
         self,
-        program_of: Callable[[CellSpec], Program],
+        program_of: Callable[[CellSpec], PrivateProgram],
         prepare: Prepare,
-        load: Load,
+        load: LoadDriver,
     ) -> None:
         self._program_of = program_of
         self._prepare = prepare
         self.load = load
-        self._program: Program | None = None
-        self._control = Control(lambda **more: self._server.connect(**more))
+        self._program: PrivateProgram | None = None
+        self._control = LazyControl(lambda **more: self._server.connect(**more))
         self._dataset: Dataset | None = None
         self._data = DataSpec()
         self._stale = True
@@ -100,7 +100,7 @@ class PrivatePlace:
         self._locked: LockedFiles | None = None
 
     @property
-    def _server(self) -> Server:
+    def _server(self) -> OwnServer:
         assert self._program is not None
         return self._program.server
 
@@ -227,8 +227,8 @@ class PrivatePlace:
     def journal(self) -> Journal:
         return Journal.open(self._server.data_folder.parent / "undo", str(self.dsn))
 
-    def host(self) -> Host:
-        return Host(self._server.data_folder)
+    def host(self) -> ServerHost:
+        return ServerHost(self._server.data_folder)
 
     @property
     def database(self) -> str:
@@ -272,7 +272,7 @@ class PrivatePlace:
         return Ready(
             address=self._address(),
             watch_pid=self._server.pid,
-            sight=Sight(self._control.connection(), self.kind, self._server.pid),
+            observed=Observed(self._control.connection(), self.kind, self._server.pid),
             expected=self._caches.expected(),
             probes=probes,
             warnings=tuple(

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from contend.lab.design import Design
 from contend.lab.effort import Effort
-from contend.lab.ways import Way
 from contend.spec import Experiment, Planned, is_open, next_repeat
 from contend.store import Ended, RunFolder, RunRecord
 
@@ -22,7 +22,7 @@ class Schedule:
     Args:
         experiment: what is planned.
         folder: where it is stored.
-        way: in slices a block is made at once.
+        design: in slices a block is made at once.
         clock: seconds.
     """
 
@@ -30,19 +30,19 @@ class Schedule:
         self,
         experiment: Experiment,
         folder: RunFolder,
-        way: Way,
+        design: Design,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._experiment = experiment
         self._folder = folder
-        self._way = way
+        self._design = design
         self._planned = list(folder.meta().planned)
         before = folder.ended()
         self._ended = {one.run for one in before}
-        self.effort = Effort(experiment, way, clock, spent_s=_spent_s(before))
+        self.effort = Effort(experiment, design, clock, spent_s=_spent_s(before))
         # What fixed numbers of runs have come to decides nothing.
-        if before and (way.in_slices or is_open(experiment)):
-            self.effort.learned.learn(folder.records())
+        if before and (design.in_slices or is_open(experiment)):
+            self.effort.observations.add(folder.records())
         self._repeat = 0
 
     @property
@@ -60,7 +60,7 @@ class Schedule:
         """How long the rest takes; None if nobody knows, or if runs of their own are counted."""
         if is_open(self._experiment):
             return self.effort.more_s
-        if not self._way.in_slices:
+        if not self._design.in_slices:
             return None
         left = {one.block for one in self._planned if one.run not in self._ended}
         return self.effort.blocks_s(len(left))
@@ -82,13 +82,13 @@ class Schedule:
                 of_repeat = {each.block for each in self._planned if each.repeat == one.repeat}
                 self.effort.keep_blocks(len(of_repeat))
         if one is None:
-            in_slices, blocks = self._way.in_slices, self.effort.blocks
+            in_slices, blocks = self._design.in_slices, self.effort.blocks
             more = next_repeat(self._experiment, self._planned, in_slices=in_slices, blocks=blocks)
             self._folder.add_planned(more)
             self._planned += more
             one = more[0]
         self._repeat = one.repeat
-        if not self._way.in_slices:
+        if not self._design.in_slices:
             return [one]
         return [each for each in self._planned if each.block == one.block]
 

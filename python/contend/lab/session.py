@@ -13,8 +13,9 @@ from contend import host
 from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
-from contend.lab.arms import InSlices
 from contend.lab.calibrated import Calibrate
+from contend.lab.design import FACT as DESIGN
+from contend.lab.design import Design, choose_design, is_asked
 from contend.lab.effort import ends_with_its_work, require_time
 from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
@@ -23,11 +24,10 @@ from contend.lab.host_state import AskCpus, HostWatch
 from contend.lab.schedule import Schedule
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
 from contend.lab.sessions import sessions_of
-from contend.lab.stage import StageOf
-from contend.lab.walk import Alone, Player, walk
-from contend.lab.ways import FACT as WAY
-from contend.lab.ways import Way, choose_way, is_asked
-from contend.load import Load
+from contend.lab.slices import SliceRunner
+from contend.lab.testbed import ServerTestbed
+from contend.lab.walk import Runner, SingleRunner, walk
+from contend.load import LoadDriver
 from contend.servers.dsn import Password
 from contend.settings import SETTINGS
 from contend.settings.server import ROUND_TRIP
@@ -49,18 +49,18 @@ from contend.store import RunFolder, redacted
 Identities = Mapping[str, Mapping[str, Any]]
 """kind -> what is recorded of the server: kind, version, source."""
 
-OpenStages = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[StageOf]]]
-"""Opens so many stages, each with a server of its own; the path is where servers write their
+OpenTestbeds = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[ServerTestbed]]]
+"""Opens so many testbeds, each with a server of its own; the path is where servers write their
 logs. If the server is not contend's own, it has one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Equipment:
     """What a session works with.
 
     Args:
         servers: what is recorded of each.
-        open_stages: opens the stages.
+        open_testbeds: opens the testbeds.
         load: drives load.
         data_folder: on the disk that holds the servers' data, for the host's facts.
         calibrate: gives the ceilings of the client; None where it is no real client.
@@ -76,8 +76,8 @@ class Means:
     """
 
     servers: Identities
-    open_stages: OpenStages
-    load: Load
+    open_testbeds: OpenTestbeds
+    load: LoadDriver
     data_folder: Path
     calibrate: Calibrate | None = None
     check: Callable[[Experiment], None] = lambda _experiment: None
@@ -91,36 +91,38 @@ class Means:
     history: Path | None = None
 
 
-def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) -> None:
+def begin(experiment: Experiment, path: Path, equipment: Equipment, listen: Listener) -> None:
     """Make the run folder `path` and every run of the experiment."""
-    refuse_settings(experiment, own=means.own)
-    way = choose_way(
+    refuse_settings(experiment, own=equipment.own)
+    design = choose_design(
         experiment,
-        own=means.own,
-        disk=means.data_folder,
-        blocking=means.blocking_script(experiment),
+        own=equipment.own,
+        disk=equipment.data_folder,
+        blocking=equipment.blocking_script(experiment),
     )
     if (
-        way.is_switching
-        and not means.own
+        design.is_switching
+        and not equipment.own
         and not _leaves_server(experiment)
-        and not means.confirm(_question(experiment))
+        and not equipment.confirm(_question(experiment))
     ):
         why = "nobody agreed (--yes) to switch the server several times a second"
-        way = replace(way, by="runs", why=why)
-    require_time(experiment, way)
-    if way.why:
-        listen(Notice(f"levels are compared by runs, not in slices: {way.why}"))
-    means.check(experiment)
-    planned = planned_runs(experiment, in_slices=way.in_slices)
-    engine = means.choose_engine(experiment)
-    facts = _facts(means, experiment, engine, way)
-    if (sessions := sessions_of(means.history, experiment, facts)) is not None:
+        design = replace(design, by="runs", why=why)
+    require_time(experiment, design)
+    if design.why:
+        listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
+    equipment.check(experiment)
+    planned = planned_runs(experiment, in_slices=design.in_slices)
+    engine = equipment.choose_engine(experiment)
+    facts = _facts(equipment, experiment, engine, design)
+    if (sessions := sessions_of(equipment.history, experiment, facts)) is not None:
         facts |= sessions.facts(listen)
-    with RunFolder.create(path, _kept(experiment, means), planned, facts) as folder:
+    with RunFolder.create(path, _kept(experiment, equipment), planned, facts) as folder:
         try:
             keep_scripts(experiment, path)
-            _conduct(with_engine(experiment, engine.get("engine")), folder, way, means, listen)
+            _conduct(
+                with_engine(experiment, engine.get("engine")), folder, design, equipment, listen
+            )
         except RequestError:
             # What was asked cannot be done, which shows in the first block: nothing to keep.
             if not _is_past_first_block(folder):
@@ -128,9 +130,9 @@ def begin(experiment: Experiment, path: Path, means: Means, listen: Listener) ->
             raise
 
 
-def _kept(experiment: Experiment, means: Means) -> dict[str, Any]:
+def _kept(experiment: Experiment, equipment: Equipment) -> dict[str, Any]:
     """The experiment as its run folder has it."""
-    known = [password.reveal() for password in means.passwords]
+    known = [password.reveal() for password in equipment.passwords]
     return to_dict(replace(experiment, source=hide_in_comments(experiment.source, known)))
 
 
@@ -154,13 +156,13 @@ def refuse_settings(experiment: Experiment, *, own: bool) -> None:
 
 
 def resume(
-    path: Path, means: Means, listen: Listener, *, experiment: Experiment | None = None
+    path: Path, equipment: Equipment, listen: Listener, *, experiment: Experiment | None = None
 ) -> None:
     """Make the runs that the folder does not hold yet.
 
     Args:
         path: the run folder. Its stored spec is used, whatever its recipe says by now.
-        means: to work with.
+        equipment: to work with.
         listen: is told what happens.
         experiment: what the caller believes the folder is for; None where it does not say.
 
@@ -172,9 +174,9 @@ def resume(
     """
     with RunFolder.open(path, write=True) as folder:
         stored = from_dict(folder.meta().experiment)
-        _require_same_experiment(folder, stored, experiment, means)
-        _require_same_servers(folder, means.servers)
-        way = _kept_way(folder)
+        _require_same_experiment(folder, stored, experiment, equipment)
+        _require_same_servers(folder, equipment.servers)
+        design = _kept_design(folder)
         if folder.meta().finished or (
             not is_open(stored) and len(folder.ended()) == folder.planned_count()
         ):
@@ -182,10 +184,10 @@ def resume(
             return
         require_same_scripts(folder.meta().facts)
         require_same_tables(path, folder.meta().facts, stored.base.data)
-        refuse_settings(stored, own=means.own)
-        engine = _same_engine(folder, means, stored, listen)
-        folder.add_session(_facts(means, stored, engine, way))
-        _conduct(with_engine(stored, engine.get("engine")), folder, way, means, listen)
+        refuse_settings(stored, own=equipment.own)
+        engine = _same_engine(folder, equipment, stored, listen)
+        folder.add_session(_facts(equipment, stored, engine, design))
+        _conduct(with_engine(stored, engine.get("engine")), folder, design, equipment, listen)
 
 
 def require_same_tables(path: Path, facts: Mapping[str, Any], data: DataSpec) -> None:
@@ -215,42 +217,50 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
         return dict(folder.meta().facts.get("servers", {}))
 
 
-def _kept_way(folder: RunFolder) -> Way:
+def _kept_design(folder: RunFolder) -> Design:
     """How the runs of a folder were made so far. Before there were slices there were runs."""
-    return Way(**folder.meta().facts.get(WAY, {"by": "runs"}))
+    return Design(**folder.meta().facts.get(DESIGN, {"by": "runs"}))
 
 
 def _conduct(
-    experiment: Experiment, folder: RunFolder, way: Way, means: Means, listen: Listener
+    experiment: Experiment,
+    folder: RunFolder,
+    design: Design,
+    equipment: Equipment,
+    listen: Listener,
 ) -> None:
     total, ended = folder.planned_count(), len(folder.ended())
-    watch = HostWatch(means.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
+    watch = HostWatch(equipment.ask_cpus, experiment.compare.wait_for_calm_s or 0.0, listen)
     with _resumable(folder, listen):
         # Nothing of ours runs yet.
         watch.promise(is_open=is_open(experiment))
         # Before there is a server, which would take its share of the CPUs.
-        calibration = _calibration(experiment, folder, means)
+        calibration = _calibration(experiment, folder, equipment)
         at_most = any(map(ends_with_its_work, cell_specs(experiment)))
         listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
-        with means.open_stages(folder.path / "logs", way.servers) as stages:
-            schedule = Schedule(experiment, folder, way)
-            player: Player = (
-                InSlices(experiment, stages, means.load, schedule.effort, listen, calibration)
-                if way.in_slices
-                else Alone(experiment, stages[0], means.load, listen, calibration)
+        with equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds:
+            schedule = Schedule(experiment, folder, design)
+            runner: Runner = (
+                SliceRunner(
+                    experiment, testbeds, equipment.load, schedule.effort, listen, calibration
+                )
+                if design.in_slices
+                else SingleRunner(experiment, testbeds[0], equipment.load, listen, calibration)
             )
-            walk(experiment, folder, schedule, player, listen, watch)
-    if (sessions := sessions_of(means.history, experiment, folder.meta().facts)) is not None:
+            walk(experiment, folder, schedule, runner, listen, watch)
+    if (sessions := sessions_of(equipment.history, experiment, folder.meta().facts)) is not None:
         sessions.note(experiment, folder, listen)
 
 
-def _calibration(experiment: Experiment, folder: RunFolder, means: Means) -> Calibration | None:
+def _calibration(
+    experiment: Experiment, folder: RunFolder, equipment: Equipment
+) -> Calibration | None:
     """The ceilings for the runs that are to come."""
-    if means.calibrate is None:
+    if equipment.calibrate is None:
         return None
     ended = {one.run for one in folder.ended()}
     to_come = (one.cell for one in folder.meta().planned if one.run not in ended)
-    return means.calibrate(cell_spec(experiment, cell) for cell in to_come)
+    return equipment.calibrate(cell_spec(experiment, cell) for cell in to_come)
 
 
 @contextlib.contextmanager
@@ -279,7 +289,7 @@ def _is_past_first_block(folder: RunFolder) -> bool:
 
 
 def _require_same_experiment(
-    folder: RunFolder, stored: Experiment, given: Experiment | None, means: Means
+    folder: RunFolder, stored: Experiment, given: Experiment | None, equipment: Equipment
 ) -> None:
     file = folder.path / "experiment.toml"
     if file.exists() and file.read_bytes().decode("utf-8", "replace") != stored.source:
@@ -288,7 +298,7 @@ def _require_same_experiment(
             hint="A run keeps the experiment it began with: undo the edit, or start a new run "
             "with the edited file.",
         )
-    if given is not None and redacted(_kept(given, means)) != _kept(stored, means):
+    if given is not None and redacted(_kept(given, equipment)) != _kept(stored, equipment):
         raise ChangedExperiment(
             f"{folder.path} is not a run of this experiment as it is now",
             hint=f"`contend run --resume {folder.path}` continues it as it began; "
@@ -308,13 +318,13 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
 
 
 def _same_engine(
-    folder: RunFolder, means: Means, experiment: Experiment, listen: Listener
+    folder: RunFolder, equipment: Equipment, experiment: Experiment, listen: Listener
 ) -> Mapping[str, Any]:
     """The engine of the runs before, as the facts of this session keep it."""
     before = kept_engine(folder.meta())
     if before is not None:
-        return require_engine(means.choose_engine, experiment, before)
-    engine = means.choose_engine(experiment)
+        return require_engine(equipment.choose_engine, experiment, before)
+    engine = equipment.choose_engine(experiment)
     if engine and folder.ended():
         listen(
             Notice(
@@ -326,17 +336,17 @@ def _same_engine(
 
 
 def _facts(
-    means: Means, experiment: Experiment, engine: Mapping[str, Any], way: Way
+    equipment: Equipment, experiment: Experiment, engine: Mapping[str, Any], design: Design
 ) -> dict[str, Any]:
-    servers = {kind: dict(one) for kind, one in means.servers.items()}
-    of_host: dict[str, Any] = host.facts(folder=means.data_folder)
+    servers = {kind: dict(one) for kind, one in equipment.servers.items()}
+    of_host: dict[str, Any] = host.facts(folder=equipment.data_folder)
     facts: dict[str, Any] = {
         **of_host,
-        "cpu": {**of_host.get("cpu", {}), "together": means.cpus_together()},
+        "cpu": {**of_host.get("cpu", {}), "together": equipment.cpus_together()},
         "servers": servers,
         "content_version": CONTENT_VERSION,
         FACT: dict(engine),
-        WAY: asdict(way),
+        DESIGN: asdict(design),
     }
     scripts = script_facts(experiment)
     return {**facts, "scripts": scripts} if scripts else facts

@@ -15,7 +15,7 @@ from typing import Any
 from contend.facts import fact
 from contend.lab import history
 from contend.lab.events import Listener, Notice
-from contend.lab.learned import Learned
+from contend.lab.observations import Observations
 from contend.probed import EarlierSession, SessionWhole
 from contend.spec import Experiment, cell_spec, contexts
 from contend.stats import StoppingRule, wholes
@@ -29,7 +29,7 @@ _DRAWN_ANEW = frozenset({"load.seed", "load.engine"})
 
 
 @dataclass(frozen=True, slots=True)
-class Sessions:
+class SessionSeries:
     """The sessions that a run is one of.
 
     path: of the history.
@@ -57,11 +57,11 @@ class Sessions:
 
 def sessions_of(
     path: Path | None, experiment: Experiment, facts: Mapping[str, Any]
-) -> Sessions | None:
+) -> SessionSeries | None:
     """Those that a run with these facts is one of; None if nothing is compared, or kept."""
     if path is None or experiment.compared is None:
         return None
-    return Sessions(path, key_of(experiment, facts))
+    return SessionSeries(path, key_of(experiment, facts))
 
 
 def key_of(experiment: Experiment, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,25 +97,25 @@ def said_by(experiment: Experiment, folder: RunFolder) -> EarlierSession | None:
     """What a run says of each level as a whole, by the metric that decides; None if no level has
     two repeats."""
     records = folder.records(intervals=False)
-    learned = Learned(experiment)
-    learned.learn(records)
+    observations = Observations(experiment)
+    observations.add(records)
     repeats = sorted({one.repeat for one in records if one.status == "ok"})
-    if not repeats or not learned.others:
+    if not repeats or not observations.others:
         return None
-    d = learned.log_ratios(repeats)
+    d = observations.log_ratios(repeats)
     in_slices = fact(folder.meta().facts, "way.by") == "slices"
     compare = experiment.compare
     rule = StoppingRule(compare.until, confidence=compare.confidence)
     seen = wholes(
         d,
-        learned.shape,
+        observations.shape,
         confidence=rule.interval_confidence,
-        covariates=learned.covariates(repeats, d, in_slices=in_slices),
+        covariates=observations.covariates(repeats, d, in_slices=in_slices),
     )
     found: list[SessionWhole] = [
         {
             "metric": compare.metric[0],
-            "level": learned.others[one.place.level],
+            "level": observations.others[one.place.level],
             "log_ratio": math.log(one.ratio),
             "se": one.sd_log / math.sqrt(one.n),
             "df": one.n - 1,

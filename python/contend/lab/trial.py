@@ -15,8 +15,8 @@ from pathlib import Path
 
 from contend.errors import RequestError, WorkError
 from contend.lab.events import Listener, Notice
-from contend.lab.private import PrivatePlace, Program
-from contend.lab.stage import StageOf
+from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.testbed import ServerTestbed
 from contend.load import Address, FillProcess, LoadProcess
 from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
@@ -26,7 +26,7 @@ TRIED = tuple(setting for setting in SETTINGS if setting.tried)
 _SETUP = "setup"
 _STATEMENTS = (_SETUP, "server.before_run")
 
-ProgramOf = Callable[[CellSpec], Program]
+ProgramOf = Callable[[CellSpec], PrivateProgram]
 
 
 def try_starts(
@@ -59,13 +59,13 @@ def try_starts(
                 cell.data.small(), address, on_progress=lambda _phase, _rows, _total: None
             )
 
-    place = PrivatePlace(program_of, make_tables, LoadProcess(load))
-    with closing(StageOf(place, listen, TRIED, strict=True)) as stage:
+    place = PrivateUnderTest(program_of, make_tables, LoadProcess(load))
+    with closing(ServerTestbed(place, listen, TRIED, strict=True)) as testbed:
         for cell in wanted:
             try:
-                stage.set(cell)
+                testbed.set(cell)
                 if cell[_SETUP]:
-                    stage.set(cell.having(setup=[]))
+                    testbed.set(cell.having(setup=[]))
             except WorkError as error:
                 if not _is_statement(error):
                     raise

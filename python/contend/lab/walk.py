@@ -16,21 +16,21 @@ from typing import Protocol
 import pymysql
 
 from contend.calibration import Calibration
-from contend.datasets import DiskFull, LoadingDeclined, LoadingFailed
+from contend.datasets import LoadingDeclined, LoadingFailed, NoRoomForDataset
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Listener, RunBegan, RunEnded
 from contend.lab.host_state import HostWatch
 from contend.lab.measure import measure, now, seed_of, without_result
 from contend.lab.schedule import Schedule
-from contend.lab.stage import Ready, Stage
-from contend.load import Load
+from contend.lab.testbed import Ready, Testbed
+from contend.load import LoadDriver
 from contend.metrics import metric_of
 from contend.servers.errors import ServerDied
 from contend.spec import Experiment, cell_spec, without_metric
 from contend.store import Planned, RunFolder, RunRecord
 
-NO_DATA = (DiskFull, LoadingDeclined, LoadingFailed)
+NO_DATA = (NoRoomForDataset, LoadingDeclined, LoadingFailed)
 """To try again for the next run would load for minutes to fail again."""
 
 DEATH_S = 2.0
@@ -40,7 +40,7 @@ FAILURES_MAX = 5
 """Blocks in a row without a result after which the walk ends; a run of its own counts as one."""
 
 
-class Player(Protocol):
+class Runner(Protocol):
     """Makes the runs of a block, one at a time or all at once."""
 
     def set(self, runs: Sequence[Planned]) -> Sequence[Ready]:
@@ -54,18 +54,18 @@ class Player(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
-    """Plays each run by itself, on one stage."""
+class SingleRunner:
+    """Makes each run by itself, on one testbed."""
 
     experiment: Experiment
-    stage: Stage
-    load: Load
+    testbed: Testbed
+    load: LoadDriver
     listen: Listener
     calibration: Calibration | None = None
 
     def set(self, runs: Sequence[Planned]) -> Sequence[Ready]:
         cells = [(one, cell_spec(self.experiment, one.cell)) for one in runs]
-        return [self.stage.set(cell, seed_of(one, cell)) for one, cell in cells]
+        return [self.testbed.set(cell, seed_of(one, cell)) for one, cell in cells]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         return [
@@ -81,14 +81,14 @@ class Alone:
         ]
 
     def death(self) -> ContendError | None:
-        return self.stage.death()
+        return self.testbed.death()
 
 
 def walk(
     experiment: Experiment,
     folder: RunFolder,
     schedule: Schedule,
-    player: Player,
+    runner: Runner,
     listen: Listener,
     watch: HostWatch | None = None,
 ) -> None:
@@ -98,7 +98,7 @@ def walk(
         experiment: what is planned.
         folder: where the runs are stored.
         schedule: says what is next.
-        player: makes the runs.
+        runner: makes the runs.
         listen: is told what happens.
         watch: looks at the host around each block; if there is none, nobody does.
 
@@ -125,7 +125,7 @@ def walk(
             )
         first_block = schedule.is_first(runs[0])
         patience = _Patience(refusals=not first_block, failures=measured)
-        records = _attempt(runs, player, schedule, patience, watch)
+        records = _attempt(runs, runner, schedule, patience, watch)
         folder.append(*records)
         schedule.ended(records)
         for record in records:
@@ -161,7 +161,7 @@ def _must_have_metrics(
 
 @dataclass(frozen=True, slots=True)
 class _Patience:
-    """Which troubles in setting the stage cost one run alone: a refused request, a failure."""
+    """Which troubles in preparing a testbed cost one run alone: a refused request, a failure."""
 
     refusals: bool
     failures: bool
@@ -169,7 +169,7 @@ class _Patience:
 
 def _attempt(
     runs: Sequence[Planned],
-    player: Player,
+    runner: Runner,
     schedule: Schedule,
     patience: _Patience,
     watch: HostWatch,
@@ -182,34 +182,34 @@ def _attempt(
 
     try:
         watch.begin_repeat(runs[0].repeat)
-        readies = player.set(runs)
+        readies = runner.set(runs)
         ready = True
         schedule.effort.waited(watch.wait_for_calm())
         schedule.effort.ready()
         watch.before()
-        return watch.after(player.measure(runs, readies))
+        return watch.after(runner.measure(runs, readies))
     except NO_DATA:
         raise
     except RequestError as error:
         if not (ready or (patience.refusals and patience.failures)):
             raise
-        return without(error, _death(player, error))
+        return without(error, _death(runner, error))
     except WorkError as error:
         if not (ready or patience.failures):
             raise
-        return without(error, _death(player, error))
+        return without(error, _death(runner, error))
     except pymysql.err.MySQLError as error:
-        return without(_in_words(error), _death(player, error))
+        return without(_in_words(error), _death(runner, error))
 
 
-def _death(player: Player, error: ContendError | pymysql.err.MySQLError) -> ContendError | None:
+def _death(runner: Runner, error: ContendError | pymysql.err.MySQLError) -> ContendError | None:
     """How the server ended, if it did. Whoever met its death first may have told already."""
     if isinstance(error, ServerDied):
         return error
-    death, limit_s = player.death(), time.monotonic() + DEATH_S
+    death, limit_s = runner.death(), time.monotonic() + DEATH_S
     while death is None and _is_broken(error) and time.monotonic() < limit_s:
         time.sleep(0.02)
-        death = player.death()
+        death = runner.death()
     return death
 
 

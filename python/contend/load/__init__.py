@@ -1,24 +1,24 @@
 """The seam to contend-load: start it, hand it a plan, read its outcomes.
 
-The lab sees only the `Load` protocol, so its tests need no process.
+The lab sees only the `LoadDriver` protocol, so its tests need no process.
 """
 
-from contend.load.check import Engine, ScriptProcess, ask_engine, cpu_state, cpus_together
+from contend.load.check import ClientEngine, ScriptProcess, ask_engine, cpu_state, cpus_together
 from contend.load.far import Line, LineFailed, Lines
 from contend.load.fill import FillProcess
-from contend.load.plan import Address, Arm, plan_in_slices, plan_of, plan_of_arm
-from contend.load.process import Load, LoadFailed, LoadProcess
+from contend.load.plan import Address, ArmSpec, plan_in_slices, plan_of, plan_of_arm
+from contend.load.process import LoadDriver, LoadFailed, LoadProcess
 from contend.program import find_program
 
 __all__ = [
     "Address",
-    "Arm",
-    "Engine",
+    "ArmSpec",
+    "ClientEngine",
     "FillProcess",
     "Line",
     "LineFailed",
     "Lines",
-    "Load",
+    "LoadDriver",
     "LoadFailed",
     "LoadProcess",
     "ScriptProcess",

@@ -18,7 +18,7 @@ ASK_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class ClientEngine:
     """The way bytes get in and out of the sockets.
 
     Args:
@@ -30,7 +30,7 @@ class Engine:
     refused: str | None = None
 
 
-def ask_engine(program: Path, plan: Mapping[str, Any]) -> Engine:
+def ask_engine(program: Path, plan: Mapping[str, Any]) -> ClientEngine:
     """What the contend-load at `program` takes for `plan`: what the plan names, or its choice.
 
     Raises:
@@ -46,7 +46,7 @@ def ask_engine(program: Path, plan: Mapping[str, Any]) -> Engine:
     if code == 2 and tail:
         raise RequestError(tail.splitlines()[-1].removeprefix(f"{PROGRAM}: "))
     said = judge(last, code, tail, done="engine")
-    return Engine(name=str(said["engine"]), refused=said.get("refused"))
+    return ClientEngine(name=str(said["engine"]), refused=said.get("refused"))
 
 
 def cpus_together(program: Path) -> float:

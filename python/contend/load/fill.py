@@ -22,7 +22,7 @@ OnProgress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FillResult:
     """What was filled.
 
     Args:
@@ -51,7 +51,7 @@ class FillProcess:
         pipe_folder: Path | None = None,
         env: Mapping[str, str] | None = None,
         on_progress: OnProgress,
-    ) -> Filled:
+    ) -> FillResult:
         """Make the tables and fill them. No table of their names may be there.
 
         Args:
@@ -76,7 +76,7 @@ class FillProcess:
                     on_progress(str(result["phase"]), rows, total)
             code, tail = child.wait(), child.stderr_tail()
         filled = judge(result, code, tail, done="fill_done")
-        return Filled(int(filled["rows"]), str(filled["checksum"]), tuple(filled["warnings"]))
+        return FillResult(int(filled["rows"]), str(filled["checksum"]), tuple(filled["warnings"]))
 
 
 def fill_arguments(

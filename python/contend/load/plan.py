@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from contend import plan as plans
 from contend.plan import HandlerSocket, Load, Plan, Server, Workload
-from contend.settings.load import Slices, load_in_slices, load_plan
+from contend.settings.load import Slicing, load_in_slices, load_plan
 from contend.settings.plan_keys import STATEMENTS, STRING_LOOKUP
 from contend.settings.schemas import SBTEST
 from contend.spec.model import CellSpec
@@ -66,7 +66,7 @@ def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | Non
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class ArmSpec:
     """What a run hops to and from: a server or a state of one, or another way to ask.
 
     Args:
@@ -79,7 +79,7 @@ class Arm:
     watch_pid: int | None = None
     enter: tuple[str, ...] = ()
 
-    def as_plan(self, plan: Plan, slices: Slices) -> plans.Arm:
+    def as_plan(self, plan: Plan, slices: Slicing) -> plans.Arm:
         """The arm, as far as it differs from the plan."""
         found: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
         if self.watch_pid is not None:
@@ -95,7 +95,7 @@ class Arm:
         return found
 
 
-def plan_in_slices(arms: Sequence[Arm], slices: Slices, *, seed: int) -> Plan:
+def plan_in_slices(arms: Sequence[ArmSpec], slices: Slicing, *, seed: int) -> Plan:
     """The plan of a run that asks all arms in turn."""
     first = arms[0]
     plan = plan_of(first.cell, first.address, seed=seed, watch_pid=None)

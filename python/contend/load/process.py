@@ -32,7 +32,7 @@ GRACE_S = 20.0
 """How much longer than planned a run may take: connecting, the last answers, the summary."""
 
 
-class Load(Protocol):
+class LoadDriver(Protocol):
     """What drives load: the process, or a fake of it."""
 
     def run(self, plan: Plan, *, env: Mapping[str, str], on_event: OnEvent) -> Done: ...

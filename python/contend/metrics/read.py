@@ -10,7 +10,7 @@ from contend.metrics.host_state import ln_distance
 from contend.metrics.model import Read, Run
 from contend.outcome import ClassFigures, Done, KindFigures, OpenLoop, ProcessDelta
 from contend.plan import Workload
-from contend.probed import Calibration, DelayLine
+from contend.probed import CalibrationRecord, DelayLine
 
 POINT_KIND = "random_points"
 POINT_SCRIPT = "select_random_points"
@@ -64,7 +64,7 @@ def status(run: Run) -> Mapping[str, int] | None:
     return run.probes.get("status")
 
 
-def calibration(run: Run) -> Calibration | None:
+def calibration(run: Run) -> CalibrationRecord | None:
     return run.probes.get("calibration")
 
 

@@ -4,7 +4,7 @@ A probe is one class and one entry of `PROBES`; a check is one function and one 
 """
 
 from contend.probes.checks import CHECKS, Check, Expected, against_ceiling, warnings_of
-from contend.probes.counters import PROBES, Probe, Sight, changes, look
+from contend.probes.counters import PROBES, Observed, Probe, changes, look
 from contend.probes.query_cache import QueryCacheWatch
 
 __all__ = [
@@ -12,9 +12,9 @@ __all__ = [
     "PROBES",
     "Check",
     "Expected",
+    "Observed",
     "Probe",
     "QueryCacheWatch",
-    "Sight",
     "against_ceiling",
     "changes",
     "look",

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from contend.outcome import Done
-from contend.probed import Calibration, Ceiling, Probes, RunWarning
+from contend.probed import CalibrationRecord, CeilingRecord, Probes, RunWarning
 
 THREAD_SHARE_MAX = 0.85
 """A worker thread that computes longer than this share of the time cannot ask faster."""
@@ -29,7 +29,7 @@ CPU_TOLERANCE = 0.1
 """A query may cost the client this share more CPU than in the calibration before it counts."""
 
 
-def against_ceiling(ceiling: Ceiling, done: Done) -> Calibration:
+def against_ceiling(ceiling: CeilingRecord, done: Done) -> CalibrationRecord:
     """The ceiling as a run's record keeps it, with how near the run came to it.
 
     Args:
@@ -72,7 +72,7 @@ def why_client_limited(done: Done, probes: Probes) -> str | None:
     return f"{'; '.join(reasons)}: the server may be able to answer more than it was asked"
 
 
-def _too_near(ceiling: Calibration, qps: float) -> str:
+def _too_near(ceiling: CalibrationRecord, qps: float) -> str:
     here, ratio = float(ceiling["qps_here"]), float(ceiling["cpu_ratio"])
     cost = f" at {ratio:.1f} times the CPU a query" if here < ceiling["qps"] else ""
     return (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Observed:
     """What a probe may look at.
 
     Args:
@@ -42,7 +42,7 @@ class Probe(Protocol):
         """Where its result stands in the record's `probes`."""
         ...
 
-    def look(self, sight: Sight) -> Any:
+    def look(self, observed: Observed) -> Any:
         """The counters now; None if this server does not have them."""
         ...
 
@@ -75,8 +75,8 @@ class StatusProbe:
 
     name = "status"
 
-    def look(self, sight: Sight) -> Counters:
-        with sight.connection.cursor() as cursor:
+    def look(self, observed: Observed) -> Counters:
+        with observed.connection.cursor() as cursor:
             cursor.execute("SHOW GLOBAL STATUS")
             return {name: int(value) for name, value in cursor.fetchall() if _is_whole(value)}
 
@@ -109,10 +109,10 @@ class KeyCachesProbe:
 
     name = "key_caches"
 
-    def look(self, sight: Sight) -> Visits | None:
-        if sight.kind != "mariadb":
+    def look(self, observed: Observed) -> Visits | None:
+        if observed.kind != "mariadb":
             return None
-        with sight.connection.cursor() as cursor:
+        with observed.connection.cursor() as cursor:
             cursor.execute(
                 f"SELECT KEY_CACHE_NAME, SEGMENT_NUMBER, {COLUMNS}"
                 " FROM information_schema.KEY_CACHES"
@@ -170,10 +170,10 @@ class HostProbe:
 
     name = "host"
 
-    def look(self, sight: Sight) -> HostLook:
-        return HostLook(host.pressure(), _own_cpu_s(sight))
+    def look(self, observed: Observed) -> HostLook:
+        return HostLook(host.pressure(), _own_cpu_s(observed))
 
-    def change(self, before: HostLook, after: HostLook) -> probed.Host:
+    def change(self, before: HostLook, after: HostLook) -> probed.HostUse:
         change = host.change(before.pressure, after.pressure)
         own_cpu_s = (
             after.own_cpu_s - before.own_cpu_s
@@ -186,13 +186,13 @@ class HostProbe:
             "own_cpu_s": own_cpu_s,
             "disturbances": [asdict(one) for one in disturbances],
         }
-        return cast(probed.Host, found)
+        return cast(probed.HostUse, found)
 
 
-def _own_cpu_s(sight: Sight) -> float | None:
-    if sight.pid is None:
+def _own_cpu_s(observed: Observed) -> float | None:
+    if observed.pid is None:
         return None
-    found = [host.process_counters(pid) for pid in (sight.pid, *sight.others)]
+    found = [host.process_counters(pid) for pid in (observed.pid, *observed.others)]
     servers = [counters.cpu_s for counters in found if counters is not None]
     if len(servers) < len(found):
         return None
@@ -205,8 +205,8 @@ class LineProbe:
 
     name = "line"
 
-    def look(self, sight: Sight) -> DelayLine | None:
-        return None if sight.line is None else sight.line()
+    def look(self, observed: Observed) -> DelayLine | None:
+        return None if observed.line is None else observed.line()
 
     def change(self, before: DelayLine, after: DelayLine) -> DelayLine:
         del before
@@ -216,9 +216,9 @@ class LineProbe:
 PROBES: tuple[Probe, ...] = (StatusProbe(), KeyCachesProbe(), HostProbe(), LineProbe())
 
 
-def look(sight: Sight) -> dict[str, Any]:
+def look(observed: Observed) -> dict[str, Any]:
     """Every probe's counters now."""
-    return {probe.name: probe.look(sight) for probe in PROBES}
+    return {probe.name: probe.look(observed) for probe in PROBES}
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Probes:

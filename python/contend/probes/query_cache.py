@@ -13,7 +13,7 @@ from typing import Self
 import pymysql
 
 from contend.probed import Probes, QueryCacheWaits
-from contend.probes.counters import Sight
+from contend.probes.counters import Observed
 from contend.servers.errors import ConnectionLost
 
 PERIOD_S = 0.2
@@ -34,14 +34,14 @@ class QueryCacheWatch:
     The control connection is its own meanwhile: nobody else uses it while load is driven.
     """
 
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
+    def __init__(self, observed: Observed) -> None:
+        self._observed = observed
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._seen: QueryCacheWaits = {"looks": 0, "running": 0, "waiting": 0}
 
     def __enter__(self) -> Self:
-        if _is_on(self._sight):
+        if _is_on(self._observed):
             self._thread = threading.Thread(target=self._watch, daemon=True)
             self._thread.start()
         return self
@@ -63,7 +63,7 @@ class QueryCacheWatch:
     def _watch(self) -> None:
         while not self._over.wait(PERIOD_S):
             try:
-                with self._sight.connection.cursor() as cursor:
+                with self._observed.connection.cursor() as cursor:
                     cursor.execute(_LOOK, (WAITS,))
                     row = cursor.fetchone()
             except (ConnectionLost, OSError, pymysql.err.MySQLError):
@@ -74,10 +74,10 @@ class QueryCacheWatch:
             self._seen["waiting"] += int(waiting or 0)
 
 
-def _is_on(sight: Sight) -> bool:
-    if sight.kind != "mariadb":
+def _is_on(observed: Observed) -> bool:
+    if observed.kind != "mariadb":
         return False
-    with sight.connection.cursor() as cursor:
+    with observed.connection.cursor() as cursor:
         cursor.execute("SHOW GLOBAL VARIABLES LIKE 'query_cache%'")
         variables = {str(name): str(value) for name, value in cursor.fetchall()}
     size = variables.get("query_cache_size", "0")

@@ -61,11 +61,6 @@ def panels_of(
     return tuple(panels)
 
 
-def row_label(layout: Layout, label: str) -> str:
-    """As the study writes it: `(32/off)`."""
-    return f"({label}/{layout.baseline})"
-
-
 def change_table(
     roles: Roles, layout: Layout, context: Mapping[str, Level], compared: Compared
 ) -> ChangeTable:

@@ -12,7 +12,7 @@ from contend.report.model import FactGroup, TextTable
 from contend.report.study import Study
 from contend.report.words import cell_phrase
 from contend.spec import SCRIPT_SCHEMA, DataSpec, Level, imported_name
-from contend.store import RunRecord, Session
+from contend.store import LabSession, RunRecord
 from contend.units import format_count, format_size
 
 _TOLD_APART_BY = ("machine.id", "kernel.release", "cpu.model", "cpu.count", "memory.total_bytes")
@@ -30,7 +30,7 @@ def cpu_count(facts: Mapping[str, Any]) -> float | None:
     return min(known, default=None)
 
 
-def sessions_differ(sessions: Sequence[Session]) -> list[str]:
+def sessions_differ(sessions: Sequence[LabSession]) -> list[str]:
     """Names of the lasting facts in which the sessions' hosts differ."""
     first, *later = [session.facts for session in sessions] or [{}]
     return [

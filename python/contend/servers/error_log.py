@@ -52,7 +52,7 @@ _NOISE = re.compile(r"^\s*$|For more information|To report this bug|Aborting$|Pl
 _CALM = re.compile(r"\[(?:Note|System|Warning)\]")
 
 
-class Cause(Enum):
+class Diagnosis(Enum):
     """Why a server gave up, if its log tells."""
 
     DISK_FULL = "the disk is full"
@@ -65,16 +65,16 @@ class Cause(Enum):
 
 
 _CAUSES = (
-    (Cause.DISK_FULL, r"No space left on device|Disk is full|"
+    (Diagnosis.DISK_FULL, r"No space left on device|Disk is full|"
      r"Errcode: 28\b|errno:? 28\b|error 28\b"),
-    (Cause.SOCKET_IN_USE, r"Another process with pid \d+ is using unix socket file|"
+    (Diagnosis.SOCKET_IN_USE, r"Another process with pid \d+ is using unix socket file|"
      r"already (?:have|a) (?:another )?.*server running on socket"),
-    (Cause.PORT_IN_USE, r"Bind on TCP/IP port|Address already in use|server running on port"),
-    (Cause.DATA_IN_USE, r"Unable to lock \S+|Can't lock aria control file|same data files|"
+    (Diagnosis.PORT_IN_USE, r"Bind on TCP/IP port|Address already in use|server running on port"),
+    (Diagnosis.DATA_IN_USE, r"Unable to lock \S+|Can't lock aria control file|same data files|"
      r"another mysqld or mariadbd process|Could not get an exclusive lock"),
-    (Cause.NO_MEMORY, r"Cannot allocate memory|Out of memory|Errcode: 12\b"),
-    (Cause.NO_PERMISSION, r"Permission denied|Errcode: 13\b|Read-only file system"),
-    (Cause.ROOT_REFUSED, r"Please consult the Knowledge Base to find out how to run|"
+    (Diagnosis.NO_MEMORY, r"Cannot allocate memory|Out of memory|Errcode: 12\b"),
+    (Diagnosis.NO_PERMISSION, r"Permission denied|Errcode: 13\b|Read-only file system"),
+    (Diagnosis.ROOT_REFUSED, r"Please consult the Knowledge Base to find out how to run|"
      r"read Security section of the manual to find out how to run mysqld as root"),
 )  # fmt: skip
 
@@ -136,21 +136,21 @@ def adjusted_options(text: str) -> list[Truncated]:
     return list(found.values())
 
 
-def cause(text: str) -> Cause | None:
+def cause(text: str) -> Diagnosis | None:
     """The cause that the log tells, if it tells one we know."""
     return next((cause for cause, words in _CAUSES if re.search(words, text)), None)
 
 
-_CLASSES: dict[Cause, type[ContendError]] = {
-    Cause.DISK_FULL: DiskFull,
-    Cause.PORT_IN_USE: PortTaken,
-    Cause.DATA_IN_USE: FolderInUse,
+_CLASSES: dict[Diagnosis, type[ContendError]] = {
+    Diagnosis.DISK_FULL: DiskFull,
+    Diagnosis.PORT_IN_USE: PortTaken,
+    Diagnosis.DATA_IN_USE: FolderInUse,
 }
 _HINTS = {
-    Cause.DISK_FULL: "Make room, or put the run on another disk with `--out`.",
-    Cause.DATA_IN_USE: "Use a folder of its own for each server.",
-    Cause.NO_MEMORY: "Ask for smaller caches, or free some memory.",
-    Cause.NO_PERMISSION: "Check who owns the folder.",
+    Diagnosis.DISK_FULL: "Make room, or put the run on another disk with `--out`.",
+    Diagnosis.DATA_IN_USE: "Use a folder of its own for each server.",
+    Diagnosis.NO_MEMORY: "Ask for smaller caches, or free some memory.",
+    Diagnosis.NO_PERMISSION: "Check who owns the folder.",
 }
 
 
@@ -166,7 +166,7 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
     name = f"{binary.kind} {binary.version}"
     why = cause(log)
     rejected = rejected_option(log)
-    if rejected is not None and why is not Cause.DISK_FULL:
+    if rejected is not None and why is not Diagnosis.DISK_FULL:
         return OptionRejected(
             f"{name} rejects the option {rejected.option}: {rejected.why}.",
             hint="Correct it under [server] options, or leave it out.",
@@ -186,8 +186,8 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
 def disk_full(binary: ServerBinary, log: str) -> DiskFull:
     """The error for a server that waits for room on a full disk."""
     return DiskFull(
-        f"{binary.kind} {binary.version} cannot write: {Cause.DISK_FULL.value}.",
-        hint=_HINTS[Cause.DISK_FULL],
+        f"{binary.kind} {binary.version} cannot write: {Diagnosis.DISK_FULL.value}.",
+        hint=_HINTS[Diagnosis.DISK_FULL],
         detail=tail(log),
     )
 

@@ -12,7 +12,6 @@ that script does.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -20,6 +19,7 @@ import socket
 import tempfile
 from pathlib import Path
 
+from contend.locks import Locked, is_locked, lock
 from contend.servers.binary import ServerBinary
 from contend.servers.errors import FolderInUse, UnusableServer
 
@@ -82,16 +82,13 @@ class ServerFolder:
 
     def lock(self) -> int:
         """Lock the folder; the descriptor, which the server inherits."""
-        descriptor = os.open(self.root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
+            return lock(self.root / LOCK)
+        except Locked:
             raise FolderInUse(
                 f"a live server uses {self.root}.",
                 hint="Wait until it ends, or use another folder.",
             ) from None
-        return descriptor
 
     def empty(self) -> None:
         """Remove the data, keep the claim."""
@@ -187,27 +184,16 @@ def remove_socket_folder(folder: Path) -> None:
 
 def _lock(path: Path) -> int:
     # Locked before it has its name, so that nobody can find it unlocked.
-    descriptor = os.open(path.with_suffix(".new"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    descriptor = lock(path.with_suffix(".new"))
     path.with_suffix(".new").rename(path)
     return descriptor
 
 
 def _remove_stale(base: Path) -> None:
     for path in base.glob(f"{_PREFIX}*/{_LOCK_NAME}"):
-        try:
-            if path.stat().st_uid != os.geteuid():
-                continue
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            remove_socket_folder(path.parent)
-        except BlockingIOError:
-            continue
-        finally:
-            os.close(descriptor)
+        with contextlib.suppress(OSError):
+            if path.lstat().st_uid == os.geteuid() and not is_locked(path):
+                remove_socket_folder(path.parent)
 
 
 def free_port() -> int:

@@ -390,7 +390,7 @@ class PrivateServer:
 
     def _give_up_if_hopeless(self, deadline: float, what: str, timeout_s: float) -> None:
         # On a full disk a server waits for room, for as long as it takes.
-        if error_log.cause(self.log()) is error_log.Cause.DISK_FULL:
+        if error_log.cause(self.log()) is error_log.Diagnosis.DISK_FULL:
             raise error_log.disk_full(self.binary, self.log())
         if time.monotonic() > deadline:
             raise ServerFailed(

@@ -10,17 +10,19 @@ from contend.errors import RequestError
 from contend.settings.model import Setting, Values
 from contend.settings.plan_keys import LOAD
 from contend.settings.tables import Tagged, as_plan
-from contend.settings.values import Choice, Duration, Key, Real, Refused, Whole
+from contend.settings.values import Choice, Duration, Key, Real, Refused, WholeNumber
 
 ENGINES = ("epoll", "io_uring")
 HANDLER_SOCKET = "handler_socket"
 PLUGIN = "handlersocket"
 
 _HERE = (
-    Key("connections", Whole(1, 100_000), 1, "connections that send queries at the same time"),
+    Key(
+        "connections", WholeNumber(1, 100_000), 1, "connections that send queries at the same time"
+    ),
     Key(
         "threads",
-        Whole(1, 1024),
+        WholeNumber(1, 1024),
         None,
         "worker threads of the load generator (default: one a CPU, if each has a connection)",
     ),
@@ -74,7 +76,7 @@ def _arrival(key: Key) -> Key:
 
 
 @dataclass(frozen=True)
-class Arrival(Setting):
+class ArrivalSetting(Setting):
     """When events begin."""
 
     def check(self, cell: Values) -> None:
@@ -92,7 +94,7 @@ class Arrival(Setting):
 
 
 @dataclass(frozen=True)
-class Protocol(Setting):
+class ProtocolSetting(Setting):
     """How queries are put."""
 
     def refuse(self, cell: Values, *, own: bool) -> None:
@@ -104,7 +106,7 @@ class Protocol(Setting):
             )
 
 
-_SETTINGS = {"arrival": Arrival, "protocol": Protocol}
+_SETTINGS = {"arrival": ArrivalSetting, "protocol": ProtocolSetting}
 
 KEYS = _keys()
 LOAD_SETTINGS = tuple(_SETTINGS.get(key.name, Setting)("load", key) for key in KEYS)
@@ -134,7 +136,12 @@ SLICES = tuple(
 
 SEED = Setting(
     "load",
-    Key("seed", Whole(0), 1, "seed of the queries' random streams and of the order of the runs"),
+    Key(
+        "seed",
+        WholeNumber(0),
+        1,
+        "seed of the queries' random streams and of the order of the runs",
+    ),
 )
 
 
@@ -142,7 +149,7 @@ _USUAL = {key.name: key.default for key in KEYS if key not in _HERE}
 
 
 @dataclass(frozen=True, slots=True)
-class Slices:
+class Slicing:
     """How a block is cut: how long each level is measured at a time and loaded before that, and
     how often."""
 
@@ -158,7 +165,7 @@ class Slices:
         return self.slice_s + self.settle_s
 
 
-def load_in_slices(cell: Values, slices: Slices) -> dict[str, Any]:
+def load_in_slices(cell: Values, slices: Slicing) -> dict[str, Any]:
     """The `load` of a plan that hops between arms."""
     load = load_plan(cell)
     del load["measure_s"]

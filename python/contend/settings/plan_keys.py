@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from contend.settings.schemas import TEST_DATA
-from contend.settings.tables import Named, Table, Tables, Tagged
+from contend.settings.tables import Named, Tagged, TomlTable, TomlTables
 from contend.settings.values import (
     Choice,
     Duration,
@@ -24,8 +24,8 @@ from contend.settings.values import (
     Text,
     Texts,
     ValueKind,
-    Whole,
-    Wholes,
+    WholeNumber,
+    WholeNumbers,
 )
 
 SCRIPT = "lua"
@@ -136,7 +136,7 @@ def _value(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
     types = told["type"] if isinstance(told["type"], list) else [told["type"]]
     match next(one for one in types if one != "null"):
         case "integer":
-            return Whole(told.get("minimum", 0), told.get("maximum", 2**63 - 1))
+            return WholeNumber(told.get("minimum", 0), told.get("maximum", 2**63 - 1))
         case "number" if "exclusiveMinimum" in told:
             return Real(told["exclusiveMinimum"], told["exclusiveMaximum"])
         case "number":
@@ -151,7 +151,7 @@ def _value(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
             return Text()
 
 
-_PERCENTS = Named("event", "an event", r"[A-Za-z0-9_]+", Whole(0, 100), dashes=False)
+_PERCENTS = Named("event", "an event", r"[A-Za-z0-9_]+", WholeNumber(0, 100), dashes=False)
 """The only free table that a plan has beside a script's options: shares of events, by name."""
 
 _LARGEST = 1e9
@@ -160,16 +160,16 @@ _LARGEST = 1e9
 
 def _listed(schema: Mapping[str, Any], items: Mapping[str, Any]) -> ValueKind:
     each = _value(schema, items)
-    if isinstance(each, Table):
-        return Tables(each.keys)
-    return Wholes(each) if isinstance(each, Whole) else Texts()
+    if isinstance(each, TomlTable):
+        return TomlTables(each.keys)
+    return WholeNumbers(each) if isinstance(each, WholeNumber) else Texts()
 
 
 def _referred(schema: Mapping[str, Any], name: str, default: object) -> ValueKind:
     definition = schema["$defs"][name]
     if "oneOf" not in definition:
         required = frozenset(definition.get("required", ()))
-        return Table(
+        return TomlTable(
             tuple(
                 _key(schema, key, told, required) for key, told in definition["properties"].items()
             )
@@ -180,7 +180,7 @@ def _referred(schema: Mapping[str, Any], name: str, default: object) -> ValueKin
     if all("kind" in one["properties"] for one in variants):
         first = default.get("kind") if isinstance(default, Mapping) else None
         return tagged(schema, name, str(first or variants[0]["properties"]["kind"]["const"]))
-    return Table(())  # Told apart by another key: nothing that the lab uses.
+    return TomlTable(())  # Told apart by another key: nothing that the lab uses.
 
 
 def _names(variant: Mapping[str, Any]) -> list[str]:

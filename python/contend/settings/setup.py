@@ -9,7 +9,7 @@ from typing import Any
 
 from contend.errors import ContendError, RequestError, WorkError, did_you_mean
 from contend.settings.model import EVERY_CACHE, Need, Setting, Target, Values
-from contend.settings.tables import Inside, Table
+from contend.settings.tables import Inside, TomlTable
 from contend.settings.values import Flag, Key, Refused, Text, shown
 
 _STATEMENT = Text(r"[\s\S]*\S[\s\S]*", "a statement in quotes")
@@ -39,7 +39,7 @@ class Steps:
         steps = []
         for index, one in enumerate(value):
             try:
-                steps.append(Table(STEP).read(one))
+                steps.append(TomlTable(STEP).read(one))
             except Refused as refused:
                 at = (index, *refused.at)
                 raise Refused(refused.reason, hint=refused.hint, at=at) from None
@@ -65,7 +65,7 @@ class Steps:
         return "a list of tables, { do = …, undo = … }"
 
     def schema(self) -> dict[str, object]:
-        return {"type": "array", "items": Table(STEP).schema()}
+        return {"type": "array", "items": TomlTable(STEP).schema()}
 
 
 @dataclass(frozen=True)

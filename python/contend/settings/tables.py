@@ -19,7 +19,7 @@ from contend.settings.values import (
     Refused,
     Texts,
     ValueKind,
-    Wholes,
+    WholeNumbers,
     attribute_name,
     shown,
 )
@@ -44,7 +44,7 @@ class Nested(Protocol):
 
 def can_vary(key: Key) -> bool:
     """Whether a level of a factor can be a value of the key: a list of lists, say, cannot."""
-    return not isinstance(key.level, Nested | Texts | Wholes | Tables)
+    return not isinstance(key.level, Nested | Texts | WholeNumbers | TomlTables)
 
 
 def put_in_table(value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
@@ -66,9 +66,9 @@ def as_plan(keys: tuple[Key, ...], values: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(key.kind, Tagged):
             inner = as_plan(key.kind.kinds[value["kind"]], value)
             value = {"kind": value["kind"], **inner}
-        elif isinstance(key.kind, Table):
+        elif isinstance(key.kind, TomlTable):
             value = as_plan(key.kind.keys, value)
-        elif isinstance(key.kind, Tables):
+        elif isinstance(key.kind, TomlTables):
             value = [as_plan(key.kind.keys, one) for one in value]
         plan[attribute_name(key)] = value
     return plan
@@ -139,7 +139,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TomlTable:
     """A table with keys of its own, all of which have defaults."""
 
     keys: tuple[Key, ...]
@@ -188,7 +188,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class TomlTables:
     """A list of tables with the same keys."""
 
     keys: tuple[Key, ...]
@@ -199,7 +199,7 @@ class Tables:
         tables = []
         for index, one in enumerate(value):
             try:
-                tables.append(Table(self.keys).read(one))
+                tables.append(TomlTable(self.keys).read(one))
             except Refused as refused:
                 at = (index, *refused.at)
                 raise Refused(refused.reason, hint=refused.hint, at=at) from None
@@ -209,7 +209,7 @@ class Tables:
         return f"a list of tables of {', '.join(key.name for key in self.keys)}"
 
     def schema(self) -> dict[str, object]:
-        return {"type": "array", "items": Table(self.keys).schema()}
+        return {"type": "array", "items": TomlTable(self.keys).schema()}
 
 
 @dataclass(frozen=True, slots=True)

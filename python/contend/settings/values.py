@@ -131,7 +131,7 @@ class Choices:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class WholeNumber:
     """A whole number between `least` and `most`, both included."""
 
     least: int = 0
@@ -303,10 +303,10 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Wholes:
+class WholeNumbers:
     """A list of whole numbers."""
 
-    each: Whole
+    each: WholeNumber
 
     def read(self, value: object) -> list[int]:
         if not isinstance(value, list):

@@ -21,7 +21,7 @@ from contend.settings.schemas import (
     imported_name,
     schema_of,
 )
-from contend.settings.values import Choice, Flag, Key, Refused, Text, Whole, shown
+from contend.settings.values import Choice, Flag, Key, Refused, Text, WholeNumber, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ DATA = (
     _checked(
         Key(
             "rows",
-            Whole(1),
+            WholeNumber(1),
             10_000,
             "rows of each table; of employees the number of employees, 100 or more (default "
             "there: all 300,024)",
@@ -161,12 +161,12 @@ DATA = (
         for key in (
             Key(
                 "tables",
-                Whole(1, 10_000),
+                WholeNumber(1, 10_000),
                 None,
                 "number of tables, sbtest1, sbtest2 and so on (default: the one table sbtest; for "
                 "a script 1, so sbtest1)",
             ),
-            Key("seed", Whole(0), 1, "seed of the rows' content"),
+            Key("seed", WholeNumber(0), 1, "seed of the rows' content"),
             Key(
                 "k",
                 Choice(("row_number", "random")),
@@ -184,14 +184,14 @@ DATA = (
             ),
             Key(
                 "string_length",
-                Whole(10, 74),
+                WholeNumber(10, 74),
                 36,
                 "of test_data: characters of each string; the study does not say",
             ),
         )
     ),
     _checked(
-        Key("warehouses", Whole(1, 100_000), 1, "of tpcc: how many, about 100 MB each"),
+        Key("warehouses", WholeNumber(1, 100_000), 1, "of tpcc: how many, about 100 MB each"),
         _asked_warehouses,
     ),
     _of_data(
@@ -203,7 +203,7 @@ DATA = (
         )
     ),
     _checked(
-        Key("partitions", Whole(1, 1024), 4, "of tpcc: into how many partitions"),
+        Key("partitions", WholeNumber(1, 1024), 4, "of tpcc: into how many partitions"),
         _enough_warehouses,
     ),
     _checked(
@@ -221,7 +221,7 @@ DATA = (
     _of_data(
         Key(
             "shrink",
-            Whole(1, 100),
+            WholeNumber(1, 100),
             1,
             "of tpcc, for a trial: only one in so many of the customers, orders and items",
         )
@@ -285,7 +285,7 @@ def _texts(values: Iterable[object]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Workload(Setting):
+class WorkloadSetting(Setting):
     """The kind of workload and its parameters."""
 
     def between(self, before: Values, after: Values) -> Need:
@@ -301,7 +301,7 @@ class Workload(Setting):
             target.expect_writes()
 
 
-SETTING = Workload(
+SETTING = WorkloadSetting(
     "",
     Key("workload", WORKLOAD, {"kind": WORKLOAD.default_kind}, "what is asked of the server"),
     each_run=True,

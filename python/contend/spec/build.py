@@ -19,7 +19,7 @@ from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
 from contend.spec.keys import FIXED, settings_by_section, top_level
 from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
-from contend.spec.paths import Target, factor_paths, known_paths, resolve
+from contend.spec.paths import PathTarget, factor_paths, known_paths, resolve
 from contend.spec.published import read_published
 
 _CHECKED_MAX = 10_000
@@ -157,7 +157,7 @@ def _factors(document: Document) -> tuple[Factor, ...]:
     return tuple(factors.values())
 
 
-def _factor_target(document: Document, path: str, value: object) -> Target:
+def _factor_target(document: Document, path: str, value: object) -> PathTarget:
     place = ("factors", path)
     if isinstance(value, dict):
         inner = next(iter(value), "…")
@@ -176,7 +176,7 @@ def _factor_target(document: Document, path: str, value: object) -> Target:
     return target
 
 
-def _levels(document: Document, path: str, target: Target, value: object) -> tuple[Level, ...]:
+def _levels(document: Document, path: str, target: PathTarget, value: object) -> tuple[Level, ...]:
     place = ("factors", path)
     if not isinstance(value, list):
         document.refuse(
@@ -239,7 +239,7 @@ def _baseline(document: Document, factors: tuple[Factor, ...]) -> dict[str, Leve
 
 
 def _baseline_level(
-    document: Document, place: tuple[str, ...], target: Target, factor: Factor, value: object
+    document: Document, place: tuple[str, ...], target: PathTarget, factor: Factor, value: object
 ) -> Level:
     try:
         meant = target.key.kind.read(value)

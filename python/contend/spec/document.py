@@ -18,7 +18,7 @@ from contend.settings.tables import Nested
 from contend.settings.values import Key, Refused, shown
 from contend.spec.keys import VARIANTS
 from contend.spec.model import SpecError
-from contend.spec.paths import Target, resolve
+from contend.spec.paths import PathTarget, resolve
 
 Path = tuple[str | int, ...]
 """Keys from the top of the document; an int is the index of an array's element."""
@@ -264,7 +264,7 @@ class Document:
         self._drop_other_spellings(target)
         self._store(target.steps, value, origin)
 
-    def _put_in_list(self, target: Target, value: object, origin: str) -> bool:
+    def _put_in_list(self, target: PathTarget, value: object, origin: str) -> bool:
         """A path that leads into a list, whose tables are found by name."""
         setting = target.setting
         if setting is None or not isinstance(setting.key.default, list):
@@ -280,7 +280,7 @@ class Document:
         self._store(setting.steps, put, origin)
         return True
 
-    def _drop_other_spellings(self, target: Target) -> None:
+    def _drop_other_spellings(self, target: PathTarget) -> None:
         """`key-buffer-size` is the option that `key_buffer_size` is."""
         table = self.table(target.steps[:-1])
         around = ".".join(target.steps[:-1])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contend.metrics import DISTURBANCES, THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.model import Setting
-from contend.settings.values import Choice, Choices, Duration, Key, Real, Text, Whole, Width
+from contend.settings.values import Choice, Choices, Duration, Key, Real, Text, WholeNumber, Width
 from contend.spec.metric_names import MetricNames
 
 NAME = Text(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, '.', '_' and '-', for folder names")
@@ -44,7 +44,7 @@ COMPARE = (
     ),
     Key(
         "repeats",
-        Whole(2, 10_000),
+        WholeNumber(2, 10_000),
         8,
         "how often each comparison is made, at least: with freshly started servers each time in "
         "slices, with a pair of runs in runs",

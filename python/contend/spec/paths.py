@@ -21,7 +21,7 @@ SCRIPT_OPTIONS_PREFIX = "workload.options."
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PathTarget:
     """Where a path leads: its spelling, the keys from the top of the file, what it holds.
 
     `setting` is whose value it is, or is part of; None if it is none of a cell.
@@ -47,21 +47,21 @@ class Target:
         return setting.key.kind.put(values[setting.path], inner, value)
 
 
-def resolve(path: str) -> Target:
+def resolve(path: str) -> PathTarget:
     """Where `path` leads; raises Refused with the nearest known path."""
     for setting in SETTINGS:
         if path == setting.path:
-            return Target(path, setting.steps, setting.key, setting)
+            return PathTarget(path, setting.steps, setting.key, setting)
         kind = setting.key.kind
         if path.startswith(f"{setting.path}.") and isinstance(kind, Nested):
             found = kind.inside(path.removeprefix(f"{setting.path}."))
             if found is not None:
                 steps = (*setting.steps, *found[0])
-                return Target(".".join(steps), steps, found[1], setting)
+                return PathTarget(".".join(steps), steps, found[1], setting)
     section, _, name = path.partition(".")
     for key in FIXED.get(section, ()):
         if key.name == name:
-            return Target(path, (section, name), key, None)
+            return PathTarget(path, (section, name), key, None)
     raise Refused(
         f'"{path}" names nothing in an experiment', hint=did_you_mean(path, known_paths())
     )

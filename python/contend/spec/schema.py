@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
-from contend.settings.tables import Named, Table, Tables, Tagged
+from contend.settings.tables import Named, Tagged, TomlTable, TomlTables
 from contend.settings.values import AnyLevel, Duration, Key, ValueKind
 from contend.spec.keys import FIXED, MEANINGS, VARIANTS, settings_by_section
 from contend.spec.paths import factor_paths, known_paths, resolve
@@ -166,7 +166,7 @@ def key_tables() -> str:
 
 def _section(section: str, keys: tuple[Key, ...]) -> str:
     """A table of the file, and the tables in it."""
-    own = [key for key in keys if not isinstance(key.kind, Tagged | Table | Named)]
+    own = [key for key in keys if not isinstance(key.kind, Tagged | TomlTable | Named)]
     parts = [_heading(section, MEANINGS[section]) + _key_table(own)]
     parts += [_nested(f"{section}.{key.name}", key) for key in keys if key not in own]
     return "\n".join(filter(None, parts))
@@ -181,7 +181,7 @@ def _nested(path: str, key: Key) -> str:
             parts = [heading + _kinds(key.kind), _key_table(keys)]
             parts += [_nested(f"{path}.{one.name}", one) for one in keys]
             return "\n".join(filter(None, parts))
-        case Table() | Tables():
+        case TomlTable() | TomlTables():
             return heading + _key_table(key.kind.keys)
         case _:
             return ""

@@ -8,7 +8,7 @@ from contend.stats.histogram import HistogramError, Merged, merge, merge_percent
 from contend.stats.layouts import LayoutSpread, layout_spread
 from contend.stats.planning import (
     Costs,
-    Plan,
+    RepeatPlan,
     TooShort,
     plan_for_time,
     plan_for_width,
@@ -23,7 +23,7 @@ from contend.stats.sessions import (
     leave_one_out,
 )
 from contend.stats.steady import Steadiness, look_for_trend
-from contend.stats.stopping import Progress, StoppingRule, progress, units_to_reach
+from contend.stats.stopping import Standing, StoppingRule, progress, units_to_reach
 from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables, wholes
 
 __all__ = [
@@ -39,9 +39,9 @@ __all__ = [
     "LeftOut",
     "Merged",
     "Place",
-    "Plan",
-    "Progress",
+    "RepeatPlan",
     "Session",
+    "Standing",
     "Steadiness",
     "StoppingRule",
     "TableAnswer",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
 
-from contend.stats.student import legendre
+_NODES = 80
 
 
 def detectable_changes(
@@ -38,7 +39,7 @@ def detectable_changes(
 
 def _spread_of_errors(df: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Estimated over true standard error, sqrt(chi² / df): values of it, the weight of each."""
-    nodes, weights = legendre()
+    nodes, weights = _legendre()
     at = np.minimum(df, 1e6)
     width = 9 / np.sqrt(2 * at)
     lowest, highest = np.maximum(0.0, 1 - width), 1 + width
@@ -46,6 +47,13 @@ def _spread_of_errors(df: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     log_density = (at - 1) * np.log(np.maximum(s, 1e-300)) - at * (s * s - 1) / 2
     weight = weights[:, None] * np.exp(log_density - np.max(log_density, axis=0))
     return s, weight / np.sum(weight, axis=0)
+
+
+@functools.cache
+def _legendre() -> tuple[np.ndarray, np.ndarray]:
+    """Where to look at a smooth function from -1 to 1, and the weights of its integral."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return nodes, weights
 
 
 def _normal_above(x: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from contend.stats.contrasts import Place
 from contend.stats.max_t import chance_each
 from contend.stats.moderate import moderate
 from contend.stats.student import t_quantile
-from contend.stats.unit_errors import Errors, Units, errors_of
+from contend.stats.unit_errors import UnitErrors, Units, errors_of
 
 _DF_MAX = 1000.0
 
@@ -27,7 +27,7 @@ class Family:
     """
 
     places: Sequence[Place]
-    errors: Errors
+    errors: UnitErrors
     se: np.ndarray
     df: np.ndarray
     critical: np.ndarray

@@ -76,7 +76,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RepeatPlan:
     """How often everything is repeated.
 
     repeats: by tier, how many in one of the tier above; of the highest, in all, with those done.
@@ -116,7 +116,7 @@ def plan_for_width(
     confidence: float = 0.95,
     least: Mapping[str, int] = LEAST,
     most: Mapping[str, int] = MOST,
-) -> Plan:
+) -> RepeatPlan:
     """The plan of least time after which a level as a whole is known to a relative half-width.
 
     Args:
@@ -147,7 +147,7 @@ def plan_for_time(
     confidence: float = 0.95,
     least: Mapping[str, int] = LEAST,
     most: Mapping[str, int] = MOST,
-) -> Plan | TooShort:
+) -> RepeatPlan | TooShort:
     """The plan with the narrowest answer that fits into a time.
 
     If time is short, the least repeats give way first, down to one of each, and then the least
@@ -242,9 +242,9 @@ class _Grid:
             low, high = np.where(is_enough, low, middle + 1), np.where(is_enough, middle, high)
         return high
 
-    def plan(self, at: int, units: int, width_log: float, done: int, units_min: int) -> Plan:
+    def plan(self, at: int, units: int, width_log: float, done: int, units_min: int) -> RepeatPlan:
         counts = {tier: int(axis[at]) for tier, axis in self.counts.items()}
-        return Plan(
+        return RepeatPlan(
             repeats={self.top: units, **counts},
             seconds=max(units - done, 0) * float(self.seconds[at]),
             half_width=math.expm1(width_log) if width_log < 700 else math.inf,
@@ -253,9 +253,11 @@ class _Grid:
         )
 
 
-def _usual(costs: Costs, repeats: Mapping[str, int], units: int, done: int, units_min: int) -> Plan:
+def _usual(
+    costs: Costs, repeats: Mapping[str, int], units: int, done: int, units_min: int
+) -> RepeatPlan:
     top, *lower = costs.tiers
-    return Plan(
+    return RepeatPlan(
         repeats={top: units, **{tier: repeats[tier] for tier in lower}},
         seconds=max(units - done, 0) * float(costs.of_one(repeats)),
         half_width=math.inf,
@@ -264,7 +266,7 @@ def _usual(costs: Costs, repeats: Mapping[str, int], units: int, done: int, unit
     )
 
 
-def _usual_within(costs: Costs, seconds: float, done: int, units_min: int) -> Plan:
+def _usual_within(costs: Costs, seconds: float, done: int, units_min: int) -> RepeatPlan:
     """The usual repeats, or as many rounds as fit beside the least units; then more units."""
     rounds = USUAL["round"]
     while True:

@@ -72,7 +72,7 @@ class StoppingRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Standing:
     """Where an experiment stands after a unit.
 
     stop: whether it is finished.
@@ -120,7 +120,7 @@ def progress(
     spent_s: float,
     unit_s: float,
     covariates: Sequence[np.ndarray] = (),
-) -> Progress:
+) -> Standing:
     """Stop or go on, after each unit, by the intervals that a report of it has.
 
     Time is up if one more unit would not fit into it.
@@ -157,7 +157,7 @@ def progress(
         reason = "time is up"
     else:
         reason = "too few units" if n < rule.units_min else "too wide"
-    return Progress(
+    return Standing(
         stop=reason in ("width reached", "units measured", "time is up"),
         reason=reason,
         half_width=half_width,

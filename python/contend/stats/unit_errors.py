@@ -52,7 +52,7 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class UnitErrors:
     """What the units say about each of `m` contrasts.
 
     estimate, variance: of the contrast, and of its estimate; NaN if not known. (m)
@@ -96,7 +96,7 @@ def _units(data: Adjusted, sides: Sequence[Side]) -> Units:
     return Units(data, present, deviations, sides, *_shares(deviations, present, sides))
 
 
-def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> Errors:
+def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> UnitErrors:
     """Estimates and errors of contrasts.
 
     Args:
@@ -121,7 +121,7 @@ def errors_of(units: Units, weights: np.ndarray, levels: np.ndarray) -> Errors:
     known = measured & (expected > 1e-9 * scale) & (left > 0.5)
     factor = np.divide(scale, expected, out=np.full(len(scale), np.nan), where=known)
     factor *= np.divide(df, left, out=np.ones(len(scale)), where=known)
-    return Errors(
+    return UnitErrors(
         estimate=np.where(measured, np.sum(b * of_units, axis=(1, 2)), np.nan),
         variance=factor * np.sum(parts**2, axis=1),
         df=np.where(known, left, 0.0),

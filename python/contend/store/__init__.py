@@ -16,11 +16,11 @@ from contend.store.model import (
     Ended,
     FolderExists,
     FolderLocked,
+    LabSession,
     Meta,
     NewerStore,
     NotARunFolder,
     RunRecord,
-    Session,
     StoreFailed,
 )
 from contend.store.ratios import Figure, figure_of, log_ratio
@@ -36,6 +36,7 @@ __all__ = [
     "Figure",
     "FolderExists",
     "FolderLocked",
+    "LabSession",
     "Meta",
     "NewerStore",
     "NotARunFolder",
@@ -43,7 +44,6 @@ __all__ = [
     "Rescued",
     "RunFolder",
     "RunRecord",
-    "Session",
     "SliceRatios",
     "StoreFailed",
     "covariates_of",

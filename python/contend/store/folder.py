@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from contend import __version__
+from contend.locks import Locked, is_locked, lock
 from contend.spec import Planned
 from contend.store import schema
 from contend.store.database import (
@@ -33,24 +33,27 @@ from contend.store.database import (
     read_spec,
     unreadable,
 )
-from contend.store.lock import FolderLock, owner_pid
 from contend.store.model import (
     DamagedStore,
     Ended,
     FolderExists,
+    FolderLocked,
+    LabSession,
     Meta,
     NotARunFolder,
     RunRecord,
-    Session,
     StoreFailed,
 )
 from contend.store.schema import redacted
+
+LOCK_NAME = "lab.lock"
+"""Held by the one lab that appends to a folder; it has that one's pid, and goes when it is done."""
 
 
 class RunFolder:
     """One run folder. Use `create` or `open`, not the constructor."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, lock: FolderLock | None) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, lock: int | None) -> None:
         self.path = path
         self._connection = connection
         self._lock = lock
@@ -73,20 +76,19 @@ class RunFolder:
                 f"{path} exists already",
                 hint="Continue it with --resume, or give another folder with --out.",
             )
-        lock: FolderLock | None = None
+        held: int | None = None
         try:
             path.mkdir(parents=True, exist_ok=True)
-            lock = FolderLock(path)
+            held = _lock_folder(path)
             (path / "logs").mkdir(exist_ok=True)
             source = redacted(str(experiment.get("source", "")))
             (path / "experiment.toml").write_text(source, encoding="utf-8")
             spec = json.dumps(redacted(experiment), ensure_ascii=False, indent=2)
             (path / "spec.json").write_text(spec + "\n", encoding="utf-8")
             _write_new_database(path, experiment, planned, facts)
-            return cls(path, connect(path, write=True), lock)
+            return cls(path, connect(path, write=True), held)
         except (OSError, sqlite3.Error) as error:
-            if lock is not None:
-                lock.release()
+            _release(path, held)
             raise StoreFailed(
                 f"cannot create the run folder {path}: {error}",
                 hint="Check the space and the permissions there, or give another with --out.",
@@ -102,12 +104,11 @@ class RunFolder:
                 else f"there is no run folder {path}",
                 hint="`contend run EXPERIMENT` makes one and prints its path.",
             )
-        lock = FolderLock(path) if write else None
+        held = _lock_folder(path) if write else None
         try:
-            return cls(path, connect(path, write=write), lock)
+            return cls(path, connect(path, write=write), held)
         except BaseException:
-            if lock is not None:
-                lock.release()
+            _release(path, held)
             raise
 
     def append(self, *records: RunRecord) -> None:
@@ -184,29 +185,24 @@ class RunFolder:
                 created_at=values["created_at"],
                 experiment=json.loads(values["experiment"]),
                 planned=tuple(schema.planned_from_row(row) for row in planned),
-                sessions=tuple(Session(at, json.loads(facts)) for at, facts in sessions),
+                sessions=tuple(LabSession(at, json.loads(facts)) for at, facts in sessions),
                 finished=values.get("finished"),
             )
 
     def writer_pid(self) -> int | None:
         """The lab that is appending to this folder now, if one is."""
-        return owner_pid(self.path)
+        path = self.path / LOCK_NAME
+        return _read_pid(path) if is_locked(path) else None
 
     def close(self) -> None:
         self._connection.close()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        _release(self.path, self._lock)
+        self._lock = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager
@@ -231,6 +227,35 @@ class RunFolder:
                 hint="All that was stored before is safe. Free some space there, then continue "
                 f"with --resume {self.path}.",
             ) from error
+
+
+def _lock_folder(path: Path) -> int:
+    """The lock of a folder; raises FolderLocked."""
+    try:
+        held = lock(path / LOCK_NAME, mode=0o644)
+    except Locked:
+        owner = _read_pid(path / LOCK_NAME)
+        raise FolderLocked(
+            f"{path} is in use by another contend" + (f" (pid {owner})" if owner else ""),
+            hint="Wait until it ends, stop it, or give another folder with --out.",
+        ) from None
+    os.ftruncate(held, 0)
+    os.pwrite(held, f"{os.getpid()}\n".encode(), 0)
+    return held
+
+
+def _release(path: Path, held: int | None) -> None:
+    if held is not None:
+        (path / LOCK_NAME).unlink(missing_ok=True)
+        os.close(held)
+
+
+def _read_pid(path: Path) -> int | None:
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return int(text) if text.isdigit() else None
 
 
 def _write_new_database(

@@ -67,7 +67,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class LabSession:
     """One start of the lab on the folder: a resumed run may have met another host."""
 
     started_at: str
@@ -87,7 +87,7 @@ class Meta:
     created_at: str
     experiment: dict[str, Any]
     planned: Sequence[Planned]
-    sessions: Sequence[Session]
+    sessions: Sequence[LabSession]
     finished: str | None = None
 
     @property

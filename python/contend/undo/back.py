@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 
-class Server(Protocol):
+class JournalServer(Protocol):
     """The server of a journal."""
 
     def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
@@ -29,7 +29,7 @@ class NotPutBack(WorkError):
 
 def put_back(
     journal: Journal,
-    server: Server,
+    server: JournalServer,
     agree: Agree = always,
     *,
     since: int = 0,
@@ -93,7 +93,7 @@ def put_back(
         raise unwritten
 
 
-def drop_what_is_back(journal: Journal, server: Server) -> None:
+def drop_what_is_back(journal: Journal, server: JournalServer) -> None:
     """Take from the journal what has its value from before already, as after a restart.
 
     Raises:
@@ -125,7 +125,7 @@ class _Line:
     """One connection for all entries, made for the first that needs it. A server that does not
     answer is not asked again and again."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: JournalServer) -> None:
         self.server = server
         self._connection: Connection[Any] | None = None
         self._refused: ConnectionRefused | None = None

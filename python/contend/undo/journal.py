@@ -7,7 +7,6 @@ takes its name, so the file is whole at any time.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from typing import Any, Self
 
 from contend.errors import RequestError, WorkError
 from contend.folders import default_state
+from contend.locks import Locked, lock
 from contend.servers.dsn import Dsn
 from contend.servers.errors import DsnError
 
@@ -179,18 +179,14 @@ def _file_name(text: str) -> str:
 def _locked(path: Path, server: str) -> int:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise _broken(path.parent, "made", error) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
+        return lock(path.with_suffix(".lock"))
+    except Locked:
         raise JournalInUse(
             f"another contend is at work on {server}, and puts back itself what it changes there.",
             hint="Wait until it is done, or stop it first.",
         ) from None
-    return lock
+    except OSError as error:
+        raise _broken(path.parent, "made", error) from error
 
 
 class JournalInUse(RequestError):

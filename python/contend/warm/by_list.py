@@ -11,16 +11,16 @@ import numpy as np
 
 from contend.undo import Journal
 from contend.warm import coverage, server_list
-from contend.warm.model import PRIMARY, Item, Plan
+from contend.warm.model import PRIMARY, Item, WarmPlan
 from contend.warm.page_list import Pages, of_tablespace, runs_of
 from contend.warm.pool import taken
-from contend.warm.progress import Loaded, Progress
+from contend.warm.progress import WarmProgress, WarmUpResult
 from contend.warm.segments import NotReadable
-from contend.warm.server_list import Host
+from contend.warm.server_list import ServerHost
 from contend.warm.tablespaces import (
     CLUSTERED_WITHOUT_KEY,
     Catalogue,
-    Index,
+    TablespaceIndex,
     read_catalogue,
 )
 
@@ -48,7 +48,7 @@ class ByList:
         why_not: name -> why it is left, of those of InnoDB.
     """
 
-    host: Host
+    host: ServerHost
     pages: Mapping[str, Pages]
     page_bytes: int
     left: tuple[Item, ...] = ()
@@ -60,7 +60,9 @@ class ByList:
         return {name: runs_of(pages) for name, pages in self.pages.items()}
 
 
-def list_of_plan(connection: Connection[Any], plan: Plan, kind: str, host: Host) -> ByList:
+def list_of_plan(
+    connection: Connection[Any], plan: WarmPlan, kind: str, host: ServerHost
+) -> ByList:
     """The pages of what a plan loads into InnoDB's buffer pool, in its order.
 
     Of an index that is not loaded whole the end of the file is taken, where the newest rows are.
@@ -91,12 +93,12 @@ def list_of_plan(connection: Connection[Any], plan: Plan, kind: str, host: Host)
 
 def load_list(
     connection: Connection[Any],
-    host: Host,
+    host: ServerHost,
     journal: Journal,
     pages: Mapping[str, Pages],
     page_bytes: int,
-    listen: Callable[[Progress], None],
-) -> Loaded:
+    listen: Callable[[WarmProgress], None],
+) -> WarmUpResult:
     """Have the server load the pages, and see what is in the buffer pool then.
 
     Args:
@@ -112,7 +114,7 @@ def load_list(
     sizes = {NAME: len(whole) * page_bytes}
 
     def on_progress(done: int, _all: int) -> None:
-        listen(Progress({NAME: done * page_bytes}, sizes, time.monotonic() - began_s))
+        listen(WarmProgress({NAME: done * page_bytes}, sizes, time.monotonic() - began_s))
 
     before = _pages_of_data(connection)
     server_list.load(connection, host, journal, whole, on_progress)
@@ -121,7 +123,7 @@ def load_list(
     # A pool that was cold has grown by what was asked for. If it was not, only a look says.
     if _pages_of_data(connection) - before < LOADED * len(whole):
         refused = _too_few(pages, taken(connection, journal, host))
-    return Loaded(len(whole) * page_bytes, seconds, refused=refused)
+    return WarmUpResult(len(whole) * page_bytes, seconds, refused=refused)
 
 
 def _pages_of_data(connection: Connection[Any]) -> int:
@@ -148,7 +150,7 @@ def _numbers(pages: Pages) -> np.ndarray[Any, np.dtype[np.uint64]]:
     return pages[:, 0].astype(np.uint64) << np.uint64(32) | pages[:, 1]
 
 
-def _pages_of(item: Item, catalogue: Catalogue, host: Host) -> list[Pages]:
+def _pages_of(item: Item, catalogue: Catalogue, host: ServerHost) -> list[Pages]:
     """Of each partition of its index.
 
     Raises:
@@ -165,12 +167,12 @@ def _pages_of(item: Item, catalogue: Catalogue, host: Host) -> list[Pages]:
     return found
 
 
-def _indexes(item: Item, indexes: Sequence[Index]) -> list[Index]:
+def _indexes(item: Item, indexes: Sequence[TablespaceIndex]) -> list[TablespaceIndex]:
     named = [index for index in indexes if index.name == item.part]
     if named or item.part != PRIMARY:
         return named
     # The rows of a table without a primary key are in its first index, whatever that is called.
-    first: dict[int, Index] = {}
+    first: dict[int, TablespaceIndex] = {}
     for index in sorted(indexes, key=lambda one: one.name != CLUSTERED_WITHOUT_KEY):
         known = first.get(index.space)
         if known is None or (known.name != CLUSTERED_WITHOUT_KEY and index.id < known.id):

@@ -9,12 +9,12 @@ import numpy as np
 
 from contend.warm.page_list import Pages
 from contend.warm.segments import NotReadable, Numbers, Tablespace
-from contend.warm.server_list import Host
+from contend.warm.server_list import ServerHost
 from contend.warm.tablespaces import Catalogue, is_system
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Coverage:
     """What of a table or of an index is in the buffer pool.
 
     Args:
@@ -54,7 +54,7 @@ def by_space(pages: Pages) -> dict[int, Numbers]:
 
 
 def pages_of_indexes(
-    catalogue: Catalogue, host: Host, space: int
+    catalogue: Catalogue, host: ServerHost, space: int
 ) -> tuple[dict[int, Numbers], int]:
     """The pages of each index of a tablespace, and the size of a page.
 
@@ -74,10 +74,10 @@ def pages_of_indexes(
 def by_index(
     pages: Pages,
     catalogue: Catalogue,
-    host: Host,
+    host: ServerHost,
     page_bytes: int,
     tables: Sequence[str] | None = None,
-) -> list[Part]:
+) -> list[Coverage]:
     """The coverage of each index of the tables, partitions added up.
 
     Args:
@@ -89,7 +89,7 @@ def by_index(
             pages of nobody.
     """
     held = by_space(pages)
-    found: list[Part] = []
+    found: list[Coverage] = []
     counted = 0
     for space, indexes in catalogue.by_space.items():
         here = held.get(space, np.empty(0, np.uint32))
@@ -104,40 +104,40 @@ def by_index(
                 continue
             (table,) = names
             counted += len(here)
-            found.append(Part(table, None, len(here), None, page_bytes, error.message))
+            found.append(Coverage(table, None, len(here), None, page_bytes, error.message))
             continue
         for index in indexes:
             own = members[index.id]
             resident = int(np.isin(own, here, assume_unique=True).sum())
             counted += resident
-            found.append(Part(index.table, index.name, resident, len(own), size))
+            found.append(Coverage(index.table, index.name, resident, len(own), size))
     for space, table in catalogue.without_indexes.items():
         if is_system(table) or (tables is not None and table not in tables):
             continue
         resident = len(held.get(space, ()))
         counted += resident
-        found.append(Part(table, None, resident, None, page_bytes, _NO_INDEXES))
+        found.append(Coverage(table, None, resident, None, page_bytes, _NO_INDEXES))
     if tables is None and len(pages) > counted:
-        found.append(Part(OTHERS, None, len(pages) - counted, None, page_bytes))
+        found.append(Coverage(OTHERS, None, len(pages) - counted, None, page_bytes))
     return added(found)
 
 
-def added(parts: Iterable[Part]) -> list[Part]:
+def added(parts: Iterable[Coverage]) -> list[Coverage]:
     """Parts of the same table and index, such as partitions, as one."""
-    found: dict[tuple[str, str | None], Part] = {}
+    found: dict[tuple[str, str | None], Coverage] = {}
     for part in parts:
         _add(found, part)
     return list(found.values())
 
 
-def _add(found: dict[tuple[str, str | None], Part], part: Part) -> None:
+def _add(found: dict[tuple[str, str | None], Coverage], part: Coverage) -> None:
     key = part.table, part.index
     before = found.get(key)
     if before is None:
         found[key] = part
         return
     known = before.pages is not None and part.pages is not None
-    found[key] = Part(
+    found[key] = Coverage(
         part.table,
         part.index,
         before.resident + part.resident,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class EngineCache:
     """A storage engine with a cache of its own.
 
     Args:
@@ -21,13 +21,13 @@ class Engine:
     options: str
 
 
-ENGINES: Mapping[str, Engine] = {
-    "innodb": Engine(
+ENGINES: Mapping[str, EngineCache] = {
+    "innodb": EngineCache(
         "Innodb_buffer_pool_read_requests", "Innodb_buffer_pool_reads", "innodb_buffer_pool_"
     ),
-    "myisam": Engine("Key_read_requests", "Key_reads", "key_"),
-    "aria": Engine("Aria_pagecache_read_requests", "Aria_pagecache_reads", "aria_pagecache_"),
-    "rocksdb": Engine(None, "Rocksdb_block_cache_data_miss", "rocksdb_block_cache"),
+    "myisam": EngineCache("Key_read_requests", "Key_reads", "key_"),
+    "aria": EngineCache("Aria_pagecache_read_requests", "Aria_pagecache_reads", "aria_pagecache_"),
+    "rocksdb": EngineCache(None, "Rocksdb_block_cache_data_miss", "rocksdb_block_cache"),
 }
 """By their names in small letters."""
 

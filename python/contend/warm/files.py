@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.host import page_cache
 from contend.warm.model import KEYS, ROWS
-from contend.warm.server_list import Host
+from contend.warm.server_list import ServerHost
 from contend.warm.tablespaces import is_system, plain_names
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class FilePart:
 
 
 def files_held(
-    connection: Connection[Any], host: Host, database: str | None = None
+    connection: Connection[Any], host: ServerHost, database: str | None = None
 ) -> list[FilePart]:
     """Every MyISAM and Aria table that is not the server's own, or those of a database, by name.
     Reads no file."""
@@ -59,7 +59,7 @@ def files_held(
 
 
 def read_through(
-    connection: Connection[Any], host: Host, wanted: Collection[tuple[str, str]]
+    connection: Connection[Any], host: ServerHost, wanted: Collection[tuple[str, str]]
 ) -> list[FilePart]:
     """Read files whole and in order, unless they are in the page cache; what is there then. Of
     tables whose files are not found, or not for us, nothing is told.
@@ -75,7 +75,7 @@ _Files = Mapping[tuple[str, str], list[Path]]
 """Table and part -> its files, of which partitions have one each."""
 
 
-def _files(connection: Connection[Any], host: Host) -> _Files:
+def _files(connection: Connection[Any], host: ServerHost) -> _Files:
     paths = [
         path for path in sorted(host.data_folder.glob("*/*")) if path.suffix.upper() in ENDINGS
     ]

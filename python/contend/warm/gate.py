@@ -56,7 +56,7 @@ class Reading:
     threads_running: int | None = None
 
 
-class Pace:
+class DutyCycle:
     """Finds the share of its time that a warm-up may run beside others: a little more of it as long
     as the latency keeps the bound, half of it when it does not.
 
@@ -102,7 +102,7 @@ class Gate:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._pace = None if limits.latency_s is None else Pace(limits.latency_s)
+        self._pace = None if limits.latency_s is None else DutyCycle(limits.latency_s)
         self._rest_until_s = 0.0
         self._too_many = False
 

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pymysql
 
 from contend.load.plan import PLAN_VERSION
-from contend.load.process import Load, LoadFailed
+from contend.load.process import LoadDriver, LoadFailed
 from contend.outcome import Done, Outcome, Scanned
-from contend.plan import Plan as LoadPlan
-from contend.plan import Server
+from contend.plan import Plan, Server
 from contend.undo import Journal
 from contend.warm.gate import Limits
 from contend.warm.model import PATIENCE, within_s
-from contend.warm.progress import Loaded, Progress, WarmingBroke
+from contend.warm.progress import WarmingBroke, WarmProgress, WarmUpResult
 from contend.warm.throttle import NO_PROBE, Throttle
 from contend.warm.work import Work
 
@@ -35,7 +34,7 @@ READ_ONLY = "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED, READ ONLY
 
 
 def load_parts(
-    load: Load,
+    load: LoadDriver,
     server: Server,
     work: Work,
     sizes: Mapping[str, int],
@@ -47,8 +46,8 @@ def load_parts(
     limits: Limits,
     pages: int,
     connections: int,
-    listen: Callable[[Progress], None],
-) -> Loaded:
+    listen: Callable[[WarmProgress], None],
+) -> WarmUpResult:
     """Have contend-load read all parts that are not done.
 
     Args:
@@ -90,7 +89,7 @@ def load_parts(
         if now_s >= noted_s + NOTED_EVERY_S:
             work.note(journal)
             noted_s = now_s
-        listen(Progress(done, sizes, now_s - started_s, throttle.held))
+        listen(WarmProgress(done, sizes, now_s - started_s, throttle.held))
 
     with Throttle(connect, limits, _probe(work.parts), connections) as throttle:
         try:
@@ -109,7 +108,7 @@ def load_parts(
             work.note(journal)
         held_s = throttle.held_s
     done = _bytes_done(_counted(last), ranges, sizes)
-    return Loaded(
+    return WarmUpResult(
         sum(done.values()) - sum(skipped.values()),
         time.monotonic() - started_s,
         held_s,
@@ -117,7 +116,7 @@ def load_parts(
     )
 
 
-def _plan(server: Server, work: Work, kind: str, connections: int, pause_s: float) -> LoadPlan:
+def _plan(server: Server, work: Work, kind: str, connections: int, pause_s: float) -> Plan:
     plan = {
         "version": PLAN_VERSION,
         "server": {**server, "init_sql": [PATIENCE[kind], READ_ONLY]},
@@ -134,7 +133,7 @@ def _plan(server: Server, work: Work, kind: str, connections: int, pause_s: floa
         },
         "seed": 0,
     }
-    return cast(LoadPlan, plan)
+    return cast(Plan, plan)
 
 
 def _skipped(work: Work) -> dict[str, int]:

@@ -71,7 +71,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class WarmTable:
     """A table that can be warmed.
 
     Args:
@@ -133,7 +133,7 @@ class Survey:
 
     kind: str
     version: str
-    tables: tuple[Table, ...]
+    tables: tuple[WarmTable, ...]
     caches: tuple[Cache, ...]
     passed_over: tuple[tuple[str, str], ...] = ()
     notices: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ class Item:
         key_cache: the named key cache that it is given to; None: the one it is in.
     """
 
-    table: Table
+    table: WarmTable
     part: str
     size: int
     take: int
@@ -174,7 +174,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Skipped:
     """What is not loaded, and why."""
 
     name: str
@@ -183,7 +183,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WarmPlan:
     """What a warm-up loads, in this order.
 
     Args:
@@ -192,7 +192,7 @@ class Plan:
 
     items: tuple[Item, ...]
     caches: tuple[Cache, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[Skipped, ...] = ()
     notices: tuple[str, ...] = ()
     ordered_by: str = ""
 

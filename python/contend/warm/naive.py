@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from contend.servers.names import qualified, quoted
-from contend.warm.model import PRIMARY, Table
+from contend.warm.model import PRIMARY, WarmTable
 from contend.warm.survey import survey
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def count_keyed_columns(connection: Connection[Any], database: str) -> None:
                 cursor.fetchall()
 
 
-def statements_of(table: Table) -> list[str]:
+def statements_of(table: WarmTable) -> list[str]:
     """The counts of a table: the primary key by a column without a key, which takes reading the
     rows; other keys by a pattern, in the hope that the server walks their index for it."""
     name = qualified(table.database, table.name)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.servers.names import qualified, quoted
-from contend.warm.model import KEYS, PRIMARY, ROWS, Cache, Column, Index, Item, Plan
+from contend.warm.model import KEYS, PRIMARY, ROWS, Cache, Column, Index, Item, WarmPlan
 from contend.warm.plan import WHOLE_NUMBERS
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _SORTABLE = frozenset({"date", "datetime", "timestamp", "time", "year", "decimal
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Piece:
     """Statements that read one item, or a piece of it.
 
     Args:
@@ -74,8 +74,8 @@ class Part:
 
 
 def parts_of(
-    connection: Connection[Any], plan: Plan, *, mark: str, pages: int = PAGES_OF_A_RANGE
-) -> tuple[list[Part], dict[str, str]]:
+    connection: Connection[Any], plan: WarmPlan, *, mark: str, pages: int = PAGES_OF_A_RANGE
+) -> tuple[list[Piece], dict[str, str]]:
     """The statements of a plan, in its order, and the items that the server refuses with the
     reason. Indexes that are loaded by a statement of their own (`KEYS`) have none.
 
@@ -85,7 +85,7 @@ def parts_of(
         pages: of a range.
     """
     caches = {cache.engine: cache for cache in plan.caches}
-    parts: list[Part] = []
+    parts: list[Piece] = []
     refused = {}
     for item in plan.items:
         if item.part == KEYS:
@@ -99,14 +99,14 @@ def parts_of(
 
 def _parts(
     connection: Connection[Any], item: Item, cache: Cache, mark: str, pages: int
-) -> Iterable[Part]:
+) -> Iterable[Piece]:
     table = item.table
     select = f"SELECT /* {mark} */"
     name = qualified(table.database, table.name)
     if item.part == ROWS:
         # In file order, whatever indexes there are: all long values of a row come with it.
         sums = _lengths(table.columns)
-        return [Part(str(item), f"{select} {sums} FROM {name} USE INDEX ()")]
+        return [Piece(str(item), f"{select} {sums} FROM {name} USE INDEX ()")]
     index = table.index(item.part)
     if index is None:
         return []
@@ -116,7 +116,7 @@ def _parts(
     if even is not None:
         return even
     cut = scan.cut(min(ranges, CUTS_MAX)) if ranges > 1 else None
-    return cut or [Part(str(item), scan.whole())]
+    return cut or [Piece(str(item), scan.whole())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class _Scan:
         what = "COUNT(*)" if column is None else f"SUM(LENGTH({quoted(column)}))"
         return f"{self.select} {what} {self._from}"
 
-    def even(self, ranges: int) -> list[Part] | None:
+    def even(self, ranges: int) -> list[Piece] | None:
         """Cut evenly between the lowest and the highest key; None if that cannot be done."""
         column = self._first()
         if column is None or column.type not in WHOLE_NUMBERS:
@@ -171,7 +171,7 @@ class _Scan:
         name = quoted(column.name)
         low, high = self._row(f"{self.select} MIN({name}), MAX({name}) {self._from}")
         if low is None:
-            return [Part(str(self.item), self.whole())]
+            return [Piece(str(self.item), self.whole())]
         low, high = int(low), int(high)
         if high > _INT64_MAX:
             return None
@@ -180,10 +180,12 @@ class _Scan:
             low = high - (high - low) * self.item.take // self.item.size
         ranges = min(ranges, high - low + 1)
         statement = f"{self.select} {self._what()} {self._from} WHERE {name} BETWEEN"
-        found = [Part(str(self.item), statement, (low, high, ranges))]
+        found = [Piece(str(self.item), statement, (low, high, ranges))]
         if column.is_nullable:
             where = f"WHERE {name} IS NULL"
-            found.append(Part(str(self.item), f"{self.select} {self._what()} {self._from} {where}"))
+            found.append(
+                Piece(str(self.item), f"{self.select} {self._what()} {self._from} {where}")
+            )
         return found
 
     def _key(self) -> Column | None:
@@ -193,7 +195,7 @@ class _Scan:
         column = None if name is None else self.item.table.column(name)
         return column if column is not None and column.type in WHOLE_NUMBERS else None
 
-    def cut(self, ranges: int) -> list[Part] | None:
+    def cut(self, ranges: int) -> list[Piece] | None:
         """Cut at the values of rows that are evenly spread over the primary key."""
         column, key = self._first(), self._key()
         if column is None or key is None or self._holds_rows:
@@ -212,7 +214,7 @@ class _Scan:
             *([f"{name} IS NULL"] if column.is_nullable else []),
         ]
         what = f"{self.select} COUNT(*) {self._from} WHERE"
-        return [Part(str(self.item), f"{what} {where}") for where in wheres]
+        return [Piece(str(self.item), f"{what} {where}") for where in wheres]
 
     def _cuts(self, column: str, key: str, value: str, cuts: int) -> list[str]:
         """Values of the column, in its own order, none of them twice."""

@@ -13,10 +13,10 @@ from contend.warm.model import (
     ROWS,
     Cache,
     Item,
-    LeftOut,
-    Plan,
+    Skipped,
     Survey,
-    Table,
+    WarmPlan,
+    WarmTable,
 )
 
 USABLE = 0.95
@@ -35,7 +35,7 @@ def make_plan(
     first: Sequence[str] = (),
     reads: Reads | None = None,
     key_caches: Mapping[str, Cache] | None = None,
-) -> Plan:
+) -> WarmPlan:
     """The plan of a warm-up.
 
     Args:
@@ -57,7 +57,7 @@ def make_plan(
         raise RequestError(f"{min(lost)} is no MyISAM table with an index.")
     caches = (*survey.caches, *dict.fromkeys(named.values()))
     notices = list(survey.notices)
-    left_out = [LeftOut(name, None, why) for name, why in survey.passed_over]
+    left_out = [Skipped(name, None, why) for name, why in survey.passed_over]
     if only:
         items = _named(items, only, database, survey)
         left_out = []
@@ -70,10 +70,10 @@ def make_plan(
         items = chosen + [item for item in items if item not in chosen]
         order = f"the named first, then {order}" if chosen else order
     taken, too_large = _fit(items, caches)
-    return Plan(tuple(taken), caches, tuple(too_large + left_out), tuple(notices), order)
+    return WarmPlan(tuple(taken), caches, tuple(too_large + left_out), tuple(notices), order)
 
 
-def _items(table: Table, reads: Reads | None, named: Mapping[str, Cache]) -> list[Item]:
+def _items(table: WarmTable, reads: Reads | None, named: Mapping[str, Cache]) -> list[Item]:
     """What can be loaded of a table. The rows come first: if there is an index that holds them, it
     gives the others the places at which to cut."""
     if table.index(PRIMARY) is not None and not table.rows_size:
@@ -91,7 +91,7 @@ def _items(table: Table, reads: Reads | None, named: Mapping[str, Cache]) -> lis
     return found
 
 
-def _reads(table: Table, index: str | None, reads: Reads | None) -> int | None:
+def _reads(table: WarmTable, index: str | None, reads: Reads | None) -> int | None:
     if reads is None:
         return None
     if index is None:
@@ -164,7 +164,7 @@ def _first(
     return chosen, unknown
 
 
-def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], list[LeftOut]]:
+def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], list[Skipped]]:
     """The items for which there is room, the last of a cache as far as it fits."""
     room = {cache.engine: _room(cache) for cache in caches}
     names = {cache.engine: cache for cache in caches}
@@ -172,7 +172,7 @@ def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], li
     for item in items:
         left = room.get(item.cache)
         if left is None:
-            left_out.append(LeftOut(str(item), item.size, _NO_MEMORY))
+            left_out.append(Skipped(str(item), item.size, _NO_MEMORY))
             continue
         cache = names[item.cache]
         if item.size <= left:
@@ -181,13 +181,13 @@ def _fit(items: Iterable[Item], caches: Iterable[Cache]) -> tuple[list[Item], li
         elif _in_parts(item) and left >= cache.page:
             taken.append(replace(item, take=left))
             why = f"{cache.name} has no room for the rest ({_size(cache)})"
-            left_out.append(LeftOut(f"{item}, the lower keys", item.size - left, why))
+            left_out.append(Skipped(f"{item}, the lower keys", item.size - left, why))
             room[item.cache] = 0
         else:
             why = f"it does not fit in {cache.name} ({_size(cache)})"
             if item.size <= _room(cache):
                 why = f"what comes first fills {cache.name} ({_size(cache)})"
-            left_out.append(LeftOut(str(item), item.size, why))
+            left_out.append(Skipped(str(item), item.size, why))
     return taken, left_out
 
 

@@ -18,9 +18,9 @@ import pymysql
 
 from contend.undo import Journal
 from contend.warm import coverage, server_list
-from contend.warm.coverage import OTHERS, Part
+from contend.warm.coverage import OTHERS, Coverage
 from contend.warm.model import PRIMARY, Survey
-from contend.warm.server_list import Host, NoList
+from contend.warm.server_list import NoList, ServerHost
 from contend.warm.tablespaces import (
     CLUSTERED_WITHOUT_KEY,
     Catalogue,
@@ -58,7 +58,7 @@ class Held:
         why_not: why no more is known; None if there is no more.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Coverage, ...]
     how: str | None
     why_not: str | None = None
 
@@ -67,7 +67,7 @@ def held(
     connection: Connection[Any],
     survey: Survey,
     journal: Journal,
-    host: Host | NoList,
+    host: ServerHost | NoList,
     *,
     exact: Connection[Any] | None = None,
     database: str | None = None,
@@ -94,7 +94,7 @@ def _held(
     connection: Connection[Any],
     survey: Survey,
     journal: Journal,
-    host: Host | NoList,
+    host: ServerHost | NoList,
     *,
     exact: Connection[Any] | None,
 ) -> Held:
@@ -116,7 +116,7 @@ def _held(
 
 
 def taken(
-    connection: Connection[Any], journal: Journal, host: Host, *, percent: int = 100
+    connection: Connection[Any], journal: Journal, host: ServerHost, *, percent: int = 100
 ) -> Pages:
     """The list of the pages that the buffer pool holds, those used last first.
 
@@ -138,23 +138,23 @@ def _counted(
     catalogue: Catalogue,
     survey: Survey,
     page_bytes: int,
-) -> tuple[Part, ...]:
+) -> tuple[Coverage, ...]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT INDEX_ID, N_CACHED_PAGES FROM information_schema.INNODB_CACHED_INDEXES"
         )
         counts = {int(index): int(pages) for index, pages in cursor.fetchall()}
     sizes = _surveyed(survey)
-    parts: list[Part] = []
+    parts: list[Coverage] = []
     for index in catalogue.indexes:
         if is_system(index.table):
             continue
         key = index.table, index.name
-        parts.append(Part(*key, counts.get(index.id, 0), None, page_bytes))
+        parts.append(Coverage(*key, counts.get(index.id, 0), None, page_bytes))
     return _sized(coverage.added(parts), lambda part: _surveyed_pages(part, sizes))
 
 
-def _exact(connection: Connection[Any], survey: Survey, page_bytes: int) -> tuple[Part, ...]:
+def _exact(connection: Connection[Any], survey: Survey, page_bytes: int) -> tuple[Coverage, ...]:
     try:
         with connection.cursor() as cursor:
             cursor.execute(
@@ -168,24 +168,24 @@ def _exact(connection: Connection[Any], survey: Survey, page_bytes: int) -> tupl
     for table, index, pages in rows:
         quoted = _QUOTED.match(str(table or ""))
         if quoted is None:
-            parts.append(Part(OTHERS, None, int(pages), None, page_bytes))
+            parts.append(Coverage(OTHERS, None, int(pages), None, page_bytes))
         else:
             database, name = (word.replace("``", "`") for word in quoted.groups())
-            parts.append(Part(f"{database}.{name}", str(index), int(pages), None, page_bytes))
+            parts.append(Coverage(f"{database}.{name}", str(index), int(pages), None, page_bytes))
     shown = [part for part in coverage.added(parts) if not is_system(part.table)]
     # What has no page in the pool is not in it.
     seen = {(part.table, part.index) for part in shown}
     sizes = _surveyed(survey)
-    none = [Part(*key, 0, None, page_bytes) for key in sizes if key not in seen]
+    none = [Coverage(*key, 0, None, page_bytes) for key in sizes if key not in seen]
     clustered = {part.table for part in shown if part.index == CLUSTERED_WITHOUT_KEY}
     none = [part for part in none if not (part.index == PRIMARY and part.table in clustered)]
     return _sized([*shown, *none], lambda part: _surveyed_pages(part, sizes))
 
 
-_PagesOf = Callable[[Part], int | None]
+_PagesOf = Callable[[Coverage], int | None]
 
 
-def _sized(parts: Sequence[Part], pages_of: _PagesOf) -> tuple[Part, ...]:
+def _sized(parts: Sequence[Coverage], pages_of: _PagesOf) -> tuple[Coverage, ...]:
     return tuple(replace(part, pages=pages_of(part)) for part in parts)
 
 
@@ -201,6 +201,6 @@ def _surveyed(survey: Survey) -> dict[tuple[str, str | None], int]:
     }
 
 
-def _surveyed_pages(part: Part, sizes: Mapping[tuple[str, str | None], int]) -> int | None:
+def _surveyed_pages(part: Coverage, sizes: Mapping[tuple[str, str | None], int]) -> int | None:
     name = PRIMARY if part.index == CLUSTERED_WITHOUT_KEY else part.index
     return sizes.get((part.table, name))

@@ -13,7 +13,7 @@ class WarmingBroke(WorkError):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class WarmProgress:
     """How far a warm-up is.
 
     Args:
@@ -30,7 +30,7 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Loaded:
+class WarmUpResult:
     """What a warm-up came to.
 
     Args:
@@ -44,8 +44,8 @@ class Loaded:
     held_s: float = 0.0
     refused: dict[str, str] = field(default_factory=dict)
 
-    def __add__(self, other: Loaded) -> Loaded:
-        return Loaded(
+    def __add__(self, other: WarmUpResult) -> WarmUpResult:
+        return WarmUpResult(
             self.size + other.size,
             self.seconds + other.seconds,
             self.held_s + other.held_s,

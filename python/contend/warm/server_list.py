@@ -52,7 +52,7 @@ class NoList(WorkError):
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class ServerHost:
     """The server's host as seen by us, who are on it.
 
     Args:
@@ -67,7 +67,7 @@ class Host:
         return path if path.is_absolute() else self.data_folder / path
 
 
-def same_host(socket: Path | None, data_folder: str) -> Host:
+def same_host(socket: Path | None, data_folder: str) -> ServerHost:
     """The server's files, if it runs on this host.
 
     Args:
@@ -96,10 +96,10 @@ def same_host(socket: Path | None, data_folder: str) -> Host:
         ) from error
     if not same:
         raise NoList(f"the server's data folder is not the {folder} that is seen from here")
-    return Host(folder)
+    return ServerHost(folder)
 
 
-def host_of(connection: Connection[Any], socket: Path | None) -> Host:
+def host_of(connection: Connection[Any], socket: Path | None) -> ServerHost:
     """The same, of the server that answers here.
 
     Raises:
@@ -111,7 +111,7 @@ def host_of(connection: Connection[Any], socket: Path | None) -> Host:
     return same_host(socket, str(folder))
 
 
-def loading_host(connection: Connection[Any], socket: Path | None) -> Host:
+def loading_host(connection: Connection[Any], socket: Path | None) -> ServerHost:
     """The server's files, if it can be had to load a list; nothing is changed to find out.
 
     Raises:
@@ -133,7 +133,7 @@ def loading_host(connection: Connection[Any], socket: Path | None) -> Host:
 
 
 @contextlib.contextmanager
-def aside(host: Host, journal: Journal) -> Iterator[Path]:
+def aside(host: ServerHost, journal: Journal) -> Iterator[Path]:
     """The place of the server's own list, empty; its own is back there afterwards."""
     own = host.data_folder / FILE_NAME
     move_back(host.data_folder)
@@ -156,7 +156,7 @@ def aside(host: Host, journal: Journal) -> Iterator[Path]:
         journal.drop(entry)
 
 
-class _Patience:
+class _IdleWait:
     """A wait that ends when nothing happens any more.
 
     Args:
@@ -189,7 +189,7 @@ class _Patience:
         time.sleep(_POLL_S)
 
 
-def take(connection: Connection[Any], host: Host, journal: Journal) -> Pages:
+def take(connection: Connection[Any], host: ServerHost, journal: Journal) -> Pages:
     """Have the server write the list of the pages that it holds.
 
     `innodb_buffer_pool_dump_pct` says how many, and is the caller's to set and to set back.
@@ -201,7 +201,7 @@ def take(connection: Connection[Any], host: Host, journal: Journal) -> Pages:
 
     with aside(host, journal) as path:
         _set(connection, "innodb_buffer_pool_dump_now")
-        patience = _Patience("write its list of pages")
+        patience = _IdleWait("write its list of pages")
         # The server writes under another name first, so the file is whole when it is there.
         unfinished = path.with_name(f"{FILE_NAME}.incomplete")
         try:
@@ -227,7 +227,7 @@ def _size(file: Path) -> int:
 
 def load(
     connection: Connection[Any],
-    host: Host,
+    host: ServerHost,
     journal: Journal,
     pages: Pages,
     on_progress: OnProgress = lambda _done, _all: None,
@@ -248,7 +248,7 @@ def load(
         _let_second_pass(before)
         try:
             _set(connection, "innodb_buffer_pool_load_now")
-            patience = _Patience("load a list of pages")
+            patience = _IdleWait("load a list of pages")
             while True:
                 said = _status(connection, "Innodb_buffer_pool_load_status")
                 if said != before:
@@ -274,7 +274,7 @@ def _when_idle(connection: Connection[Any]) -> str:
     Raises:
         NoList: it does not come to its end.
     """
-    patience = _Patience("come to the end of a load that was not begun by contend")
+    patience = _IdleWait("come to the end of a load that was not begun by contend")
     while True:
         said = _status(connection, "Innodb_buffer_pool_load_status")
         if not said.startswith(_AT_WORK):

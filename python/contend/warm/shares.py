@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contend.units import format_size
-from contend.warm.model import PRIMARY, Item, Plan, Survey
+from contend.warm.model import PRIMARY, Item, Survey, WarmPlan
 from contend.warm.plan import USABLE
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
 from contend.warm.transfer import Share
 
 
-def plan_of_shares(survey: Survey, shares: Sequence[Share]) -> Plan:
+def plan_of_shares(survey: Survey, shares: Sequence[Share]) -> WarmPlan:
     """The plan that loads so much of each index.
 
     Args:
@@ -32,7 +32,7 @@ def plan_of_shares(survey: Survey, shares: Sequence[Share]) -> Plan:
     return _that_fits(survey, items)
 
 
-def _that_fits(survey: Survey, items: Sequence[Item]) -> Plan:
+def _that_fits(survey: Survey, items: Sequence[Item]) -> WarmPlan:
     """Less of each if the buffer pool here is smaller."""
     pool = survey.cache("innodb")
     room = int(pool.size * USABLE) if pool is not None else 0
@@ -47,4 +47,4 @@ def _that_fits(survey: Survey, items: Sequence[Item]) -> Plan:
             f"the list has {format_size(wanted)}, and {format_size(room)} fit here, so as much "
             "less of each index is loaded"
         )
-    return Plan(tuple(items), survey.caches, (), tuple(notices), "as the list has it")
+    return WarmPlan(tuple(items), survey.caches, (), tuple(notices), "as the list has it")

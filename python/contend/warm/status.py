@@ -14,7 +14,7 @@ from contend.warm.engines import ENGINES
 from contend.warm.files import ENDINGS, FilePart, files_held
 from contend.warm.model import Cache, Survey
 from contend.warm.pool import Held, held
-from contend.warm.server_list import Host, NoList
+from contend.warm.server_list import NoList, ServerHost
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -95,7 +95,7 @@ def read_status(
     connection: Connection[Any],
     survey: Survey,
     journal: Journal,
-    host: Host | NoList,
+    host: ServerHost | NoList,
     *,
     exact: Connection[Any] | None = None,
     database: str | None = None,

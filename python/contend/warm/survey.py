@@ -11,7 +11,7 @@ import pymysql
 
 from contend.servers.existing import identify
 from contend.servers.names import SYSTEM_DATABASES
-from contend.warm.model import FILES, PRIMARY, Cache, Column, Index, Survey, Table
+from contend.warm.model import FILES, PRIMARY, Cache, Column, Index, Survey, WarmTable
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
 
 if TYPE_CHECKING:
@@ -92,13 +92,13 @@ def _table(
     indexes: Mapping[str, tuple[str | None, ...]],
     sizes: tuple[int, int],
     pages: Mapping[str, int] | None,
-) -> Table:
+) -> WarmTable:
     rows_size, index_size = sizes
     if engine.lower() not in _CLUSTERED:
         # All indexes are in one file, so each has no size of its own.
         each = index_size // max(1, len(indexes))
         found = tuple(Index(name, parts, each) for name, parts in indexes.items())
-        return Table(*key, engine, tuple(columns), found, rows_size, PRIMARY in indexes)
+        return WarmTable(*key, engine, tuple(columns), found, rows_size, PRIMARY in indexes)
     known = dict(pages or {})
     clustered = known.pop(PRIMARY, None) or known.pop(CLUSTERED_WITHOUT_KEY, None)
     others = {name: parts for name, parts in indexes.items() if name != PRIMARY}
@@ -111,7 +111,7 @@ def _table(
     each = index_size // max(1, len(others))
     primary = Index(PRIMARY, indexes.get(PRIMARY, ()), clustered or rows_size)
     found = tuple(Index(name, parts, known.get(name, each)) for name, parts in others.items())
-    return Table(*key, engine, tuple(columns), (primary, *found), 0, PRIMARY in indexes)
+    return WarmTable(*key, engine, tuple(columns), (primary, *found), 0, PRIMARY in indexes)
 
 
 def _where(database: str | None) -> tuple[str, tuple[str, ...]]:

@@ -33,7 +33,7 @@ class NoCatalogue(WorkError):
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class TablespaceIndex:
     """An index of a table, or of one of its partitions.
 
     Args:
@@ -65,22 +65,22 @@ class Catalogue:
             lists none of partitions.
     """
 
-    indexes: tuple[Index, ...]
+    indexes: tuple[TablespaceIndex, ...]
     files: Mapping[int, str]
     without_indexes: Mapping[int, str] = field(default_factory=dict)
 
     @cached_property
-    def by_space(self) -> Mapping[int, tuple[Index, ...]]:
+    def by_space(self) -> Mapping[int, tuple[TablespaceIndex, ...]]:
         """The indexes of each tablespace."""
-        found: dict[int, list[Index]] = {}
+        found: dict[int, list[TablespaceIndex]] = {}
         for index in self.indexes:
             found.setdefault(index.space, []).append(index)
         return {space: tuple(indexes) for space, indexes in found.items()}
 
     @cached_property
-    def tables(self) -> Mapping[str, tuple[Index, ...]]:
+    def tables(self) -> Mapping[str, tuple[TablespaceIndex, ...]]:
         """The indexes of each table, in the server's order."""
-        found: dict[str, list[Index]] = {}
+        found: dict[str, list[TablespaceIndex]] = {}
         for index in self.indexes:
             found.setdefault(index.table, []).append(index)
         return {table: tuple(indexes) for table, indexes in found.items()}
@@ -115,7 +115,7 @@ def read_catalogue(connection: Connection[Any], kind: str) -> Catalogue:
     )
     plain = plain_names(connection, {str(row[0]) for row in rows})
     indexes = tuple(
-        Index(int(number), str(name), *plain[str(table)], int(space), int(root))
+        TablespaceIndex(int(number), str(name), *plain[str(table)], int(space), int(root))
         for table, number, name, space, root in rows
         if number is not None and _has_tree(root) and str(table) in plain
     )

@@ -18,8 +18,8 @@ from contend.errors import RequestError
 from contend.warm import coverage
 from contend.warm.page_list import Pages, of_tablespace
 from contend.warm.segments import NotReadable, Numbers
-from contend.warm.server_list import Host
-from contend.warm.tablespaces import Catalogue, Index, is_system
+from contend.warm.server_list import ServerHost
+from contend.warm.tablespaces import Catalogue, TablespaceIndex, is_system
 
 FORMAT = 1
 AGREE = 0.98
@@ -51,7 +51,7 @@ def names_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.names")
 
 
-def names_of(pages: Pages, catalogue: Catalogue, host: Host) -> Names:
+def names_of(pages: Pages, catalogue: Catalogue, host: ServerHost) -> Names:
     """The names of a list that this server has just written."""
     held = coverage.by_space(pages)
     counts: dict[tuple[int, int], tuple[int, int]] = {}
@@ -95,7 +95,7 @@ def read_names(path: Path) -> Names | None:
         counts, indexes = {}, []
         for entry in document["indexes"]:
             known = entry.pop("pages")
-            index = Index(**entry)
+            index = TablespaceIndex(**entry)
             indexes.append(index)
             if known is not None:
                 listed, whole = known
@@ -147,7 +147,7 @@ class Translated:
     unnamed: int
 
 
-def translate(pages: Pages, names: Names, here: Catalogue, host: Host | None) -> Translated:
+def translate(pages: Pages, names: Names, here: Catalogue, host: ServerHost | None) -> Translated:
     """The list of another server as one for this.
 
     Args:
@@ -203,14 +203,14 @@ def _of_users(catalogue: Catalogue, space: int) -> bool:
 _Members = dict[int, Numbers]
 
 
-def _members(here: Catalogue, host: Host, space: int) -> _Members | None:
+def _members(here: Catalogue, host: ServerHost, space: int) -> _Members | None:
     try:
         return coverage.pages_of_indexes(here, host, space)[0]
     except NotReadable:
         return None
 
 
-def _by_name(catalogue: Catalogue, space: int) -> dict[str, Index]:
+def _by_name(catalogue: Catalogue, space: int) -> dict[str, TablespaceIndex]:
     return {index.name: index for index in catalogue.by_space.get(space, ())}
 
 
@@ -240,7 +240,7 @@ def _shares(
     names: Names,
     members: _Members | None,
     here: Catalogue,
-) -> list[tuple[Index, float]]:
+) -> list[tuple[TablespaceIndex, float]]:
     """How much of each index of a table here is wanted. If the list does not tell the indexes
     apart, as much of each as of all."""
     theirs = {

@@ -19,9 +19,9 @@ from contend.undo import Journal, put_back
 from contend.warm.files import ENDINGS, read_through
 from contend.warm.gate import Limits
 from contend.warm.key_caches import load_index
-from contend.warm.model import FILES, KEYS, PATIENCE, Plan, within_s
+from contend.warm.model import FILES, KEYS, PATIENCE, WarmPlan, within_s
 from contend.warm.parts import PAGES_OF_A_RANGE, parts_of
-from contend.warm.progress import Loaded, Progress, WarmingBroke
+from contend.warm.progress import WarmingBroke, WarmProgress, WarmUpResult
 from contend.warm.server_life import Life, life_of, was_restarted
 from contend.warm.server_list import NoList
 from contend.warm.variables import set_old_blocks_time
@@ -30,9 +30,9 @@ from contend.warm.work import Work
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-    from contend.load.process import Load
+    from contend.load.process import LoadDriver
     from contend.warm.by_list import ByList
-    from contend.warm.server_list import Host
+    from contend.warm.server_list import ServerHost
 
 # contend-load, datasets and numpy are imported by what needs them: a warm-up by a list needs no
 # scans, scans need no list, and each is a tenth of a second that the user would wait for.
@@ -46,7 +46,7 @@ PAGES_LIMITED = 32
 """Of a range, if the load may be held back: 512 KiB, so that a stop works at once."""
 
 
-class Server(Protocol):
+class ServerToWarm(Protocol):
     """The server to warm."""
 
     @property
@@ -64,7 +64,7 @@ class Listener:
     """
 
     notice: Callable[[str], None]
-    progress: Callable[[Progress], None]
+    progress: Callable[[WarmProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +85,17 @@ class How:
 
 
 def warm_up(
-    server: Server,
-    plan: Plan,
+    server: ServerToWarm,
+    plan: WarmPlan,
     kind: str,
     journal: Journal,
-    load: Load,
+    load: LoadDriver,
     how: How,
     listen: Listener,
     *,
     by_list: ByList | None = None,
-    host: Host | None = None,
-) -> Loaded:
+    host: ServerHost | None = None,
+) -> WarmUpResult:
     """Load a plan.
 
     Args:
@@ -112,10 +112,10 @@ def warm_up(
     """
     with _leaving_as_found(server, kind, journal, listen) as connection:
         _say_what_is_there(plan, listen)
-        loaded = Loaded()
+        loaded = WarmUpResult()
         if host is not None:
             plan, loaded = _read_files(connection, host, plan, listen)
-        loaded += Loaded(refused=_load_indexes(server, plan, kind, listen))
+        loaded += WarmUpResult(refused=_load_indexes(server, plan, kind, listen))
         if by_list is not None:
             work, gone = _work(server, connection, replace(plan, items=by_list.left), kind, how)
             work.listed = by_list.runs
@@ -123,17 +123,19 @@ def warm_up(
             try:
                 return (
                     loaded
-                    + Loaded(refused=gone)
+                    + WarmUpResult(refused=gone)
                     + _go_on(server, connection, work, journal, load, how, listen)
                 )
             except NoList as error:
                 listen.notice(f"{error.message}. InnoDB's tables are scanned instead")
         work, gone = _work(server, connection, plan, kind, how)
-        loaded += Loaded(refused=gone)
+        loaded += WarmUpResult(refused=gone)
         return loaded + _go_on(server, connection, work, journal, load, how, listen)
 
 
-def resume(server: Server, journal: Journal, load: Load, how: How, listen: Listener) -> Loaded:
+def resume(
+    server: ServerToWarm, journal: Journal, load: LoadDriver, how: How, listen: Listener
+) -> WarmUpResult:
     """Go on with what was interrupted.
 
     Raises:
@@ -155,7 +157,7 @@ def resume(server: Server, journal: Journal, load: Load, how: How, listen: Liste
 
 @contextmanager
 def _leaving_as_found(
-    server: Server, kind: str, journal: Journal, listen: Listener
+    server: ServerToWarm, kind: str, journal: Journal, listen: Listener
 ) -> Iterator[Connection[Any]]:
     """A connection; what was changed meanwhile is put back afterwards.
 
@@ -179,7 +181,7 @@ def _leaving_as_found(
 
 
 def _work(
-    server: Server, connection: Connection[Any], plan: Plan, kind: str, how: How
+    server: ServerToWarm, connection: Connection[Any], plan: WarmPlan, kind: str, how: How
 ) -> tuple[Work, dict[str, str]]:
     """The scans of a plan, and what the server refuses of it."""
     mark = f"{MARK} {secrets.token_hex(4)}"
@@ -197,17 +199,17 @@ def _work(
 
 
 def _go_on(
-    server: Server,
+    server: ServerToWarm,
     connection: Connection[Any],
     work: Work,
     journal: Journal,
-    load: Load,
+    load: LoadDriver,
     how: How,
     listen: Listener,
-) -> Loaded:
+) -> WarmUpResult:
     """The work that is left."""
     work.note(journal)
-    loaded = Loaded()
+    loaded = WarmUpResult()
     if work.listed:
         loaded += _load_list(server, connection, work, journal, listen)
         work.listed = {}
@@ -221,8 +223,12 @@ def _go_on(
 
 
 def _load_list(
-    server: Server, connection: Connection[Any], work: Work, journal: Journal, listen: Listener
-) -> Loaded:
+    server: ServerToWarm,
+    connection: Connection[Any],
+    work: Work,
+    journal: Journal,
+    listen: Listener,
+) -> WarmUpResult:
     from contend.warm.by_list import load_list
     from contend.warm.page_list import of_runs
     from contend.warm.server_list import host_of
@@ -232,7 +238,7 @@ def _load_list(
     return load_list(connection, host, journal, pages, work.asked["page_bytes"], listen.progress)
 
 
-def _say_what_is_there(plan: Plan, listen: Listener) -> None:
+def _say_what_is_there(plan: WarmPlan, listen: Listener) -> None:
     for cache in plan.caches:
         wanted = sum(item.take for item in plan.of(cache))
         if wanted and cache.used is not None and cache.used >= wanted:
@@ -253,14 +259,14 @@ def _hold_variables(
 
 
 def _read_files(
-    connection: Connection[Any], host: Host, plan: Plan, listen: Listener
-) -> tuple[Plan, Loaded]:
+    connection: Connection[Any], host: ServerHost, plan: WarmPlan, listen: Listener
+) -> tuple[WarmPlan, WarmUpResult]:
     """Read the files of engines that read through the page cache; the plan without the rows that
     are cached nowhere else."""
     engines = {engine.lower() for engine, _part in ENDINGS.values()}
     items = [item for item in plan.items if item.table.engine.lower() in engines]
     if not items:
-        return plan, Loaded()
+        return plan, WarmUpResult()
     began_s = time.monotonic()
     names = ", ".join(sorted({str(item.table) for item in items}))
     listen.notice(f"the files of {names} are read")
@@ -275,11 +281,13 @@ def _read_files(
     }
     left = tuple(item for item in plan.items if item not in done)
     size = sum(item.take for item in done)
-    loaded = Loaded(size, time.monotonic() - began_s, refused=refused)
+    loaded = WarmUpResult(size, time.monotonic() - began_s, refused=refused)
     return replace(plan, items=left), loaded
 
 
-def _load_indexes(server: Server, plan: Plan, kind: str, listen: Listener) -> dict[str, str]:
+def _load_indexes(
+    server: ServerToWarm, plan: WarmPlan, kind: str, listen: Listener
+) -> dict[str, str]:
     """Key caches first: their files are read in order, and are small beside the rows."""
     refused = {}
     for item in plan.items:
@@ -295,8 +303,8 @@ def _load_indexes(server: Server, plan: Plan, kind: str, listen: Listener) -> di
 
 
 def _scan(
-    server: Server, work: Work, journal: Journal, load: Load, how: How, listen: Listener
-) -> Loaded:
+    server: ServerToWarm, work: Work, journal: Journal, load: LoadDriver, how: How, listen: Listener
+) -> WarmUpResult:
     from contend.datasets.existing import entrance
     from contend.warm.loader import load_parts
 
@@ -322,7 +330,7 @@ def _scan(
         raise
 
 
-def _end_statements(server: Server, mark: str) -> None:
+def _end_statements(server: ServerToWarm, mark: str) -> None:
     from contend.warm.loader import end_marked
 
     try:
@@ -333,7 +341,7 @@ def _end_statements(server: Server, mark: str) -> None:
 
 
 @contextmanager
-def undone(server: Server, journal: Journal, listen: Listener) -> Iterator[None]:
+def undone(server: ServerToWarm, journal: Journal, listen: Listener) -> Iterator[None]:
     """What is changed in here is put back at its end, over a connection of its own: the other may
     be gone, or still wait for an answer.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from contend.undo import Journal, JournalBroken
 
 if TYPE_CHECKING:
-    from contend.warm.parts import Part
+    from contend.warm.parts import Piece
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Work:
     listed: dict[str, list[list[int]]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, parts: Iterable[Part], asked: dict[str, Any], **more: Any) -> Self:
+    def of(cls, parts: Iterable[Piece], asked: dict[str, Any], **more: Any) -> Self:
         """The work of these parts, none of it done."""
         work = cls([part.as_plan() for part in parts], 0, asked, **more)
         work.total = sum(work.ranges().values())

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from contend.calibration import (
     Calibration,
+    ClientHost,
     DamagedCalibration,
     ForeignCalibration,
-    Host,
     NewerCalibration,
     file,
     path_of,
@@ -85,7 +85,7 @@ def test_a_file_of_another_host_is_told_apart(path: Path) -> None:
 
 
 def test_another_host_or_program_has_another_file(tmp_path: Path) -> None:
-    other = Host("ffffffffffff", "x", 1, "y")
+    other = ClientHost("ffffffffffff", "x", 1, "y")
     assert path_of(tmp_path, other, PROGRAM) != path_of(tmp_path, HOST, PROGRAM)
 
 

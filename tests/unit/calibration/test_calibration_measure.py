@@ -11,9 +11,9 @@ from calibration_fakes import ceiling, disturbed_by, shape
 from contend import host
 from contend.calibration import (
     Calibration,
-    Effort,
+    Extent,
     NewerCalibration,
-    Shape,
+    RunShape,
     calibrate,
     ensure,
     file,
@@ -29,7 +29,7 @@ from contend.load import Address, LoadFailed, plan_of
 from contend.settings.plan_keys import WORKLOAD
 from contend.spec import CellSpec
 
-SHORT = Effort(rounds=3, warmup_s=0.0, measure_s=0.01)
+SHORT = Extent(rounds=3, warmup_s=0.0, measure_s=0.01)
 
 
 class Heard:
@@ -41,7 +41,7 @@ class Heard:
         self.steps.append((done, total))
 
 
-def ensured(shapes: list[Shape], program: Path, cache: Path) -> tuple[Calibration, Heard]:
+def ensured(shapes: list[RunShape], program: Path, cache: Path) -> tuple[Calibration, Heard]:
     heard = Heard()
     return ensure(shapes, program, cache, SHORT, heard.tell, heard.notices.append), heard
 
@@ -71,7 +71,7 @@ class TestShape:
         given = {f"load.{name}": value for name, value in load.items()}
         return CellSpec({"data.rows": 77, "workload": workload, **given})
 
-    def of(self, address: Address | None = None, **load: Any) -> Shape:
+    def of(self, address: Address | None = None, **load: Any) -> RunShape:
         where = address or Address(socket="/s")
         return shape_of(plan_of(self.cell(**load), where, seed=4, watch_pid=1))
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from calibration_fakes import shape
 
-from contend.calibration import Ceiling, Effort, Shape, calibrate, shape_of
+from contend.calibration import Ceiling, Extent, RunShape, calibrate, shape_of
 from contend.calibration.measure import null_server
 from contend.cli.main import main
 from contend.load import LoadProcess
 
-SHORT = Effort(rounds=2, warmup_s=0.0, measure_s=0.25)
+SHORT = Extent(rounds=2, warmup_s=0.0, measure_s=0.25)
 POINTS = {"kind": "random_points", "points": 10, "distribution": {"kind": "special"}}
 
 
-def calibrated(shapes: list[Shape], program: Path) -> list[Ceiling]:
+def calibrated(shapes: list[RunShape], program: Path) -> list[Ceiling]:
     """The ceilings of all shapes: those for which a busy host had no time are measured again."""
     found: list[Ceiling] = []
     while left := [one for one in shapes if one not in [made.shape for made in found]]:

@@ -15,7 +15,7 @@ from child_python import import_path
 from contend import __version__
 from contend.cli import main as cli
 from contend.cli import parser
-from contend.errors import GateError, RequestError, WorkError
+from contend.errors import RequestError, WorkError
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     module = ModuleType("contend.cli.probe")
     module.add_probe = add_probe  # type: ignore[attr-defined]
-    monkeypatch.setattr(parser, "COMMANDS", {"probe": parser.Command("probe", "a probe")})
+    monkeypatch.setattr(parser, "COMMANDS", {"probe": parser.Subcommand("probe", "a probe")})
     monkeypatch.setattr(parser, "command_module", lambda _name: module)
     return state
 
@@ -49,7 +49,6 @@ def test_the_exit_code_of_a_command_is_passed_on(command: SimpleNamespace) -> No
     [
         pytest.param(RequestError("bad"), 2, id="request"),
         pytest.param(WorkError("bad"), 1, id="work"),
-        pytest.param(GateError("bad"), 3, id="gate"),
         pytest.param(OSError(errno.ENOSPC, "No space left on device", "/x"), 1, id="disk-full"),
         pytest.param(KeyboardInterrupt(), 1, id="ctrl-c"),
     ],

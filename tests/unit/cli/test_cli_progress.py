@@ -69,7 +69,7 @@ def test_a_run_without_figures_says_why(status: str) -> None:
 
 
 def test_long_steps_are_told_at_each_tenth() -> None:
-    steps = [events.Progress("loading 1k rows", n, 1000, "rows") for n in range(0, 1001, 10)]
+    steps = [events.StepProgress("loading 1k rows", n, 1000, "rows") for n in range(0, 1001, 10)]
     lines = plain(*steps)
     assert lines[0] == "loading 1k rows: 0%"
     assert lines[-1] == "loading 1k rows: 100%"
@@ -112,8 +112,8 @@ def test_work_that_ends_early_is_told_as_a_limit_and_then_as_the_first_run_took(
 def test_the_live_display_shows_cell_block_pace_and_time_left() -> None:
     out = io.StringIO()
     with LiveDisplay(Console(file=out, force_terminal=True, width=160)) as display:
-        display(events.Progress("loading 1M rows", 500_000, 1_000_000, "rows"))
-        display(events.Progress("loading 1M rows", 1_000_000, 1_000_000, "rows"))
+        display(events.StepProgress("loading 1M rows", 500_000, 1_000_000, "rows"))
+        display(events.StepProgress("loading 1M rows", 1_000_000, 1_000_000, "rows"))
         display(BEGAN)
         display(events.RunBegan(2, 1, 2, CELL, 4))
         display(events.Pace(2, 41_234.0))

@@ -10,7 +10,7 @@ import pytest
 from unrun_server import UNRUN
 
 from contend.cli.main import main
-from contend.lab.session import Means
+from contend.lab.session import Equipment
 from contend.servers import ServerBinary
 from contend.servers.errors import NoServer
 from contend.spec import Experiment
@@ -35,7 +35,7 @@ class Machine:
         self.folder = folder
         self.at_hand: list[ServerBinary] = []
         self.got: list[tuple[str, str | None]] = []
-        self.begun: list[Means] = []
+        self.begun: list[Equipment] = []
         self.experiments: list[Experiment] = []
 
     def find(self, kind: str, *, wanted: str | None = None) -> ServerBinary:
@@ -57,8 +57,10 @@ class Machine:
             on_progress("downloading", percent)
         return replace(UNRUN, kind=kind, suite=suite or "bookworm")
 
-    def begin(self, experiment: Experiment, _path: Path, means: Means, _listen: object) -> None:
-        self.begun.append(means)
+    def begin(
+        self, experiment: Experiment, _path: Path, equipment: Equipment, _listen: object
+    ) -> None:
+        self.begun.append(equipment)
         self.experiments.append(experiment)
         raise NoServer("that is as far as this test goes")
 

@@ -6,25 +6,25 @@ import json
 from dataclasses import replace
 
 from contend.cli.warm_status import as_json, as_text
-from contend.warm.coverage import OTHERS, Part
+from contend.warm.coverage import OTHERS, Coverage
 from contend.warm.files import FilePart
-from contend.warm.model import Cache, Survey, Table
+from contend.warm.model import Cache, Survey, WarmTable
 from contend.warm.pool import LIST, Held
 from contend.warm.status import KeyCache, Misses, Rate, Status
 
 MB = 1 << 20
 POOL = Cache("innodb", "InnoDB's buffer pool", 128 * MB, 32 * MB, 16384)
-FILES = Table("shop", "old", "MyISAM", (), (), 4 * MB)
+FILES = WarmTable("shop", "old", "MyISAM", (), (), 4 * MB)
 SURVEY = Survey("mariadb", "10.11.19", (FILES,), (POOL,))
 STATUS = Status(
     SURVEY,
     SURVEY.caches,
     Held(
         (
-            Part("shop.orders", "k", 64, 128, 16384),
-            Part("shop.orders", "PRIMARY", 640, 640, 16384),
-            Part("shop.small", None, 3, None, 16384, "ROW_FORMAT=COMPRESSED"),
-            Part(OTHERS, None, 5, None, 16384),
+            Coverage("shop.orders", "k", 64, 128, 16384),
+            Coverage("shop.orders", "PRIMARY", 640, 640, 16384),
+            Coverage("shop.small", None, 3, None, 16384, "ROW_FORMAT=COMPRESSED"),
+            Coverage(OTHERS, None, 5, None, 16384),
         ),
         LIST,
     ),

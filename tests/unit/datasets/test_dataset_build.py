@@ -11,9 +11,9 @@ import pytest
 from contend.datasets import DatasetSource, build, list_datasets, loading, provide
 from contend.datasets.dump.load import Rules
 from contend.datasets.imports import Import
-from contend.datasets.loading import DiskFull, EngineMissing, LoadingFailed
+from contend.datasets.loading import EngineMissing, LoadingFailed, NoRoomForDataset
 from contend.load import LoadFailed
-from contend.load.fill import Filled
+from contend.load.fill import FillResult
 from contend.servers import ServerBinary
 from contend.spec import DataSpec, Level
 
@@ -68,7 +68,7 @@ class FakeFill:
         *,
         pipe_folder: Path,
         on_progress: Callable[[str, int, int], None],
-    ) -> Filled:
+    ) -> FillResult:
         assert pipe_folder.is_dir()
         FakeFill.loads += 1
         on_progress("load", data.rows // 2, data.rows)
@@ -78,7 +78,7 @@ class FakeFill:
         table.mkdir()
         (table / "sbtest.MYD").write_bytes(b"row" * data.rows)
         on_progress("keys", data.rows, data.rows)
-        return Filled(data.rows, "0", ("the keys were slow",))
+        return FillResult(data.rows, "0", ("the keys were slow",))
 
 
 class Heard:
@@ -217,7 +217,9 @@ class TestFailure:
 
     def test_a_disk_that_runs_full_ends_the_load(self, bench: Bench) -> None:
         FakeFill.error = LoadFailed("the disk of data is full", code=1021)
-        with pytest.raises(DiskFull, match=r"100 rows .* needs more room: the disk") as caught:
+        with pytest.raises(
+            NoRoomForDataset, match=r"100 rows .* needs more room: the disk"
+        ) as caught:
             bench.provide()
         assert "XDG_CACHE_HOME" in (caught.value.hint or "")
         self.nothing_is_left(bench)
@@ -226,7 +228,7 @@ class TestFailure:
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(loading, "FIXED_BYTES", 1 << 62)
-        with pytest.raises(DiskFull, match=r"need about .* are free"):
+        with pytest.raises(NoRoomForDataset, match=r"need about .* are free"):
             bench.provide()
         assert FakeFill.loads == 0
 

@@ -10,7 +10,7 @@ import pytest
 from contend.datasets import drop_on, ensure_on, existing, mark_changed
 from contend.datasets.loading import LoadingDeclined, LoadingFailed
 from contend.load import LoadFailed
-from contend.load.fill import Filled
+from contend.load.fill import FillResult
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import TableNotOurs
 from contend.servers.existing import Identity
@@ -65,13 +65,13 @@ class FakeFill:
     def __init__(self, _program: Path) -> None:
         pass
 
-    def run(self, data: DataSpec, address: Any, **more: Any) -> Filled:
+    def run(self, data: DataSpec, address: Any, **more: Any) -> FillResult:
         FakeFill.calls.append({"address": address, **more})
         FakeFill.server.comment = more["comment"]
         if FakeFill.error is not None:
             raise FakeFill.error
         more["on_progress"]("done", data.rows, data.rows)
-        return Filled(data.rows, "0", ())
+        return FillResult(data.rows, "0", ())
 
 
 class Heard:

@@ -25,7 +25,7 @@ from contend.get.cache import (
     write_manifest,
 )
 from contend.get.debian import Wanted, parse_wanted
-from contend.get.unpacked import Layout
+from contend.get.unpacked import ServerTree
 from contend.servers import ServerBinary
 from contend.servers.errors import FolderInUse, UnknownServer
 
@@ -37,7 +37,7 @@ def put(cache: Path, binary: ServerBinary, packages: tuple[str, ...] = ("a_1",))
         root = tree / "root"
         (root / "usr/sbin").mkdir(parents=True)
         (root / "usr/sbin/mariadbd").write_bytes(b"x" * 10)
-        layout = Layout(
+        layout = ServerTree(
             loader=root / "lib/ld.so",
             library_dirs=(root / "lib",),
             program=root / "usr/sbin/mariadbd",

@@ -8,7 +8,7 @@ import pytest
 
 from contend.get import find_server, on_path
 from contend.get.find import server_at
-from contend.lab.means import identity
+from contend.lab.equipment import identity
 from contend.servers import KINDS
 from contend.servers.errors import NoServer, UnknownServer, UnusableServer, WrongKind
 

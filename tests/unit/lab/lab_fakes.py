@@ -1,4 +1,4 @@
-"""A server, a stage and an experiment that exist only here, for the tests of the lab."""
+"""A server, a testbed and an experiment that exist only here, for the tests of the lab."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fake_connection import FakeConnection, Rows
 from contend.calibration import Calibration
 from contend.datasets import Dataset
 from contend.datasets.manifest import Manifest
+from contend.lab.design import Design
 from contend.lab.events import Listener
 from contend.lab.schedule import Schedule
-from contend.lab.stage import Ready
-from contend.lab.walk import Alone, walk
-from contend.lab.ways import Way
-from contend.load import Address, Load
-from contend.probes import Expected, Sight
+from contend.lab.testbed import Ready
+from contend.lab.walk import SingleRunner, walk
+from contend.load import Address, LoadDriver
+from contend.probes import Expected, Observed
 from contend.servers import Truncated
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.spec import CellSpec, DataSpec, Experiment, Level, load_experiment
@@ -163,7 +163,7 @@ class FakeServer:
         ]
 
 
-class FakeStage:
+class FakeTestbed:
     """Ready for every cell; `on_set` may object."""
 
     def __init__(self, on_set: Callable[[CellSpec], None] = lambda _cell: None) -> None:
@@ -179,7 +179,7 @@ class FakeStage:
         connection: Any = FakeConnection(ANSWERS)
         return Ready(
             address=Address(socket="/s", database="sbtest"),
-            sight=Sight(connection, "mariadb"),
+            observed=Observed(connection, "mariadb"),
             expected=Expected(),
             watch_pid=1,
             probes={"dataset": {"rows": 1000}},
@@ -197,14 +197,20 @@ class FakeStage:
 def play_alone(
     experiment: Experiment,
     folder: RunFolder,
-    stage: Any,
-    load: Load,
+    testbed: Any,
+    load: LoadDriver,
     listen: Listener,
     calibration: Calibration | None = None,
 ) -> None:
     """Make every planned run by itself."""
-    schedule = Schedule(experiment, folder, Way("runs"))
-    walk(experiment, folder, schedule, Alone(experiment, stage, load, listen, calibration), listen)
+    schedule = Schedule(experiment, folder, Design("runs"))
+    walk(
+        experiment,
+        folder,
+        schedule,
+        SingleRunner(experiment, testbed, load, listen, calibration),
+        listen,
+    )
 
 
 def dataset(data: DataSpec, folder: Path) -> Dataset:

@@ -15,13 +15,13 @@ from fake_load import FakeLoad, Rates, done_of
 from lab_fakes import EXPERIMENT, FakeServer, NoLoad, dataset, experiment
 
 from contend.lab import measure, walk
-from contend.lab.arms import InSlices
+from contend.lab.design import Design
 from contend.lab.events import Event
 from contend.lab.host_state import HostWatch
-from contend.lab.private import PrivatePlace, Program
+from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.schedule import Schedule
-from contend.lab.stage import StageOf
-from contend.lab.ways import Way
+from contend.lab.slices import SliceRunner
+from contend.lab.testbed import ServerTestbed
 from contend.load import LoadFailed
 from contend.load.plan import planned_s
 from contend.outcome import Done
@@ -79,19 +79,19 @@ class Bench:
     def play(
         self, rates: Rates | None = None, *, by: str = "slices", watch: HostWatch | None = None
     ) -> FakeLoad:
-        """Make all that is to be made, on stages of a session of their own."""
+        """Make all that is to be made, on testbeds of a session of their own."""
         load = FakeLoad(lambda plan: self._answer(plan, rates), rates)
-        stages = [self.stage(place) for place in range(len(self.servers))]
-        way = Way("slices" if by == "slices" else "runs")
-        with self.folder(in_slices=way.in_slices) as folder:
-            schedule = Schedule(self.tiny, folder, way, self.clock)
+        testbeds = [self.testbed(place) for place in range(len(self.servers))]
+        design = Design("slices" if by == "slices" else "runs")
+        with self.folder(in_slices=design.in_slices) as folder:
+            schedule = Schedule(self.tiny, folder, design, self.clock)
             listen = self.heard.append
-            player: walk.Player = (
-                InSlices(self.tiny, stages, load, schedule.effort, listen)
-                if way.in_slices
-                else walk.Alone(self.tiny, stages[0], load, listen)
+            runner: walk.Runner = (
+                SliceRunner(self.tiny, testbeds, load, schedule.effort, listen)
+                if design.in_slices
+                else walk.SingleRunner(self.tiny, testbeds[0], load, listen)
             )
-            walk.walk(self.tiny, folder, schedule, player, listen, watch)
+            walk.walk(self.tiny, folder, schedule, runner, listen, watch)
         return load
 
     @contextmanager
@@ -135,8 +135,8 @@ class Bench:
         self.clock.now_s += planned_s(plan)
         return done_of(plan, rates=rates, **self.changes)
 
-    def stage(self, place: int) -> StageOf:
-        """A stage of a session of its own, over one of the servers."""
+    def testbed(self, place: int) -> ServerTestbed:
+        """A testbed of a session of its own, over one of the servers."""
         server = self.servers[place]
         server.running = False
 
@@ -145,9 +145,9 @@ class Bench:
             self.clock.now_s += self.copy_s
             return dataset(data, into)
 
-        program = Program(server, {"kind": "mariadb", "version": "10.11.19"}, provide)
-        return StageOf(
-            PrivatePlace(lambda _cell: program, lambda _cell, _address: None, NoLoad()),
+        program = PrivateProgram(server, {"kind": "mariadb", "version": "10.11.19"}, provide)
+        return ServerTestbed(
+            PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad()),
             self.heard.append,
         )
 

@@ -1,4 +1,4 @@
-"""The stage of a server that is not ours: set in place, put back, never restarted."""
+"""The testbed of a server that is not ours: set in place, put back, never restarted."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lab_fakes import ANSWERS, NoLoad, experiment
 
 from contend.errors import RequestError, WorkError
 from contend.lab import borrowed
-from contend.lab.borrowed import BorrowedPlace
+from contend.lab.borrowed import BorrowedUnderTest
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Event, Notice
-from contend.lab.stage import StageOf
+from contend.lab.testbed import ServerTestbed
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.servers.existing import Identity
@@ -71,12 +71,12 @@ class Bench:
         self.tiny = experiment(tmp_path)
         self.journal = Journal.open(tmp_path / "undo", str(self.server.dsn))
 
-    def stage(self) -> StageOf:
+    def testbed(self) -> ServerTestbed:
         server: Any = self.server
-        place = BorrowedPlace(
+        place = BorrowedUnderTest(
             server, self.provide, self.spoiled.append, NoLoad(), self.journal, self.heard.append
         )
-        return StageOf(place, self.heard.append)
+        return ServerTestbed(place, self.heard.append)
 
     def provide(self, data: DataSpec) -> Mapping[str, Any]:
         self.provided.append(data)
@@ -105,33 +105,33 @@ SIZE = "SET GLOBAL key_buffer_size = 67108864"
 
 
 def test_only_what_differs_is_set_and_all_is_put_back(bench: Bench) -> None:
-    stage = bench.stage()
-    stage.set(bench.cell(segments=0))
-    stage.set(bench.cell(segments=32))
+    testbed = bench.testbed()
+    testbed.set(bench.cell(segments=0))
+    testbed.set(bench.cell(segments=32))
     assert bench.server.changes == [SIZE, "SET GLOBAL key_cache_segments = 32"]
     assert bench.noted == ["key_buffer_size (was 134217728)", "key_cache_segments (was 0)"]
-    stage.close()
+    testbed.close()
     assert bench.server.first == FIRST
     assert bench.noted == []
     assert any(isinstance(e, Notice) and "put back" in e.text for e in bench.heard)
 
 
 def test_a_number_with_a_fraction_goes_back_as_a_number(bench: Bench) -> None:
-    stage = bench.stage()
-    stage.set(bench.cell(**{DIRTY: 90}))
-    stage.set(bench.cell(**{DIRTY: 80}))
-    stage.close()
+    testbed = bench.testbed()
+    testbed.set(bench.cell(**{DIRTY: 90}))
+    testbed.set(bench.cell(**{DIRTY: 80}))
+    testbed.close()
     assert bench.server.changes[1] == f"SET GLOBAL {DIRTY} = 80"
     assert f"SET GLOBAL {DIRTY} = 90.0" in bench.server.changes
     assert bench.server.first == FIRST
 
 
 def test_one_that_is_refused_is_named_and_the_others_are_put_back(bench: Bench) -> None:
-    stage = bench.stage()
-    stage.set(bench.cell(segments=32, **{DIRTY: 80}))
+    testbed = bench.testbed()
+    testbed.set(bench.cell(segments=32, **{DIRTY: 80}))
     bench.server.refuses = {"SET GLOBAL key_cache_segments"}
     with pytest.raises(NotPutBack) as refused:
-        stage.close()
+        testbed.close()
     assert refused.value.exit_code == 1
     assert "key_cache_segments (was 0): " in (refused.value.detail or "")
     assert bench.server.first == {**FIRST, "key_cache_segments": 32}
@@ -139,48 +139,48 @@ def test_one_that_is_refused_is_named_and_the_others_are_put_back(bench: Bench) 
 
 
 def test_options_that_need_a_restart_are_refused_all_at_once(bench: Bench) -> None:
-    stage = bench.stage()
+    testbed = bench.testbed()
     with pytest.raises(NeedsRestart) as caught:
-        stage.set(bench.cell(open_files_limit=16384, thread_stack=1))
+        testbed.set(bench.cell(open_files_limit=16384, thread_stack=1))
     assert caught.value.exit_code == 2
     assert "open_files_limit, thread_stack" in caught.value.message
     assert "--set server.options.open_files_limit=32768" in (caught.value.hint or "")
-    stage.close()
+    testbed.close()
     assert bench.server.first == FIRST
 
 
 def test_an_option_the_server_has_already_needs_nothing(bench: Bench) -> None:
-    bench.stage().set(bench.cell(open_files_limit=32768, sql_mode="strict_trans_tables"))
+    bench.testbed().set(bench.cell(open_files_limit=32768, sql_mode="strict_trans_tables"))
     assert bench.server.changes == [SIZE]
 
 
 def test_an_option_that_only_private_servers_need_is_passed_over(bench: Bench) -> None:
-    bench.stage().set(bench.cell(skip_grant_tables=True))
+    bench.testbed().set(bench.cell(skip_grant_tables=True))
     assert "skip_grant_tables" not in str(bench.server.changes)
 
 
 def test_an_unknown_variable_is_refused(bench: Bench) -> None:
     with pytest.raises(RequestError, match="no variable key_cache_segmnts"):
-        bench.stage().set(bench.cell(key_cache_segmnts=3))
+        bench.testbed().set(bench.cell(key_cache_segmnts=3))
 
 
 def test_a_truncated_value_marks_the_cell_and_is_not_set_again(bench: Bench) -> None:
-    stage = bench.stage()
+    testbed = bench.testbed()
     for _ in range(2):
-        ready = stage.set(bench.cell(segments=100))
+        ready = testbed.set(bench.cell(segments=100))
         assert [mark["code"] for mark in ready.warnings] == ["option-truncated"]
     assert sum("key_cache_segments" in change for change in bench.server.changes) == 1
-    assert not stage.set(bench.cell(segments=64)).warnings
+    assert not testbed.set(bench.cell(segments=64)).warnings
 
 
 def test_another_kind_of_server_is_refused(bench: Bench) -> None:
     with pytest.raises(OtherServer) as caught:
-        bench.stage().set(cell_spec(bench.tiny, {"server.kind": "mysql"}))
+        bench.testbed().set(cell_spec(bench.tiny, {"server.kind": "mysql"}))
     assert "--set server.kind=mariadb" in (caught.value.hint or "")
 
 
 def test_the_password_is_in_the_environment_alone(bench: Bench) -> None:
-    ready = bench.stage().set(bench.cell())
+    ready = bench.testbed().set(bench.cell())
     assert ready.env == {"CONTEND_PASSWORD": "s3cret"}
     assert ready.address.as_plan() == {
         "host": "db1",
@@ -193,9 +193,9 @@ def test_the_password_is_in_the_environment_alone(bench: Bench) -> None:
 
 
 def test_data_are_asked_for_once(bench: Bench) -> None:
-    stage = bench.stage()
-    stage.set(bench.cell())
-    ready = stage.set(bench.cell(segments=32))
+    testbed = bench.testbed()
+    testbed.set(bench.cell())
+    ready = testbed.set(bench.cell(segments=32))
     assert len(bench.provided) == 1
     assert ready.probes["dataset"] == {"key": "k", "rows": 1000}
     assert ready.probes["server"]["change"] == "in_place"
@@ -203,27 +203,27 @@ def test_data_are_asked_for_once(bench: Bench) -> None:
 
 
 def test_runs_after_one_that_may_have_written_are_marked(bench: Bench) -> None:
-    stage = bench.stage()
+    testbed = bench.testbed()
     writing = bench.cell().having(workload={"kind": "update_index"})
-    assert not stage.set(bench.cell()).warnings
+    assert not testbed.set(bench.cell()).warnings
     assert bench.spoiled == []
-    assert not stage.set(writing).warnings
+    assert not testbed.set(writing).warnings
     for cell in (writing, bench.cell()):
-        (mark,) = stage.set(cell).warnings
+        (mark,) = testbed.set(cell).warnings
         assert mark["code"] == "data-changed"
         assert "not loaded anew" in mark["message"]
     assert len(bench.spoiled) == len(bench.provided) == 1
     # Other data are loaded, and are what they should be.
     more = writing.having(data__rows=2000)
-    assert not stage.set(more).warnings
+    assert not testbed.set(more).warnings
     assert [data.rows for data in bench.spoiled] == [1000, 2000]
 
 
 def test_tables_of_a_script_s_own_carry_no_mark(bench: Bench) -> None:
     cell = bench.cell().having(data__schema="script", workload={"kind": "lua", "script": "/x.lua"})
-    stage = bench.stage()
+    testbed = bench.testbed()
     for _ in range(2):
-        assert not stage.set(cell).warnings
+        assert not testbed.set(cell).warnings
     assert bench.spoiled == []
 
 
@@ -255,39 +255,39 @@ class TestStatements:
         return said
 
     def test_they_are_undone_in_the_end(self, bench: Bench, said: list[str]) -> None:
-        stage = bench.stage()
-        stage.set(bench.cell().having(setup=self.STEPS))
+        testbed = bench.testbed()
+        testbed.set(bench.cell().having(setup=self.STEPS))
         assert bench.noted[-2:] == ["what setup did, by 'DROP a'", "what setup did, by 'DROP b'"]
-        stage.close()
+        testbed.close()
         assert said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
         assert bench.noted == []
 
     def test_one_that_is_refused_did_nothing(self, bench: Bench, said: list[str]) -> None:
-        stage = bench.stage()
+        testbed = bench.testbed()
         self.refused = {"CREATE b"}
         with pytest.raises(WorkError, match=r"setup, step 2 of 2"):
-            stage.set(bench.cell().having(setup=self.STEPS))
-        stage.close()
+            testbed.set(bench.cell().having(setup=self.STEPS))
+        testbed.close()
         assert said == ["CREATE a", "DROP a"]
         assert bench.noted == []
 
     def test_of_one_that_broke_off_nobody_knows_what_it_did(
         self, bench: Bench, said: list[str]
     ) -> None:
-        stage = bench.stage()
+        testbed = bench.testbed()
         self.lost = {"CREATE b"}
         with pytest.raises(WorkError, match=r"setup, step 2 of 2"):
-            stage.set(bench.cell().having(setup=self.STEPS))
+            testbed.set(bench.cell().having(setup=self.STEPS))
         assert said == ["CREATE a", "DROP b", "DROP a"]
 
     def test_one_whose_undo_fails_stays_noted_and_the_others_are_undone(
         self, bench: Bench, said: list[str]
     ) -> None:
-        stage = bench.stage()
-        stage.set(bench.cell().having(setup=self.STEPS))
+        testbed = bench.testbed()
+        testbed.set(bench.cell().having(setup=self.STEPS))
         self.refused = {"DROP b"}
         with pytest.raises(NotPutBack) as caught:
-            stage.close()
+            testbed.close()
         assert "the server refused 'DROP b'" in (caught.value.detail or "")
         assert "contend restore mysql://bench@db1:3307/" in (caught.value.hint or "")
         assert said[-1] == "DROP a"
@@ -296,9 +296,9 @@ class TestStatements:
 
 
 def test_a_server_that_went_away_is_its_death(bench: Bench) -> None:
-    stage = bench.stage()
-    stage.set(bench.cell())
-    assert stage.death() is None
+    testbed = bench.testbed()
+    testbed.set(bench.cell())
+    assert testbed.death() is None
     bench.server.gone = True
-    death = stage.death()
+    death = testbed.death()
     assert death is not None and "does not answer" in death.message

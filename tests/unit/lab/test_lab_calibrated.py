@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from calibration_fakes import HOST, PROGRAM, ceiling, disturbed_by, scripted_program
 from fake_load import FakeLoad, done_of
-from lab_fakes import FakeStage, experiment
+from lab_fakes import FakeTestbed, experiment
 from rich.console import Console
 
 from contend import report
 from contend.calibration import Calibration, path_of, stored, this_host, this_program
 from contend.lab import session
 from contend.lab.calibrated import Calibrate, calibrating
-from contend.lab.events import Began, Event, Notice, Progress
-from contend.lab.session import Means, begin, resume
+from contend.lab.events import Began, Event, Notice, StepProgress
+from contend.lab.session import Equipment, begin, resume
 from contend.report import export, html, terminal
 from contend.spec import CellSpec
 from contend.store import RunFolder, RunRecord
@@ -38,14 +38,14 @@ class Bench:
         self.heard: list[Event] = []
         self.asked: list[list[int]] = []
 
-    def means(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> Means:
+    def equipment(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> Equipment:
         @contextlib.contextmanager
-        def open_stages(_logs: Path, _count: int) -> Iterator[list[FakeStage]]:
-            yield [FakeStage()]
+        def open_testbeds(_logs: Path, _count: int) -> Iterator[list[FakeTestbed]]:
+            yield [FakeTestbed()]
 
-        return Means(
+        return Equipment(
             {},
-            open_stages,
+            open_testbeds,
             load or FakeLoad(),
             self.path.parent,
             calibrate,
@@ -60,7 +60,7 @@ class Bench:
         return calibrate
 
     def begin(self, calibrate: Calibrate | None, load: FakeLoad | None = None) -> None:
-        begin(self.tiny, self.path, self.means(calibrate, load), self.heard.append)
+        begin(self.tiny, self.path, self.equipment(calibrate, load), self.heard.append)
 
     def records(self) -> list[RunRecord]:
         with RunFolder.open(self.path) as folder:
@@ -151,7 +151,7 @@ def test_what_a_run_was_compared_with_stays_when_the_host_is_calibrated_anew(ben
         bench.begin(bench.known(LOW_AT_8), FakeLoad(broken_off))
     before = bench.records()
     high = Calibration(HOST, PROGRAM).with_more([ceiling(1, qps=1e6), ceiling(8, qps=1e6)])
-    resume(bench.path, bench.means(bench.known(high)), bench.heard.append)
+    resume(bench.path, bench.equipment(bench.known(high)), bench.heard.append)
     after = bench.records()
     assert after[:3] == before
     assert {record.probes["calibration"]["qps"] for record in after[3:]} == {1e6}
@@ -168,7 +168,7 @@ class TestCalibrating:
     def test_what_is_missing_is_measured_before_the_runs_begin(self, bench: Bench) -> None:
         program = scripted_program(bench.path.parent)
         bench.begin(self.calibrate(bench, program))
-        steps = [event for event in bench.heard if isinstance(event, Progress)]
+        steps = [event for event in bench.heard if isinstance(event, StepProgress)]
         assert (steps[-1].done, steps[-1].unit) == (steps[-1].total, "rounds")
         assert isinstance(bench.heard[bench.heard.index(steps[-1]) + 1], Began)
         assert all("calibration" in record.probes for record in bench.records())

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from closed_run import ENGINES, SWEEP
 from fake_load import FakeLoad, done_of
-from lab_fakes import FakeServer, FakeStage, NoLoad, dataset, experiment
+from lab_fakes import FakeServer, FakeTestbed, NoLoad, dataset, experiment
 
 from contend.errors import RequestError, WorkError
+from contend.lab.design import Design, choose_design
 from contend.lab.effort import require_time
-from contend.lab.private import PrivatePlace, Program
+from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.schedule import Schedule
-from contend.lab.stage import StageOf
-from contend.lab.walk import Alone, walk
-from contend.lab.ways import Way, choose_way
+from contend.lab.testbed import ServerTestbed
+from contend.lab.walk import SingleRunner, walk
 from contend.settings.workload import may_write, writing_share
 from contend.spec import CellSpec, planned_runs, to_dict
 from contend.store import RunFolder
@@ -26,25 +26,25 @@ class TestWay:
     def test_a_list_that_is_asked_so_often_is_compared_by_runs_and_says_why(
         self, tmp_path: Path
     ) -> None:
-        way = choose_way(experiment(tmp_path, ENGINES), own=True, disk=tmp_path)
-        assert way.by == "runs" and "workload.times" in way.why
+        design = choose_design(experiment(tmp_path, ENGINES), own=True, disk=tmp_path)
+        assert design.by == "runs" and "workload.times" in design.why
 
     def test_who_insists_on_slices_is_told(self, tmp_path: Path) -> None:
         text = ENGINES.replace("[compare]\n", '[compare]\nby = "slices"\n')
         with pytest.raises(RequestError, match="cannot be cut into slices"):
-            choose_way(experiment(tmp_path, text), own=True, disk=tmp_path)
+            choose_design(experiment(tmp_path, text), own=True, disk=tmp_path)
 
     def test_a_list_for_a_time_can_be_in_slices(self, tmp_path: Path) -> None:
         text = ENGINES.replace("times = 1\n", "").replace('metric = "seconds"\n', "")
-        assert choose_way(experiment(tmp_path, text), own=True, disk=tmp_path).in_slices
+        assert choose_design(experiment(tmp_path, text), own=True, disk=tmp_path).in_slices
 
 
 class TestTime:
     def test_the_limit_of_a_run_is_not_its_length(self, tmp_path: Path) -> None:
         text = SWEEP.replace("repeats = 5\n", 'repeats = 2\nat_most = "30s"\n')
-        require_time(experiment(tmp_path, text), Way("runs"))
+        require_time(experiment(tmp_path, text), Design("runs"))
         with pytest.raises(RequestError, match="too short"):
-            require_time(experiment(tmp_path, text.replace("times = 1\n", "")), Way("runs"))
+            require_time(experiment(tmp_path, text.replace("times = 1\n", "")), Design("runs"))
 
     def test_repeats_are_made_until_the_next_would_not_fit(self, tmp_path: Path) -> None:
         text = SWEEP.replace("repeats = 5\n", 'repeats = 2\nat_most = "100s"\n')
@@ -56,23 +56,25 @@ class TestTime:
 
         planned = planned_runs(tiny)
         with RunFolder.create(tmp_path / "run", to_dict(tiny), planned, {}) as folder:
-            schedule = Schedule(tiny, folder, Way("runs"), clock=lambda: clock[0])
-            player = Alone(tiny, FakeStage(), FakeLoad(answer), lambda _: None)
-            walk(tiny, folder, schedule, player, lambda _: None)
+            schedule = Schedule(tiny, folder, Design("runs"), clock=lambda: clock[0])
+            runner = SingleRunner(tiny, FakeTestbed(), FakeLoad(answer), lambda _: None)
+            walk(tiny, folder, schedule, runner, lambda _: None)
             # A repeat of three cells takes half a minute.
             assert len(folder.records()) == 9
             assert folder.meta().finished == "time is up: 3 repeats"
 
 
 class Stage:
-    """A stage over a fake server that says what it was told."""
+    """A testbed over a fake server that says what it was told."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: list[str] = []
-        program = Program(FakeServer(folder), {"kind": "mariadb"}, lambda d, _o, to: dataset(d, to))
-        place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None, NoLoad())
+        program = PrivateProgram(
+            FakeServer(folder), {"kind": "mariadb"}, lambda d, _o, to: dataset(d, to)
+        )
+        place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
-        self.stage = StageOf(place, lambda _event: None)
+        self.testbed = ServerTestbed(place, lambda _event: None)
 
     def execute(self, statement: str) -> float:
         if statement == "BAD":
@@ -88,14 +90,14 @@ class TestBeforeRun:
         bench = Stage(tmp_path, monkeypatch)
         cell = CellSpec().having(server__before_run=["RESET QUERY CACHE"])
         for _ in range(3):
-            bench.stage.set(cell)
-        bench.stage.set(CellSpec())
+            bench.testbed.set(cell)
+        bench.testbed.set(CellSpec())
         assert bench.said == ["RESET QUERY CACHE"] * 3
 
     def test_one_that_fails_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         bench = Stage(tmp_path, monkeypatch)
         with pytest.raises(WorkError, match=r"server\.before_run, statement 2 of 2: .*'BAD'"):
-            bench.stage.set(CellSpec().having(server__before_run=["GOOD", "BAD"]))
+            bench.testbed.set(CellSpec().having(server__before_run=["GOOD", "BAD"]))
 
 
 TEXT = """

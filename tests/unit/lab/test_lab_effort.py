@@ -9,10 +9,10 @@ import pytest
 from fake_load import percentiles
 from lab_in_slices import IN_SLICES, Bench, Noise, made_up
 
+from contend.lab.design import Design
 from contend.lab.effort import ROUNDS, Effort
 from contend.lab.layouts import PADDING_VARIABLE
 from contend.lab.schedule import Schedule
-from contend.lab.ways import Way
 from contend.spec import cell_spec
 
 MakeBench = Callable[..., Bench]
@@ -28,7 +28,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeBench:
 
 
 def effort_of(bench: Bench) -> Effort:
-    return Effort(bench.tiny, Way("slices"), bench.clock)
+    return Effort(bench.tiny, Design("slices"), bench.clock)
 
 
 def rounds(bench: Bench) -> list[int]:
@@ -155,6 +155,6 @@ def test_a_resumed_session_knows_the_response_times(make: MakeBench) -> None:
     bench.changes = {"latency_us": {**percentiles(100), "p50": 100_000.0}}
     bench.play()
     with bench.folder() as folder:
-        effort = Schedule(bench.tiny, folder, Way("slices"), bench.clock).effort
+        effort = Schedule(bench.tiny, folder, Design("slices"), bench.clock).effort
     run = bench.records()[0].cell
     assert effort.slices(run, cell_spec(bench.tiny, run)).slice_s == pytest.approx(0.5)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from calibration_fakes import scripted_program
 from fake_load import FakeLoad, done_of
-from lab_fakes import EXPERIMENT, FakeStage, experiment
+from lab_fakes import EXPERIMENT, FakeTestbed, experiment
 from rich.console import Console
 
 from contend import report
@@ -21,7 +21,7 @@ from contend.errors import RequestError
 from contend.lab.engines import FACT, choosing_engine
 from contend.lab.errors import Interrupted, OtherEngine
 from contend.lab.events import Event, Notice
-from contend.lab.session import Means, begin, resume
+from contend.lab.session import Equipment, begin, resume
 from contend.report import terminal
 from contend.spec import Experiment
 from contend.store import RunFolder, RunRecord
@@ -41,19 +41,19 @@ class Bench:
     def tiny(self, **changes: str) -> Experiment:
         return experiment(self.folder, EXPERIMENT, **changes)
 
-    def means(self) -> Means:
+    def equipment(self) -> Equipment:
         @contextlib.contextmanager
-        def open_stages(_logs: Path, _count: int) -> Iterator[list[FakeStage]]:
-            yield [FakeStage()]
+        def open_testbeds(_logs: Path, _count: int) -> Iterator[list[FakeTestbed]]:
+            yield [FakeTestbed()]
 
         choose = choosing_engine(self.program)
-        return Means({}, open_stages, self.load, self.folder, choose_engine=choose)
+        return Equipment({}, open_testbeds, self.load, self.folder, choose_engine=choose)
 
     def begin(self, tiny: Experiment) -> None:
-        begin(tiny, self.path, self.means(), self.heard.append)
+        begin(tiny, self.path, self.equipment(), self.heard.append)
 
     def resume(self) -> None:
-        resume(self.path, self.means(), self.heard.append)
+        resume(self.path, self.equipment(), self.heard.append)
 
     def records(self) -> list[RunRecord]:
         with RunFolder.open(self.path) as folder:

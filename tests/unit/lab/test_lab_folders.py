@@ -12,12 +12,12 @@ from fake_load import FakeLoad
 from lab_fakes import ANSWERS, experiment
 from lab_in_slices import IN_SLICES, Bench, made_up
 
-from contend.lab.arms import InSlices
+from contend.lab.design import Design
 from contend.lab.effort import Effort
-from contend.lab.stage import Ready
-from contend.lab.ways import Way
+from contend.lab.slices import SliceRunner
+from contend.lab.testbed import Ready
 from contend.load import Address
-from contend.probes import Expected, Sight
+from contend.probes import Expected, Observed
 from contend.spec import CellSpec, planned_runs
 
 ENGINES = {
@@ -83,8 +83,8 @@ class _OfSomebodyElse:
 
     def set(self, cell: CellSpec, _seed: int = 0) -> Ready:
         self.cells.append(cell)
-        sight = Sight(FakeConnection(ANSWERS), "mariadb", None)  # type: ignore[arg-type]
-        return Ready(Address(socket="s", user="root", database="x"), sight, Expected())
+        observed = Observed(FakeConnection(ANSWERS), "mariadb", None)  # type: ignore[arg-type]
+        return Ready(Address(socket="s", user="root", database="x"), observed, Expected())
 
 
 def test_servers_that_are_levels_themselves_change_nothing(tmp_path: Path) -> None:
@@ -93,12 +93,12 @@ def test_servers_that_are_levels_themselves_change_nothing(tmp_path: Path) -> No
         '{ "server.options.key_cache_segments" = 0 }': '{ "server.use" = "h1" }',
     }
     tiny = experiment(tmp_path, IN_SLICES, **use)
-    way = Way("slices", servers=2, own=False)
-    stages = [_OfSomebodyElse(), _OfSomebodyElse()]
-    effort = Effort(tiny, way, lambda: 0.0)
-    player = InSlices(tiny, stages, FakeLoad(), effort, lambda _event: None)  # type: ignore[arg-type]
+    design = Design("slices", servers=2, own=False)
+    testbeds = [_OfSomebodyElse(), _OfSomebodyElse()]
+    effort = Effort(tiny, design, lambda: 0.0)
+    runner = SliceRunner(tiny, testbeds, FakeLoad(), effort, lambda _event: None)  # type: ignore[arg-type]
     planned = planned_runs(tiny, in_slices=True)
     for block in {one.block: one.repeat for one in planned}:
-        player.set([one for one in planned if one.block == block])
-    asked = [{str(cell["server.use"]) for cell in stage.cells} for stage in stages]
+        runner.set([one for one in planned if one.block == block])
+    asked = [{str(cell["server.use"]) for cell in testbed.cells} for testbed in testbeds]
     assert asked == [{"h1"}, {"h2"}]

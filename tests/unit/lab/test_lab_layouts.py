@@ -16,7 +16,7 @@ from needs import missing
 from contend.lab.layouts import (
     STACK_MIN_BYTES,
     STACK_SPAN_BYTES,
-    Layout,
+    MemoryLayout,
     layout_of,
     why_not_matched,
 )
@@ -28,7 +28,7 @@ REPEATS = range(1, 9)
 def test_the_kernel_is_told_not_to_draw_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     launch = Launch(wrap=("numactl", "-N", "0"))
-    Layout(7, 200 << 20).apply(launch)
+    MemoryLayout(7, 200 << 20).apply(launch)
     setarch, machine, option, *rest = launch.wrap
     assert (setarch, option) == ("/bin/setarch", "-R") and machine
     assert rest == ["/bin/prlimit", "--stack=209715200:", "numactl", "-N", "0"]
@@ -47,10 +47,10 @@ def test_layouts_are_drawn_from_the_seed(tmp_path: Path) -> None:
         assert 0 < one.stack_limit_bytes - STACK_MIN_BYTES < STACK_SPAN_BYTES
     other = experiment(tmp_path, IN_SLICES, **{"[load]": "[load]\nseed = 2"})
     assert layout_of(other, 1, matched=True) != drawn[0]
-    assert layout_of(tiny, 1, matched=False) == Layout()
+    assert layout_of(tiny, 1, matched=False) == MemoryLayout()
 
 
-def base_of_libraries(layout: Layout, *options: str) -> int:
+def base_of_libraries(layout: MemoryLayout, *options: str) -> int:
     """Where a process of this layout has its C library."""
     launch = Launch()
     layout.apply(launch)

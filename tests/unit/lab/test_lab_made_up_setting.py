@@ -10,11 +10,11 @@ import jsonschema
 import pytest
 from lab_fakes import FakeServer, NoLoad, dataset, experiment
 
-from contend.lab.private import PrivatePlace, Program
-from contend.lab.stage import StageOf
+from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.testbed import ServerTestbed
 from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need, Setting, Target, Values
-from contend.settings.values import Key, Whole
+from contend.settings.values import Key, WholeNumber
 from contend.spec import (
     SpecError,
     cell_spec,
@@ -41,7 +41,7 @@ class Gremlins(Setting):
 
 MADE_UP = Gremlins(
     "server",
-    Key("gremlins", Whole(0, 9), 0, "how many gremlins are in it"),
+    Key("gremlins", WholeNumber(0, 9), 0, "how many gremlins are in it"),
     need=Need.IN_PLACE,
 )
 
@@ -86,16 +86,18 @@ def test_the_lab_applies_undoes_and_records_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = FakeServer(tmp_path)
-    program = Program(server, {"kind": "mariadb"}, lambda data, _options, into: dataset(data, into))
+    program = PrivateProgram(
+        server, {"kind": "mariadb"}, lambda data, _options, into: dataset(data, into)
+    )
     said: list[str] = []
-    place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None, NoLoad())
+    place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
     run: Callable[[str], float] = lambda statement: float(said.append(statement) or 0)  # noqa: E731
     monkeypatch.setattr(place, "execute", run)
-    stage = StageOf(place, lambda _event: None)
+    testbed = ServerTestbed(place, lambda _event: None)
     made = experiment(tmp_path, TEXT)
-    ready = stage.set(cell_spec(made, {"server.gremlins": 3}))
+    ready = testbed.set(cell_spec(made, {"server.gremlins": 3}))
     assert ready.probes["settings"] == {"server.gremlins": 3}
     assert server.environment == {"GREMLINS": "3"}
-    stage.set(cell_spec(made, {"server.gremlins": 3, "load.connections": 8}))
-    stage.set(cell_spec(made, {"server.gremlins": 0}))
+    testbed.set(cell_spec(made, {"server.gremlins": 3, "load.connections": 8}))
+    testbed.set(cell_spec(made, {"server.gremlins": 0}))
     assert said == ["FEED 3", "STARVE", "FEED 0"]

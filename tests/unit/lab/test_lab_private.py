@@ -1,4 +1,4 @@
-"""The stage of a private server: what it does for which change, and what it tells the record."""
+"""The testbed of a private server: what it does for which change, and what it tells the record."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from lab_fakes import FakeServer, NoLoad, dataset, experiment
 from contend.errors import ContendError, WorkError
 from contend.host import page_cache
 from contend.lab.events import Event
-from contend.lab.private import PrivatePlace, Program
-from contend.lab.stage import StageOf
+from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.testbed import ServerTestbed
 from contend.load import Address
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
 
 
 class Bench:
-    """A stage over a fake server, and what was done."""
+    """A testbed over a fake server, and what was done."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.server = FakeServer(tmp_path)
@@ -27,10 +27,10 @@ class Bench:
         self.refuses: ContendError | None = None
         self.prepared: list[Address] = []
         identity = {"kind": "mariadb", "version": "10.11.19"}
-        program = Program(self.server, identity, self.provide)
+        program = PrivateProgram(self.server, identity, self.provide)
         self.heard: list[Event] = []
-        place = PrivatePlace(lambda _cell: program, self.prepare, NoLoad())
-        self.stage = StageOf(place, self.heard.append)
+        place = PrivateUnderTest(lambda _cell: program, self.prepare, NoLoad())
+        self.testbed = ServerTestbed(place, self.heard.append)
         self.tiny = experiment(tmp_path)
 
     def provide(self, data: DataSpec, _options: Mapping[str, Level], into: Path) -> object:
@@ -65,7 +65,7 @@ START = "start key_buffer_size=64M key_cache_segments="
 
 
 def test_the_first_cell_fills_and_starts_the_server(bench: Bench) -> None:
-    ready = bench.stage.set(bench.cell())
+    ready = bench.testbed.set(bench.cell())
     assert bench.life == [START + "0"]
     assert len(bench.provided) == 1
     assert ready.address.socket == str(bench.server.socket)
@@ -77,13 +77,13 @@ def test_a_script_makes_its_tables_once_in_a_folder_without_any(bench: Bench) ->
     made = {"data.schema": "script", "data.prepare": {"script": "/x.lua", "options": {}}}
     for connections in (1, 8):
         cell = bench.cell(connections=connections).having(**made)
-        ready = bench.stage.set(cell)
+        ready = bench.testbed.set(cell)
     assert len(bench.provided) == len(bench.prepared) == 1
     assert bench.prepared[0].database == "sbtest"
     assert ready.probes["warmed"] is None
     # After a crash the folder is a fresh one.
     bench.server.kill()
-    bench.stage.set(cell)
+    bench.testbed.set(cell)
     assert len(bench.prepared) == 2
 
 
@@ -93,10 +93,10 @@ def writing(cell: CellSpec, kind: str = "update_index", **parameters: object) ->
 
 def test_what_may_have_been_written_to_is_made_anew(bench: Bench) -> None:
     for connections in (1, 8):
-        bench.stage.set(writing(bench.cell(connections=connections)))
+        bench.testbed.set(writing(bench.cell(connections=connections)))
     # It is what the next run finds that counts, whatever that one does.
-    bench.stage.set(bench.cell())
-    bench.stage.set(bench.cell(connections=8))
+    bench.testbed.set(bench.cell())
+    bench.testbed.set(bench.cell(connections=8))
     assert len(bench.provided) == 3
     assert bench.life == [START + "0", *["kill", START + "0"] * 2]
     loads = [s for s in bench.server.connection.statements if "LOAD INDEX" in s]
@@ -107,27 +107,27 @@ def test_a_script_s_own_tables_are_left_to_it(bench: Bench) -> None:
     made = {"data.schema": "script", "data.prepare": {"script": "/x.lua", "options": {}}}
     for _ in range(2):
         cell = writing(bench.cell(), "lua", script="/x.lua", options={})
-        bench.stage.set(cell.having(**made))
+        bench.testbed.set(cell.having(**made))
     assert len(bench.prepared) == 1
 
 
 def test_every_table_is_warmed(bench: Bench) -> None:
-    bench.stage.set(bench.cell().having(data__tables=3))
+    bench.testbed.set(bench.cell().having(data__tables=3))
     loads = [s for s in bench.server.connection.statements if "LOAD INDEX" in s]
     assert [load.rpartition(".")[2] for load in loads] == ["`sbtest1`", "`sbtest2`", "`sbtest3`"]
 
 
 def test_a_change_of_load_alone_touches_nothing(bench: Bench) -> None:
-    bench.stage.set(bench.cell())
+    bench.testbed.set(bench.cell())
     said = len(bench.server.connection.statements)
-    bench.stage.set(bench.cell(connections=8))
+    bench.testbed.set(bench.cell(connections=8))
     assert bench.life == [START + "0"]
     assert len(bench.server.connection.statements) == said
 
 
 def test_an_option_is_changed_in_place_and_the_index_loaded_again(bench: Bench) -> None:
-    bench.stage.set(bench.cell())
-    bench.stage.set(bench.cell(segments=32))
+    bench.testbed.set(bench.cell())
+    bench.testbed.set(bench.cell(segments=32))
     assert bench.life == [START + "0", "set key_cache_segments=32"]
     loads = [s for s in bench.server.connection.statements if "LOAD INDEX" in s]
     assert len(loads) == 2
@@ -135,41 +135,41 @@ def test_an_option_is_changed_in_place_and_the_index_loaded_again(bench: Bench) 
 
 def test_an_option_that_leaves_the_cache_alone_does_not_load_it_again(bench: Bench) -> None:
     options = {"key_buffer_size": "64M", "max_connections": 10}
-    bench.stage.set(bench.cell(options=options))
-    bench.stage.set(bench.cell(options={**options, "max_connections": 20}))
+    bench.testbed.set(bench.cell(options=options))
+    bench.testbed.set(bench.cell(options={**options, "max_connections": 20}))
     assert bench.life[-1] == "set max_connections=20"
     assert sum("LOAD INDEX" in s for s in bench.server.connection.statements) == 1
 
 
 def test_an_option_is_changed_by_restart_where_the_recipe_says_so(bench: Bench) -> None:
-    bench.stage.set(bench.cell(change="restart"))
-    bench.stage.set(bench.cell(segments=32, change="restart"))
+    bench.testbed.set(bench.cell(change="restart"))
+    bench.testbed.set(bench.cell(segments=32, change="restart"))
     assert bench.life == [START + "0", "stop", START + "32"]
     assert len(bench.provided) == 1
 
 
 def test_an_option_that_is_no_longer_named_needs_a_restart(bench: Bench) -> None:
-    bench.stage.set(bench.cell())
-    bench.stage.set(bench.cell(options={"key_buffer_size": "64M"}))
+    bench.testbed.set(bench.cell())
+    bench.testbed.set(bench.cell(options={"key_buffer_size": "64M"}))
     assert bench.life[1:] == ["stop", "start key_buffer_size=64M"]
 
 
 def test_other_data_replace_the_old(bench: Bench) -> None:
-    bench.stage.set(bench.cell())
+    bench.testbed.set(bench.cell())
     more = bench.cell().having(data__rows=2000)
-    ready = bench.stage.set(more)
+    ready = bench.testbed.set(more)
     assert [data.rows for data in bench.provided] == [1000, 2000]
     assert bench.life == [START + "0", "kill", START + "0"]
     assert ready.probes["dataset"]["rows"] == 2000
 
 
 def test_a_server_that_died_gets_fresh_data(bench: Bench) -> None:
-    bench.stage.set(bench.cell())
+    bench.testbed.set(bench.cell())
     bench.server.dead = True
-    death = bench.stage.death()
+    death = bench.testbed.death()
     assert death is not None and death.detail == "[ERROR] mariadbd got signal 11"
     assert bench.server.connection.closed
-    bench.stage.set(bench.cell())
+    bench.testbed.set(bench.cell())
     assert len(bench.provided) == 2
     assert bench.server.running
 
@@ -178,30 +178,30 @@ def test_an_option_that_is_contend_s_own_is_refused_before_anything_is_loaded(
     bench: Bench,
 ) -> None:
     with pytest.raises(OptionRejected, match="port of a private server is set by contend itself"):
-        bench.stage.set(bench.cell(options={"port": 3306}))
+        bench.testbed.set(bench.cell(options={"port": 3306}))
     assert bench.provided == []
 
 
 def test_a_server_that_lives_has_no_death(bench: Bench) -> None:
-    bench.stage.set(bench.cell())
-    assert bench.stage.death() is None
+    bench.testbed.set(bench.cell())
+    assert bench.testbed.death() is None
 
 
 def test_a_server_that_we_ended_ourselves_has_no_death(bench: Bench) -> None:
-    assert bench.stage.death() is None
-    bench.stage.set(bench.cell())
+    assert bench.testbed.death() is None
+    bench.testbed.set(bench.cell())
     bench.refuses = WorkError("loading 2k rows failed")
     more = bench.cell().having(data__rows=2000)
     with pytest.raises(WorkError, match="loading 2k rows failed"):
-        bench.stage.set(more)
-    assert bench.stage.death() is None
+        bench.testbed.set(more)
+    assert bench.testbed.death() is None
 
 
 class TestTruncated:
     def test_a_value_the_server_takes_in_part_marks_the_cell(self, bench: Bench) -> None:
         bench.server.truncates = {"key_cache_segments": "64"}
-        bench.stage.set(bench.cell())
-        ready = bench.stage.set(bench.cell(segments=100))
+        bench.testbed.set(bench.cell())
+        ready = bench.testbed.set(bench.cell(segments=100))
         assert ready.warnings == (
             {
                 "code": "option-truncated",
@@ -211,14 +211,14 @@ class TestTruncated:
 
     def test_the_mark_goes_with_the_value(self, bench: Bench) -> None:
         bench.server.truncates = {"key_cache_segments": "64"}
-        bench.stage.set(bench.cell(segments=100))
-        assert bench.stage.set(bench.cell(segments=100, connections=8)).warnings
-        assert not bench.stage.set(bench.cell(segments=64)).warnings
+        bench.testbed.set(bench.cell(segments=100))
+        assert bench.testbed.set(bench.cell(segments=100, connections=8)).warnings
+        assert not bench.testbed.set(bench.cell(segments=64)).warnings
 
 
 class TestWarm:
     def test_a_cache_that_holds_the_index_is_expected_warm(self, bench: Bench) -> None:
-        ready = bench.stage.set(bench.cell())
+        ready = bench.testbed.set(bench.cell())
         assert ready.expected.cache_counter == "Key_reads"
         assert ready.expected.files_cached
 
@@ -226,7 +226,7 @@ class TestWarm:
         bench.server.connection.answers["FROM information_schema.TABLES"] = [
             ("sbtest", "sbtest", "BASE TABLE", "MyISAM", 1000, 2_000_000)
         ]
-        ready = bench.stage.set(bench.cell())
+        ready = bench.testbed.set(bench.cell())
         assert ready.expected.cache_counter is None
         why_not = ready.probes["warmed"]["why_not"]
         assert "sbtest.sbtest.keys: it does not fit in MyISAM's key cache" in why_not
@@ -244,14 +244,14 @@ class TestWarm:
         monkeypatch.setattr(page_cache, "resident_bytes", lambda _path: 0)
         monkeypatch.setattr(page_cache, "warm", warm)
         for segments in (0, 32, 0):
-            ready = bench.stage.set(bench.cell(segments))
+            ready = bench.testbed.set(bench.cell(segments))
             assert not ready.expected.files_cached
         assert sorted(read) == [".MYD", ".MYI"]
 
 
 def test_variables_are_asked_for_once_in_each_state(bench: Bench) -> None:
     for segments in (0, 32, 0, 32):
-        ready = bench.stage.set(bench.cell(segments))
+        ready = bench.testbed.set(bench.cell(segments))
         assert ready.probes["variables_that_differ"] == {
             "key_buffer_size": {"value": "67108864", "default": "134217728"}
         }
@@ -259,8 +259,8 @@ def test_variables_are_asked_for_once_in_each_state(bench: Bench) -> None:
 
 
 def test_closing_ends_the_server_and_may_be_repeated(bench: Bench) -> None:
-    bench.stage.set(bench.cell())
-    bench.stage.close()
-    bench.stage.close()
+    bench.testbed.set(bench.cell())
+    bench.testbed.close()
+    bench.testbed.close()
     assert bench.life[-1] == "kill"
     assert not bench.server.running

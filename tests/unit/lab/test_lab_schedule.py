@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from lab_in_slices import IN_SLICES, START_S, Bench, Noise, made_up
 
+from contend.lab.design import Design
 from contend.lab.events import RunBegan
 from contend.lab.schedule import Schedule
-from contend.lab.ways import Way
 
 MakeBench = Callable[..., Bench]
 
@@ -210,7 +210,7 @@ class TestResumed:
         self.interrupted(bench, 7)
         with bench.folder() as folder:
             spans = {one.block: one.ended_s - one.started_s for one in folder.ended()}
-            effort = Schedule(bench.tiny, folder, Way("slices"), bench.clock).effort
+            effort = Schedule(bench.tiny, folder, Design("slices"), bench.clock).effort
             assert effort.spent_s == pytest.approx(sum(spans.values()))
             assert effort.left_s == pytest.approx(120 - sum(spans.values()))
         assert sum(spans.values()) > 10

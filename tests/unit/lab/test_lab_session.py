@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 from fake_load import FakeLoad, done_of
-from lab_fakes import EXPERIMENT, FakeStage, experiment
+from lab_fakes import EXPERIMENT, FakeTestbed, experiment
 from lab_in_slices import IN_SLICES, made_up
-from lab_in_slices import Bench as InSlices
+from lab_in_slices import Bench as SlicesBench
 
 from contend import host
-from contend.datasets import CONTENT_VERSION, DiskFull, LoadingDeclined
+from contend.datasets import CONTENT_VERSION, LoadingDeclined, NoRoomForDataset
 from contend.errors import ContendError, RequestError
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Event, Notice, RunBegan
 from contend.lab.session import (
-    Means,
+    Equipment,
     begin,
     require_same_tables,
     resume,
@@ -41,38 +41,38 @@ class Bench:
         self.passwords = passwords
         self.tiny = experiment(tmp_path)
         self.path = tmp_path / "run"
-        self.stage = FakeStage()
+        self.testbed = FakeTestbed()
         self.heard: list[Event] = []
         self.data_folder = tmp_path
 
     @contextlib.contextmanager
-    def open_stages(self, logs: Path, _count: int) -> Iterator[list[FakeStage]]:
+    def open_testbeds(self, logs: Path, _count: int) -> Iterator[list[FakeTestbed]]:
         assert logs.is_dir()
         try:
-            yield [self.stage]
+            yield [self.testbed]
         finally:
-            self.stage.close()
+            self.testbed.close()
 
-    def means(self, load: FakeLoad | None = None) -> Means:
-        return Means(
+    def equipment(self, load: FakeLoad | None = None) -> Equipment:
+        return Equipment(
             SERVERS,
-            self.open_stages,
+            self.open_testbeds,
             load or FakeLoad(),
             self.data_folder,
             passwords=self.passwords,
         )
 
     def begin(self, load: FakeLoad | None = None) -> None:
-        self.begin_with(self.means(load))
+        self.begin_with(self.equipment(load))
 
-    def begin_with(self, means: Means) -> None:
-        begin(self.tiny, self.path, means, self.heard.append)
+    def begin_with(self, equipment: Equipment) -> None:
+        begin(self.tiny, self.path, equipment, self.heard.append)
 
     def resume(self, *, given: Experiment | None = None, version: str = "10.11.19") -> FakeLoad:
         load = FakeLoad()
         servers = {"mariadb": {**SERVERS["mariadb"], "version": version}}
-        means = replace(self.means(load), servers=servers)
-        resume(self.path, means, self.heard.append, experiment=given)
+        equipment = replace(self.equipment(load), servers=servers)
+        resume(self.path, equipment, self.heard.append, experiment=given)
         return load
 
     def runs(self) -> list[int]:
@@ -100,7 +100,7 @@ def stop_at(count: int, error: BaseException) -> FakeLoad:
 def test_a_whole_run_is_stored_and_its_stage_closed(bench: Bench) -> None:
     bench.begin()
     assert bench.runs() == list(range(1, 9))
-    assert bench.stage.closed
+    assert bench.testbed.closed
     assert stored_experiment(bench.path) == bench.tiny
     assert stored_servers(bench.path) == SERVERS
     assert bench.heard[0] == Began(bench.path, 8, 0, pytest.approx(2.4))
@@ -108,8 +108,8 @@ def test_a_whole_run_is_stored_and_its_stage_closed(bench: Bench) -> None:
 
 def test_runs_of_a_cell_share_one_spec(bench: Bench) -> None:
     bench.begin()
-    assert len(bench.stage.cells) == 8
-    assert len(set(map(id, bench.stage.cells))) == 4
+    assert len(bench.testbed.cells) == 8
+    assert len(set(map(id, bench.testbed.cells))) == 4
 
 
 def test_ctrl_c_keeps_what_ended_and_says_how_to_resume(bench: Bench) -> None:
@@ -117,7 +117,7 @@ def test_ctrl_c_keeps_what_ended_and_says_how_to_resume(bench: Bench) -> None:
         bench.begin(stop_at(4, KeyboardInterrupt()))
     assert caught.value.exit_code == 1
     assert f"contend run --resume {bench.path}" in (caught.value.hint or "")
-    assert bench.stage.closed
+    assert bench.testbed.closed
     load = bench.resume()
     assert len(load.plans) == 5
     assert bench.runs() == list(range(1, 9))
@@ -233,22 +233,22 @@ def test_a_request_that_cannot_be_met_leaves_no_folder(bench: Bench) -> None:
     def refuse(_cell: CellSpec) -> None:
         raise RequestError("mariadb rejects the option key_cache_segmnts")
 
-    bench.stage = FakeStage(refuse)
+    bench.testbed = FakeTestbed(refuse)
     with pytest.raises(RequestError):
         bench.begin()
     assert not bench.path.exists()
     assert [type(event) for event in bench.heard] == [Began, RunBegan]
 
 
-@pytest.mark.parametrize("error", [LoadingDeclined("left as it is"), DiskFull("no room")])
+@pytest.mark.parametrize("error", [LoadingDeclined("left as it is"), NoRoomForDataset("no room")])
 def test_what_was_measured_is_kept_whatever_ends_it(bench: Bench, error: ContendError) -> None:
     """Later data that nobody wants loaded, or that do not fit, take nothing with them."""
 
     def fail(_cell: CellSpec) -> None:
-        if len(bench.stage.cells) == 6:
+        if len(bench.testbed.cells) == 6:
             raise error
 
-    bench.stage = FakeStage(fail)
+    bench.testbed = FakeTestbed(fail)
     with pytest.raises(type(error)):
         bench.begin()
     assert bench.runs() == [1, 2, 3, 4, 5]
@@ -265,33 +265,33 @@ def test_what_was_measured_is_kept_whatever_ends_it(bench: Bench, error: Contend
 
 
 @pytest.fixture
-def in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InSlices:
+def in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SlicesBench:
     monkeypatch.setattr(host, "memory_available_bytes", lambda: 64 << 30)
-    return made_up(monkeypatch, InSlices(tmp_path))
+    return made_up(monkeypatch, SlicesBench(tmp_path))
 
 
-def begin_in_slices(bench: InSlices, *, count: int = 99) -> FakeLoad:
+def begin_in_slices(bench: SlicesBench, *, count: int = 99) -> FakeLoad:
     """Begin its experiment and stop at the block of that number."""
     load = stop_at(count, KeyboardInterrupt())
     with pytest.raises(Interrupted) if count < 99 else contextlib.nullcontext():
-        begin(bench.tiny, bench.path, means_of(bench, load), bench.heard.append)
+        begin(bench.tiny, bench.path, equipment_of(bench, load), bench.heard.append)
     return load
 
 
-def means_of(bench: InSlices, load: FakeLoad) -> Means:
+def equipment_of(bench: SlicesBench, load: FakeLoad) -> Equipment:
     @contextlib.contextmanager
-    def open_stages(_logs: Path, count: int) -> Iterator[list[Any]]:
+    def open_testbeds(_logs: Path, count: int) -> Iterator[list[Any]]:
         assert count == len(bench.servers), "a server for each level"
-        yield [bench.stage(place) for place in range(count)]
+        yield [bench.testbed(place) for place in range(count)]
 
-    return Means(SERVERS, open_stages, load, bench.path.parent)
+    return Equipment(SERVERS, open_testbeds, load, bench.path.parent)
 
 
 def notices(heard: list[Event]) -> list[str]:
     return [event.text for event in heard if isinstance(event, Notice)]
 
 
-def test_an_experiment_in_slices_is_stored_as_one(in_slices: InSlices) -> None:
+def test_an_experiment_in_slices_is_stored_as_one(in_slices: SlicesBench) -> None:
     load = begin_in_slices(in_slices)
     assert len(load.plans) == 4 and all("arms" in plan for plan in load.plans)
     with RunFolder.open(in_slices.path) as folder:
@@ -301,13 +301,13 @@ def test_an_experiment_in_slices_is_stored_as_one(in_slices: InSlices) -> None:
 
 
 def test_it_goes_on_as_it_began_whatever_there_is_room_for_now(
-    in_slices: InSlices, monkeypatch: pytest.MonkeyPatch
+    in_slices: SlicesBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Runs would be other figures than slices."""
     begin_in_slices(in_slices, count=3)
     monkeypatch.setattr(host, "memory_available_bytes", lambda: 0)
     load = FakeLoad()
-    resume(in_slices.path, means_of(in_slices, load), in_slices.heard.append)
+    resume(in_slices.path, equipment_of(in_slices, load), in_slices.heard.append)
     assert len(load.plans) == 2 and all("arms" in plan for plan in load.plans)
     assert [record.run for record in in_slices.records()] == list(range(1, 9))
 
@@ -339,15 +339,17 @@ def test_why_levels_are_not_in_slices_is_said(
     (said,) = notices(bench.heard)
     assert said.startswith("levels are compared by runs, not in slices: 2 servers with their data")
     with RunFolder.open(bench.path) as folder:
-        way = folder.meta().facts["way"]
-    assert way["by"] == "runs" and way["why"] in said
+        design = folder.meta().facts["way"]
+    assert design["by"] == "runs" and design["why"] in said
 
 
-def test_a_time_too_short_for_one_look_makes_nothing(in_slices: InSlices, tmp_path: Path) -> None:
+def test_a_time_too_short_for_one_look_makes_nothing(
+    in_slices: SlicesBench, tmp_path: Path
+) -> None:
     text = IN_SLICES.replace("repeats = 2", 'repeats = 2\nat_most = "300ms"')
     in_slices.tiny = experiment(tmp_path, text)
     with pytest.raises(RequestError, match="is too short: one look at every cell"):
-        begin(in_slices.tiny, in_slices.path, means_of(in_slices, FakeLoad()), lambda _: None)
+        begin(in_slices.tiny, in_slices.path, equipment_of(in_slices, FakeLoad()), lambda _: None)
     assert not in_slices.path.exists()
 
 

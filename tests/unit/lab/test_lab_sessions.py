@@ -94,8 +94,8 @@ def begun(folder: Path, state: Path) -> tuple[Bench, list[str]]:
     """A run that is made, and the names of the earlier ones that it knows of."""
     folder.mkdir()
     bench = Bench(folder)
-    means = replace(bench.means(), history=state)
-    bench.begin_with(means)
+    equipment = replace(bench.equipment(), history=state)
+    bench.begin_with(equipment)
     with RunFolder.open(bench.path) as opened:
         known = opened.meta().facts[FACT]["earlier"]
     return bench, [one["run"] for one in known]
@@ -121,7 +121,7 @@ def test_the_folder_is_left_by_what_is_noted_later(tmp_path: Path) -> None:
 def test_a_history_that_cannot_be_written_costs_nothing_but_itself(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     bench = Bench(tmp_path)
-    bench.begin_with(replace(bench.means(), history=tmp_path / "file" / "sessions.jsonl"))
+    bench.begin_with(replace(bench.equipment(), history=tmp_path / "file" / "sessions.jsonl"))
     assert bench.runs() == list(range(1, 9))
     told = [str(one) for one in bench.heard]
     assert any("later sessions will not know of this one" in one for one in told)

@@ -15,8 +15,8 @@ from contend.host import page_cache
 from contend.lab import caches, trial
 from contend.lab.caches import NotCold
 from contend.lab.events import Event, Notice
-from contend.lab.private import PrivatePlace, Program
-from contend.lab.stage import StageOf
+from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.testbed import ServerTestbed
 from contend.servers.statements import StatementFailed
 from contend.settings.lock_files import SETTING
 from contend.settings.options import layout_options
@@ -30,7 +30,7 @@ STEPS: list[dict[str, Any]] = [
 
 
 class Bench:
-    """A stage over a fake server that says which statements it ran, and refuses some."""
+    """A testbed over a fake server that says which statements it ran, and refuses some."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, strict: bool) -> None:
         self.folder = folder
@@ -39,10 +39,10 @@ class Bench:
         self.heard: list[Event] = []
         self.said: list[str] = []
         self.refuses: set[str] = set()
-        self.program = Program(self.server, {"kind": "mariadb"}, self.provide)
-        place = PrivatePlace(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
+        self.program = PrivateProgram(self.server, {"kind": "mariadb"}, self.provide)
+        place = PrivateUnderTest(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
-        self.stage = StageOf(place, self.heard.append, strict=strict)
+        self.testbed = ServerTestbed(place, self.heard.append, strict=strict)
 
     def provide(self, data: DataSpec, options: Mapping[str, Level], into: Path) -> object:
         self.provided.append(layout_options(options))
@@ -69,49 +69,49 @@ B_OFF = [STEPS[0], {**STEPS[1], "on": False}]
 
 class TestSetup:
     def test_steps_are_run_in_order_and_undone_in_reverse(self, bench: Bench) -> None:
-        ready = bench.stage.set(cell())
+        ready = bench.testbed.set(cell())
         assert ready.probes["settings"]["setup"] == [
             {"do": "CREATE a", "seconds": 0.5},
             {"do": "CREATE b", "seconds": 0.5},
         ]
-        bench.stage.set(cell([]))
+        bench.testbed.set(cell([]))
         assert bench.said == ["CREATE a", "CREATE b", "DROP b", "DROP a"]
         assert len(bench.provided) == 1
 
     def test_they_stay_as_long_as_they_are_the_same(self, bench: Bench) -> None:
         for connections in (1, 8):
-            ready = bench.stage.set(cell(load__connections=connections))
+            ready = bench.testbed.set(cell(load__connections=connections))
             assert [one["do"] for one in ready.probes["settings"]["setup"]] == [
                 *("CREATE a", "CREATE b"),
             ]
-        bench.stage.set(cell(server__options={"x": 1}))
+        bench.testbed.set(cell(server__options={"x": 1}))
         assert bench.said == ["CREATE a", "CREATE b"]
-        bench.stage.set(cell(B_OFF, server__options={"x": 1}))
+        bench.testbed.set(cell(B_OFF, server__options={"x": 1}))
         assert bench.said[2:] == ["DROP b", "DROP a", "CREATE a"]
 
     def test_a_fresh_copy_has_them_anew_and_nothing_to_undo(self, bench: Bench) -> None:
-        bench.stage.set(cell())
-        bench.stage.set(cell(data__rows=20))
+        bench.testbed.set(cell())
+        bench.testbed.set(cell(data__rows=20))
         assert bench.said == ["CREATE a", "CREATE b"] * 2
-        bench.stage.close()
+        bench.testbed.close()
         assert "DROP a" not in bench.said
 
     def test_half_way_only_what_succeeded_is_undone(self, bench: Bench) -> None:
         bench.refuses = {"CREATE b"}
         with pytest.raises(WorkError) as caught:
-            bench.stage.set(cell())
+            bench.testbed.set(cell())
         assert caught.value.message == (
             "setup, step 2 of 2: the server refused 'CREATE b': it is not in the mood"
         )
         assert bench.said == ["CREATE a", "DROP a"]
-        bench.stage.set(cell(B_OFF))
+        bench.testbed.set(cell(B_OFF))
         assert bench.said[2:] == ["CREATE a"]
         assert len(bench.provided) == 1, "the copy is as it was made"
 
     def test_an_undo_that_fails_is_the_end_of_the_copy(self, bench: Bench) -> None:
-        bench.stage.set(cell())
+        bench.testbed.set(cell())
         bench.refuses = {"DROP b"}
-        bench.stage.set(cell([]))
+        bench.testbed.set(cell([]))
         assert len(bench.provided) == 2
         (notice,) = [one.text for one in bench.heard if isinstance(one, Notice)]
         assert "'DROP b'" in notice
@@ -120,34 +120,34 @@ class TestSetup:
     def test_half_way_and_no_way_back_is_too(self, bench: Bench) -> None:
         bench.refuses = {"CREATE b", "DROP a"}
         with pytest.raises(WorkError, match="step 2 of 2"):
-            bench.stage.set(cell())
+            bench.testbed.set(cell())
         bench.refuses = set()
-        bench.stage.set(cell([]))
+        bench.testbed.set(cell([]))
         assert len(bench.provided) == 2
 
     def test_without_an_undo_another_copy_takes_its_place(self, bench: Bench) -> None:
         steps = [{**STEPS[0], "undo": None}]
-        bench.stage.set(cell(steps))
-        bench.stage.set(cell(steps, load__connections=8))
+        bench.testbed.set(cell(steps))
+        bench.testbed.set(cell(steps, load__connections=8))
         assert len(bench.provided) == 1
-        bench.stage.set(cell([]))
+        bench.testbed.set(cell([]))
         assert len(bench.provided) == 2
 
 
 class TestStart:
     def test_wrapper_and_environment_come_with_a_restart(self, bench: Bench) -> None:
-        bench.stage.set(cell([]))
-        bench.stage.set(cell([], server__wrap=["sh", "-c", "x"], server__env={"A": 1}))
+        bench.testbed.set(cell([]))
+        bench.testbed.set(cell([], server__wrap=["sh", "-c", "x"], server__env={"A": 1}))
         assert bench.server.wrap[0].endswith("/sh") and bench.server.wrap[1:] == ("-c", "x")
         assert bench.server.environment == {"A": "1"}
-        bench.stage.set(cell([]))
+        bench.testbed.set(cell([]))
         assert (bench.server.wrap, bench.server.environment) == ((), {})
         starts = [what.split()[0] for what in bench.server.life if what != "differ"]
         assert starts == ["start", *["stop", "start"] * 2]
 
     def test_an_option_that_lays_out_files_gets_files_of_its_own(self, bench: Bench) -> None:
         for size in (16384, 4096):
-            bench.stage.set(cell([], server__options={"innodb_page_size": size}))
+            bench.testbed.set(cell([], server__options={"innodb_page_size": size}))
         assert bench.provided == [{"innodb_page_size": 16384}, {"innodb_page_size": 4096}]
         assert "stop" not in bench.server.life
 
@@ -155,7 +155,7 @@ class TestStart:
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         in_place = {"server__change": "in_place"}
-        bench.stage.set(cell([], **in_place, server__options={"x": 1}))
+        bench.testbed.set(cell([], **in_place, server__options={"x": 1}))
 
         def refuse(_changes: object) -> None:
             raise WorkError("no")
@@ -163,8 +163,8 @@ class TestStart:
         with monkeypatch.context() as patched:
             patched.setattr(bench.server, "set_global", refuse)
             with pytest.raises(WorkError, match="no"):
-                bench.stage.set(cell([], **in_place, server__options={"x": 2}))
-        bench.stage.set(cell([], **in_place, server__options={"x": 3}))
+                bench.testbed.set(cell([], **in_place, server__options={"x": 2}))
+        bench.testbed.set(cell([], **in_place, server__options={"x": 3}))
         assert [what for what in bench.server.life if what != "differ"] == [
             *("start x=1", "stop", "start x=3"),
         ]
@@ -183,7 +183,7 @@ class TestCold:
             "contend.lab.private.drop_files", lambda _folder: dropped.append(bench.server.running)
         )
         for _ in range(2):
-            ready = bench.stage.set(cell([], **COLD))
+            ready = bench.testbed.set(cell([], **COLD))
             assert ready.expected.cache_counter is None
             assert ready.probes["warmed"] is None
             assert ready.probes["settings"] == {"server.warm": "cold"}
@@ -191,7 +191,7 @@ class TestCold:
         start = bench.server.life[0]
         assert "innodb_buffer_pool_load_at_startup=0" in start
         assert "innodb_buffer_pool_dump_at_shutdown=0" in start
-        bench.stage.set(cell([]))
+        bench.testbed.set(cell([]))
         assert len(dropped) == 2
 
     def test_files_are_seen_to_be_gone(self, tmp_path: Path) -> None:
@@ -233,26 +233,26 @@ class TestLockedFiles:
         self, bench: Bench, locked: list[list[str]]
     ) -> None:
         for _ in range(2):
-            ready = bench.stage.set(cell([], server__lock_files=True))
+            ready = bench.testbed.set(cell([], server__lock_files=True))
             assert ready.probes["settings"]["server.lock_files"] == "7.81 KiB"
         (names,) = locked
         assert len(names) == 8 and {"sbtest1.MYD", "sbtest1.MYI"} <= set(names)
-        bench.stage.set(cell([]))
+        bench.testbed.set(cell([]))
         assert locked == [[]]
         assert bench.server.life == ["start ", "differ"]
 
     def test_a_restart_and_new_data_lock_anew(self, bench: Bench, locked: list[list[str]]) -> None:
-        bench.stage.set(cell([], server__lock_files=True))
-        bench.stage.set(cell([], server__lock_files=True, server__options={"x": 1}))
+        bench.testbed.set(cell([], server__lock_files=True))
+        bench.testbed.set(cell([], server__lock_files=True, server__options={"x": 1}))
         assert [bool(one) for one in locked] == [False, True]
-        bench.stage.set(cell([], server__lock_files=True, data__rows=7))
+        bench.testbed.set(cell([], server__lock_files=True, data__rows=7))
         assert [bool(one) for one in locked] == [False, False, True]
-        bench.stage.set(cell([], data__rows=8))
+        bench.testbed.set(cell([], data__rows=8))
         assert not any(locked)
 
     def test_the_end_lets_go_of_them(self, bench: Bench, locked: list[list[str]]) -> None:
-        bench.stage.set(cell([], server__lock_files=True))
-        bench.stage.close()
+        bench.testbed.set(cell([], server__lock_files=True))
+        bench.testbed.close()
         assert locked == [[]]
 
     def test_another_s_server_has_none_locked(self) -> None:
@@ -271,7 +271,7 @@ class TestWarm:
     ) -> None:
         calls: list[str] = []
         monkeypatch.setattr(caches.Caches, "fill", lambda _self, how, *_rest: calls.append(how))
-        bench.stage.set(cell([], server__warm=how))
+        bench.testbed.set(cell([], server__warm=how))
         assert len(calls) == filled
 
 
@@ -283,7 +283,7 @@ class TestTrial:
     @pytest.fixture
     def strict(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
         bench = Bench(tmp_path, monkeypatch, strict=True)
-        monkeypatch.setattr(PrivatePlace, "execute", lambda _self, text: bench.execute(text))
+        monkeypatch.setattr(PrivateUnderTest, "execute", lambda _self, text: bench.execute(text))
         monkeypatch.setattr(
             trial.FillProcess,
             "run",
@@ -343,7 +343,7 @@ class TestTrial:
 
 
 def test_what_is_recorded_can_be_stored(bench: Bench) -> None:
-    ready = bench.stage.set(cell(server__env={"A": 1}, server__use="mysql@sid"))
+    ready = bench.testbed.set(cell(server__env={"A": 1}, server__use="mysql@sid"))
     assert json.loads(json.dumps(ready.probes["settings"])) == {
         "server.use": "mysql@sid",
         "server.env": {"A": 1},

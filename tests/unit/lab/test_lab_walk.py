@@ -9,14 +9,14 @@ from typing import Any
 import pymysql
 import pytest
 from fake_load import FakeLoad, done_of
-from lab_fakes import FakeServer, FakeStage, NoLoad, dataset, experiment, numbers, play_alone
+from lab_fakes import FakeServer, FakeTestbed, NoLoad, dataset, experiment, numbers, play_alone
 
-from contend.datasets import Dataset, DiskFull
+from contend.datasets import Dataset, NoRoomForDataset
 from contend.errors import RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
-from contend.lab.private import PrivatePlace, Program
-from contend.lab.stage import StageOf
+from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.testbed import ServerTestbed
 from contend.lab.walk import FAILURES_MAX
 from contend.load import LoadFailed
 from contend.servers.errors import ServerDied, ServerFailed
@@ -53,22 +53,22 @@ def go(
     tiny: Experiment,
     folder: RunFolder,
     *,
-    stage: FakeStage | None = None,
+    testbed: FakeTestbed | None = None,
     load: FakeLoad | None = None,
 ) -> list[Event]:
     heard: list[Event] = []
-    play_alone(tiny, folder, stage or FakeStage(), load or FakeLoad(), heard.append)
+    play_alone(tiny, folder, testbed or FakeTestbed(), load or FakeLoad(), heard.append)
     return heard
 
 
 def test_every_planned_run_is_made_once_in_order(tiny: Experiment, folder: RunFolder) -> None:
-    load, stage = FakeLoad(), FakeStage()
-    heard = go(tiny, folder, load=load, stage=stage)
+    load, testbed = FakeLoad(), FakeTestbed()
+    heard = go(tiny, folder, load=load, testbed=testbed)
     records = folder.records()
     assert [r.run for r in records] == [p.run for p in planned_runs(tiny)]
     assert [dict(r.cell) for r in records] == [dict(p.cell) for p in planned_runs(tiny)]
     assert {r.status for r in records} == {"ok"}
-    assert [c["load.connections"] for c in stage.cells] == [
+    assert [c["load.connections"] for c in testbed.cells] == [
         plan["load"]["connections"] for plan in load.plans
     ]
     assert sum(isinstance(e, RunBegan) for e in heard) == 8
@@ -139,15 +139,15 @@ def test_a_failed_run_is_recorded_and_the_walk_goes_on(tiny: Experiment, folder:
 def test_a_run_whose_server_died_is_lost_with_the_end_of_the_log(
     tiny: Experiment, folder: RunFolder
 ) -> None:
-    stage = FakeStage()
+    testbed = FakeTestbed()
 
     def die(plan: dict[str, Any]) -> dict[str, Any]:
-        if len(stage.cells) == 2:
-            stage.died = ServerDied("the server was killed", detail="got signal 11")
+        if len(testbed.cells) == 2:
+            testbed.died = ServerDied("the server was killed", detail="got signal 11")
             raise LoadFailed("connection lost")
         return done_of(plan)
 
-    go(tiny, folder, stage=stage, load=FakeLoad(die))
+    go(tiny, folder, testbed=testbed, load=FakeLoad(die))
     records = folder.records()
     assert [r.status for r in records].count("lost") == 1
     assert records[1].error is not None
@@ -159,14 +159,14 @@ def test_a_server_whose_connections_break_before_it_ends_is_waited_for(
     tiny: Experiment, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The kernel closes its sockets first, and takes its memory apart after that."""
-    stage = FakeStage()
+    testbed = FakeTestbed()
     times = numbers()
 
     def later() -> ServerDied | None:
         return ServerDied("the server was killed") if next(times) == 3 else None
 
-    monkeypatch.setattr(stage, "death", later)
-    go(tiny, folder, stage=stage, load=FakeLoad(Nth({2: LoadFailed("lost", code=2013)})))
+    monkeypatch.setattr(testbed, "death", later)
+    go(tiny, folder, testbed=testbed, load=FakeLoad(Nth({2: LoadFailed("lost", code=2013)})))
     assert [r.status for r in folder.records()] == ["ok", "lost", *["ok"] * 6]
 
 
@@ -203,10 +203,10 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
 
     load = FakeLoad(die_once)
     identity = {"kind": "mariadb", "version": "10.11.19"}
-    program = Program(server, identity, provide)
-    place = PrivatePlace(lambda _cell: program, lambda _cell, _address: None, NoLoad())
-    stage = StageOf(place, lambda _event: None)
-    play_alone(tiny, folder, stage, load, lambda _event: None)
+    program = PrivateProgram(server, identity, provide)
+    place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
+    testbed = ServerTestbed(place, lambda _event: None)
+    play_alone(tiny, folder, testbed, load, lambda _event: None)
     records = folder.records()
     assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]
     lost, failed = records[1].error or {}, records[2].error or {}
@@ -218,14 +218,14 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
 def test_a_death_that_the_stage_meets_is_told_in_its_own_words(
     tiny: Experiment, folder: RunFolder
 ) -> None:
-    stage = FakeStage()
+    testbed = FakeTestbed()
 
     def meet(_cell: CellSpec) -> None:
-        if len(stage.cells) == 3:
+        if len(testbed.cells) == 3:
             raise ServerDied("the server was killed", detail="got signal 11")
 
-    stage._on_set = meet
-    go(tiny, folder, stage=stage)
+    testbed._on_set = meet
+    go(tiny, folder, testbed=testbed)
     record = folder.records()[2]
     assert record.status == "lost"
     assert (record.error or {})["message"] == "the server was killed"
@@ -242,7 +242,7 @@ def test_a_control_connection_that_breaks_fails_the_run(
         if len(calls) == 2:
             raise pymysql.err.OperationalError(2013, "Lost connection")
 
-    go(tiny, folder, stage=FakeStage(breaks))
+    go(tiny, folder, testbed=FakeTestbed(breaks))
     error = folder.records()[1].error
     assert error is not None and "Lost connection" in error["message"]
 
@@ -291,37 +291,37 @@ def test_what_can_never_be_met_ends_it_before_anything_is_measured(
         raise RequestError("unknown variable 'key_cache_segmnts'")
 
     with pytest.raises(RequestError, match="key_cache_segmnts"):
-        go(tiny, folder, stage=FakeStage(refuse))
+        go(tiny, folder, testbed=FakeTestbed(refuse))
     assert folder.records() == []
 
 
 def test_a_level_that_is_refused_in_the_first_block_ends_it(
     tiny: Experiment, folder: RunFolder
 ) -> None:
-    stage = FakeStage()
+    testbed = FakeTestbed()
 
     def refuse(_cell: CellSpec) -> None:
-        if len(stage.cells) == 2:
+        if len(testbed.cells) == 2:
             raise RequestError("the server refuses the value 'lots'")
 
-    stage._on_set = refuse
+    testbed._on_set = refuse
     with pytest.raises(RequestError, match="lots"):
-        go(tiny, folder, stage=stage)
+        go(tiny, folder, testbed=testbed)
 
 
 @pytest.mark.parametrize("at", [1, 4])
 def test_data_that_cannot_be_had_end_it_and_leave_the_run_to_be_made(
     tiny: Experiment, folder: RunFolder, at: int
 ) -> None:
-    stage = FakeStage()
+    testbed = FakeTestbed()
 
     def fail(_cell: CellSpec) -> None:
-        if len(stage.cells) == at:
-            raise DiskFull("the disk ran full while 1k rows were loaded")
+        if len(testbed.cells) == at:
+            raise NoRoomForDataset("the disk ran full while 1k rows were loaded")
 
-    stage._on_set = fail
-    with pytest.raises(DiskFull):
-        go(tiny, folder, stage=stage)
+    testbed._on_set = fail
+    with pytest.raises(NoRoomForDataset):
+        go(tiny, folder, testbed=testbed)
     assert [r.run for r in folder.records()] == list(range(1, at))
     go(tiny, folder)
     assert len(folder.records()) == 8
@@ -330,17 +330,17 @@ def test_data_that_cannot_be_had_end_it_and_leave_the_run_to_be_made(
 def test_a_server_that_does_not_start_ends_it_at_first_and_costs_a_run_later(
     tiny: Experiment, folder: RunFolder
 ) -> None:
-    stage = FakeStage()
+    testbed = FakeTestbed()
 
     def fail(_cell: CellSpec) -> None:
-        if len(stage.cells) in (1, 4):
+        if len(testbed.cells) in (1, 4):
             raise WorkError("the server did not start")
 
-    stage._on_set = fail
+    testbed._on_set = fail
     with pytest.raises(WorkError, match="did not start"):
-        go(tiny, folder, stage=stage)
+        go(tiny, folder, testbed=testbed)
     assert folder.records() == []
-    go(tiny, folder, stage=stage)
+    go(tiny, folder, testbed=testbed)
     assert [r.status for r in folder.records()].count("failed") == 1
     assert len(folder.records()) == 8
 
@@ -348,14 +348,14 @@ def test_a_server_that_does_not_start_ends_it_at_first_and_costs_a_run_later(
 def test_a_level_that_is_refused_later_costs_only_its_runs(
     tiny: Experiment, folder: RunFolder
 ) -> None:
-    stage = FakeStage()
+    testbed = FakeTestbed()
 
     def refuse(cell: CellSpec) -> None:
-        if len(stage.cells) > 2 and cell["load.connections"] == 8:
+        if len(testbed.cells) > 2 and cell["load.connections"] == 8:
             raise RequestError("too many connections")
 
-    stage._on_set = refuse
-    go(tiny, folder, stage=stage)
+    testbed._on_set = refuse
+    go(tiny, folder, testbed=testbed)
     assert {r.status for r in folder.records()} == {"ok", "failed"}
 
 

@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 from fake_load import FakeLoad
 
-from contend.load import Address, Arm, plan_in_slices, plan_of, plan_of_arm
-from contend.settings.load import Slices
+from contend.load import Address, ArmSpec, plan_in_slices, plan_of, plan_of_arm
+from contend.settings.load import Slicing
 from contend.spec import (
     CellSpec,
     cell_spec,
@@ -106,8 +106,8 @@ def test_the_fake_says_what_the_program_could() -> None:
 
 def test_the_fake_says_of_arms_what_the_program_could() -> None:
     said: list[dict[str, Any]] = []
-    arms = [Arm("a", BASE, SOCKET, watch_pid=7), Arm("b", BASE, SOCKET)]
-    plan = plan_in_slices(arms, Slices(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
+    arms = [ArmSpec("a", BASE, SOCKET, watch_pid=7), ArmSpec("b", BASE, SOCKET)]
+    plan = plan_in_slices(arms, Slicing(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
     check("plan", plan)
     rates = {"a": 1000.0, "b": 3000.0}
     load = FakeLoad(rates=lambda arm, round_: rates[arm] * (1 + round_))
@@ -133,8 +133,8 @@ def test_an_arm_says_what_it_asks_otherwise_and_the_record_of_it_has_that() -> N
         BASE.having(workload=kind),
         BASE.having(**{"load.protocol": "text", "load.arrival": loop}),
     ]
-    arms = [Arm(str(place), cell, SOCKET) for place, cell in enumerate(cells)]
-    plan = plan_in_slices(arms, Slices(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
+    arms = [ArmSpec(str(place), cell, SOCKET) for place, cell in enumerate(cells)]
+    plan = plan_in_slices(arms, Slicing(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
     check("plan", plan)
     said = [sorted(arm.keys() - {"name", "server"}) for arm in plan["arms"]]
     assert said == [[], ["workload"], ["arrival", "protocol"]]

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 
 from contend import host, probes
 from contend.probes import Expected, counters, warnings_of
-from contend.probes.counters import HostProbe, KeyCachesProbe, Sight, StatusProbe
+from contend.probes.counters import HostProbe, KeyCachesProbe, Observed, StatusProbe
 
 PLAN: dict[str, Any] = {"load": {"connections": 1, "measure_s": 1.0}, "watch": {"pid": 1}}
 DONE = done_of(PLAN)
 
 
-def sight(rows: Rows, kind: str = "mariadb") -> Sight:
+def observed(rows: Rows, kind: str = "mariadb") -> Observed:
     connection: Any = FakeConnection({"": rows})
-    return Sight(connection, kind)
+    return Observed(connection, kind)
 
 
 class TestStatus:
     def test_only_whole_numbers_that_changed_are_kept(self) -> None:
         status = StatusProbe()
-        before = status.look(sight([("Questions", "10"), ("Uptime", "5"), ("Ssl_cipher", "")]))
+        before = status.look(observed([("Questions", "10"), ("Uptime", "5"), ("Ssl_cipher", "")]))
         after = status.look(
-            sight([("Questions", "30"), ("Uptime", "5"), ("Ssl_cipher", ""), ("New", "2")])
+            observed([("Questions", "30"), ("Uptime", "5"), ("Ssl_cipher", ""), ("New", "2")])
         )
         assert status.change(before, after) == {"Questions": 20, "New": 2}
 
@@ -49,7 +49,7 @@ class TestKeyCaches:
     def test_segments_are_told_apart_and_their_sum_is_left_out(self) -> None:
         caches = KeyCachesProbe()
         before = caches.look(
-            sight(
+            observed(
                 [
                     ("default", 1, 10, 1, 0, 0),
                     ("default", 2, 5, 0, 0, 0),
@@ -58,7 +58,7 @@ class TestKeyCaches:
             )
         )
         after = caches.look(
-            sight(
+            observed(
                 [
                     ("default", 1, 30, 1, 0, 0),
                     ("default", 2, 6, 0, 0, 0),
@@ -81,13 +81,13 @@ class TestKeyCaches:
 
     def test_an_unsegmented_cache_is_one_row(self) -> None:
         caches = KeyCachesProbe()
-        look = caches.look(sight([("default", None, 10, 1, 0, 0)]))
+        look = caches.look(observed([("default", None, 10, 1, 0, 0)]))
         assert look is not None
         (row,) = caches.change({}, look)
         assert (row["segment"], row["read_requests"]) == (None, 10)
 
     def test_a_server_without_the_table_is_not_asked(self) -> None:
-        assert KeyCachesProbe().look(sight([], kind="mysql")) is None
+        assert KeyCachesProbe().look(observed([], kind="mysql")) is None
 
 
 class TestHost:
@@ -101,20 +101,20 @@ class TestHost:
         monkeypatch.setattr(counters.host, "pressure", pressure)
         probe = HostProbe()
         monkeypatch.setattr(counters, "_own_cpu_s", lambda _pid: 0.0)
-        before = probe.look(sight([]))
+        before = probe.look(observed([]))
         monkeypatch.setattr(counters, "_own_cpu_s", lambda _pid: 17.9)
-        after = probe.look(sight([]))
+        after = probe.look(observed([]))
         change = probe.change(before, after)
         assert change["own_cpu_s"] == 17.9
         assert change["disturbances"] == []
 
     def test_a_server_elsewhere_leaves_own_cpu_unknown(self) -> None:
-        assert HostProbe().look(sight([])).own_cpu_s is None
+        assert HostProbe().look(observed([])).own_cpu_s is None
 
 
 def test_what_a_server_does_not_have_is_left_out() -> None:
-    before = probes.look(sight([("Questions", "1")], kind="mysql"))
-    after = probes.look(sight([("Questions", "4")], kind="mysql"))
+    before = probes.look(observed([("Questions", "1")], kind="mysql"))
+    after = probes.look(observed([("Questions", "4")], kind="mysql"))
     changes = probes.changes(before, after)
     assert changes["status"] == {"Questions": 3}
     assert "key_caches" not in changes

@@ -11,7 +11,7 @@ import pytest
 from fake_connection import FakeConnection, Rows
 
 from contend.metrics import metric_of
-from contend.probes import QueryCacheWatch, Sight, query_cache
+from contend.probes import Observed, QueryCacheWatch, query_cache
 
 
 class Connection(FakeConnection):
@@ -37,7 +37,7 @@ ON = {"query_cache_type": "ON", "query_cache_size": "1048576"}
 
 def watched(connection: Connection, kind: str = "mariadb") -> Any:
     found: Any = connection
-    with QueryCacheWatch(Sight(found, kind)) as watch:
+    with QueryCacheWatch(Observed(found, kind)) as watch:
         limit = time.monotonic() + 30
         while connection.looks < 3 and watch.is_looking and time.monotonic() < limit:
             time.sleep(0.001)

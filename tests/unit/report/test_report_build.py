@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hdrh import codec
 from synthetic_run import (
     CONNECTIONS,
     FACTS,
@@ -28,6 +27,7 @@ from contend.report import Report, build
 from contend.report.provenance import cpu_count
 from contend.report.words import cell_phrase, level_label
 from contend.spec import load_experiment
+from contend.stats import histogram
 from contend.store import RunFolder, RunRecord
 
 SMALL = (
@@ -331,9 +331,9 @@ def test_no_histogram_is_read_unless_a_percentile_is_shown(
 ) -> None:
     small(tmp_path)
     read: list[str] = []
-    decode = codec.HdrHistogramEncoder.decode
+    add = histogram._add
     monkeypatch.setattr(
-        codec.HdrHistogramEncoder, "decode", lambda text: (read.append(text), decode(text))[1]
+        histogram, "_add", lambda counts, text: (read.append(text), add(counts, text))[1]
     )
     counted = []
     for more in ([], ["--metric", "server_cpu_us_per_query"], ["--metric", "response_us_p99"]):

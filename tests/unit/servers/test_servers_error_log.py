@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from unrun_server import UNRUN
 
 from contend.servers.error_log import (
-    Cause,
+    Diagnosis,
     Rejected,
     Truncated,
     adjusted_options,
@@ -105,18 +105,21 @@ def test_finds_values_that_were_changed_to_fit() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ('Can\'t create file (Errcode: 28 "No space left on device")', Cause.DISK_FULL),
-        ("Disk is full writing './x.MYD'. Waiting for someone to free space...", Cause.DISK_FULL),
-        ("Can't start server: Bind on TCP/IP port: Address already in use", Cause.PORT_IN_USE),
-        ("Another process with pid 7 is using unix socket file.", Cause.SOCKET_IN_USE),
-        ("InnoDB: Unable to lock ./ibdata1 error: 11", Cause.DATA_IN_USE),
-        ("mariadbd: Can't lock aria control file '/d/aria_log_control'", Cause.DATA_IN_USE),
-        ("mariadbd: Out of memory (Needed 3670344264 bytes)", Cause.NO_MEMORY),
-        ("Can't create test file '/d/x.lower-test' (Errcode: 13)", Cause.NO_PERMISSION),
+        ('Can\'t create file (Errcode: 28 "No space left on device")', Diagnosis.DISK_FULL),
+        (
+            "Disk is full writing './x.MYD'. Waiting for someone to free space...",
+            Diagnosis.DISK_FULL,
+        ),
+        ("Can't start server: Bind on TCP/IP port: Address already in use", Diagnosis.PORT_IN_USE),
+        ("Another process with pid 7 is using unix socket file.", Diagnosis.SOCKET_IN_USE),
+        ("InnoDB: Unable to lock ./ibdata1 error: 11", Diagnosis.DATA_IN_USE),
+        ("mariadbd: Can't lock aria control file '/d/aria_log_control'", Diagnosis.DATA_IN_USE),
+        ("mariadbd: Out of memory (Needed 3670344264 bytes)", Diagnosis.NO_MEMORY),
+        ("Can't create test file '/d/x.lower-test' (Errcode: 13)", Diagnosis.NO_PERMISSION),
         ("InnoDB: Invalid page size=5120.", None),
     ],
 )
-def test_tells_the_cause(line: str, expected: Cause | None) -> None:
+def test_tells_the_cause(line: str, expected: Diagnosis | None) -> None:
     assert cause(mariadb(line)) is expected
     assert cause(mysql(line)) is expected
 

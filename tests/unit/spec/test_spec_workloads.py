@@ -17,7 +17,7 @@ from contend.settings.plan_keys import (
     plan_schema,
     tagged,
 )
-from contend.settings.values import Flag, Key, Real, Texts, Whole
+from contend.settings.values import Flag, Key, Real, Texts, WholeNumber
 from contend.spec import json_schema
 
 MADE_UP: dict[str, Any] = {
@@ -47,7 +47,9 @@ def with_made_up() -> dict[str, Any]:
 
 def test_a_kind_that_the_program_names_is_known_with_all_that_it_says() -> None:
     found = tagged(with_made_up(), "Workload", "point_select")
-    assert found.kinds["made_up"] == (Key("luck", Whole(1, 13), 7, "the number that brings luck"),)
+    assert found.kinds["made_up"] == (
+        Key("luck", WholeNumber(1, 13), 7, "the number that brings luck"),
+    )
     assert found.descriptions["made_up"] == "asks for a lucky number"
     assert plan_keys.writes(with_made_up())["made_up"] is False
 
@@ -70,7 +72,7 @@ def test_it_shows_up_in_the_schema_of_experiment_files(monkeypatch: pytest.Monke
 
 def test_every_kind_of_value_is_read() -> None:
     keys = {key.name: key for kind in WORKLOAD.kinds.values() for key in kind}
-    assert keys["points"].kind == Whole(1, 65_535)
+    assert keys["points"].kind == WholeNumber(1, 65_535)
     assert keys["bulk_execute"].kind == Flag()
     assert keys["statements"] == Key(
         "statements", Texts(), None, keys["statements"].means, required=True

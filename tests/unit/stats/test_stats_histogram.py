@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,3 +77,26 @@ def test_no_damage_escapes_as_another_error(position: int, character: str) -> No
 def test_a_quantile_is_a_share(quantile: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         merge([], [quantile])
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.integers(0, 3_599_999_999_999), st.integers(1, 1 << 40), max_size=20),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_the_library_counts_the_same(runs: list[dict[int, int]]) -> None:
+    library = HdrHistogram(1, 3_600_000_000_000, 3)
+    encoded = []
+    for run in runs:
+        one = HdrHistogram(1, 3_600_000_000_000, 3)
+        for value, count in run.items():
+            one.record_value(value, count)
+            library.record_value(value, count)
+        encoded.append(one.encode().decode())
+    merged = merge(encoded, [1.0])
+    assert merged.count == library.get_total_count()
+    if merged.count:
+        assert merged.min == library.get_min_value()
+        assert merged.max == merged.quantiles[1.0] == library.get_max_value()

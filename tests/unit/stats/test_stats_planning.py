@@ -15,7 +15,7 @@ from contend.stats import (
     Component,
     Components,
     Costs,
-    Plan,
+    RepeatPlan,
     TooShort,
     plan_for_time,
     plan_for_width,
@@ -171,14 +171,14 @@ def test_a_plan_is_kept_to(seconds: float) -> None:
     """On the way nothing speaks for longer units than were best at the beginning: those that are
     done become no better by them."""
     first = plan_for_time(PILOT, COSTS, seconds)
-    assert isinstance(first, Plan)
+    assert isinstance(first, RepeatPlan)
     rounds, blocks, units = (first.repeats[tier] for tier in ("round", "block", "unit"))
     unit_s, _ = cost_and_variance(PILOT, COSTS, rounds, blocks)
     assert units > 8
     for done in range(1, units):
         so_far = known(made=(done, blocks, rounds), unit=0.02**2, block=0.01**2, round=0.08**2)
         left = plan_for_time(so_far, COSTS, (units - done) * unit_s, done=done)
-        assert isinstance(left, Plan)
+        assert isinstance(left, RepeatPlan)
         assert left.half_width <= first.half_width * (1 + 1e-9)
         # Whole units leave a rest of the time, which another length may fill better.
         assert left.repeats["unit"] >= 0.9 * units
@@ -204,7 +204,7 @@ def test_what_is_promised_comes_out() -> None:
 def test_where_processes_differ_more_units_are_started() -> None:
     differ = plan_for_time(known(unit=0.05**2, round=0.08**2), COSTS, 300)
     alike = plan_for_time(known(unit=0.0, round=0.08**2), COSTS, 300)
-    assert isinstance(differ, Plan) and isinstance(alike, Plan)
+    assert isinstance(differ, RepeatPlan) and isinstance(alike, RepeatPlan)
     assert differ.repeats["unit"] > 2 * alike.repeats["unit"]
     assert alike.repeats["unit"] >= 8
 
@@ -227,7 +227,7 @@ def test_with_nothing_known_rounds_give_way_and_then_units() -> None:
         (2.5, {"unit": 1, "block": 1, "round": 1}, False),
     ]:
         plan = plan_for_time(None, COSTS, seconds)
-        assert isinstance(plan, Plan)
+        assert isinstance(plan, RepeatPlan)
         assert (plan.repeats, plan.enough, plan.known) == (repeats, enough, False)
         assert plan.seconds <= seconds
     assert plan_for_time(None, COSTS, 2.4) == TooShort(2.5, 20.0)
@@ -242,20 +242,20 @@ def test_contexts_are_paid_for_in_every_unit() -> None:
 
 def test_too_few_units_are_planned_with_their_width() -> None:
     plan = plan_for_time(PILOT, COSTS, 12)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, RepeatPlan)
     assert plan.repeats == {"unit": 4, "block": 1, "round": 1}
     assert plan.known and not plan.enough
     sd = math.sqrt(0.02**2 + 0.01**2 + 0.08**2)
     assert plan.half_width == pytest.approx(math.expm1(reference.t.ppf(0.975, 3) * sd / 2))
     one = plan_for_time(PILOT, COSTS, 3)
-    assert isinstance(one, Plan) and one.repeats["unit"] == 1 and math.isinf(one.half_width)
+    assert isinstance(one, RepeatPlan) and one.repeats["unit"] == 1 and math.isinf(one.half_width)
 
 
 def test_units_that_are_done_count() -> None:
     plan = plan_for_width(PILOT, COSTS, 0.5, done=8)
     assert plan.repeats["unit"] == 8 and plan.seconds == 0 and plan.half_width <= 0.5
     left = plan_for_time(PILOT, COSTS, 3, done=8)
-    assert isinstance(left, Plan) and left.enough and left.repeats["unit"] >= 8
+    assert isinstance(left, RepeatPlan) and left.enough and left.repeats["unit"] >= 8
     assert isinstance(plan_for_time(PILOT, COSTS, 1, done=8), TooShort)
 
 

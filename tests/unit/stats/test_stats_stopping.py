@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from contend.stats import Progress, StoppingRule, TableShape, answer_table
+from contend.stats import Standing, StoppingRule, TableShape, answer_table
 from contend.stats import progress as progress_of_table
 
 EXPERIMENTS, MOST = 40_000, 120
 
 
-def progress(values: np.ndarray, rule: StoppingRule, **spent: float) -> Progress:
+def progress(values: np.ndarray, rule: StoppingRule, **spent: float) -> Standing:
     """Of a table of one cell: (n,) or (n, levels)."""
     levels = values.reshape(len(values), 1, -1) if values.size else np.empty((len(values), 1, 1))
     return progress_of_table(levels, TableShape(1, 1), rule, **spent)
@@ -149,13 +149,13 @@ def test_with_fewer_than_two_units_nothing_can_be_told() -> None:
 
 
 def test_the_line_says_what_it_would_take() -> None:
-    told = Progress(False, "too wide", 0.0263, 9, 21, 840.0, 0.02, 0.035)
+    told = Standing(False, "too wide", 0.0263, 9, 21, 840.0, 0.02, 0.035)
     assert told.words() == "±2.63 % after 9 repeats; ±2 % would take about 14 min more"
-    reached = Progress(True, "width reached", 0.0198, 12, 0, 0.0, 0.02, 0.035)
+    reached = Standing(True, "width reached", 0.0198, 12, 0, 0.0, 0.02, 0.035)
     assert reached.words() == "±1.98 % after 12 repeats"
-    never = Progress(True, "time is up", 2.5, 2, None, math.inf, 0.02, 0.035)
+    never = Standing(True, "time is up", 2.5, 2, None, math.inf, 0.02, 0.035)
     assert never.words() == "±250 % after 2 repeats; ±2 % is out of reach"
-    two = Progress(True, "time is up", 7e4, 2, None, math.inf, None, 0.05)
+    two = Standing(True, "time is up", 7e4, 2, None, math.inf, None, 0.05)
     assert two.words() == "no interval that says anything after 2 repeats"
 
 

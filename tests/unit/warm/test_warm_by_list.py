@@ -11,8 +11,8 @@ import pytest
 
 from contend.warm import by_list, server_list
 from contend.warm.page_list import Pages, of_tablespace
-from contend.warm.progress import Loaded, Progress
-from contend.warm.server_list import Host
+from contend.warm.progress import WarmProgress, WarmUpResult
+from contend.warm.server_list import ServerHost
 
 PAGE = 16384
 ASKED = {
@@ -23,7 +23,7 @@ ASKED = {
 
 def load(
     patch: pytest.MonkeyPatch, counts: list[int], held: Callable[[], Pages]
-) -> tuple[Loaded, list[Progress]]:
+) -> tuple[WarmUpResult, list[WarmProgress]]:
     """Loads what is asked for; the pool then has so many pages, before and after."""
 
     def loads(_connection: Any, _host: Any, _journal: Any, pages: Pages, tell: Any) -> None:
@@ -32,9 +32,9 @@ def load(
     patch.setattr(server_list, "load", loads)
     patch.setattr(by_list, "_pages_of_data", lambda _connection: counts.pop(0))
     patch.setattr(by_list, "taken", lambda *_: held())
-    told: list[Progress] = []
+    told: list[WarmProgress] = []
     nobody: Any = None
-    loaded = by_list.load_list(nobody, Host(Path()), nobody, ASKED, PAGE, told.append)
+    loaded = by_list.load_list(nobody, ServerHost(Path()), nobody, ASKED, PAGE, told.append)
     return loaded, told
 
 

@@ -11,26 +11,26 @@ from fake_connection import FakeConnection
 from contend.host import page_cache
 from contend.warm.files import FilePart, files_held, read_through
 from contend.warm.model import KEYS, ROWS
-from contend.warm.server_list import Host
+from contend.warm.server_list import ServerHost
 
 SIZE = 10_000
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Host:
+def host(tmp_path: Path) -> ServerHost:
     for name in ("shop/t.MYD", "shop/t.MYI", "shop/p#P#one.MAD", "shop/p#P#two.MAD",
                  "shop/t@002dx.MYD", "shop/t.frm", "mysql/db.MAD"):  # fmt: skip
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x" * SIZE)
-    return Host(tmp_path)
+    return ServerHost(tmp_path)
 
 
 def connection() -> Any:
     return FakeConnection()
 
 
-def test_files_go_by_the_names_of_their_tables_with_partitions_added_up(host: Host) -> None:
+def test_files_go_by_the_names_of_their_tables_with_partitions_added_up(host: ServerHost) -> None:
     held = {(one.table, one.part): (one.engine, one.size) for one in files_held(connection(), host)}
     assert held == {
         ("shop.t", ROWS): ("MyISAM", SIZE),
@@ -41,7 +41,7 @@ def test_files_go_by_the_names_of_their_tables_with_partitions_added_up(host: Ho
     assert files_held(connection(), host, "other") == []
 
 
-def test_those_that_are_wanted_are_read_whole(host: Host) -> None:
+def test_those_that_are_wanted_are_read_whole(host: ServerHost) -> None:
     for path in host.data_folder.glob("shop/*"):
         page_cache.drop(path)
     found = read_through(
@@ -54,7 +54,7 @@ def test_those_that_are_wanted_are_read_whole(host: Host) -> None:
 
 
 def test_what_is_in_the_page_cache_is_not_read_again(
-    host: Host, monkeypatch: pytest.MonkeyPatch
+    host: ServerHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
     monkeypatch.setattr(page_cache, "resident_bytes", lambda path: SIZE * (path.suffix == ".MYI"))
@@ -68,7 +68,7 @@ def test_what_is_in_the_page_cache_is_not_read_again(
 
 
 def test_of_a_table_whose_file_cannot_be_read_nothing_is_told(
-    host: Host, monkeypatch: pytest.MonkeyPatch
+    host: ServerHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: Path) -> int:
         raise page_cache.PageCacheError(f"{path} cannot be opened")

@@ -7,12 +7,23 @@ from math import inf
 
 import pytest
 
-from contend.warm.gate import CALM_S, FIRST, FULL, LEAST, REST_S, STEP, Gate, Limits, Pace, Reading
+from contend.warm.gate import (
+    CALM_S,
+    FIRST,
+    FULL,
+    LEAST,
+    REST_S,
+    STEP,
+    DutyCycle,
+    Gate,
+    Limits,
+    Reading,
+)
 
 BOUND_S = 0.005
 
 
-def walked(pace: Pace, latency_of: Callable[[float], float], seconds: float) -> list[float]:
+def walked(pace: DutyCycle, latency_of: Callable[[float], float], seconds: float) -> list[float]:
     """The shares of so long, looked at a hundred times a second by a server whose latency depends
     on the share; `pace` sees it."""
     shares = []
@@ -24,7 +35,7 @@ def walked(pace: Pace, latency_of: Callable[[float], float], seconds: float) -> 
 
 @pytest.mark.parametrize("most", [0.02, 0.1, 0.3, 0.7])
 def test_it_finds_the_share_that_the_bound_leaves_and_passes_it_rarely(most: float) -> None:
-    pace = Pace(BOUND_S)
+    pace = DutyCycle(BOUND_S)
     shares = walked(pace, lambda share: 0.001 if share <= most else 0.02, 120)
     settled = shares[6000:]
     assert sum(settled) / len(settled) > most / 2
@@ -35,7 +46,7 @@ def test_it_finds_the_share_that_the_bound_leaves_and_passes_it_rarely(most: flo
 
 
 def test_a_server_that_bears_all_of_it_gets_it_soon() -> None:
-    pace = Pace(BOUND_S)
+    pace = DutyCycle(BOUND_S)
     shares = walked(pace, lambda _share: 0.001, 10)
     assert shares[0] == FIRST
     # It doubles as long as nothing speaks against it.
@@ -44,7 +55,7 @@ def test_a_server_that_bears_all_of_it_gets_it_soon() -> None:
 
 
 def test_a_server_that_is_slow_by_itself_is_left_alone_and_not_for_ever() -> None:
-    pace = Pace(BOUND_S)
+    pace = DutyCycle(BOUND_S)
     shares = walked(pace, lambda _share: 0.02, 30)
     assert shares[-1] == LEAST
     assert pace.rest_until_s == pytest.approx(29.99 + REST_S)
@@ -54,7 +65,7 @@ def test_a_server_that_is_slow_by_itself_is_left_alone_and_not_for_ever() -> Non
 
 
 def test_one_crowded_moment_halves_once() -> None:
-    pace = Pace(BOUND_S)
+    pace = DutyCycle(BOUND_S)
     before = pace.share
     for look in range(10):
         pace.see(look / 100, 0.02)

@@ -14,14 +14,14 @@ from contend.undo import Journal
 from contend.warm.gate import Limits
 from contend.warm.loader import end_marked, load_parts
 from contend.warm.model import PATIENCE
-from contend.warm.parts import Part
-from contend.warm.progress import Loaded, Progress, WarmingBroke
+from contend.warm.parts import Piece
+from contend.warm.progress import WarmingBroke, WarmProgress, WarmUpResult
 from contend.warm.work import Work
 
 PARTS = [
-    Part("shop.a.PRIMARY", "SELECT COUNT(*) FROM a WHERE `id` BETWEEN", (1, 90, 3)),
-    Part("shop.a.s", "SELECT 1"),
-    Part("shop.a.s", "SELECT 2"),
+    Piece("shop.a.PRIMARY", "SELECT COUNT(*) FROM a WHERE `id` BETWEEN", (1, 90, 3)),
+    Piece("shop.a.s", "SELECT 1"),
+    Piece("shop.a.s", "SELECT 2"),
 ]  # fmt: skip
 SIZES = {"shop.a.PRIMARY": 300, "shop.a.s": 100}
 
@@ -55,7 +55,9 @@ class Load:
         return done
 
 
-def load(fake: Load, folder: Path, told: list[Progress] | None = None, upto: int = 0) -> Loaded:
+def load(
+    fake: Load, folder: Path, told: list[WarmProgress] | None = None, upto: int = 0
+) -> WarmUpResult:
     with Journal.open(folder, "s") as journal:
         work = Work.of(PARTS, {})
         work.upto = upto
@@ -69,7 +71,7 @@ def load(fake: Load, folder: Path, told: list[Progress] | None = None, upto: int
 
 
 def test_what_is_told_and_how_far_it_is(tmp_path: Path) -> None:
-    told: list[Progress] = []
+    told: list[WarmProgress] = []
     fake = Load(scanned(1, 1, 0), scanned(5, 3, 2))
     loaded = load(fake, tmp_path, told)
     (plan,) = fake.plans

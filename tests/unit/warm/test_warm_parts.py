@@ -10,8 +10,8 @@ import pytest
 from fake_connection import FakeConnection, Rows
 
 from contend.servers.errors import ConnectionLost
-from contend.warm.model import PRIMARY, Cache, Column, Index, Item, Plan, Table
-from contend.warm.parts import Part, parts_of
+from contend.warm.model import PRIMARY, Cache, Column, Index, Item, WarmPlan, WarmTable
+from contend.warm.parts import Piece, parts_of
 
 PAGE = 10
 POOL = Cache("innodb", "the pool", 10**6, 0, PAGE)
@@ -32,7 +32,7 @@ class Connection(FakeConnection):
         return [self.ends] if "MAX(" in statement else [(value,) for value in self.values]
 
 
-def table(name: str = "t", **more: Any) -> Table:
+def table(name: str = "t", **more: Any) -> WarmTable:
     columns = (
         Column("id", "int"),
         Column("k", "int", is_nullable=True),
@@ -46,15 +46,17 @@ def table(name: str = "t", **more: Any) -> Table:
         Index("s", ("s", "id"), 100),
         Index("prefix", (None,), 100),
     )
-    return Table("shop", name, "InnoDB", columns, indexes, **more)
+    return WarmTable("shop", name, "InnoDB", columns, indexes, **more)
 
 
-def parts(one: Table, part: str, connection: Any = None, *, take: int | None = None) -> list[Part]:
+def parts(
+    one: WarmTable, part: str, connection: Any = None, *, take: int | None = None
+) -> list[Piece]:
     index = one.index(part)
     assert index is not None
     item = Item(one, part, index.size, index.size if take is None else take)
     connection = connection or Connection()
-    found, refused = parts_of(connection, Plan((item,), (POOL,)), mark="m", pages=2)
+    found, refused = parts_of(connection, WarmPlan((item,), (POOL,)), mark="m", pages=2)
     assert not refused
     return found
 
@@ -62,7 +64,7 @@ def parts(one: Table, part: str, connection: Any = None, *, take: int | None = N
 def test_a_key_of_whole_numbers_is_cut_evenly() -> None:
     (part,) = parts(table(), PRIMARY)
     # 1000 bytes are 100 pages, two of them a range. Long values are read too, unless computed.
-    assert part == Part(
+    assert part == Piece(
         "shop.t.PRIMARY",
         "SELECT /* m */ SUM(LENGTH(`long`)) FROM `shop`.`t` FORCE INDEX (`PRIMARY`)"
         " WHERE `id` BETWEEN",
@@ -132,7 +134,7 @@ def test_a_table_without_a_primary_key_is_read_without_an_index() -> None:
 
 
 def test_rows_that_may_be_wider_than_a_page_have_their_text_read() -> None:
-    wide = Table(
+    wide = WarmTable(
         "shop", "t", "InnoDB",
         (Column("id", "int"), Column("a", "varchar", octets=4000), Column("b", "char", octets=40)),
         (Index(PRIMARY, ("id",), 1000),),
@@ -144,7 +146,7 @@ def test_rows_that_may_be_wider_than_a_page_have_their_text_read() -> None:
 def test_a_table_that_is_gone_is_named_and_the_others_are_read() -> None:
     items = tuple(Item(table(name), PRIMARY, 100, 100) for name in ("gone", "t"))
     talk: Any = Connection()
-    found, refused = parts_of(talk, Plan(items, (POOL,)), mark="m")
+    found, refused = parts_of(talk, WarmPlan(items, (POOL,)), mark="m")
     assert [part.name for part in found] == ["shop.t.PRIMARY"]
     assert refused == {"shop.gone.PRIMARY": "Table 'shop.gone' doesn't exist (1146)"}
 
@@ -156,4 +158,4 @@ def test_a_server_that_is_gone_is_no_table_that_is_gone() -> None:
 
     talk: Any = Lost()
     with pytest.raises(ConnectionLost):
-        parts_of(talk, Plan((Item(table(), PRIMARY, 100, 100),), (POOL,)), mark="m")
+        parts_of(talk, WarmPlan((Item(table(), PRIMARY, 100, 100),), (POOL,)), mark="m")

@@ -11,22 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contend.errors import RequestError
-from contend.warm.model import FILES, KEYS, PRIMARY, ROWS, Cache, Column, Index, Survey, Table
+from contend.warm.model import FILES, KEYS, PRIMARY, ROWS, Cache, Column, Index, Survey, WarmTable
 from contend.warm.plan import USABLE, make_plan
 
 ID, NOTE = Column("id", "int"), Column("note", "varchar")
 
 
-def innodb(name: str, sizes: Mapping[str, int], *, database: str = "shop") -> Table:
+def innodb(name: str, sizes: Mapping[str, int], *, database: str = "shop") -> WarmTable:
     """A table whose indexes have these sizes; the primary key is a whole number."""
     columns = {PRIMARY: ("id",)}
     indexes = tuple(
         Index(index, columns.get(index, ("note",)), size) for index, size in sizes.items()
     )
-    return Table(database, name, "InnoDB", (ID, NOTE), indexes)
+    return WarmTable(database, name, "InnoDB", (ID, NOTE), indexes)
 
 
-def survey(*tables: Table, pool: int = 10_000, **more: Any) -> Survey:
+def survey(*tables: WarmTable, pool: int = 10_000, **more: Any) -> Survey:
     caches = (
         Cache("innodb", "the pool", pool, 0, 10),
         Cache("myisam", "the key cache", 1000, 0, 10),
@@ -36,7 +36,7 @@ def survey(*tables: Table, pool: int = 10_000, **more: Any) -> Survey:
 
 ORDERS = innodb("orders", {PRIMARY: 3000, "note": 500})
 CODES = innodb("codes", {PRIMARY: 100})
-OLD = Table("shop", "old", "MyISAM", (ID,), (Index("k", ("id",), 300),), rows_size=700)
+OLD = WarmTable("shop", "old", "MyISAM", (ID,), (Index("k", ("id",), 300),), rows_size=700)
 
 
 def names(items: Any) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from contend.undo import Journal
 from contend.warm import server_list
 from contend.warm.page_list import of_tablespace
-from contend.warm.server_list import FILE_NAME, Host, NoList, load, take
+from contend.warm.server_list import FILE_NAME, NoList, ServerHost, load, take
 
 NEVER = "Loading of buffer pool not started"
 BEGUN = "Loading buffer pool(s) from /data/ib_buffer_pool"
@@ -60,7 +60,7 @@ def loaded(patch: pytest.MonkeyPatch, data: Path, said: Iterable[str]) -> tuple[
     stands_for(patch, server)
     connection: Any = None
     with Journal.open(data.parent, "s") as journal:
-        load(connection, Host(data), journal, PAGES, lambda done, _all: told.append(done))
+        load(connection, ServerHost(data), journal, PAGES, lambda done, _all: told.append(done))
     return server, told
 
 
@@ -111,7 +111,7 @@ def test_a_load_without_an_end_is_given_up_and_stopped(
     stands_for(monkeypatch, server)
     connection: Any = None
     with Journal.open(data.parent, "s") as journal, pytest.raises(NoList, match=words):
-        load(connection, Host(data), journal, PAGES)
+        load(connection, ServerHost(data), journal, PAGES)
     assert server.set in ([], [("load_now", "ON"), ("load_abort", "ON")])
     assert (data / FILE_NAME).read_text() == "1,1\n"
 
@@ -128,7 +128,7 @@ def test_a_list_that_does_not_grow_is_given_up_and_one_that_grows_is_not(
         Journal.open(data.parent, "s") as journal,
         pytest.raises(NoList, match="to write its list"),
     ):
-        take(connection, Host(data), journal)
+        take(connection, ServerHost(data), journal)
     assert next(looks) > 3 * server_list._LOOKS
     assert (data / FILE_NAME).read_text() == "1,1\n"
 
@@ -149,6 +149,6 @@ def test_a_list_that_is_being_written_when_it_is_interrupted_does_not_stay(
     monkeypatch.setattr(server_list.time, "sleep", sleep)
     connection: Any = None
     with Journal.open(data.parent, "s") as journal, pytest.raises(KeyboardInterrupt):
-        take(connection, Host(data), journal)
+        take(connection, ServerHost(data), journal)
     assert next(looks) > 6
     assert (data / FILE_NAME).read_text() == "1,1\n"

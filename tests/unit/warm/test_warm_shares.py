@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contend.warm.model import Cache, Column, Index, Survey, Table
+from contend.warm.model import Cache, Column, Index, Survey, WarmTable
 from contend.warm.naive import statements_of
 from contend.warm.shares import plan_of_shares
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
@@ -12,7 +12,7 @@ from contend.warm.transfer import Share
 
 MB = 1 << 20
 COLUMNS = (Column("id", "int"), Column("k", "int"), Column("pad", "varchar"))
-TABLE = Table(
+TABLE = WarmTable(
     "shop",
     "a",
     "InnoDB",
@@ -53,5 +53,5 @@ def test_simple_tools_count_rows_once_a_keyed_column() -> None:
         "SELECT COUNT(*) FROM `shop`.`a` WHERE `pad` = 0 OR `pad` = '0'",
         "SELECT COUNT(*) FROM `shop`.`a` WHERE `k` LIKE '%0%'",
     ]
-    bare = Table("shop", "b", "InnoDB", COLUMNS[:1], (Index("PRIMARY", ("id",), 1),))
+    bare = WarmTable("shop", "b", "InnoDB", COLUMNS[:1], (Index("PRIMARY", ("id",), 1),))
     assert statements_of(bare) == ["SELECT COUNT(*) FROM `shop`.`b`"]

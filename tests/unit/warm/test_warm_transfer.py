@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contend.warm.page_list import Pages
-from contend.warm.tablespaces import Catalogue, Index
+from contend.warm.tablespaces import Catalogue, TablespaceIndex
 from contend.warm.transfer import (
     BadNames,
     Names,
@@ -19,8 +19,8 @@ from contend.warm.transfer import (
 )
 
 
-def index(number: int, name: str, table: str, space: int, root: int = 3) -> Index:
-    return Index(number, name, table, None, space, root)
+def index(number: int, name: str, table: str, space: int, root: int = 3) -> TablespaceIndex:
+    return TablespaceIndex(number, name, table, None, space, root)
 
 
 THERE = Catalogue(

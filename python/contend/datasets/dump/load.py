@@ -52,7 +52,7 @@ class Rules:
 
 
 @dataclass(slots=True)
-class Loaded:
+class DumpResult:
     """What came of it.
 
     Args:
@@ -99,9 +99,9 @@ class Loader:
         self._bytes = 0
         self._told_s = 0.0
         self._origin = b""
-        self._loaded = Loaded()
+        self._loaded = DumpResult()
 
-    def load(self, path: Path) -> Loaded:
+    def load(self, path: Path) -> DumpResult:
         """Load the file and those that it names.
 
         Raises:

@@ -12,8 +12,8 @@ from lab_fakes import EXPERIMENT, experiment
 
 from contend import host
 from contend.errors import RequestError
+from contend.lab.design import Design, choose_design
 from contend.lab.effort import require_time
-from contend.lab.ways import Way, choose_way
 from contend.spec import Experiment
 
 IN_SLICES = EXPERIMENT.replace('by = "runs"\n', "")
@@ -46,8 +46,8 @@ def compared(
     return experiment(tmp_path, text.replace(COMPARED, f"baseline = {{ {path} = {baseline} }}"))
 
 
-def way_of(tiny: Experiment, tmp_path: Path, *, own: bool = True) -> Way:
-    return choose_way(tiny, own=own, disk=tmp_path)
+def design_of(tiny: Experiment, tmp_path: Path, *, own: bool = True) -> Design:
+    return choose_design(tiny, own=own, disk=tmp_path)
 
 
 def insists(tiny: Experiment, tmp_path: Path) -> Experiment:
@@ -58,27 +58,27 @@ def insists(tiny: Experiment, tmp_path: Path) -> Experiment:
 
 def refused(tiny: Experiment, tmp_path: Path, *, own: bool = True) -> str:
     with pytest.raises(RequestError) as caught:
-        way_of(insists(tiny, tmp_path), tmp_path, own=own)
+        design_of(insists(tiny, tmp_path), tmp_path, own=own)
     assert caught.value.exit_code == 2
     assert "runs" in str(caught.value.hint)
     return caught.value.message
 
 
 def test_levels_are_compared_in_slices_if_that_can_be_had(tmp_path: Path) -> None:
-    way = way_of(experiment(tmp_path, IN_SLICES), tmp_path)
-    assert way.in_slices and way.why == ""
-    assert way_of(insists(experiment(tmp_path, IN_SLICES), tmp_path), tmp_path).in_slices
+    design = design_of(experiment(tmp_path, IN_SLICES), tmp_path)
+    assert design.in_slices and design.why == ""
+    assert design_of(insists(experiment(tmp_path, IN_SLICES), tmp_path), tmp_path).in_slices
 
 
 def test_who_wants_runs_gets_them_without_a_word(tmp_path: Path) -> None:
-    assert way_of(experiment(tmp_path), tmp_path) == Way("runs")
+    assert design_of(experiment(tmp_path), tmp_path) == Design("runs")
 
 
 def test_nothing_compared_is_no_reason_for_a_word(tmp_path: Path) -> None:
     text = IN_SLICES.replace(COMPARED, "").replace(f"{SEGMENTS} = [0, 32]\n", "")
     tiny = experiment(tmp_path, text.replace('"load.connections" = [1, 8]', ""))
     assert tiny.compared is None
-    assert way_of(tiny, tmp_path) == Way("runs")
+    assert design_of(tiny, tmp_path) == Design("runs")
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_levels_of_the_load_cannot_be(
     tmp_path: Path, path: str, levels: str, baseline: str, words: str
 ) -> None:
     tiny = compared(tmp_path, path, levels, baseline)
-    way = way_of(tiny, tmp_path)
-    assert not way.in_slices and words in way.why
+    design = design_of(tiny, tmp_path)
+    assert not design.in_slices and words in design.why
     assert words in refused(tiny, tmp_path)
 
 
@@ -126,8 +126,8 @@ def test_levels_of_the_load_cannot_be(
 def test_a_load_that_cannot_be_cut(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert old in IN_SLICES
     tiny = experiment(tmp_path, IN_SLICES.replace(old, new).replace(*NO_WARMUP))
-    way = way_of(tiny, tmp_path)
-    assert not way.in_slices and words in way.why
+    design = design_of(tiny, tmp_path)
+    assert not design.in_slices and words in design.why
     assert words in refused(tiny, tmp_path)
 
 
@@ -146,48 +146,48 @@ def test_levels_that_only_ask_otherwise_share_a_server(
 ) -> None:
     load = 'arrival = { kind = "open", rate = 10 }' if "rate" in factor[0] else ""
     tiny = compared(tmp_path, *factor, load=load)
-    assert way_of(tiny, tmp_path, own=own) == Way("slices", own=own)
+    assert design_of(tiny, tmp_path, own=own) == Design("slices", own=own)
 
 
 def test_levels_that_write_have_servers_of_their_own(tmp_path: Path) -> None:
     tiny = compared(tmp_path, *WRITING)
-    assert way_of(tiny, tmp_path) == Way("slices", servers=2)
-    assert "not its own" in way_of(tiny, tmp_path, own=False).why
+    assert design_of(tiny, tmp_path) == Design("slices", servers=2)
+    assert "not its own" in design_of(tiny, tmp_path, own=False).why
 
 
 def test_a_server_without_room_for_all_connections_is_not_shared(tmp_path: Path) -> None:
     many = compared(tmp_path, *ASKED[0], load="connections = 100")
-    assert way_of(many, tmp_path) == Way("slices", servers=2)
+    assert design_of(many, tmp_path) == Design("slices", servers=2)
     roomy = many.source.replace(OPTION, f"max_connections = 200, {OPTION}")
-    assert way_of(experiment(tmp_path, roomy), tmp_path) == Way("slices")
+    assert design_of(experiment(tmp_path, roomy), tmp_path) == Design("slices")
 
 
 def test_an_open_loop_of_one_rate_can_be_cut(tmp_path: Path) -> None:
     loop = '[load]\narrival = { kind = "open", rate = 10 }'
-    assert way_of(experiment(tmp_path, IN_SLICES.replace("[load]", loop)), tmp_path).in_slices
+    assert design_of(experiment(tmp_path, IN_SLICES.replace("[load]", loop)), tmp_path).in_slices
 
 
 def test_one_cell_that_cannot_be_cut_is_enough(tmp_path: Path) -> None:
     warm = '"load.connections" = [1, 8]\n"server.warm" = ["index", "cold"]'
     text = IN_SLICES.replace('"load.connections" = [1, 8]', warm).replace(*NO_WARMUP)
     tiny = experiment(tmp_path, text)
-    assert "server.warm" in way_of(tiny, tmp_path).why
+    assert "server.warm" in design_of(tiny, tmp_path).why
 
 
 def test_a_script_hops_unless_it_needs_threads_of_its_own(tmp_path: Path) -> None:
     script = 'kind = "lua"\nscript = "select_random_points"'
     text = IN_SLICES.replace('kind = "point_select"', script)
     tiny = experiment(tmp_path, text)
-    assert way_of(tiny, tmp_path).in_slices
-    way = choose_way(tiny, own=True, disk=tmp_path, blocking="mine.lua")
-    assert way.why == "the script mine.lua needs threads of its own, which cannot ask in turn"
+    assert design_of(tiny, tmp_path).in_slices
+    design = choose_design(tiny, own=True, disk=tmp_path, blocking="mine.lua")
+    assert design.why == "the script mine.lua needs threads of its own, which cannot ask in turn"
 
 
 def test_a_server_that_is_not_ours_is_alone(tmp_path: Path) -> None:
     """Nobody starts another storage engine's server beside it."""
     tiny = compared(tmp_path, '"data.engine"', '["MyISAM", "InnoDB"]', '"MyISAM"')
-    way = way_of(tiny, tmp_path, own=False)
-    assert not way.in_slices and "not" in way.why and "own" in way.why
+    design = design_of(tiny, tmp_path, own=False)
+    assert not design.in_slices and "not" in design.why and "own" in design.why
     assert "own" in refused(tiny, tmp_path, own=False)
 
 
@@ -195,14 +195,14 @@ def test_a_layout_that_cannot_be_matched_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = IN_SLICES.replace("[compare]\n", '[compare]\nlayout = "matched"\n')
-    assert way_of(experiment(tmp_path, text), tmp_path).in_slices
+    assert design_of(experiment(tmp_path, text), tmp_path).in_slices
     with monkeypatch.context() as small:
         small.setattr(resource, "getrlimit", lambda _which: (8 << 20, 64 << 20))
         with pytest.raises(RequestError, match=r"stack limit of 256 MiB .* allows 64 MiB"):
-            way_of(experiment(tmp_path, text), tmp_path)
+            design_of(experiment(tmp_path, text), tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RequestError, match=r"lacks the program setarch .package util-linux"):
-        way_of(experiment(tmp_path, text), tmp_path)
+        design_of(experiment(tmp_path, text), tmp_path)
 
 
 class TestRoom:
@@ -216,20 +216,20 @@ class TestRoom:
         self, tmp_path: Path, tiny: Experiment, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         has(monkeypatch, memory=300 << 20)
-        way = way_of(tiny, tmp_path)
-        assert not way.in_slices
-        assert "2 servers with their data take about" in way.why
-        assert "of memory, and 300 MiB are available" in way.why
+        design = design_of(tiny, tmp_path)
+        assert not design.in_slices
+        assert "2 servers with their data take about" in design.why
+        assert "of memory, and 300 MiB are available" in design.why
         assert "of memory" in refused(tiny, tmp_path)
 
     def test_copies_that_do_not_fit_on_the_disk(
         self, tmp_path: Path, tiny: Experiment, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         has(monkeypatch, disk=10 << 20)
-        way = way_of(tiny, tmp_path)
-        assert not way.in_slices
-        assert "2 copies of the data take about" in way.why
-        assert "10 MiB are free on the disk" in way.why
+        design = design_of(tiny, tmp_path)
+        assert not design.in_slices
+        assert "2 copies of the data take about" in design.why
+        assert "10 MiB are free on the disk" in design.why
         assert "copies of the data" in refused(tiny, tmp_path)
 
     def test_each_level_takes_its_own(
@@ -273,14 +273,14 @@ class TestRoom:
             return Usage(1 << 40, 0, 1 << 40)
 
         monkeypatch.setattr(shutil, "disk_usage", usage)
-        assert choose_way(tiny, own=True, disk=tmp_path / "not" / "yet").in_slices
+        assert choose_design(tiny, own=True, disk=tmp_path / "not" / "yet").in_slices
         assert asked == [tmp_path]
 
     def _fits(
         self, tiny: Experiment, tmp_path: Path, memory: int, monkeypatch: pytest.MonkeyPatch
     ) -> bool:
         has(monkeypatch, memory=memory)
-        return way_of(tiny, tmp_path).in_slices
+        return design_of(tiny, tmp_path).in_slices
 
 
 class TestTime:
@@ -291,22 +291,22 @@ class TestTime:
     def test_one_that_is_too_short_for_one_look_is_refused(self, tmp_path: Path) -> None:
         """Four cells of a slice, with its settling and the load before the first."""
         with pytest.raises(RequestError, match="is too short: one look at every cell takes") as e:
-            require_time(self.given(tmp_path, "400ms"), Way("slices"))
+            require_time(self.given(tmp_path, "400ms"), Design("slices"))
         assert e.value.exit_code == 2
         assert e.value.hint == "Give it more time, or fewer cells."
-        require_time(self.given(tmp_path, "2s"), Way("slices"))
+        require_time(self.given(tmp_path, "2s"), Design("slices"))
 
     def test_a_look_is_as_long_as_the_experiment_says(self, tmp_path: Path) -> None:
         longer = {'warmup = "100ms"': 'slice = "1s"\nsettle = "500ms"'}
         with pytest.raises(RequestError, match=r"^6 s is too short"):
-            require_time(self.given(tmp_path, "6s", **longer), Way("slices"))
-        require_time(self.given(tmp_path, "7s", **longer), Way("slices"))
+            require_time(self.given(tmp_path, "6s", **longer), Design("slices"))
+        require_time(self.given(tmp_path, "7s", **longer), Design("slices"))
 
     def test_a_look_of_runs_is_a_run_of_each_cell(self, tmp_path: Path) -> None:
         longer = {'measure = "200ms"': 'measure = "2s"'}
         with pytest.raises(RequestError, match=r"8\.4 s"):
-            require_time(self.given(tmp_path, "8s", **longer), Way("runs"))
-        require_time(self.given(tmp_path, "9s", **longer), Way("runs"))
+            require_time(self.given(tmp_path, "8s", **longer), Design("runs"))
+        require_time(self.given(tmp_path, "9s", **longer), Design("runs"))
 
     def test_without_a_time_none_is_too_short(self, tmp_path: Path) -> None:
-        require_time(experiment(tmp_path, IN_SLICES), Way("slices"))
+        require_time(experiment(tmp_path, IN_SLICES), Design("slices"))

@@ -45,7 +45,7 @@ NOT_OURS = "contend starts no server for each level beside one that is not its o
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Design:
     """
     Args:
         by: slices or runs.
@@ -69,9 +69,9 @@ class Way:
         return self.by == "slices"
 
 
-def choose_way(
+def choose_design(
     experiment: Experiment, *, own: bool, disk: Path, blocking: str | None = None
-) -> Way:
+) -> Design:
     """Slices if they can be had, unless the experiment wants runs.
 
     Args:
@@ -95,14 +95,14 @@ def choose_way(
             hint="Provide it, or leave compare.layout out.",
         )
     if compared is None or compare.by == "runs":
-        return Way("runs", own=own)
+        return Design("runs", own=own)
     cells = list(cell_specs(experiment))
     why = _of_load(compared.path) or next(filter(None, map(_of_cell, cells)), None)
     if why is None and blocking is not None:
         why = f"the script {blocking} needs threads of its own, which cannot ask in turn"
     if why is None and (compared.path == ROUND_TRIP.path or _share_server(experiment, cells)):
-        # One server for all of them: each level is another way to it, or asks it otherwise.
-        return Way("slices", own=own)
+        # One server for all of them: each level reaches it by another route, or asks it otherwise.
+        return Design("slices", own=own)
     servers = len(compared.levels)
     if why is None and (own or compared.path != USE):
         # One server for each level, or one for all of them.
@@ -110,15 +110,15 @@ def choose_way(
         if why is not None and (switched := why_not_switched(experiment)) is not None:
             why = f"{why}, and {switched}"
         elif why is not None:
-            return Way("slices", own=own)
+            return Design("slices", own=own)
     if why is None:
-        return Way("slices", servers=servers, own=own)
+        return Design("slices", servers=servers, own=own)
     if compare.by == "slices":
         raise RequestError(
             f'compare.by = "slices" cannot be had: {why}',
             hint='Leave compare.by out, or write "runs": one level after the other.',
         )
-    return Way("runs", why, own=own)
+    return Design("runs", why, own=own)
 
 
 def _of_load(path: str) -> str | None:
@@ -178,8 +178,8 @@ def _of_cell(cell: CellSpec) -> str | None:
         return "a run of a fixed number of events cannot be cut into slices (load.events)"
     if cell["workload"].get("times") is not None:
         return "a list that is asked so many times cannot be cut into slices (workload.times)"
-    stages = cell["load.arrival"].get("stages") or ()
-    if len(stages) > 1 or any(one.get("end_rate") is not None for one in stages):
+    testbeds = cell["load.arrival"].get("stages") or ()
+    if len(testbeds) > 1 or any(one.get("end_rate") is not None for one in testbeds):
         return "a rate that changes cannot be cut into slices (load.arrival.stages)"
     return None
 

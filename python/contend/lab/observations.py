@@ -41,7 +41,7 @@ class _Run:
     disturbed: Disturbed
 
 
-class Learned:
+class Observations:
     """The runs of an experiment in a few numbers."""
 
     def __init__(self, experiment: Experiment) -> None:
@@ -89,7 +89,7 @@ class Learned:
         """Where the noise lies; None if nothing was in slices."""
         return self._slices.components() if self._slices is not None else None
 
-    def learn(self, records: Sequence[RunRecord]) -> None:
+    def add(self, records: Sequence[RunRecord]) -> None:
         """Take in runs that are stored, those of a block together."""
         measured = [record for record in records if record.status == "ok" and record.done]
         for record in measured:
@@ -99,11 +99,11 @@ class Learned:
                 self._runs[record.repeat][cell_key(record.cell)][record.block] = one
                 self._ratios.pop(record.repeat, None)
             if record.done is not None:
-                self._learn_response(record, record.done["latency_us"]["p50"] / 1e6)
+                self._add_response(record, record.done["latency_us"]["p50"] / 1e6)
         if self._slices is not None:
             self._slices.add(measured)
 
-    def _learn_response(self, record: RunRecord, response_s: float) -> None:
+    def _add_response(self, record: RunRecord, response_s: float) -> None:
         """The slowest level of the latest block of a context counts."""
         context = self.context(record.cell)
         block, slowest_s = self._slowest.get(context, (0, 0.0))

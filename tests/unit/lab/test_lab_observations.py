@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from synthetic_run import latency_histogram, study, write_run, write_slices
 
-from contend.lab.learned import Learned
+from contend.lab.observations import Observations
 from contend.metrics import metric_of
 from contend.report.changes import analysis_of, confidence_of, table_of
 from contend.report.study import study_of
@@ -28,17 +28,17 @@ def test_a_run_stops_at_the_width_that_its_report_prints(tmp_path: Path, metric:
     with RunFolder.open(write_slices(tmp_path / "run", experiment)) as folder:
         records = folder.records()
         reported = study_of(folder)
-    learned = Learned(experiment)
+    observations = Observations(experiment)
     for _, block in itertools.groupby(records, lambda one: one.block):
-        learned.learn(list(block))
-        learned.log_ratios(reported.repeats)  # What was asked before must not stay.
+        observations.add(list(block))
+        observations.log_ratios(reported.repeats)  # What was asked before must not stay.
     printed = analysis_of(reported, metric_of(metric))
     assert printed is not None
-    d = learned.log_ratios(reported.repeats)
+    d = observations.log_ratios(reported.repeats)
     np.testing.assert_array_equal(d, printed.table.d)
     rule = StoppingRule(until=None)
     assert rule.interval_confidence == confidence_of(reported)
-    told = progress(d, learned.shape, rule, spent_s=0, unit_s=1)
+    told = progress(d, observations.shape, rule, spent_s=0, unit_s=1)
     wholes = [printed.answer.whole(level) for level in range(printed.answer.levels)]
     assert told.half_width == pytest.approx(
         max(math.sqrt(one.high / one.low) - 1 for one in wholes)
@@ -60,13 +60,13 @@ def test_it_allows_for_what_the_report_allows_for(
     experiment = study("quick", ['compare.adjust=["steal"]'])
     with RunFolder.open(write(tmp_path / "run", experiment, change=stolen)) as folder:
         records, reported = folder.records(), study_of(folder)
-    learned = Learned(experiment)
-    learned.learn(records)
+    observations = Observations(experiment)
+    observations.add(records)
     table = table_of(reported, metric_of("qps"))
     assert table is not None
     (printed,) = table.allowed.arrays.values()
-    d = learned.log_ratios(reported.repeats)
-    (own,) = learned.covariates(reported.repeats, d, in_slices=reported.in_slices)
+    d = observations.log_ratios(reported.repeats)
+    (own,) = observations.covariates(reported.repeats, d, in_slices=reported.in_slices)
     np.testing.assert_array_equal(own, printed)
     assert np.ptp(own) > 0.01
 
@@ -76,10 +76,10 @@ def test_noise_is_that_of_the_metric_that_decides(tmp_path: Path) -> None:
     found = {}
     for metric in ("qps", "response_us_p99"):
         experiment = study("quick", [f'compare.metric="{metric}"'])
-        learned = Learned(experiment)
+        observations = Observations(experiment)
         with RunFolder.open(write_slices(tmp_path / metric, experiment)) as folder:
-            learned.learn(folder.records())
-        components = learned.components()
+            observations.add(folder.records())
+        components = observations.components()
         assert components is not None
         found[metric] = {one.tier: one.variance for one in components.tiers}
     assert list(found["qps"]) == list(found["response_us_p99"]) == ["unit", "block", "round"]

@@ -19,16 +19,16 @@ from contend.datasets import (
     workspace,
 )
 from contend.errors import ContendError
-from contend.lab.borrowed import BorrowedPlace
+from contend.lab.borrowed import BorrowedUnderTest
 from contend.lab.calibrated import calibrating
 from contend.lab.conditions import Conditions
 from contend.lab.engines import choosing_engine
-from contend.lab.events import Listener, Notice, Progress
+from contend.lab.events import Listener, Notice, Relay
 from contend.lab.history import default_history
-from contend.lab.private import PrivatePlace, Program
+from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.scripts import blocking_script, check_workloads, prepare_tables
-from contend.lab.session import Means
-from contend.lab.stage import StageOf
+from contend.lab.session import Equipment
+from contend.lab.testbed import ServerTestbed
 from contend.lab.trial import try_starts
 from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
 from contend.servers import PrivateServer, ServerBinary
@@ -61,19 +61,19 @@ def server_name(cell: CellSpec) -> str:
     return str(cell["server.use"] or cell["server.kind"])
 
 
-def private_means(
+def private_equipment(
     binaries: Mapping[str, ServerBinary], *, cache: Path, program: Path, listen: Listener
-) -> Means:
+) -> Equipment:
     """Private servers of the given programs, by the experiment's names of them."""
-    tell = _Telling(listen)
+    tell = Relay(listen)
     load = LoadProcess(program)
 
     @contextlib.contextmanager
-    def open_stages(logs: Path, count: int) -> Iterator[list[StageOf]]:
+    def open_testbeds(logs: Path, count: int) -> Iterator[list[ServerTestbed]]:
         with workspace(cache) as work:
 
             @functools.cache
-            def program_of(name: str, place: int) -> Program:
+            def program_of(name: str, number: int) -> PrivateProgram:
                 binary = binaries[name]
 
                 def fill_folder(
@@ -87,30 +87,30 @@ def private_means(
                     source = DatasetSource(data, binary, options, imported)
                     return provide(source, into, cache=cache, program=program, tell=tell)
 
-                # Whichever of the programs has the place, its data take those of the last.
-                own = work / f"folder-{place}"
-                server = PrivateServer(binary, own, logs if place == 0 else logs / str(place))
-                return Program(server, identity(binary), fill_folder)
+                # Whichever of the programs runs here, its data take the place of the last one's.
+                own = work / f"folder-{number}"
+                server = PrivateServer(binary, own, logs if number == 0 else logs / str(number))
+                return PrivateProgram(server, identity(binary), fill_folder)
 
             def prepare(cell: CellSpec, address: Address) -> None:
                 if cell.data.schema == SCRIPT_SCHEMA:
                     tell.notice("the script makes its tables (prepare)")
                     prepare_tables(cell, address, program)
 
+            def testbed(number: int) -> ServerTestbed:
+                return ServerTestbed(
+                    PrivateUnderTest(
+                        lambda cell: program_of(server_name(cell), number), prepare, load
+                    ),
+                    listen,
+                    lines=Lines(program),
+                    conditions=Conditions(logs.parent, listen),
+                )
+
             with contextlib.ExitStack() as stack:
                 yield [
-                    stack.enter_context(
-                        contextlib.closing(
-                            StageOf(
-                                PrivatePlace(of_place, prepare, load),
-                                listen,
-                                lines=Lines(program),
-                                conditions=Conditions(logs.parent, listen),
-                            )
-                        )
-                    )
-                    for place in range(count)
-                    for of_place in [lambda cell, n=place: program_of(server_name(cell), n)]
+                    stack.enter_context(contextlib.closing(testbed(number)))
+                    for number in range(count)
                 ]
 
     def check(experiment: Experiment) -> None:
@@ -119,12 +119,12 @@ def private_means(
         with workspace(cache) as work:
 
             @functools.cache
-            def empty(name: str) -> Program:
+            def empty(name: str) -> PrivateProgram:
                 def make_folder(_data: DataSpec, options: Mapping[str, Level], _into: Path) -> None:
                     server.initialise(layout_options(options))
 
                 server = PrivateServer(binaries[name], work / binaries[name].name)
-                return Program(server, identity(binaries[name]), make_folder)
+                return PrivateProgram(server, identity(binaries[name]), make_folder)
 
             try_starts(
                 experiment,
@@ -134,9 +134,9 @@ def private_means(
                 listen=listen,
             )
 
-    return Means(
+    return Equipment(
         servers={name: identity(binary) for name, binary in binaries.items()},
-        open_stages=open_stages,
+        open_testbeds=open_testbeds,
         load=load,
         data_folder=cache,
         calibrate=calibrating(program, cache=cache, transport="socket", listen=listen),
@@ -150,7 +150,7 @@ def private_means(
     )
 
 
-def borrowed_means(
+def borrowed_equipment(
     servers: Mapping[str, ExistingServer],
     *,
     cache: Path,
@@ -158,23 +158,23 @@ def borrowed_means(
     run_folder: Path,
     listen: Listener,
     confirm: Confirm,
-) -> Means:
+) -> Equipment:
     """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
     one for each level that is compared, in their order."""
-    tell = _Telling(listen)
+    tell = Relay(listen)
     load = LoadProcess(program)
 
-    def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedPlace:
+    def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedUnderTest:
         def fill_server(data: DataSpec) -> Mapping[str, Any]:
             return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
 
         def spoil(data: DataSpec) -> None:
             mark_changed(server, data)
 
-        return BorrowedPlace(server, fill_server, spoil, load, journal, listen, number)
+        return BorrowedUnderTest(server, fill_server, spoil, load, journal, listen, number)
 
-    def stage_of(server: ExistingServer, journal: Journal, number: int) -> StageOf:
-        return StageOf(
+    def testbed_of(server: ExistingServer, journal: Journal, number: int) -> ServerTestbed:
+        return ServerTestbed(
             place_of(server, journal, number),
             listen,
             lines=Lines(program),
@@ -182,7 +182,7 @@ def borrowed_means(
         )
 
     @contextlib.contextmanager
-    def open_stages(_logs: Path, _count: int) -> Iterator[list[StageOf]]:
+    def open_testbeds(_logs: Path, _count: int) -> Iterator[list[ServerTestbed]]:
         with contextlib.ExitStack() as stack:
 
             @functools.cache
@@ -192,16 +192,16 @@ def borrowed_means(
             # One server may go by two names, such as those of two users.
             names: dict[str, str] = {}
             yield [
-                stack.enter_context(_closing(stage_of(server, journal, number), listen))
+                stack.enter_context(_closing(testbed_of(server, journal, number), listen))
                 for number, server in enumerate(servers.values())
                 for place in [server.dsn.place]
                 for journal in [journal_at(place, names.setdefault(place, str(server.dsn)))]
             ]
 
     sockets = all(server.dsn.socket is not None for server in servers.values())
-    return Means(
+    return Equipment(
         servers={name: _identity_of(server) for name, server in servers.items()},
-        open_stages=open_stages,
+        open_testbeds=open_testbeds,
         load=load,
         data_folder=run_folder.parent,
         calibrate=calibrating(
@@ -220,18 +220,18 @@ def borrowed_means(
 
 
 @contextlib.contextmanager
-def _closing(stage: StageOf, listen: Listener) -> Iterator[StageOf]:
-    """The stage, closed at the end. If something else went wrong, that is the news, and what could
+def _closing(testbed: ServerTestbed, listen: Listener) -> Iterator[ServerTestbed]:
+    """The testbed, closed in the end. If something else went wrong, that is raised, and what could
     not be put back is told beside it."""
     try:
-        yield stage
+        yield testbed
     except BaseException:
         try:
-            stage.close()
+            testbed.close()
         except ContendError as error:
             listen(Notice(" ".join(filter(None, (error.message, error.hint)))))
         raise
-    stage.close()
+    testbed.close()
 
 
 def _identity_of(server: ExistingServer) -> dict[str, Any]:
@@ -243,16 +243,3 @@ def identity(binary: ServerBinary) -> dict[str, Any]:
     """What is recorded of a server program. By its source it is found again."""
     source = str(binary.program) if binary.source == "path" else binary.name
     return {"kind": binary.kind, "version": binary.version, "source": source}
-
-
-class _Telling:
-    """Passes on what the datasets room says to whoever listens to the lab."""
-
-    def __init__(self, listen: Listener) -> None:
-        self._listen = listen
-
-    def notice(self, text: str) -> None:
-        self._listen(Notice(text))
-
-    def progress(self, what: str, done: int, total: int, unit: str) -> None:
-        self._listen(Progress(what, done, total, unit))

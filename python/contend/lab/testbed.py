@@ -12,7 +12,7 @@ from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice
 from contend.load import Address, Lines
 from contend.probed import Probes, RunWarning
-from contend.probes import Expected, Sight
+from contend.probes import Expected, Observed
 from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
 from contend.settings.check import EACH_RUN, NEVER
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A stage that is ready for one cell.
+    """A testbed that is ready for one cell.
 
     Args:
         address: where contend-load connects.
         env: what contend-load finds in its environment; holds the password where there is one.
         watch_pid: the server's process, where it runs on this host.
-        sight: what the probes look at.
+        observed: what the probes look at.
         expected: which caches are meant to be warm.
-        probes: what the stage knows of itself, for the record.
-        warnings: what the stage marks the cell with.
+        probes: what the testbed knows of itself, for the record.
+        warnings: what the testbed marks the cell with.
     """
 
     address: Address
-    sight: Sight
+    observed: Observed
     expected: Expected
     env: Mapping[str, str] = field(default_factory=dict)
     watch_pid: int | None = None
@@ -48,7 +48,7 @@ class Ready:
     warnings: tuple[RunWarning, ...] = ()
 
 
-class Place(Protocol):
+class ServerUnderTest(Protocol):
     """A server of some kind, and what can be done to it; see also `Target` of the settings."""
 
     @property
@@ -108,8 +108,8 @@ class _Undo:
     action: Callable[[], None] | str | None
 
 
-class Stage(Protocol):
-    """Where the walk plays cells."""
+class Testbed(Protocol):
+    """What cells run on."""
 
     def set(self, cell: CellSpec, seed: int = 0) -> Ready:
         """Make everything as the cell wants it; `seed` is that of the queries of its run."""
@@ -124,11 +124,11 @@ class Stage(Protocol):
         ...
 
 
-class StageOf:
-    """Brings a place from cell to cell, setting by setting; it knows none of them by name.
+class ServerTestbed:
+    """Brings a server from cell to cell, setting by setting; it knows none of them by name.
 
     Args:
-        place: the server.
+        server: the one that is tested.
         listen: is told what went wrong on the way, if it was put right.
         settings: those that are applied, in their order.
         strict: what cannot be undone is an error, and not only the end of the copy of the data.
@@ -138,7 +138,7 @@ class StageOf:
 
     def __init__(
         self,
-        place: Place,
+        server: ServerUnderTest,
         listen: Listener,
         settings: Sequence[Setting] = SETTINGS,
         *,
@@ -146,7 +146,7 @@ class StageOf:
         lines: Lines | None = None,
         conditions: Conditions | None = None,
     ) -> None:
-        self._place = place
+        self._server = server
         self._strict = strict
         self._lines = lines
         self._conditions = conditions
@@ -172,12 +172,12 @@ class StageOf:
 
     def keep_data(self) -> None:
         """The next cell goes on with the tables as they are, although they were written to."""
-        self._place.keep_data()
+        self._server.keep_data()
 
     def spoil_data(self) -> None:
         """The next cell finds tables that were made anew, even if nothing wrote here."""
-        if self._place.own:
-            self._place.expect_writes()
+        if self._server.own:
+            self._server.expect_writes()
 
     def set(self, cell: CellSpec, seed: int = 0) -> Ready:
         """Make everything as the cell wants it; `seed` is that of the queries of its run."""
@@ -197,37 +197,37 @@ class StageOf:
         self._notes = {path: said for path, said in self._notes.items() if path not in again}
         if need is Need.DATA:
             self._data_of = None
-            self._place.renew(cell, launch)
+            self._server.renew(cell, launch)
             self._data_of = cell
             self._is_new_copy = True
         elif need is Need.RESTART:
-            self._place.restart(cell, launch)
+            self._server.restart(cell, launch)
         try:
             for setting in due:
                 self._applied = setting
                 if before is not None:
-                    self._place.disturbed(setting.disturbs(before.values, cell.values))
+                    self._server.disturbed(setting.disturbs(before.values, cell.values))
                 setting.apply(self, cell.values)
         except BaseException:
             self._give_up()
             raise
         self._cell = cell
-        ready = self._apart(self._place.ready(cell))
+        ready = self._apart(self._server.ready(cell))
         noted = {**self._values_to_note(cell), **self._notes}
         return replace(ready, probes={**ready.probes, "settings": noted})
 
     def death(self) -> ContendError | None:
-        return self._place.death()
+        return self._server.death()
 
     def close(self) -> None:
-        # What cannot be undone here stays noted at the place, which tries again and names it.
+        # What cannot be undone here stays noted by the server, which tries again and names it.
         try:
             self._look_back(is_end=True)
-            self._undo(list(self._settings), Need.DATA if self._place.own else Need.NOTHING)
+            self._undo(list(self._settings), Need.DATA if self._server.own else Need.NOTHING)
         finally:
             if self._lines is not None:
                 self._lines.close()
-            self._place.close()
+            self._server.close()
         if self._conditions is not None:
             self._conditions.close()
 
@@ -235,13 +235,13 @@ class StageOf:
 
     @property
     def own(self) -> bool:
-        return self._place.own
+        return self._server.own
 
     def set_options(self, options: Mapping[str, Level]) -> None:
-        self._place.set_options(options)
+        self._server.set_options(options)
 
     def execute(self, statement: str) -> float:
-        return self._place.execute(statement)
+        return self._server.execute(statement)
 
     def change(self, statement: str, undo: str | None) -> float:
         self.on_undo(undo)
@@ -249,7 +249,7 @@ class StageOf:
             return self.execute(statement)
         except BaseException as error:
             # Of another end than a refusal nobody knows what it did.
-            if self._place.own or isinstance(error, StatementFailed):
+            if self._server.own or isinstance(error, StatementFailed):
                 self._undos.pop()
                 self._remember()
             raise
@@ -264,16 +264,16 @@ class StageOf:
         self._is_new_copy = False
 
     def expect_writes(self) -> None:
-        self._place.expect_writes()
+        self._server.expect_writes()
 
     def lock_files(self) -> str:
-        return self._place.lock_files()
+        return self._server.lock_files()
 
     def unlock_files(self) -> None:
-        self._place.unlock_files()
+        self._server.unlock_files()
 
     def warm(self, how: str) -> None:
-        self._place.warm(how, self._seed)
+        self._server.warm(how, self._seed)
 
     def on_undo(self, undo: Callable[[], None] | str | None) -> None:
         assert self._applied is not None
@@ -294,7 +294,7 @@ class StageOf:
         cell = self._cell or self._data_of
         if self._conditions is not None and cell is not None:
             settings = self._values_to_note(cell)
-            self._conditions.look(self._place.tables, cell.data, when, settings)
+            self._conditions.look(self._server.tables, cell.data, when, settings)
 
     def _apart(self, ready: Ready) -> Ready:
         """The same server, asked by way of a delay line if it is to be far away."""
@@ -302,12 +302,12 @@ class StageOf:
             return ready
         assert self._lines is not None
         line = self._lines.before(ready.address, self._round_trip_s)
-        sight = replace(ready.sight, line=line.report)
-        return replace(ready, address=line.address, sight=sight)
+        observed = replace(ready.observed, line=line.report)
+        return replace(ready, address=line.address, observed=observed)
 
     def _need(self, cell: CellSpec) -> Need:
         before = self._cell or self._data_of
-        if before is None or not self._place.usable():
+        if before is None or not self._server.usable():
             return Need.DATA
         need = max(one.between(before.values, cell.values) for one in self._settings)
         # After a cell that could not be set up nobody knows what the server works with.
@@ -329,7 +329,7 @@ class StageOf:
         theirs = [one for one in self._undos if one.setting in settings]
         if not theirs:
             return True
-        due = [one for one in theirs if not (self._place.own and need >= one.setting.lasts)]
+        due = [one for one in theirs if not (self._server.own and need >= one.setting.lasts)]
         failed: list[ContendError] = []
         for one in reversed(theirs):
             error = self._undone(one) if one in due else None
@@ -338,7 +338,7 @@ class StageOf:
                 failed.append(error)
                 self._stuck += [one.action] if isinstance(one.action, str) else []
             self._remember()
-        if failed and (self._strict or not self._place.own):
+        if failed and (self._strict or not self._server.own):
             raise failed[0]
         for error in failed:
             text = f"{error.message}, so the copy of the data is thrown away"
@@ -349,13 +349,13 @@ class StageOf:
         """Undo one thing, if that can be done; why it failed."""
         try:
             if isinstance(one.action, str):
-                self._place.execute(one.action)
+                self._server.execute(one.action)
             elif one.action is not None:
                 one.action()
         except ContendError as error:
             failed = WorkError(
                 f"{one.setting.path} could not be undone: {error.message}",
-                hint=None if self._place.own else "`contend restore` tries it again.",
+                hint=None if self._server.own else "`contend restore` tries it again.",
             )
             failed.__cause__ = error
             return failed
@@ -363,7 +363,7 @@ class StageOf:
 
     def _remember(self) -> None:
         due = [one.action for one in self._undos if isinstance(one.action, str)]
-        self._place.remember([*self._stuck, *due])
+        self._server.remember([*self._stuck, *due])
 
     def _give_up(self) -> None:
         """Undo all that was applied, because the next cell cannot go on from here."""
@@ -382,7 +382,7 @@ class StageOf:
         }
 
 
-class Server(Protocol):
+class OwnServer(Protocol):
     """What the lab needs of a private server."""
 
     @property

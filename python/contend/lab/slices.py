@@ -9,11 +9,11 @@ from contend.calibration import Calibration
 from contend.errors import ContendError
 from contend.lab.effort import Effort
 from contend.lab.events import Listener
-from contend.lab.layouts import Layout, layout_of
+from contend.lab.layouts import MemoryLayout, layout_of
 from contend.lab.measure import measure_in_slices
-from contend.lab.stage import Ready, StageOf
 from contend.lab.switching import entering
-from contend.load import Load
+from contend.lab.testbed import Ready, ServerTestbed
+from contend.load import LoadDriver
 from contend.probed import Probes
 from contend.settings.workload import writing_share
 from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, turn_of
@@ -28,13 +28,13 @@ REST_S = 0.2
 level wants."""
 
 
-class InSlices:
-    """Plays all runs of a block at once, each level on a server of its own, or all on one that is
+class SliceRunner:
+    """Makes all runs of a block at once, each level on a server of its own, or all on one that is
     switched from level to level.
 
     Args:
         experiment: what is planned.
-        stages: one for each compared level (which level has which changes, see `turn_of`), or one.
+        testbeds: one for each compared level, or one for all; see `turn_of` for which has which.
         load: drives load.
         effort: says how many slices.
         listen: is told what happens.
@@ -44,20 +44,20 @@ class InSlices:
     def __init__(
         self,
         experiment: Experiment,
-        stages: Sequence[StageOf],
-        load: Load,
+        testbeds: Sequence[ServerTestbed],
+        load: LoadDriver,
         effort: Effort,
         listen: Listener,
         calibration: Calibration | None = None,
     ) -> None:
         self._experiment = experiment
-        self._stages = stages
+        self._testbeds = testbeds
         self._load = load
         self._effort = effort
         self._listen = listen
         self._calibration = calibration
         self._repeat = 0
-        self._layout = Layout()
+        self._layout = MemoryLayout()
         self._written = 0.0
 
     def set(self, runs: Sequence[Planned]) -> list[Ready]:
@@ -65,23 +65,23 @@ class InSlices:
         repeat = runs[0].repeat
         if repeat != self._repeat:
             self._layout = layout_of(self._experiment, repeat, matched=self._effort.matched)
-            for stage in self._stages:
-                stage.start_anew(self._layout.apply)
+            for testbed in self._testbeds:
+                testbed.start_anew(self._layout.apply)
             self._repeat = repeat
         about: Probes = {"layout": asdict(self._layout)}
-        places = [self._place_of(one) for one in runs]
+        indexes = [self._testbed_of(one) for one in runs]
         readies = [
-            self._stages[place].set(cell_spec(self._experiment, one.cell))
-            for place, one in zip(places, runs, strict=True)
+            self._testbeds[index].set(cell_spec(self._experiment, one.cell))
+            for index, one in zip(indexes, runs, strict=True)
         ]
-        pids = {ready.sight.pid for ready in readies if ready.sight.pid is not None}
+        pids = {ready.observed.pid for ready in readies if ready.observed.pid is not None}
         return [
             replace(
                 ready,
-                sight=replace(ready.sight, others=tuple(pids - {ready.sight.pid})),
-                probes={**ready.probes, **about, "place": place},
+                observed=replace(ready.observed, others=tuple(pids - {ready.observed.pid})),
+                probes={**ready.probes, **about, "place": index},
             )
-            for place, ready in zip(places, readies, strict=True)
+            for index, ready in zip(indexes, readies, strict=True)
         ]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
@@ -101,19 +101,19 @@ class InSlices:
             self._calibration,
         )
         if self._is_switched:
-            # The stage believes that it is at the level it was brought to last.
+            # The testbed believes that it is at the level it was brought to last.
             for statement in enter[-1]:
-                self._stages[0].execute(statement)
+                self._testbeds[0].execute(statement)
         self._look_at_drift(cells, records)
         return records
 
     @property
     def _is_switched(self) -> bool:
-        return len(self._stages) == 1
+        return len(self._testbeds) == 1
 
     def death(self) -> ContendError | None:
         """How a server ended, if one did although nobody asked it to."""
-        deaths = [stage.death() for stage in self._stages]
+        deaths = [testbed.death() for testbed in self._testbeds]
         return next((death for death in deaths if death is not None), None)
 
     def _look_at_drift(self, cells: Sequence[CellSpec], records: Sequence[RunRecord]) -> None:
@@ -124,25 +124,25 @@ class InSlices:
             return
         self._written += written
         if self._written <= DRIFT_MAX:
-            for stage in self._stages:
-                stage.keep_data()
+            for testbed in self._testbeds:
+                testbed.keep_data()
         else:
             self._written = 0.0
             # Those too whose levels only read, so that all are as old.
-            for stage in self._stages:
-                stage.spoil_data()
+            for testbed in self._testbeds:
+                testbed.spoil_data()
 
-    def _place_of(self, one: Planned) -> int:
-        """The number of the stage that has the run's level."""
+    def _testbed_of(self, one: Planned) -> int:
+        """The number of the testbed that has the run's level."""
         compared = self._experiment.compared
         assert compared is not None
         level = one.cell[compared.path]
-        place = next(n for n, each in enumerate(compared.levels) if same_level(each, level))
-        if not self._stages[place % len(self._stages)].own:
+        index = next(n for n, each in enumerate(compared.levels) if same_level(each, level))
+        if not self._testbeds[index % len(self._testbeds)].own:
             # Servers that are levels by themselves.
-            return place % len(self._stages)
+            return index % len(self._testbeds)
         context = {path: value for path, value in one.cell.items() if path != compared.path}
-        return (place + turn_of(self._experiment, context, one.repeat)) % len(self._stages)
+        return (index + turn_of(self._experiment, context, one.repeat)) % len(self._testbeds)
 
 
 def _writes(cell: CellSpec) -> bool:

@@ -1,0 +1,80 @@
+"""Locks between processes: `flock` on a file, which the kernel drops with its last holder, however
+that dies.
+
+They are descriptors, so that a server can inherit one. Whoever holds a lock may remove its file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+
+class Locked(Exception):
+    """Another process holds the lock."""
+
+
+def lock(path: Path, *, on_wait: Callable[[], object] | None = None, mode: int = 0o600) -> int:
+    """Lock a file, which is made if it is not there; the lock, which `os.close` gives back.
+
+    Args:
+        path: in a folder that exists.
+        on_wait: is called if another process holds it, before that one is waited for.
+        mode: of the file, if it is made.
+
+    Raises:
+        Locked: another process holds it, and there is no `on_wait`.
+        OSError: the file cannot be made or opened.
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if on_wait is None:
+                    raise Locked(str(path)) from None
+                on_wait()
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Its holder may have removed the file; a lock on a removed file guards nothing.
+            if _is_at(descriptor, path):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, on_wait: Callable[[], object] | None = None) -> Iterator[int]:
+    """Hold a lock for a block; see `lock`."""
+    descriptor = lock(path, on_wait=on_wait)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock. Takes nothing, makes nothing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
