@@ -131,9 +131,9 @@ def test_variables_that_differ_are_told_with_what_is_known(
     server = existing(theirs)
     with server.connect() as connection:
         set_global(connection, {"max_connections": 77})
-    value, default = server.variables_that_differ()["max_connections"]
-    assert value == "77"
-    assert default == ("151" if theirs.binary.kind == "mariadb" else None)
+    differing = server.variables_that_differ()["max_connections"]
+    assert differing["value"] == "77"
+    assert differing["default"] == ("151" if theirs.binary.kind == "mariadb" else None)
 
 
 def test_nothing_of_theirs_is_ended(theirs: PrivateServer) -> None:

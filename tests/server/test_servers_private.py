@@ -21,7 +21,10 @@ def test_initialises_starts_answers_and_stops(any_binary: ServerBinary, tmp_path
     with server:
         assert server.start({"max_connections": 50}) == []
         assert server.variables()["max_connections"] == "50"
-        assert server.variables_that_differ()["max_connections"] == ("50", "151")
+        assert server.variables_that_differ()["max_connections"] == {
+            "value": "50",
+            "default": "151",
+        }
         assert server.socket.parent.stat().st_mode & 0o777 == 0o700
         assert server.port is None
         # What fills tables sends their rows as a local file.

@@ -28,8 +28,7 @@ from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
 from contend.cli.progress import display_on
 from contend.errors import RequestError
 from contend.folders import default_cache
-from contend.lab.calibrated import ADDRESSES
-from contend.lab.engines import choosing_engine, with_engine
+from contend.lab.client import ADDRESSES, choosing_engine, with_engine
 from contend.lab.events import Notice, StepProgress
 from contend.load import ask_engine, find_program, plan_of
 from contend.report.words import estimate_text

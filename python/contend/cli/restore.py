@@ -1,11 +1,12 @@
-"""`contend restore`: put back what a command that was killed left changed on a server."""
+"""`contend restore`: put back what a command that was killed left changed on a server; and the same
+offered before another command begins there."""
 
 from __future__ import annotations
 
 import argparse
 import getpass
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from contend.cli.parser import confirmed
@@ -13,8 +14,18 @@ from contend.errors import ContendError, RequestError, WorkError
 from contend.servers.dsn import Dsn
 from contend.servers.existing import ExistingServer
 from contend.settings.server import is_dsn
-from contend.undo import Journal, default_folder, in_words, journals_in, put_back, server_in
+from contend.undo import (
+    Journal,
+    default_folder,
+    drop_what_is_back,
+    in_words,
+    journals_in,
+    put_back,
+    server_in,
+)
+from contend.undo.back import JournalServer
 from contend.undo.journal import JournalInUse, place_of
+from contend.undo.variables import Agree
 
 NOTHING = "nothing is to be put back"
 
@@ -159,3 +170,42 @@ def _together(errors: list[ContendError]) -> ContendError:
         WorkError if any(one.exit_code == WorkError.exit_code for one in errors) else RequestError
     )
     return kind("not everything was put back.", detail="\n".join(lines))
+
+
+def offer(
+    journal: Journal,
+    server: JournalServer,
+    first: Agree,
+    changed: Agree,
+    say: Callable[[str], object],
+) -> bool:
+    """Put back what an earlier command left; whether nothing is left.
+
+    Args:
+        first: is asked before anything is put back.
+        changed: is asked about what somebody else changed since.
+        say: is told what was put back.
+
+    Raises:
+        ContendError: not all of it could be put back.
+    """
+    if journal.undo:
+        drop_what_is_back(journal, server)
+    if not journal.undo:
+        return True
+    left = what_is_left(journal)
+    if not first(f"{left[0].upper()}{left[1:]}. Put it back first?"):
+        return False
+    put_back(
+        journal,
+        server,
+        changed,
+        tell=lambda words: say(f"put back after an earlier command: {words}"),
+    )
+    return True
+
+
+def what_is_left(journal: Journal) -> str:
+    """What it must put back, in words."""
+    left = ", ".join(map(in_words, journal.undo))
+    return f"an earlier command left changes on {journal.server}: {left}"

@@ -13,9 +13,9 @@ from pathlib import Path
 from rich.console import Console
 
 from contend import report
-from contend.cli.left import offer, what_is_left
 from contend.cli.parser import confirmed
 from contend.cli.progress import Display, display_on
+from contend.cli.restore import offer, what_is_left
 from contend.errors import RequestError
 from contend.folders import default_cache
 from contend.get import debian, find_server, servers_at_hand
@@ -35,7 +35,7 @@ from contend.spec import Experiment, load_experiment
 from contend.store import RunFolder, find_run
 from contend.store.folder import RUNS_ROOT
 from contend.undo import Journal, default_folder
-from contend.undo.agree import always
+from contend.undo.variables import always
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ import pymysql
 
 from contend.cli import warm_load, warm_pages
 from contend.cli.restore import NOTHING, restore_server, server_of
-from contend.cli.warm_text import plan_in_words
+from contend.cli.warm_load import plan_in_words
 from contend.errors import RequestError, WorkError
 from contend.host import memory_available_bytes
 from contend.servers.dsn import Dsn
@@ -22,8 +22,7 @@ from contend.units import parse_duration_s
 from contend.warm.key_caches import named_key_cache
 from contend.warm.model import Cache, WarmPlan
 from contend.warm.plan import make_plan
-from contend.warm.reads import read_counts
-from contend.warm.survey import survey
+from contend.warm.survey import read_counts, survey
 from contend.warm.warm_up import resume, warm_up
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bars
 
 from contend.units import format_count, format_duration, format_size
-from contend.warm.progress import WarmProgress
+from contend.warm.work import WarmProgress
 
 PLAIN_STEP = 0.1
 """Without a terminal, progress is told at each tenth."""

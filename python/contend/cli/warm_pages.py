@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.cli import warm_load
-from contend.cli.warm_text import plan_in_words
+from contend.cli.warm_load import plan_in_words
 from contend.errors import RequestError, WorkError
 from contend.servers.client import LONG_S
 from contend.servers.dsn import Dsn
@@ -168,7 +168,7 @@ def _load(
 ) -> int:
     from contend.warm import page_list
     from contend.warm.by_list import ByList
-    from contend.warm.shares import plan_of_shares
+    from contend.warm.plan import plan_of_shares
     from contend.warm.tablespaces import read_catalogue
     from contend.warm.transfer import translate
 

@@ -22,7 +22,7 @@ from contend.datasets.cache import (
     restore,
     workspace,
 )
-from contend.datasets.dump.errors import DumpFailed, DumpRefused
+from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
 from contend.datasets.files import SnapshotDamaged

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contend.datasets.dump.errors import DumpFailed, DumpRefused
+from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Loader, Rules
 from contend.datasets.loading import (
     DISK_FULL_CODES,
@@ -25,7 +25,7 @@ from contend.datasets.loading import (
 from contend.datasets.manifest import TableEntry
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.client import LONG_S
-from contend.servers.names import qualified
+from contend.servers.statements import qualified
 from contend.spec import DataSpec, Level
 from contend.units import format_size
 

@@ -25,7 +25,7 @@ from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.existing import TABLE_MARK, ExistingServer, table_comment, table_key
-from contend.servers.names import qualified
+from contend.servers.statements import qualified
 from contend.settings.schemas import SCHEMAS, Schema
 from contend.units import format_size
 

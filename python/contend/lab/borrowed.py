@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from contend.datasets import entrance
 from contend.errors import ContendError, RequestError
 from contend.lab.caches import Caches
-from contend.lab.control import LazyControl, differing_variables
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Listener, Notice
 from contend.lab.testbed import Ready
@@ -23,7 +22,7 @@ from contend.load import LoadDriver
 from contend.plan import HandlerSocket
 from contend.probed import RunWarning
 from contend.probes import Observed
-from contend.servers.client import LONG_S
+from contend.servers.client import LONG_S, LazyControl
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.options import as_number, as_text, normal_name
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from contend.servers import Truncated
     from contend.servers.existing import ExistingServer
+    from contend.servers.variables import Differing
     from contend.undo.journal import Entry
 
 NO_MATTER = frozenset({"skip_grant_tables"})
@@ -98,7 +98,7 @@ class BorrowedUnderTest:
         self._data: DataSpec | None = None
         self._dataset: dict[str, Any] = {}
         self._may_be_changed = False
-        self._differing: dict[str, Any] | None = None
+        self._differing: Differing | None = None
         self._caches = Caches()
         self._will_write = False
         self.load = load
@@ -265,7 +265,7 @@ class BorrowedUnderTest:
         address, env = entrance(dsn, database, variable=self._password_variable)
         address = replace(address, handler_socket=_key_ports(self._now))
         if self._differing is None:
-            self._differing = differing_variables(self._server)
+            self._differing = self._server.variables_that_differ()
         changed, self._may_be_changed = (
             self._may_be_changed,
             self._may_be_changed or (self._will_write and bool(cell.data.table_names)),

@@ -18,9 +18,8 @@ from contend.settings.model import EVERY_CACHE
 from contend.undo import Journal
 from contend.units import format_size
 from contend.warm.by_list import ByList
-from contend.warm.engines import ENGINES, disturbs
 from contend.warm.files import files_held
-from contend.warm.model import FILES, Survey, WarmPlan
+from contend.warm.model import ENGINES, FILES, Survey, WarmPlan, disturbs
 from contend.warm.plan import make_plan
 from contend.warm.server_list import ServerHost
 from contend.warm.survey import survey

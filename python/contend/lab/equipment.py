@@ -20,14 +20,13 @@ from contend.datasets import (
 )
 from contend.errors import ContendError
 from contend.lab.borrowed import BorrowedUnderTest
-from contend.lab.calibrated import calibrating
+from contend.lab.client import calibrating, choosing_engine
 from contend.lab.conditions import Conditions
-from contend.lab.engines import choosing_engine
 from contend.lab.events import Listener, Notice, Relay
-from contend.lab.history import default_history
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.scripts import blocking_script, check_workloads, prepare_tables
 from contend.lab.session import Equipment
+from contend.lab.sessions import default_history
 from contend.lab.testbed import ServerTestbed
 from contend.lab.trial import try_starts
 from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together

@@ -12,14 +12,13 @@ from contend.errors import ContendError
 from contend.host.locked import LockedFiles
 from contend.lab.caches import Caches, drop_files, files_of
 from contend.lab.cold_starts import ColdStart
-from contend.lab.control import LazyControl, differing_variables
 from contend.lab.testbed import OwnServer, Ready
 from contend.load import Address, LoadDriver, plan_of
 from contend.plan import HandlerSocket
 from contend.probed import Probes
 from contend.probes import Observed
 from contend.servers import Dsn
-from contend.servers.client import LONG_S
+from contend.servers.client import LONG_S, LazyControl
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
 from contend.servers.statements import run_statement
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
     from contend.servers import Truncated
+    from contend.servers.variables import Differing
 
 USER = "root"
 
@@ -90,7 +90,7 @@ class PrivateUnderTest:
         self._stale = True
         self._options: dict[str, Level] = {}
         self._truncated: dict[str, Truncated] = {}
-        self._differing: dict[frozenset[tuple[str, Level]], dict[str, Any]] = {}
+        self._differing: dict[frozenset[tuple[str, Level]], Differing] = {}
         self._caches = Caches()
         self._variables: dict[str, str] = {}
         self._told: set[str] = set()
@@ -321,9 +321,9 @@ class PrivateUnderTest:
             return [table.name for table in self._dataset.tables]
         return self._data.table_names
 
-    def _variables_that_differ(self) -> dict[str, Any]:
+    def _variables_that_differ(self) -> Differing:
         # They change only with the options, and asking for all of them takes its time.
         state = frozenset(self._options.items())
         if state not in self._differing:
-            self._differing[state] = differing_variables(self._server)
+            self._differing[state] = self._server.variables_that_differ()
         return self._differing[state]

@@ -13,11 +13,17 @@ from contend import host
 from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
-from contend.lab.calibrated import Calibrate
+from contend.lab.client import (
+    FACT,
+    Calibrate,
+    ChooseEngine,
+    kept_engine,
+    require_engine,
+    with_engine,
+)
 from contend.lab.design import FACT as DESIGN
 from contend.lab.design import Design, choose_design, is_asked
 from contend.lab.effort import ends_with_its_work, require_time
-from contend.lab.engines import FACT, ChooseEngine, kept_engine, require_engine, with_engine
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Listener, Notice
 from contend.lab.host_state import AskCpus, HostWatch

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from contend.servers.options import assignment, normal_name
 from contend.spec import CellSpec, Experiment, cell_specs, imported_name
-from contend.warm.engines import disturbs
 from contend.warm.key_caches import reloading
+from contend.warm.model import disturbs
 
 OPTIONS = "server.options."
 

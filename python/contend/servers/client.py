@@ -6,8 +6,10 @@ it. See docs/decisions/0005-pymysql-for-control.md.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from socket import AF_UNIX, SOCK_STREAM
 from socket import socket as Socket
@@ -176,3 +178,27 @@ def socket_peer(path: Path) -> int | None:
             return None
     pid, _user, _group = _CREDENTIALS.unpack(said)
     return pid or None
+
+
+class LazyControl:
+    """Connects when it is first needed, and is kept until it is closed.
+
+    Args:
+        connect: the server's; takes the timeouts.
+    """
+
+    def __init__(self, connect: Callable[..., Connection[Any]]) -> None:
+        self._connect = connect
+        self._connection: Connection[Any] | None = None
+
+    def connection(self) -> Connection[Any]:
+        if self._connection is None:
+            self._connection = self._connect(read_timeout=ANSWER_S, write_timeout=ANSWER_S)
+        return self._connection
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            # The other side may be gone already.
+            with contextlib.suppress(OSError, pymysql.err.MySQLError):
+                connection.close()

@@ -1,4 +1,4 @@
-"""A statement of the user's, run over a connection of its own."""
+"""Names as statements take them; a statement of the user's, run over a connection of its own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,19 @@ from contend.servers.client import LONG_S
 if TYPE_CHECKING:
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
+
+SYSTEM_DATABASES = frozenset({"mysql", "sys", "information_schema", "performance_schema"})
+
+
+def qualified(database: str, table: str) -> str:
+    """The name of a table as a statement takes it."""
+    return f"{quoted(database)}.{quoted(table)}"
+
+
+def quoted(name: str) -> str:
+    """A name as a statement takes it."""
+    return "`" + name.replace("`", "``") + "`"
+
 
 Connect = Callable[..., "Connection[Any]"]
 """Connects to a database, by its name, and takes the timeouts."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
+from contend.probed import Variable
 from contend.servers.binary import ServerBinary
 from contend.servers.error_log import Truncated
 from contend.servers.errors import OptionRejected, ReadOnly
@@ -76,7 +77,7 @@ def parse_defaults(text: str) -> dict[str, str]:
     return found
 
 
-Differing = dict[str, tuple[str, str | None]]
+Differing = dict[str, Variable]
 """name -> (value, default); the default is None if the server does not tell it."""
 
 _ER_UNKNOWN_VARIABLE = 1193
@@ -126,7 +127,11 @@ def _differing_mariadb(connection: Connection[Any]) -> Differing:
         " AND GLOBAL_VALUE_ORIGIN <> 'COMPILE-TIME'"
         " AND NOT (GLOBAL_VALUE <=> DEFAULT_VALUE) ORDER BY 1",
     )
-    return {name: (value, default) for name, value, default in rows if name not in _SECRETS}
+    return {
+        name: {"value": value, "default": default}
+        for name, value, default in rows
+        if name not in _SECRETS
+    }
 
 
 def _differing_mysql(connection: Connection[Any], defaults: Mapping[str, str]) -> Differing:
@@ -141,7 +146,7 @@ def _differing_mysql(connection: Connection[Any], defaults: Mapping[str, str]) -
     )
     # Set to what is the default anyway does not differ; the program may spell it otherwise.
     return {
-        name: (value, defaults.get(name))
+        name: {"value": value, "default": defaults.get(name)}
         for name, value in rows
         if name not in defaults or not _same(value, defaults[name])
     }

@@ -6,9 +6,9 @@ from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.schemas import SCRIPT_SCHEMA, imported_name
 from contend.settings.values import Level, Refused
 from contend.spec.cell import cell_spec, cell_specs, cells, combinations
-from contend.spec.comments import hide_in_comments
+from contend.spec.document import hide_in_comments
+from contend.spec.keys import MetricNames, without_metric
 from contend.spec.load import load_experiment, recipe_text, recipes
-from contend.spec.metric_names import MetricNames, without_metric
 from contend.spec.model import (
     SPEC_FORMAT,
     Cell,

@@ -17,7 +17,7 @@ from contend.spec.build_data import with_data_of_schema
 from contend.spec.build_workload import check_script, read_tagged, with_data_of_script
 from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
-from contend.spec.keys import FIXED, settings_by_section, top_level
+from contend.spec.keys import PLAIN_TABLES, settings_by_section, top_level
 from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
 from contend.spec.paths import PathTarget, factor_paths, known_paths, resolve
 from contend.spec.published import read_published
@@ -87,7 +87,7 @@ def _check_top_level(document: Document) -> None:
 
 def _fixed(document: Document, section: str) -> dict[str, Any]:
     """The values of a table that has no settings: those given, defaults for the others."""
-    keys = {key.name: key for key in FIXED[section]}
+    keys = {key.name: key for key in PLAIN_TABLES[section]}
     table = document.table((section,))
     _refuse_unknown(document, section, (*keys, *_SUBTABLES.get(section, ())))
     return {

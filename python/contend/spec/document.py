@@ -11,7 +11,7 @@ import bisect
 import copy
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from contend.settings.tables import Nested
@@ -379,3 +379,24 @@ def with_overrides(document: Document, variant: str, sets: Sequence[str]) -> Doc
     for setting in sets:
         result.override(setting)
     return result
+
+
+_STRING_OR_COMMENT = re.compile(rf"(?:{STRING.pattern})|(?P<comment>#[^\n]*)", re.DOTALL)
+_HIDDEN = "***"
+
+
+def hide_in_comments(text: str, secrets: Collection[str]) -> str:
+    """`text`, which must be valid TOML, with none of the secrets in its comments.
+
+    Its keys and values stay as they are: a run needs them, and a weak password may be the same
+    word as one of them.
+    """
+    known = sorted(filter(None, secrets), key=len, reverse=True)
+    if not known:
+        return text
+    secret = re.compile("|".join(map(re.escape, known)))
+
+    def hidden(part: re.Match[str]) -> str:
+        return secret.sub(_HIDDEN, part[0]) if part["comment"] else part[0]
+
+    return _STRING_OR_COMMENT.sub(hidden, text)

@@ -15,7 +15,7 @@ from contend.settings import SETTINGS
 from contend.settings.model import Setting
 from contend.settings.tables import Nested, can_vary
 from contend.settings.values import Key, Refused
-from contend.spec.keys import FIXED
+from contend.spec.keys import PLAIN_TABLES
 
 SCRIPT_OPTIONS_PREFIX = "workload.options."
 
@@ -59,7 +59,7 @@ def resolve(path: str) -> PathTarget:
                 steps = (*setting.steps, *found[0])
                 return PathTarget(".".join(steps), steps, found[1], setting)
     section, _, name = path.partition(".")
-    for key in FIXED.get(section, ()):
+    for key in PLAIN_TABLES.get(section, ()):
         if key.name == name:
             return PathTarget(path, (section, name), key, None)
     raise Refused(
@@ -69,7 +69,7 @@ def resolve(path: str) -> PathTarget:
 
 def known_paths() -> tuple[str, ...]:
     """Every path but those of names that are free, which only the server or the script knows."""
-    paths = [f"{section}.{key.name}" for section, keys in FIXED.items() for key in keys]
+    paths = [f"{section}.{key.name}" for section, keys in PLAIN_TABLES.items() for key in keys]
     for setting in SETTINGS:
         kind = setting.key.kind
         if isinstance(kind, Nested):

@@ -8,7 +8,7 @@ from contend.errors import did_you_mean
 from contend.metrics import THROUGHPUT
 from contend.settings.values import AnyLevel, Key, Level, Refused, shown
 from contend.spec.document import Document
-from contend.spec.metric_names import MetricNames
+from contend.spec.keys import MetricNames
 from contend.spec.model import Published, PublishedRow
 from contend.spec.paths import resolve
 

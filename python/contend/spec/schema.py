@@ -10,7 +10,7 @@ from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.tables import Named, Tagged, TomlTable, TomlTables
 from contend.settings.values import AnyLevel, Duration, Key, ValueKind
-from contend.spec.keys import FIXED, MEANINGS, VARIANTS, settings_by_section
+from contend.spec.keys import MEANINGS, PLAIN_TABLES, VARIANTS, settings_by_section
 from contend.spec.paths import factor_paths, known_paths, resolve
 from contend.units import format_duration
 
@@ -19,7 +19,7 @@ def json_schema() -> dict[str, object]:
     """Draft 2020-12. Editors with TOML support complete and check experiment files with it."""
     properties: dict[str, object] = {
         section: _table(section, {key.name: key.schema() for key in keys})
-        for section, keys in FIXED.items()
+        for section, keys in PLAIN_TABLES.items()
     }
     for section, settings in settings_by_section().items():
         keys: dict[str, object] = {one.key.name: one.key.schema() for one in settings}
@@ -155,12 +155,12 @@ def key_tables() -> str:
     """One heading and table for each table of a file that has keys of its own."""
     sections = settings_by_section()
     alone = [setting.key for setting in sections.pop("", ())]
-    parts = [_section("experiment", FIXED["experiment"])]
+    parts = [_section("experiment", PLAIN_TABLES["experiment"])]
     for section, settings in sections.items():
         if section == "load":
             parts += [_nested(key.name, key) for key in alone]
         parts.append(_section(section, tuple(setting.key for setting in settings)))
-    parts.append(_section("compare", FIXED["compare"]))
+    parts.append(_section("compare", PLAIN_TABLES["compare"]))
     return "\n".join(parts)
 
 

@@ -7,9 +7,9 @@ page_list   the server's own list of pages, while another is in its place
 back        puts back all of a journal, or says what could not be
 """
 
-from contend.undo.agree import NotAgreed
 from contend.undo.back import NotPutBack, drop_what_is_back, in_words, put_back
 from contend.undo.journal import Journal, JournalBroken, default_folder, journals_in, server_in
+from contend.undo.variables import NotAgreed
 
 __all__ = [
     "Journal",

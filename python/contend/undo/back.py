@@ -10,8 +10,8 @@ import pymysql
 from contend.errors import ContendError, WorkError
 from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.undo import page_list, statements, variables
-from contend.undo.agree import Agree, NotAgreed, always
 from contend.undo.journal import Entry, Journal, JournalBroken
+from contend.undo.variables import Agree, NotAgreed, always
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

@@ -1,20 +1,34 @@
-"""A variable is changed, and put back as what it was: a number stays a number."""
+"""A variable is changed, and put back as what it was: a number stays a number. What somebody else
+changed since is asked about first."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from contend.errors import WorkError
+from contend.errors import RequestError, WorkError
 from contend.servers.errors import OptionRejected, ReadOnly
 from contend.servers.options import Value, as_number, normal_name
 from contend.servers.variables import Read, put_global, read_all, read_global, set_one
-from contend.undo.agree import Agree, NotAgreed
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
     from contend.servers import Truncated
     from contend.undo.journal import Entry, Journal
+
+Agree = Callable[[str], bool]
+"""Whether to do what the question says."""
+
+
+def always(_question: str) -> bool:
+    """Nobody is asked: what contend changed it puts back."""
+    return True
+
+
+class NotAgreed(RequestError):
+    """Somebody else changed it since, and nobody agreed to put it back."""
+
 
 VARIABLE = "variable"
 """Its entry has `name`; `before`, the value as the server gave it, or `text`, as `SHOW` has it;

@@ -14,7 +14,6 @@ from contend.warm import coverage, server_list
 from contend.warm.model import PRIMARY, Item, WarmPlan
 from contend.warm.page_list import Pages, of_tablespace, runs_of
 from contend.warm.pool import taken
-from contend.warm.progress import WarmProgress, WarmUpResult
 from contend.warm.segments import NotReadable
 from contend.warm.server_list import ServerHost
 from contend.warm.tablespaces import (
@@ -23,6 +22,7 @@ from contend.warm.tablespaces import (
     TablespaceIndex,
     read_catalogue,
 )
+from contend.warm.work import WarmProgress, WarmUpResult
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.errors import RequestError
-from contend.servers.names import qualified, quoted
+from contend.servers.statements import qualified, quoted
 from contend.warm.model import Cache, Item
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from contend.plan import Plan, Server
 from contend.undo import Journal
 from contend.warm.gate import Limits
 from contend.warm.model import PATIENCE, within_s
-from contend.warm.progress import WarmingBroke, WarmProgress, WarmUpResult
 from contend.warm.throttle import NO_PROBE, Throttle
-from contend.warm.work import Work
+from contend.warm.work import WarmingBroke, WarmProgress, WarmUpResult, Work
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from contend.servers.names import qualified, quoted
+from contend.servers.statements import qualified, quoted
 from contend.warm.model import PRIMARY, WarmTable
 from contend.warm.survey import survey
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 
-from contend.servers.names import qualified, quoted
+from contend.servers.statements import qualified, quoted
 from contend.warm.model import KEYS, PRIMARY, ROWS, Cache, Column, Index, Item, WarmPlan
 from contend.warm.plan import WHOLE_NUMBERS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from contend.errors import RequestError, did_you_mean
 from contend.units import format_size
@@ -18,6 +19,11 @@ from contend.warm.model import (
     WarmPlan,
     WarmTable,
 )
+from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
+
+if TYPE_CHECKING:
+    from contend.warm.transfer import Share
+
 
 USABLE = 0.95
 """Share of a cache that a warm-up fills. The rest is for pages of the server's own; a warm-up that
@@ -214,3 +220,41 @@ def _in_parts(item: Item) -> bool:
 
 
 WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+
+
+def plan_of_shares(survey: Survey, shares: Sequence[Share]) -> WarmPlan:
+    """The plan that loads so much of each index.
+
+    Args:
+        survey: of the server to warm. What it does not have is left out.
+        shares: of a partitioned table there may be several of an index; the largest counts.
+    """
+    largest: dict[tuple[str, str], float] = {}
+    for one in shares:
+        key = one.table, PRIMARY if one.index == CLUSTERED_WITHOUT_KEY else one.index
+        largest[key] = max(largest.get(key, 0.0), one.share)
+    items = []
+    for table in survey.tables:
+        for index in table.indexes:
+            share = largest.get((str(table), index.name), 0.0)
+            if share > 0 and index.size:
+                items.append(Item(table, index.name, index.size, max(1, round(index.size * share))))
+    return _that_fits(survey, items)
+
+
+def _that_fits(survey: Survey, items: Sequence[Item]) -> WarmPlan:
+    """Less of each if the buffer pool here is smaller."""
+    pool = survey.cache("innodb")
+    room = int(pool.size * USABLE) if pool is not None else 0
+    wanted = sum(item.take for item in items)
+    notices = list(survey.notices)
+    if wanted > room:
+        scale = room / wanted
+        items = [
+            Item(item.table, item.part, item.size, max(1, int(item.take * scale))) for item in items
+        ]
+        notices.append(
+            f"the list has {format_size(wanted)}, and {format_size(room)} fit here, so as much "
+            "less of each index is loaded"
+        )
+    return WarmPlan(tuple(items), survey.caches, (), tuple(notices), "as the list has it")

@@ -20,6 +20,7 @@ from contend.undo import Journal
 from contend.warm import coverage, server_list
 from contend.warm.coverage import OTHERS, Coverage
 from contend.warm.model import PRIMARY, Survey
+from contend.warm.server import set_variable
 from contend.warm.server_list import NoList, ServerHost
 from contend.warm.tablespaces import (
     CLUSTERED_WITHOUT_KEY,
@@ -28,7 +29,6 @@ from contend.warm.tablespaces import (
     is_system,
     read_catalogue,
 )
-from contend.warm.variables import set_variable
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

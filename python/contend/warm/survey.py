@@ -1,4 +1,5 @@
-"""What a server says of its tables, their sizes and its caches. Reads, and changes nothing."""
+"""What a server says of its tables, their sizes and its caches, and how often it read each index.
+Reads, and changes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.servers.existing import identify
-from contend.servers.names import SYSTEM_DATABASES
+from contend.servers.statements import SYSTEM_DATABASES
 from contend.warm.model import FILES, PRIMARY, Cache, Column, Index, Survey, WarmTable
 from contend.warm.tablespaces import CLUSTERED_WITHOUT_KEY
 
@@ -266,3 +267,34 @@ def _rows(connection: Connection[Any], statement: str, values: Sequence[str] = (
     with connection.cursor() as cursor:
         cursor.execute(statement, values or None)
         return list(cursor.fetchall())
+
+
+_WAITS = (
+    "SELECT OBJECT_SCHEMA, OBJECT_NAME, INDEX_NAME, COUNT_READ"
+    " FROM performance_schema.table_io_waits_summary_by_index_usage"
+    " WHERE OBJECT_TYPE = 'TABLE' AND COUNT_READ > 0"
+)
+"""What is read without an index has no name in it: the rows, in their own order."""
+
+_STATISTICS = (
+    "SELECT TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, ROWS_READ"
+    " FROM information_schema.INDEX_STATISTICS"
+)
+"""MariaDB's, if `userstat` is on."""
+
+
+def read_counts(connection: Connection[Any]) -> dict[tuple[str, str, str], int] | None:
+    """(database, table, index) -> reads since the server started; None if it does not count."""
+    for statement in (_WAITS, _STATISTICS):
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+                rows = cursor.fetchall()
+        except pymysql.err.MySQLError:
+            continue
+        if rows:
+            return {
+                (str(schema), str(table), str(index or PRIMARY)): int(count)
+                for schema, table, index, count in rows
+            }
+    return None

@@ -21,11 +21,9 @@ from contend.warm.gate import Limits
 from contend.warm.key_caches import load_index
 from contend.warm.model import FILES, KEYS, PATIENCE, WarmPlan, within_s
 from contend.warm.parts import PAGES_OF_A_RANGE, parts_of
-from contend.warm.progress import WarmingBroke, WarmProgress, WarmUpResult
-from contend.warm.server_life import Life, life_of, was_restarted
+from contend.warm.server import Life, life_of, set_old_blocks_time, was_restarted
 from contend.warm.server_list import NoList
-from contend.warm.variables import set_old_blocks_time
-from contend.warm.work import Work
+from contend.warm.work import WarmingBroke, WarmProgress, WarmUpResult, Work
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection

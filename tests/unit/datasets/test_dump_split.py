@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contend.datasets.dump import DumpRefused
 from contend.datasets.dump import split as split_room
-from contend.datasets.dump.errors import DumpRefused
 from contend.datasets.dump.split import SOURCE, Splitter, Statement
 
 

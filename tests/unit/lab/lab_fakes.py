@@ -21,6 +21,7 @@ from contend.load import Address, LoadDriver
 from contend.probes import Expected, Observed
 from contend.servers import Truncated
 from contend.servers.errors import ServerDied, ServerFailed
+from contend.servers.variables import Differing
 from contend.spec import CellSpec, DataSpec, Experiment, Level, load_experiment
 from contend.store import RunFolder
 
@@ -151,9 +152,9 @@ class FakeServer:
     def variables(self) -> dict[str, str]:
         return {"key_buffer_size": "67108864"}
 
-    def variables_that_differ(self) -> dict[str, tuple[str, str | None]]:
+    def variables_that_differ(self) -> Differing:
         self.life.append("differ")
-        return {"key_buffer_size": ("67108864", "134217728")}
+        return {"key_buffer_size": {"value": "67108864", "default": "134217728"}}
 
     def _truncated(self, options: Mapping[str, Level]) -> list[Truncated]:
         return [

@@ -21,6 +21,7 @@ from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.servers.existing import Identity
 from contend.servers.statements import StatementFailed
+from contend.servers.variables import Differing
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
 from contend.undo import Journal, NotPutBack, in_words, statements
 
@@ -50,8 +51,9 @@ class FakeExisting(FakeVariables):
     def variables(self) -> dict[str, str]:
         return {n: f"{v:.6f}" if isinstance(v, float) else str(v) for n, v in self.there.items()}
 
-    def variables_that_differ(self) -> dict[str, tuple[str, str | None]]:
-        return {"key_buffer_size": (str(self.there["key_buffer_size"]), "134217728")}
+    def variables_that_differ(self) -> Differing:
+        value = str(self.there["key_buffer_size"])
+        return {"key_buffer_size": {"value": value, "default": "134217728"}}
 
     def pid(self) -> int | None:
         return None

@@ -18,7 +18,7 @@ from rich.console import Console
 from contend import report
 from contend.calibration import Calibration, path_of, stored, this_host, this_program
 from contend.lab import session
-from contend.lab.calibrated import Calibrate, calibrating
+from contend.lab.client import Calibrate, calibrating
 from contend.lab.events import Began, Event, Notice, StepProgress
 from contend.lab.session import Equipment, begin, resume
 from contend.report import export, html, terminal

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from contend.lab import history
+from contend.lab import sessions
 from contend.lab.events import Event, Notice
 from contend.probed import EarlierSession
 
@@ -25,7 +25,7 @@ def said(run: str) -> EarlierSession:
 def runs(path: Path, key: dict[str, Any] | None = None) -> tuple[list[str], list[str]]:
     """Names of the runs that are read, and what is told."""
     heard: list[Event] = []
-    found = [one["run"] for one in history.earlier(path, key or KEY, heard.append)]
+    found = [one["run"] for one in sessions.earlier(path, key or KEY, heard.append)]
     return found, [one.text for one in heard if isinstance(one, Notice)]
 
 
@@ -33,9 +33,9 @@ def test_what_is_noted_is_read_in_order_and_by_its_key(tmp_path: Path) -> None:
     path = tmp_path / "state" / "sessions.jsonl"
     assert runs(path) == ([], [])
     for name, key in (("one", KEY), ("other", {**KEY, "kernel": "6.2"}), ("two", KEY)):
-        history.note(path, key, said(name))
+        sessions.append(path, key, said(name))
     assert runs(path) == (["one", "two"], [])
-    assert history.earlier(path, KEY, lambda _event: None)[0] == said("one")
+    assert sessions.earlier(path, KEY, lambda _event: None)[0] == said("one")
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -55,10 +55,10 @@ def test_what_is_noted_is_read_in_order_and_by_its_key(tmp_path: Path) -> None:
 )
 def test_a_damaged_line_is_left_out_and_told(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "sessions.jsonl"
-    history.note(path, KEY, said("one"))
+    sessions.append(path, KEY, said("one"))
     with path.open("ab") as file:
         file.write(line)  # without its end, as it is when a machine goes down
-    history.note(path, KEY, said("two"))
+    sessions.append(path, KEY, said("two"))
     found, (notice,) = runs(path)
     assert found == ["one", "two"]
     assert notice.startswith(f"1 line is left out of {path}")
@@ -68,7 +68,7 @@ def test_many_writers_at_once_leave_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "sessions.jsonl"
     writers = [
         multiprocessing.get_context("fork").Process(
-            target=lambda: [history.note(path, KEY, said(str(os.getpid()))) for _ in range(20)]
+            target=lambda: [sessions.append(path, KEY, said(str(os.getpid()))) for _ in range(20)]
         )
         for _ in range(4)
     ]
@@ -88,4 +88,4 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_it_lies_beside_the_journals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/var/lib")
-    assert history.default_history() == Path("/var/lib/contend/sessions.jsonl")
+    assert sessions.default_history() == Path("/var/lib/contend/sessions.jsonl")

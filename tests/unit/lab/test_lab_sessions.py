@@ -13,7 +13,7 @@ from lab_fakes import EXPERIMENT, experiment
 from synthetic_run import FACTS, study, write_run, write_slices
 from test_lab_session import SERVERS, Bench
 
-from contend.lab import history
+from contend.lab import sessions
 from contend.lab.sessions import FACT, key_of, said_by, sessions_of
 from contend.metrics import metric_of
 from contend.report.changes import analysis_of
@@ -132,4 +132,4 @@ def test_no_history_is_looked_at_unless_there_is_one(tmp_path: Path) -> None:
     bench.begin()
     with RunFolder.open(bench.path) as opened:
         assert FACT not in opened.meta().facts
-    assert history.earlier(tmp_path / "sessions.jsonl", {}, bench.heard.append) == []
+    assert sessions.earlier(tmp_path / "sessions.jsonl", {}, bench.heard.append) == []

@@ -11,8 +11,8 @@ import pytest
 
 from contend.warm import by_list, server_list
 from contend.warm.page_list import Pages, of_tablespace
-from contend.warm.progress import WarmProgress, WarmUpResult
 from contend.warm.server_list import ServerHost
+from contend.warm.work import WarmProgress, WarmUpResult
 
 PAGE = 16384
 ASKED = {

@@ -15,8 +15,7 @@ from contend.warm.gate import Limits
 from contend.warm.loader import end_marked, load_parts
 from contend.warm.model import PATIENCE
 from contend.warm.parts import Piece
-from contend.warm.progress import WarmingBroke, WarmProgress, WarmUpResult
-from contend.warm.work import Work
+from contend.warm.work import WarmingBroke, WarmProgress, WarmUpResult, Work
 
 PARTS = [
     Piece("shop.a.PRIMARY", "SELECT COUNT(*) FROM a WHERE `id` BETWEEN", (1, 90, 3)),

@@ -7,3 +7,15 @@ rules     what a statement would do beyond its own database, and what it is run 
 names     which names of a statement are of another database
 load      the statements, one by one, into a server
 """
+
+from __future__ import annotations
+
+from contend.errors import RequestError, WorkError
+
+
+class DumpRefused(RequestError):
+    """The dump is damaged, cut off, or would reach beyond its own database."""
+
+
+class DumpFailed(WorkError):
+    """The server refused a statement of the dump."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from contend.datasets.dump.errors import DumpRefused
+from contend.datasets.dump import DumpRefused
 
 OnBytes = Callable[[int], None]
 """Called with the number of bytes of the file read since the last call."""

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from contend.datasets.dump.errors import DumpRefused
+from contend.datasets.dump import DumpRefused
 
 CHUNK_BYTES = 1 << 20
 SOURCE = "source"

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from contend import report
 from contend.errors import RequestError
-from contend.lab.engines import FACT, choosing_engine
+from contend.lab.client import FACT, choosing_engine
 from contend.lab.errors import Interrupted, OtherEngine
 from contend.lab.events import Event, Notice
 from contend.lab.session import Equipment, begin, resume

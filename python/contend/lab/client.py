@@ -1,20 +1,25 @@
-"""One engine of the load generator for all cells of an experiment.
+"""What the lab asks contend-load itself before its runs: the engine of all cells, and how much it
+can do on this host.
 
 Left alone, contend-load takes what the kernel allows it for the sockets of a run, which may be one
 thing for few and another for many, or for the host that a run is resumed on. The lab asks it once,
 for the largest cell, and names the answer in the plans of all cells. If `load.engine` is a factor
-each level names its own.
+each level names its own. Its ceilings for the cells of a run are looked up, and measured if they
+are missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from contend.calibration import QUICK, Calibration, ensure, has_ceiling, shape_of
+from contend.calibration.model import Transport
 from contend.errors import ContendError, RequestError
 from contend.lab.errors import OtherEngine
+from contend.lab.events import Listener, Notice, StepProgress
 from contend.load import Address, ask_engine, plan_of
 from contend.spec import CellSpec, Experiment, cell_specs
 from contend.store import Meta
@@ -83,3 +88,44 @@ def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) ->
             f"now: {error.message}",
             hint="Go on where it can be had, or start a new run.",
         ) from error
+
+
+Calibrate = Callable[[Iterable[CellSpec]], Calibration | None]
+"""The calibration for some cells; None where there can be none, which is told."""
+
+ADDRESSES = {"socket": Address(socket="s"), "tcp": Address(host="127.0.0.1")}
+"""What plans of each transport look like; nobody connects there."""
+
+
+def calibrating(program: Path, *, cache: Path, transport: Transport, listen: Listener) -> Calibrate:
+    """Calibrate contend-load at `program` as far as the cells need it, and keep that in `cache`.
+
+    A run goes on without: the figures are the same, only nobody vouches for the client. What the
+    user wrote has no ceiling: it may be edited, and need not work with canned answers.
+    """
+
+    def calibrate(cells: Iterable[CellSpec]) -> Calibration | None:
+        address = ADDRESSES[transport]
+        plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
+        shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
+        try:
+            return ensure(
+                shapes,
+                program,
+                cache,
+                QUICK,
+                tell=lambda done, total: listen(
+                    StepProgress("calibrating contend-load", done, total, "rounds")
+                ),
+                notice=lambda text: listen(Notice(text)),
+            )
+        except (ContendError, OSError) as error:
+            listen(
+                Notice(
+                    f"this host is not calibrated ({error}), so no run is compared with what "
+                    "contend-load itself can do; `contend calibrate` measures that"
+                )
+            )
+            return None
+
+    return calibrate
