@@ -103,6 +103,10 @@ pub struct Arm {
     /// Absent: `load.protocol`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
+    /// Absent: `load.depth`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub depth: Option<u32>,
     /// Absent: `load.arrival`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrival: Option<Arrival>,
@@ -220,6 +224,7 @@ impl Plan {
             nodes: arm.nodes,
             load: Load {
                 protocol: arm.protocol.unwrap_or(plan.load.protocol),
+                depth: arm.depth.unwrap_or(plan.load.depth),
                 arrival: arm.arrival.unwrap_or(plan.load.arrival),
                 route: arm.route,
                 ..plan.load
@@ -323,6 +328,11 @@ pub struct Load {
     pub interval_s: f64,
     #[serde(default)]
     pub protocol: Protocol,
+    /// Requests that may be under way on each connection: the next is sent when one is answered. For
+    /// workloads whose every event is one statement that does not change the connection's state.
+    #[serde(default = "default_depth")]
+    #[schemars(range(min = 1, max = 64))]
+    pub depth: u32,
     /// How bytes get in and out of the sockets.
     #[serde(default)]
     pub engine: Engine,
@@ -370,8 +380,9 @@ pub enum Arrival {
         #[serde(default)]
         think_scatters: bool,
     },
-    /// Events are due at times that do not depend on the server. At most one event for each
-    /// connection is in progress; others that are due wait, and the wait counts in their latency.
+    /// Events are due at times that do not depend on the server. Of each connection `load.depth`
+    /// events are in progress at most; others that are due wait, and the wait counts in their
+    /// latency.
     Open {
         /// How the times scatter around the rate.
         #[serde(default)]
@@ -501,6 +512,9 @@ fn default_charset() -> String {
 /// A record changed since it was read, a lock wait that lasted too long, a deadlock.
 fn default_retry() -> Vec<u16> {
     vec![1020, 1205, 1213]
+}
+fn default_depth() -> u32 {
+    1
 }
 fn default_retry_limit() -> u32 {
     100

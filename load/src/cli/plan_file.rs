@@ -63,6 +63,7 @@ pub fn parse(text: &str) -> Result<Plan, String> {
 fn check_arm(mut plan: Plan) -> Result<(), String> {
     let told = read_workload(&plan.workload)?;
     told.fit(&mut plan.load)?;
+    load::check_depth(&plan.load)?;
     load::check_arrival(&plan.load.arrival)?;
     load::check_slice_load(&plan.load)?;
     nodes::route_of(&plan, &*told).map(drop)

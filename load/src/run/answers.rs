@@ -18,6 +18,24 @@ const WRITE: usize = 1;
 const OTHER: usize = 2;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
+    /// Takes what was heard on a link that seats share: there may be several answers in it.
+    pub(super) fn take_answers(&mut self, token: usize, heard: Result<Heard, WireError>) {
+        let mut heard = heard;
+        while matches!(heard, Ok(Heard::Answered(_))) {
+            self.reactor.engine.answered(token);
+            self.links.begin_answer(token);
+            self.take_heard(token, heard);
+            if !self.links.end_answer(token) {
+                return;
+            }
+            heard = self.links.hear_left(token);
+        }
+        if matches!(heard, Ok(Heard::LocalFile)) {
+            heard = Err(WireError::theirs("it asks for a file that nobody offered"));
+        }
+        self.take_heard(token, heard);
+    }
+
     #[inline]
     pub(super) fn take_heard(&mut self, token: usize, heard: Result<Heard, WireError>) {
         match heard {
@@ -66,6 +84,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
         self.count(token, request);
         let Some(ending) = request.ends else {
+            if self.links.shares {
+                self.links.note_setup(token, request);
+            }
             return self.go_on(seat_index, Reason::Answer(token, Verdict::Ignore));
         };
         if let Some(seat) = self.seats.get_mut(seat_index) {
@@ -75,11 +96,15 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     /// The event of a request that was sent began with it, if it was the first.
+    #[inline]
     fn note_begin(&mut self, token: usize) {
-        let Some(connection) = self.links.at(token) else {
-            return;
-        };
-        if let Some(seat) = self.seats.get_mut(connection.seat)
+        if let Some(connection) = self.links.at(token) {
+            self.note_begin_of(connection.seat, token);
+        }
+    }
+
+    fn note_begin_of(&mut self, seat_index: usize, token: usize) {
+        if let Some(seat) = self.seats.get_mut(seat_index)
             && !seat.is_begun
             && let Some(sent_ns) = self.reactor.engine.sent_ns(token)
         {
@@ -164,6 +189,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         connection.forget_back_off();
         seat.alarm += 1;
         seat.events_on_link = 0;
+        if seat.shares() {
+            let group = seat.group.clone();
+            let seats = self.seats.get_mut(group).into_iter().flatten();
+            seats.for_each(|seat| seat.events_on_link = 0);
+        }
         let lost_ns = connection.lost_ns.take();
         if self.phase <= WorkerPhase::Measure {
             let now_ns = self.reactor.now_ns();
@@ -230,8 +260,10 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let waits = connection.link.is_waiting();
         let (seat_index, number) = (connection.seat, connection.number);
         let at = connection.at;
-        if waits {
-            self.note_begin(token);
+        let under_way = self.links.under_way(token);
+        for &asker in &under_way {
+            self.reactor.engine.answered(token);
+            self.note_begin_of(asker, token);
         }
         if self.judges(seat_index) {
             return self.tell_trouble(token, client_error(code, why));
@@ -256,13 +288,25 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 .map(str::to_owned);
             return self.fail(self.setup.named(at, failure));
         }
-        self.count_error(token, code, sqlstate, why);
+        if under_way.is_empty() {
+            self.count_error(token, code, sqlstate, why);
+        }
+        for &asker in &under_way {
+            self.count_error_of(asker, at.node, code, sqlstate, why);
+        }
+        let is_shared = self.links.shared(token).is_some();
         self.hang_up(token);
         if self.phase >= WorkerPhase::Closed {
-            return self.stop(seat_index);
+            return match is_shared {
+                true => under_way.into_iter().for_each(|asker| self.stop(asker)),
+                false => self.stop(seat_index),
+            };
         }
         if let Some(connection) = self.links.at_mut(token) {
             connection.lost_ns.get_or_insert(self.reactor.now_ns());
+        }
+        if is_shared {
+            return self.tell_lost(token, &under_way);
         }
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
@@ -290,12 +334,16 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Counts an error that is not the answer to a statement.
     #[cold]
     pub(super) fn count_error(&mut self, token: usize, code: u16, sqlstate: &str, message: &str) {
-        let connection = self.links.at(token);
-        let Some(seat) = connection.and_then(|c| self.seats.get(c.seat)) else {
-            return;
-        };
-        let node = connection.map_or(0, |connection| connection.at.node);
-        if self.is_inside(seat) {
+        if let Some(connection) = self.links.at(token) {
+            let (seat, node) = (connection.seat, connection.at.node);
+            self.count_error_of(seat, node, code, sqlstate, message);
+        }
+    }
+
+    fn count_error_of(&mut self, seat: usize, node: u16, code: u16, sqlstate: &str, message: &str) {
+        if let Some(seat) = self.seats.get(seat)
+            && self.is_inside(seat)
+        {
             self.books.add_error(seat, node, code, sqlstate, message);
         }
     }

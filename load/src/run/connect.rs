@@ -28,6 +28,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// first when the session uses it next.
     pub(super) fn reconnect(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
+        if seat.shares() {
+            return self.reconnect_group(seat_index);
+        }
         seat.events_on_link = 0;
         for place in 0..seat.tokens.len() {
             let token = *self.seats.get(seat_index)?.tokens.get(place)?;
@@ -43,6 +46,9 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             arm: seat.arm,
             node,
         };
+        if seat.shares() {
+            return self.connect_shared(seat_index, at);
+        }
         let closed = self.links.closed_one(&seat.tokens, at);
         let number = workload::LinkNumber::try_from(seat.tokens.len());
         let token = match (closed, number) {
@@ -57,7 +63,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if let Some(connection) = self.links.at_mut(token) {
             connection.at = at;
         }
-        if self.phase >= WorkerPhase::Closed && !seat.judges {
+        self.connect_link(seat_index, token)
+    }
+
+    /// Connects a link of a session; not at once, if it was lost.
+    pub(super) fn connect_link(&mut self, seat_index: usize, token: usize) -> Option<Reason> {
+        if self.phase >= WorkerPhase::Closed && !self.judges(seat_index) {
             return Some(Reason::Finish);
         }
         if self.links.at(token)?.lost_ns.is_some() {

@@ -60,6 +60,8 @@ pub struct ArmJob {
     /// Hands out the events that all seats share: those of a schedule, or of a run whose number of
     /// events is limited.
     pub dispenser: Arc<Dispenser>,
+    /// Requests that may be under way on a connection. Each has a seat of its own.
+    pub depth: u32,
     /// Where its server speaks SQL, if its workload does not.
     pub sql: Option<Target>,
 }
@@ -97,6 +99,7 @@ impl ArmJob {
             workload,
             pacing: Pacing::WITHOUT_PAUSE,
             dispenser: Arc::new(Dispenser::new(None, None)),
+            depth: 1,
             sql: None,
         }
     }
@@ -187,9 +190,9 @@ pub struct Setup {
     pub arms: Several<ArmJob>,
     /// None: one window, in which all that is asked is the first arm.
     pub hops: Option<Hops>,
-    /// Seats that are loaded at the same time, and the workers that they are spread over. Each
-    /// tongue has this many workers of its own.
-    pub seats: u32,
+    /// Connections that are loaded at the same time, and the workers that they are spread over.
+    /// Each tongue has this many workers of its own.
+    pub connections: u32,
     pub workers: u32,
     pub seed: u64,
     pub errors: ErrorPolicy,
@@ -197,11 +200,11 @@ pub struct Setup {
     pub setup_timeout_ns: u64,
     /// Time limit, after the load, for what sessions have begun.
     pub drain_ns: u64,
-    /// Events of each seat, if they are limited.
+    /// Events of each connection, if they are limited.
     pub events_each: Option<u64>,
     /// Close and open each connection after so many events.
     pub reconnect_every: Option<u64>,
-    /// Extra seats, which hold a connection and ask nothing.
+    /// Extra connections, which ask nothing. Each has a seat of its own.
     pub idle_seats: u32,
     /// Open all connections at the same time.
     pub storm: bool,
@@ -219,14 +222,14 @@ pub const SETUP_TIMEOUT_NS: u64 = 30_000_000_000;
 pub const DRAIN_NS: u64 = 1_000_000_000;
 
 impl Setup {
-    /// A run with this many seats and no limit on events. Errors of the server are counted and
-    /// ignored, and a lost connection is opened again.
-    pub fn new(arms: Several<ArmJob>, seats: u32) -> Self {
+    /// A run with this many connections and no limit on events. Errors of the server are counted
+    /// and ignored, and a lost connection is opened again.
+    pub fn new(arms: Several<ArmJob>, connections: u32) -> Self {
         Self {
             arms,
             hops: None,
-            seats,
-            workers: threads::for_connections(seats),
+            connections,
+            workers: threads::for_connections(connections),
             seed: 0,
             errors: ErrorPolicy {
                 retry: Vec::new(),
@@ -288,14 +291,30 @@ impl Setup {
         self.hops.is_some()
     }
 
-    /// The seats of one worker of a tongue in one arm. Two workers differ by one seat at most.
-    pub fn seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
-        (worker..self.seats).step_by(self.workers.max(1) as usize)
+    /// The connections of one worker of a tongue in one arm. Two workers differ by one at most.
+    pub fn connections_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
+        (worker..self.connections).step_by(self.workers.max(1) as usize)
+    }
+
+    /// The indices of the seats of a connection in an arm. All seats are numbered through, round by
+    /// round: so the events that they number themselves are those of the connection, in turn.
+    pub fn seats_on(
+        &self,
+        connection: u32,
+        arm: u16,
+    ) -> impl ExactSizeIterator<Item = u32> + use<> {
+        let connections = self.connections;
+        (0..self.arms.at(arm).depth).map(move |place| connection + place * connections)
+    }
+
+    /// The seats that are loaded in an arm.
+    pub fn seats(&self, arm: u16) -> u32 {
+        self.connections * self.arms.at(arm).depth
     }
 
     /// The idle seats of one worker in one arm, numbered after all others.
-    pub fn idle_seats_of(&self, worker: u32) -> impl Iterator<Item = u32> + use<> {
-        let first = self.seats;
+    pub fn idle_seats_of(&self, worker: u32, arm: u16) -> impl Iterator<Item = u32> + use<> {
+        let first = self.seats(arm);
         (worker..self.idle_seats)
             .step_by(self.workers.max(1) as usize)
             .map(move |i| first + i)
@@ -303,13 +322,13 @@ impl Setup {
 
     /// How many connections a worker opens at most: each session has one, or one to each node.
     pub fn sockets_of(&self, worker: u32) -> usize {
-        let seats = self.seats_of(worker).count();
-        let idle = self.idle_seats_of(worker).count();
+        let connections = self.connections_of(worker).count();
+        let idle = self.idle_seats_of(worker, 0).count();
         let links = self.arms.iter().map(|arm| match arm.workload.tongue() {
             Tongue::Sql => arm.named_nodes().count().max(1),
             Tongue::HandlerSocket => usize::from(arm.nodes.count()),
         });
-        links.map(|links| seats * links + idle).sum()
+        links.map(|links| connections * links + idle).sum()
     }
 
     /// An empty tally of an arm.

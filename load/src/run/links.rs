@@ -2,14 +2,16 @@
 //! and what is sent and received on it.
 
 use super::job::At;
+use super::shared::{Asked, Shared};
 use crate::reactor::engine::Engine;
 use crate::talk::dialect::{Dialect, Heard, SessionFacts};
 use crate::wire::WireError;
-use crate::workload::{LinkNumber, Reply, Request, Session};
+use crate::workload::{Class, LinkNumber, Reply, Request, Session};
 
 /// A link, and whose it is.
 pub struct SeatLink<D> {
     pub link: D,
+    /// Of several seats that share it: the one that opens it, or whose request is answered next.
     pub seat: usize,
     pub number: LinkNumber,
     /// Where it leads.
@@ -27,6 +29,8 @@ pub struct SeatLink<D> {
     pub lost_ns: Option<u64>,
     /// When the present attempt to connect began.
     pub attempt_ns: u64,
+    /// Several seats ask on it.
+    pub shared: Option<Box<Shared>>,
 }
 
 /// The shortest and the longest pause between attempts to connect. Each pause is twice as long as
@@ -49,6 +53,7 @@ impl<D: Dialect> SeatLink<D> {
             backoff_ns: BACKOFF_NS_MIN,
             lost_ns: None,
             attempt_ns: 0,
+            shared: None,
         }
     }
 
@@ -73,6 +78,8 @@ pub struct Links<D> {
     spare: Vec<u8>,
     /// A local file that a server asked for.
     file: Vec<u8>,
+    /// Some link is shared by several seats.
+    pub shares: bool,
 }
 
 /// What became of a request.
@@ -93,6 +100,7 @@ impl<D: Dialect> Links<D> {
             out: Vec::with_capacity(4096),
             spare: Vec::new(),
             file: Vec::new(),
+            shares: false,
         }
     }
 
@@ -110,6 +118,25 @@ impl<D: Dialect> Links<D> {
     pub fn add(&mut self, seat: usize, number: LinkNumber, at: At) -> usize {
         self.all.push(SeatLink::new(seat, number, at));
         self.all.len() - 1
+    }
+
+    /// Adds a link that several seats share; returns its token.
+    pub fn add_shared(&mut self, seat: usize, number: LinkNumber, at: At) -> usize {
+        self.shares = true;
+        self.all.push(SeatLink {
+            shared: Some(Box::default()),
+            ..SeatLink::new(seat, number, at)
+        });
+        self.all.len() - 1
+    }
+
+    #[inline]
+    pub fn shared(&self, token: usize) -> Option<&Shared> {
+        self.all.get(token)?.shared.as_deref()
+    }
+
+    pub fn shared_mut(&mut self, token: usize) -> Option<&mut Shared> {
+        self.all.get_mut(token)?.shared.as_deref_mut()
     }
 
     /// A closed one of these links: preferably one that led to this server before.
@@ -132,12 +159,12 @@ impl<D: Dialect> Links<D> {
         links.filter_map(|one| one.link.facts()).collect()
     }
 
-    /// Sends `out` as a request that the session of the link made at `now_ns`.
+    /// Sends `out` as a request that the session of a seat made at `now_ns`.
     #[inline(always)]
     pub fn send<E: Engine>(
         &mut self,
         engine: &mut E,
-        token: usize,
+        (token, seat): (usize, usize),
         request: Request,
         now_ns: u64,
     ) -> Sent {
@@ -147,10 +174,13 @@ impl<D: Dialect> Links<D> {
         if !one.link.is_open() {
             return Sent::Closed;
         }
+        if one.shared.is_some() {
+            return self.send_behind(engine, (token, seat), request, now_ns);
+        }
         one.asked_ns = now_ns;
         let has_answer = request.reply != Reply::Nothing;
         if has_answer {
-            one.link.expect(request);
+            one.link.expect(request, D::sequence_after(&self.out));
         }
         let bytes = match one.link.seal(&self.out, &mut self.spare) {
             Ok(bytes) => bytes,
@@ -161,7 +191,7 @@ impl<D: Dialect> Links<D> {
         if !has_answer || !one.held_back.is_empty() {
             one.held_back.extend_from_slice(bytes);
         }
-        // An engine can hold one request per link until its answer comes. A request that gets no
+        // Of such a link an engine holds one request until its answer comes. A request that gets no
         // answer is therefore kept, and sent together with the next one that gets one.
         if !has_answer {
             return Sent::HeldBack;
@@ -173,6 +203,115 @@ impl<D: Dialect> Links<D> {
             one.held_back.clear();
         }
         Sent::Asked
+    }
+
+    /// As [`Self::send`], on a link that several seats share: behind the requests that are under
+    /// way. Each such request gets an answer.
+    fn send_behind<E: Engine>(
+        &mut self,
+        engine: &mut E,
+        (token, seat): (usize, usize),
+        request: Request,
+        asked_ns: u64,
+    ) -> Sent {
+        let Some(SeatLink {
+            link,
+            shared: Some(shared),
+            ..
+        }) = self.all.get_mut(token)
+        else {
+            return Sent::Closed;
+        };
+        let sequence = D::sequence_after(&self.out);
+        let bytes = match link.seal(&self.out, &mut self.spare) {
+            Ok(bytes) => bytes,
+            Err(error) => return Sent::Failed(error),
+        };
+        shared.behind.push_back(Asked {
+            seat,
+            request,
+            sequence,
+            asked_ns,
+            sent_bytes: bytes.len() as u64,
+        });
+        engine.send(token, bytes);
+        // What was answered is looked at first: see `turn`.
+        match link.is_waiting() || shared.is_answering {
+            true => link.expect_more(true),
+            false => self.expect_next(token),
+        }
+        Sent::Asked
+    }
+
+    /// An answer on a shared link is about to be looked at.
+    pub fn begin_answer(&mut self, token: usize) {
+        if let Some(one) = self.all.get_mut(token)
+            && let Some(shared) = &mut one.shared
+        {
+            shared.is_answering = true;
+            let left = one.link.left_bytes() as u64;
+            one.received_bytes = one.received_bytes.saturating_sub(left);
+        }
+    }
+
+    /// The answer on a shared link was looked at: waits for the answer to the next request that is
+    /// under way. True if bytes of it are there.
+    pub fn end_answer(&mut self, token: usize) -> bool {
+        if let Some(shared) = self.shared_mut(token) {
+            shared.is_answering = false;
+        }
+        let waits = |one: &SeatLink<D>| one.link.is_waiting();
+        if !self.at(token).is_some_and(waits) {
+            self.expect_next(token);
+        }
+        self.at(token).is_some_and(|one| one.link.has_left())
+    }
+
+    /// Waits for the answer to the request that is behind the last one that was answered.
+    fn expect_next(&mut self, token: usize) {
+        if let Some(one) = self.all.get_mut(token)
+            && let Some(shared) = &mut one.shared
+            && let Some(next) = shared.behind.pop_front()
+        {
+            (one.seat, one.asked_ns) = (next.seat, next.asked_ns);
+            one.sent_bytes = next.sent_bytes;
+            one.received_bytes = one.link.left_bytes() as u64;
+            one.link.expect(next.request, next.sequence);
+            one.link.expect_more(!shared.behind.is_empty());
+        }
+    }
+
+    /// Notes what the setup of a shared link was answered, for those who did not ask it.
+    pub fn note_setup(&mut self, token: usize, request: Request) {
+        if let Some(one) = self.all.get_mut(token)
+            && let Some(shared) = &mut one.shared
+            && shared.opener.is_some()
+            && request.class == Class::Uncounted
+        {
+            shared.setup.push(one.link.prepared());
+        }
+    }
+
+    /// The seats whose requests are under way, in order.
+    pub fn under_way(&self, token: usize) -> Vec<usize> {
+        let Some(one) = self.at(token) else {
+            return Vec::new();
+        };
+        let first = one.link.is_waiting().then_some(one.seat);
+        let behind = one.shared.iter().flat_map(|shared| &shared.behind);
+        first
+            .into_iter()
+            .chain(behind.map(|asked| asked.seat))
+            .collect()
+    }
+
+    /// Takes bytes that came after the last answer.
+    pub fn hear_left(&mut self, token: usize) -> Result<Heard, WireError> {
+        self.out.clear();
+        match self.all.get_mut(token) {
+            Some(one) => one.link.hear_left(&mut self.spare),
+            None => Ok(Heard::More),
+        }
     }
 
     /// Takes bytes of a socket. What must be sent at once is in `out`.
@@ -218,7 +357,7 @@ impl<D: Dialect> Links<D> {
         Ok(())
     }
 
-    /// Closes a link. If it is open and waits for no answer, tells the server first (COM_QUIT).
+    /// Closes a link. If it is open and no answer is due, tells the server first (COM_QUIT).
     pub fn hang_up<E: Engine>(&mut self, engine: &mut E, token: usize) {
         let Some(one) = self.all.get_mut(token) else {
             return;
@@ -242,6 +381,9 @@ impl<D: Dialect> Links<D> {
     pub fn drop<E: Engine>(&mut self, engine: &mut E, token: usize) {
         if let Some(one) = self.all.get_mut(token) {
             one.link.close();
+            if let Some(shared) = &mut one.shared {
+                shared.close();
+            }
             engine.detach(token);
         }
     }
@@ -258,9 +400,10 @@ impl<D: Dialect> Links<D> {
     /// How many requests have no answer, and how long the first of them has waited.
     pub fn unanswered(&self, now_ns: u64) -> (u32, u64) {
         let waits = self.all.iter().filter(|one| one.link.is_waiting());
-        let waits = waits.map(|one| now_ns.saturating_sub(one.asked_ns));
-        waits.fold((0, 0), |(count, longest), wait| {
-            (count + 1, longest.max(wait))
+        waits.fold((0, 0), |(count, longest), one| {
+            let behind = one.shared.as_ref().map_or(0, |shared| shared.behind.len());
+            let wait = now_ns.saturating_sub(one.asked_ns);
+            (count + 1 + behind as u32, longest.max(wait))
         })
     }
 }

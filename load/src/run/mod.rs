@@ -21,6 +21,7 @@ mod preflight;
 mod processes;
 pub mod script;
 pub mod seat;
+mod shared;
 mod slices;
 mod steps;
 mod turns;

@@ -93,11 +93,20 @@ fn arm_of(
     ask: &mut dyn FnMut(&Plan) -> Result<ArmAsks, String>,
 ) -> Result<ArmJob, String> {
     let (workload, dispenser) = ask(plan)?;
+    let depth = plan.load.depth;
+    if depth > 1
+        && let Some(why) = workload.one_at_a_time()
+    {
+        return Err(format!(
+            "load.depth: only one request may be under way on a connection of this workload: {why}"
+        ));
+    }
     if workload.tongue() == Tongue::HandlerSocket {
         return Ok(ArmJob {
             watch_pid: pid_of(plan.watch.as_ref()),
             pacing: pacing_of(&plan.load),
             dispenser,
+            depth,
             sql: Some(target_of(&plan.server)?),
             ..ArmJob::of(ports_of(&plan.server)?, workload)
         });
@@ -127,6 +136,7 @@ fn arm_of(
         watch_pid: pid_of(plan.watch.as_ref()),
         pacing: pacing_of(&plan.load),
         dispenser,
+        depth,
         ..ArmJob::of_nodes(nodes, workload)
     })
 }

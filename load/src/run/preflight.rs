@@ -65,12 +65,12 @@ struct Wanted {
 impl Wanted {
     /// Adds what is needed at a place.
     fn add(&mut self, setup: &Setup, at: At) {
-        let seats = u64::from(setup.seats);
+        let connections = u64::from(setup.connections);
         let each = setup.arms.at(at.arm).workload.prepared_statements() as u64;
         // Idle connections are there once for each arm, and its first node has them.
         let idle = if at.node == 0 { setup.idle_seats } else { 0 };
-        self.connections += seats + u64::from(idle);
-        self.statements += seats * each;
+        self.connections += connections + u64::from(idle);
+        self.statements += connections * each;
     }
 }
 

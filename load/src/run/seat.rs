@@ -1,6 +1,7 @@
 //! One session and where it stands.
 
-use crate::workload::Session;
+use crate::workload::{LinkNumber, Session};
+use std::ops::Range;
 
 /// A session with the times and counts that the driver keeps for it.
 pub struct Seat {
@@ -11,6 +12,10 @@ pub struct Seat {
     /// Its index in the run, the same in each arm.
     pub index: u32,
     pub arm: u16,
+    /// The places of the seats that share its links, its own among them.
+    pub group: Range<usize>,
+    /// Links that were lost and may have been opened again while its session was busy with another.
+    pub missed: Vec<LinkNumber>,
     /// It holds a connection and asks nothing, throughout.
     pub is_idle: bool,
     /// Its session judges errors itself.
@@ -53,6 +58,8 @@ pub enum WaitsFor {
     BackingOff(usize),
     /// A place in the queue of the server's socket, which was full.
     SocketQueueFull(usize),
+    /// The link of this token, which another seat opens.
+    SharedLink(usize),
     /// An answer.
     Asking,
     /// The end of a sleep that the session asked for.
@@ -75,6 +82,8 @@ impl Seat {
             tokens: Vec::new(),
             index,
             arm,
+            group: 0..0,
+            missed: Vec::new(),
             is_idle: false,
             judges: false,
             rests: true,
@@ -91,5 +100,11 @@ impl Seat {
             queries: 0,
             alarm: 0,
         }
+    }
+
+    /// Other seats ask on its links too.
+    #[inline]
+    pub fn shares(&self) -> bool {
+        self.group.len() > 1
     }
 }

@@ -107,7 +107,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Carries out one step. Returns why to call the session again at once; none if it must wait.
     #[inline]
-    fn carry_out(&mut self, seat_index: usize, step: Step) -> Option<Reason> {
+    pub(super) fn carry_out(&mut self, seat_index: usize, step: Step) -> Option<Reason> {
         match step {
             Step::Send(request) => self.send(seat_index, request),
             Step::EventEnd(ending) => {
@@ -130,7 +130,10 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 self.next_event(seat_index)
             }
             Step::Ready => self.ready(seat_index),
-            Step::Connect(server) => self.connect_next(seat_index, server),
+            Step::Connect(server) => {
+                self.end_link_setup(seat_index);
+                self.connect_next(seat_index, server)
+            }
             Step::Disconnect(number) => {
                 let token = *self
                     .seats
@@ -165,10 +168,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             return None;
         };
         let now_ns = self.reactor.now_ns();
-        match self
-            .links
-            .send(&mut self.reactor.engine, token, request, now_ns)
-        {
+        match self.links.send(
+            &mut self.reactor.engine,
+            (token, seat_index),
+            request,
+            now_ns,
+        ) {
             Sent::Asked => seat.waits_for = WaitsFor::Asking,
             Sent::HeldBack => {
                 seat.waits_for = WaitsFor::Asking;
@@ -195,7 +200,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// The session is set up, or set up again after its link was lost.
     fn ready(&mut self, seat_index: usize) -> Option<Reason> {
+        self.end_link_setup(seat_index);
         let seat = self.seats.get_mut(seat_index)?;
+        if let Some(number) = seat.missed.pop() {
+            return Some(Reason::Lost(number));
+        }
         if seat.event.is_some() {
             // The event that the loss broke begins again.
             return self.try_again(seat_index);
@@ -301,6 +310,12 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if seat.rests {
             return None;
         }
+        if seat.shares()
+            && let Some(reason) = self.look_at_links(seat_index)
+        {
+            return reason;
+        }
+        let seat = self.seats.get_mut(seat_index)?;
         if let Some(every) = self.setup.reconnect_every
             && seat.events_on_link >= every
         {
@@ -389,11 +404,16 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             WaitsFor::Connecting(token) => {
                 self.not_connected(token, &io::ErrorKind::TimedOut.into())
             }
-            WaitsFor::Unborn | WaitsFor::Asking | WaitsFor::Parked | WaitsFor::Stopped => {}
+            WaitsFor::Unborn
+            | WaitsFor::Asking
+            | WaitsFor::SharedLink(_)
+            | WaitsFor::Parked
+            | WaitsFor::Stopped => {}
         }
     }
 
-    /// Ends a session: gives up its event, if it is in one, and closes its connections.
+    /// Ends a session: gives up its event, if it is in one, and closes its connections. Those that
+    /// it shares are closed with the last session on them.
     pub(super) fn stop(&mut self, seat_index: usize) {
         let Some(seat) = self.seats.get_mut(seat_index) else {
             return;
@@ -404,6 +424,21 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         let born_in_setup = self.phase == WorkerPhase::Setup;
         seat.waits_for = WaitsFor::Stopped;
         self.books.drop_event(seat);
+        if seat.shares() {
+            self.leave_links(seat_index);
+        } else {
+            self.hang_up_all(seat_index);
+        }
+        if born_in_setup {
+            self.count_ready(seat_index);
+        }
+        if self.phase == WorkerPhase::Closed {
+            self.look_whether_drained();
+        }
+        self.count_stopped();
+    }
+
+    pub(super) fn hang_up_all(&mut self, seat_index: usize) {
         let links = self
             .seats
             .get(seat_index)
@@ -417,13 +452,6 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 self.hang_up(token);
             }
         }
-        if born_in_setup {
-            self.count_ready(seat_index);
-        }
-        if self.phase == WorkerPhase::Closed {
-            self.look_whether_drained();
-        }
-        self.count_stopped();
     }
 
     /// After the release: ends a session, unless it waits for an answer or its event may still end.
@@ -443,6 +471,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             | WaitsFor::Thinking
             | WaitsFor::BackingOff(_)
             | WaitsFor::SocketQueueFull(_)
+            | WaitsFor::SharedLink(_)
             | WaitsFor::Connecting(_)
             | WaitsFor::Unborn => self.stop(seat_index),
             WaitsFor::Asking | WaitsFor::Stopped => {}

@@ -262,6 +262,14 @@ impl Engine for Noting {
         self.engine.sent_ns(token)
     }
 
+    fn pipeline(&mut self, token: usize) {
+        self.engine.pipeline(token);
+    }
+
+    fn answered(&mut self, token: usize) {
+        self.engine.answered(token);
+    }
+
     fn wait(&mut self, timeout_ns: Option<u64>) -> std::io::Result<usize> {
         let _ = self.waits.send(timeout_ns.unwrap_or(u64::MAX));
         self.engine.wait(timeout_ns)

@@ -36,7 +36,7 @@ pub(super) enum NextTurn {
 impl Turns {
     /// The turns in the arm of this number, of all seats of a worker.
     pub(super) fn new(setup: &Setup, arm: u16, job: &ArmJob, seats: &[Seat]) -> Self {
-        let count = u64::from(setup.seats);
+        let count = u64::from(setup.seats(arm));
         let indices = seats.iter().map(|seat| seat.index);
         Self {
             arm,
@@ -45,9 +45,9 @@ impl Turns {
             dispenser: Arc::clone(&job.dispenser),
             shares_events: job.dispenser.is_limited(),
             seats: count,
-            own_end: setup
-                .events_each
-                .map_or(u64::MAX, |each| each.saturating_mul(count)),
+            own_end: setup.events_each.map_or(u64::MAX, |each| {
+                each.saturating_mul(setup.connections.into())
+            }),
             thinks: job.workload.thinks(),
         }
     }

@@ -98,20 +98,25 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             }
             let judges = job.workload.judges_errors();
             let worker = number % setup.workers.max(1);
-            for index in setup.seats_of(worker) {
-                let seat = workload::SeatPlace {
-                    index,
-                    count: setup.seats,
-                    worker,
-                    seed: setup.seed,
-                };
-                let session = job.workload.session(seat).map_err(Box::new)?;
-                seats.push(Seat {
-                    judges,
-                    ..Seat::new(session, index, arm)
-                });
+            for connection in setup.connections_of(worker) {
+                let indices = setup.seats_on(connection, arm);
+                let group = seats.len()..seats.len() + indices.len();
+                for index in indices {
+                    let seat = workload::SeatPlace {
+                        index,
+                        count: setup.connections,
+                        worker,
+                        seed: setup.seed,
+                    };
+                    let session = job.workload.session(seat).map_err(Box::new)?;
+                    seats.push(Seat {
+                        judges,
+                        group: group.clone(),
+                        ..Seat::new(session, index, arm)
+                    });
+                }
             }
-            seats.extend(setup.idle_seats_of(worker).map(|index| Seat {
+            seats.extend(setup.idle_seats_of(worker, arm).map(|index| Seat {
                 is_idle: true,
                 judges,
                 ..Seat::new(Box::new(Idle), index, arm)
@@ -161,10 +166,11 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
 
     /// Begins as many setups as may go on at the same time.
     pub(super) fn begin_setups(&mut self) {
+        let deepest = self.setup.arms.iter().map(|arm| arm.depth).max();
         let at_once = if self.setup.storm {
             usize::MAX
         } else {
-            SETUP_AT_ONCE
+            SETUP_AT_ONCE * deepest.unwrap_or(1) as usize
         };
         while self.phase == WorkerPhase::Setup && self.in_setup < at_once {
             let Some(seat) = self.unborn.next() else {
@@ -252,16 +258,27 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if self.next_edge_ns >= self.timeline.close_ns {
             self.phase = WorkerPhase::Closed;
             self.next_edge_ns = u64::MAX;
-            let seats = self.seats.iter().filter(|seat| !seat.rests);
             self.report(Report::Closed {
                 cpu_ns: clock::thread_cpu_ns().saturating_sub(self.cpu_opened_ns),
-                queries_by_seat: seats.map(|seat| (seat.index, seat.queries)).collect(),
+                queries_by_seat: self.queries_by_connection(),
             });
             self.drained = 0;
             self.look_whether_drained();
         } else {
             self.next_edge_ns = self.interval_end_ns(self.next_edge_ns);
         }
+    }
+
+    fn queries_by_connection(&self) -> Vec<(u32, u64)> {
+        let groups = self
+            .seats
+            .chunk_by(|one, next| one.group == next.group && one.shares());
+        let loaded = groups.filter(|group| group.first().is_some_and(|seat| !seat.rests));
+        let sums = loaded.map(|group| {
+            let number = group.first().map_or(0, |seat| seat.index);
+            (number, group.iter().map(|seat| seat.queries).sum())
+        });
+        sums.collect()
     }
 
     fn interval_end_ns(&self, start_ns: u64) -> u64 {
@@ -439,7 +456,11 @@ impl<E: Engine, D: Dialect> Handler<E> for Worker<E, D> {
         match event {
             Event::Bytes(bytes) => {
                 let heard = self.links.hear(token, bytes);
-                self.take_heard(token, heard);
+                if self.links.shares && self.links.shared(token).is_some() {
+                    self.take_answers(token, heard);
+                } else {
+                    self.take_heard(token, heard);
+                }
             }
             Event::Connected => self.greet(token),
             Event::Nothing => {}

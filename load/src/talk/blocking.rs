@@ -96,12 +96,13 @@ impl BlockingLink {
         self.out.clear();
         write(&mut self.out);
         if reply != Reply::Nothing {
-            self.link.expect(Request {
+            let request = Request {
                 link: 0,
                 class: Class::Uncounted,
                 reply,
                 ends: None,
-            });
+            };
+            self.link.expect(request, Link::sequence_after(&self.out));
         }
         let bytes = self.link.seal(&self.out, &mut self.spare)?;
         send_all(&self.socket, bytes, patience, None)

@@ -36,6 +36,44 @@ pub enum Heard {
     LocalFile,
 }
 
+/// Bytes that were received together with an answer and come after it.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    bytes: Vec<u8>,
+    /// How many of them were read.
+    read: usize,
+}
+
+impl Left {
+    #[cold]
+    pub fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    pub fn len(&self) -> usize {
+        self.bytes.len() - self.read
+    }
+
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.read = 0;
+    }
+
+    /// Lets `read` read them, which returns how many it has not read. They are not copied for each
+    /// answer.
+    pub fn read<T>(
+        &mut self,
+        read: impl FnOnce(&[u8]) -> Result<(T, usize), WireError>,
+    ) -> Result<T, WireError> {
+        let (heard, unread) = read(self.bytes.get(self.read..).unwrap_or_default())?;
+        self.read = self.bytes.len() - unread;
+        if unread == 0 {
+            self.clear();
+        }
+        Ok(heard)
+    }
+}
+
 /// The protocol side of one connection: bytes in, bytes out. The caller owns the socket.
 pub trait Dialect: Default {
     const TONGUE: Tongue;
@@ -67,8 +105,31 @@ pub trait Dialect: Default {
     /// What was agreed, for a report.
     fn facts(&self) -> Option<SessionFacts>;
 
-    /// A request is about to be sent: wait for its answer.
-    fn expect(&mut self, request: Request);
+    /// The sequence number that the answer to these packets begins with, if the protocol has such
+    /// numbers.
+    fn sequence_after(_packets: &[u8]) -> u8 {
+        0
+    }
+
+    /// A request is about to be sent, or it is the next of several that were: wait for its answer,
+    /// which begins with this sequence number.
+    fn expect(&mut self, request: Request, sequence: u8);
+
+    /// Whether answers to further requests follow the one that is waited for. If so, bytes that
+    /// come after it are kept for [`Self::hear_left`]; else they are an error.
+    fn expect_more(&mut self, more: bool);
+
+    /// Bytes that came after the last answer and are not read yet.
+    fn has_left(&self) -> bool;
+
+    /// How many of the bytes received from the socket they are; 0 if that cannot be told.
+    fn left_bytes(&self) -> usize;
+
+    /// As [`Self::hear`], with the bytes that came after the last answer.
+    ///
+    /// # Errors
+    /// The connection cannot be used any more.
+    fn hear_left(&mut self, spare: &mut Vec<u8>) -> Result<Heard, WireError>;
 
     /// The bytes to send for these packets: the packets themselves or, if they are compressed or
     /// encrypted, the result in `spare`.

@@ -1,6 +1,6 @@
 //! HandlerSocket's side of one connection: lines in, lines out, no login but a secret.
 
-use super::dialect::{Dialect, Heard, SessionFacts, Target};
+use super::dialect::{Dialect, Heard, Left, SessionFacts, Target};
 use crate::wire::handler_socket::{LineReader, put_secret};
 use crate::wire::mysql::{Agreed, Capabilities, Flavour, Prepared, Summary};
 use crate::wire::{ServerError, WireError};
@@ -15,6 +15,9 @@ pub struct KeyLink {
     request: Option<Request>,
     /// Lines that follow the one that is being read.
     more_lines: u32,
+    /// Further requests are under way.
+    expects_more: bool,
+    left: Left,
     summary: Summary,
     error: Option<ServerError>,
 }
@@ -60,6 +63,8 @@ impl Dialect for KeyLink {
     fn close(&mut self) -> Option<Request> {
         self.stage = KeyStage::Closed;
         self.reader = LineReader::default();
+        self.left.clear();
+        self.expects_more = false;
         self.request.take()
     }
 
@@ -90,7 +95,7 @@ impl Dialect for KeyLink {
     }
 
     #[inline]
-    fn expect(&mut self, request: Request) {
+    fn expect(&mut self, request: Request, _sequence: u8) {
         self.more_lines = match request.reply {
             Reply::Several(lines) => lines.saturating_sub(1),
             _ => 0,
@@ -98,6 +103,25 @@ impl Dialect for KeyLink {
         self.summary = Summary::default();
         self.error = None;
         self.request = Some(request);
+    }
+
+    fn expect_more(&mut self, more: bool) {
+        self.expects_more = more;
+    }
+
+    fn has_left(&self) -> bool {
+        self.left.len() > 0
+    }
+
+    fn left_bytes(&self) -> usize {
+        self.left.len()
+    }
+
+    fn hear_left(&mut self, _spare: &mut Vec<u8>) -> Result<Heard, WireError> {
+        let mut left = std::mem::take(&mut self.left);
+        let heard = left.read(|bytes| self.read(bytes).map(|(heard, rest)| (heard, rest.len())));
+        self.left = left;
+        heard
     }
 
     #[inline]
@@ -116,26 +140,14 @@ impl Dialect for KeyLink {
         _out: &mut Vec<u8>,
         _spare: &mut Vec<u8>,
     ) -> Result<Heard, WireError> {
-        let mut rest = bytes;
         if matches!(self.stage, KeyStage::Entering) {
-            return self.hear_welcome(rest);
+            return self.hear_welcome(bytes);
         }
-        let Some(request) = self.request else {
-            return Err(unasked());
-        };
-        while let Some(length) = self.reader.feed(rest).map_err(not_ours)? {
-            rest = rest.get(length..).unwrap_or_default();
-            self.end_line(request);
-            if self.more_lines == 0 {
-                if !rest.is_empty() {
-                    return Err(unasked());
-                }
-                self.request = None;
-                return Ok(Heard::Answered(request));
-            }
-            self.more_lines -= 1;
+        let (heard, rest) = self.read(bytes)?;
+        if !rest.is_empty() {
+            self.left.put(rest);
         }
-        Ok(Heard::More)
+        Ok(heard)
     }
 
     fn put_file_part(
@@ -183,6 +195,28 @@ impl KeyLink {
                 }
             },
         }
+    }
+
+    /// Reads up to the end of the answer. Returns the bytes that come after it, if they may.
+    #[inline]
+    fn read<'b>(&mut self, bytes: &'b [u8]) -> Result<(Heard, &'b [u8]), WireError> {
+        let mut rest = bytes;
+        let Some(request) = self.request else {
+            return Err(unasked());
+        };
+        while let Some(length) = self.reader.feed(rest).map_err(not_ours)? {
+            rest = rest.get(length..).unwrap_or_default();
+            self.end_line(request);
+            if self.more_lines == 0 {
+                if !rest.is_empty() && !self.expects_more {
+                    return Err(unasked());
+                }
+                self.request = None;
+                return Ok((Heard::Answered(request), rest));
+            }
+            self.more_lines -= 1;
+        }
+        Ok((Heard::More, &[]))
     }
 
     /// Adds a line to the answer; of several the first error counts.
@@ -262,12 +296,12 @@ mod tests {
     fn rows_that_were_found_are_told_from_rows_that_changed() {
         let mut link = opened();
         let found = request(Reply::Counts);
-        link.expect(found);
+        link.expect(found, 0);
         assert_eq!(hear(&mut link, b"0\t1\tab"), Ok(Heard::More));
         assert_eq!(hear(&mut link, b"c\n"), Ok(Heard::Answered(found)));
         assert_eq!((link.summary().rows, link.summary().affected_rows), (1, 0));
         let changed = request(Reply::Changed);
-        link.expect(changed);
+        link.expect(changed, 0);
         assert_eq!(hear(&mut link, b"0\t1\t1\n"), Ok(Heard::Answered(changed)));
         assert_eq!((link.summary().rows, link.summary().affected_rows), (0, 1));
     }
@@ -276,7 +310,7 @@ mod tests {
     fn of_several_answers_the_first_error_counts() {
         let mut link = opened();
         let three = request(Reply::Several(3));
-        link.expect(three);
+        link.expect(three, 0);
         assert_eq!(
             hear(&mut link, b"0\t1\n2\t1\topen_table\n"),
             Ok(Heard::More)
@@ -287,8 +321,42 @@ mod tests {
         );
         assert!(link.summary().failed);
         assert_eq!(link.error().unwrap().message, "open_table");
-        link.expect(request(Reply::Counts));
+        link.expect(request(Reply::Counts), 0);
         assert!(link.error().is_none() && !link.summary().failed);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn answers_to_requests_under_way_may_come_in_any_split(
+            rows in proptest::collection::vec(0..4_usize, 1..70),
+            pieces in proptest::collection::vec(1..40_usize, 1..20),
+        ) {
+            let line = |rows: &usize| format!("0\t1{}\n", "\tvalue".repeat(*rows));
+            let bytes: String = rows.iter().map(line).collect();
+            let (mut rest, mut told) = (bytes.as_bytes(), Vec::new());
+            let mut link = opened();
+            let asked = request(Reply::Counts);
+            link.expect(asked, 0);
+            link.expect_more(rows.len() > 1);
+            for piece in pieces.iter().cycle() {
+                let (now, later) = rest.split_at((*piece).min(rest.len()));
+                rest = later;
+                let mut said = hear(&mut link, now).unwrap();
+                while said == Heard::Answered(asked) {
+                    told.push(link.summary().rows as usize);
+                    link.expect(asked, 0);
+                    link.expect_more(told.len() + 1 < rows.len());
+                    if !link.has_left() {
+                        break;
+                    }
+                    said = link.hear_left(&mut Vec::new()).unwrap();
+                }
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            proptest::prop_assert_eq!(told, rows);
+        }
     }
 
     #[test]
@@ -315,7 +383,7 @@ mod tests {
                 .to_string()
                 .contains("is this a port of HandlerSocket?")
         );
-        link.expect(request(Reply::Counts));
+        link.expect(request(Reply::Counts), 0);
         assert!(hear(&mut link, b"0\t1\n0\t1\n").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! MySQL's protocol on one connection: from the bytes of its socket to complete answers.
 
-use super::dialect::{Dialect, Heard, SessionFacts, Target};
+use super::dialect::{Dialect, Heard, Left, SessionFacts, Target};
 use crate::wire::mysql::{
     Agreed, AnswerReader, AnswerState, Capabilities, Channel, Login, Prepared, ServerError,
     Summary, WireError, command, sequence_after,
@@ -26,6 +26,11 @@ pub struct Link {
     request: Option<Request>,
     /// How many answers are still to come after the one that is being read.
     more_answers: u32,
+    /// Further requests are under way.
+    expects_more: bool,
+    left: Left,
+    /// The channel has more packets than it has handed over.
+    is_held_back: bool,
 }
 
 enum LinkStage {
@@ -45,6 +50,9 @@ impl Default for Link {
             whole: Vec::new(),
             request: None,
             more_answers: 0,
+            expects_more: false,
+            left: Left::default(),
+            is_held_back: false,
         }
     }
 }
@@ -64,6 +72,8 @@ impl Dialect for Link {
         self.tail.clear();
         self.opened.clear();
         self.whole = Vec::new();
+        self.left.clear();
+        (self.expects_more, self.is_held_back) = (false, false);
         self.request.take()
     }
 
@@ -105,7 +115,12 @@ impl Dialect for Link {
     }
 
     #[inline]
-    fn expect(&mut self, request: Request) {
+    fn sequence_after(packets: &[u8]) -> u8 {
+        sequence_after(packets)
+    }
+
+    #[inline]
+    fn expect(&mut self, request: Request, sequence: u8) {
         let reply = match request.reply {
             Reply::Prepared => crate::wire::mysql::ReplyForm::Prepare,
             Reply::Counts | Reply::Changed | Reply::Several(_) | Reply::Whole | Reply::Nothing => {
@@ -113,6 +128,7 @@ impl Dialect for Link {
             }
         };
         self.reader.expect(reply);
+        self.reader.expect_sequence(sequence);
         self.more_answers = match request.reply {
             Reply::Several(requests) => requests.saturating_sub(1),
             _ => 0,
@@ -123,13 +139,40 @@ impl Dialect for Link {
         self.request = Some(request);
     }
 
+    fn expect_more(&mut self, more: bool) {
+        self.expects_more = more;
+    }
+
+    fn has_left(&self) -> bool {
+        self.left.len() > 0 || self.is_held_back
+    }
+
+    fn left_bytes(&self) -> usize {
+        match self.channel.is_plain() {
+            true => self.left.len(),
+            false => 0,
+        }
+    }
+
+    fn hear_left(&mut self, spare: &mut Vec<u8>) -> Result<Heard, WireError> {
+        if self.left.len() == 0 {
+            return self.hear_layered(&[], spare);
+        }
+        let mut left = std::mem::take(&mut self.left);
+        let heard = left.read(|bytes| self.read(bytes).map(|(heard, rest)| (heard, rest.len())));
+        self.left = left;
+        match heard? {
+            Heard::More if self.is_held_back => self.hear_layered(&[], spare),
+            heard => Ok(heard),
+        }
+    }
+
     #[inline]
     fn seal<'a>(
         &mut self,
         packets: &'a [u8],
         spare: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], WireError> {
-        self.reader.expect_sequence(sequence_after(packets));
         if self.channel.is_plain() {
             return Ok(packets);
         }
@@ -216,9 +259,9 @@ impl Link {
         let mut bytes = bytes;
         let heard = loop {
             opened.clear();
-            let held_back = self.channel.open(bytes, &mut opened)?;
+            self.is_held_back = self.channel.open(bytes, &mut opened)?;
             let heard = self.hear_packets(&opened, spare)?;
-            if heard != Heard::More || !held_back {
+            if heard != Heard::More || !self.is_held_back {
                 break heard;
             }
             bytes = &[];
@@ -244,6 +287,16 @@ impl Link {
 
     #[inline]
     fn hear_joined(&mut self, bytes: &[u8]) -> Result<Heard, WireError> {
+        let (heard, rest) = self.read(bytes)?;
+        if !rest.is_empty() {
+            self.left.put(rest);
+        }
+        Ok(heard)
+    }
+
+    /// Reads up to the end of the answer. Returns the bytes that come after it, if they may.
+    #[inline]
+    fn read<'b>(&mut self, bytes: &'b [u8]) -> Result<(Heard, &'b [u8]), WireError> {
         let Some(request) = self.request else {
             return Err(unasked(bytes));
         };
@@ -261,14 +314,14 @@ impl Link {
         match fed.state {
             AnswerState::More => {
                 self.tail.extend_from_slice(rest);
-                Ok(Heard::More)
+                Ok((Heard::More, &[]))
             }
-            AnswerState::Done if rest.is_empty() => {
+            AnswerState::Done if rest.is_empty() || self.expects_more => {
                 self.request = None;
-                Ok(Heard::Answered(request))
+                Ok((Heard::Answered(request), rest))
             }
             AnswerState::Done => Err(unasked(rest)),
-            AnswerState::LocalInfile if rest.is_empty() => Ok(Heard::LocalFile),
+            AnswerState::LocalInfile if rest.is_empty() => Ok((Heard::LocalFile, rest)),
             AnswerState::LocalInfile => Err(unasked(rest)),
         }
     }
@@ -338,7 +391,7 @@ mod tests {
     fn an_answer_may_come_in_any_pieces() {
         for piece in 1..=OK.len() {
             let mut link = open_link();
-            link.expect(REQUEST);
+            link.expect(REQUEST, 1);
             let mut heard = Heard::More;
             for bytes in OK.chunks(piece) {
                 assert_eq!(heard, Heard::More);
@@ -358,7 +411,7 @@ mod tests {
         };
         let mut link = open_link();
         for _ in 0..2 {
-            link.expect(whole);
+            link.expect(whole, 1);
             link.hear(&OK[..3], &mut Vec::new(), &mut Vec::new())
                 .unwrap();
             link.hear(&OK[3..], &mut Vec::new(), &mut Vec::new())
@@ -377,7 +430,7 @@ mod tests {
         let all = [OK, failed, OK].concat();
         for piece in 1..=all.len() {
             let mut link = open_link();
-            link.expect(SEVERAL);
+            link.expect(SEVERAL, 1);
             let mut heard = Heard::More;
             for bytes in all.chunks(piece) {
                 assert_eq!(heard, Heard::More, "{piece}");
@@ -389,9 +442,78 @@ mod tests {
             assert_eq!(link.error().unwrap().code, 1064);
         }
         let mut link = open_link();
-        link.expect(SEVERAL);
+        link.expect(SEVERAL, 1);
         let four = [OK; 4].concat();
         assert!(link.hear(&four, &mut Vec::new(), &mut Vec::new()).is_err());
+    }
+
+    const FAILED: &[u8] = b"\x0c\0\0\x01\xff\x28\x04#23000dup";
+    /// One row with one column, of a server that sends EOF packets.
+    const ROW: &[u8] =
+        b"\x01\0\0\x01\x01\x18\0\0\x02\x03def\0\0\0\x01c\0\x0c\x21\0\x0a\0\0\0\xfd\0\0\0\0\
+        \x05\0\0\x03\xfe\0\0\x02\0\x03\0\0\x04\x02ab\x05\0\0\x05\xfe\0\0\x02\0";
+
+    /// Hears all answers to requests of which as many are under way as there are answers: what each
+    /// said, and how many bytes it had.
+    fn hear_all(bytes: &[u8], pieces: &[usize], answers: usize) -> Vec<(u64, u64, Option<u16>)> {
+        let mut link = open_link();
+        let (mut heard, mut due) = (Vec::new(), answers);
+        let (mut spare, mut rest) = (Vec::new(), bytes);
+        link.expect(REQUEST, 1);
+        link.expect_more(due > 1);
+        for piece in pieces.iter().cycle() {
+            let (now, later) = rest.split_at((*piece).min(rest.len()));
+            rest = later;
+            let mut said = link.hear(now, &mut Vec::new(), &mut spare).unwrap();
+            while said == Heard::Answered(REQUEST) {
+                let summary = link.summary();
+                let code = link.error().map(|error| error.code);
+                heard.push((summary.rows, summary.affected_rows, code));
+                due -= 1;
+                if due == 0 {
+                    assert!(!link.has_left() && rest.is_empty());
+                    return heard;
+                }
+                link.expect(REQUEST, 1);
+                link.expect_more(due > 1);
+                if !link.has_left() {
+                    break;
+                }
+                said = link.hear_left(&mut spare).unwrap();
+            }
+            assert!(!rest.is_empty(), "{due} answers are missing");
+        }
+        heard
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn answers_to_requests_under_way_may_come_in_any_split(
+            kinds in proptest::collection::vec(0..3_usize, 1..70),
+            pieces in proptest::collection::vec(1..200_usize, 1..20),
+        ) {
+            let answers: [(&[u8], _); 3] =
+                [(OK, (0, 1, None)), (FAILED, (0, 0, Some(1064))), (ROW, (1, 0, None))];
+            let bytes: Vec<u8> = kinds.iter().flat_map(|kind| answers[*kind].0).copied().collect();
+            let told: Vec<_> = kinds.iter().map(|kind| answers[*kind].1).collect();
+            proptest::prop_assert_eq!(hear_all(&bytes, &pieces, kinds.len()), told);
+        }
+    }
+
+    #[test]
+    fn of_more_answers_than_requests_the_last_is_refused() {
+        let mut link = open_link();
+        link.expect(REQUEST, 1);
+        link.expect_more(true);
+        let three = [OK, OK, OK].concat();
+        let heard = link.hear(&three, &mut Vec::new(), &mut Vec::new());
+        assert_eq!(heard, Ok(Heard::Answered(REQUEST)));
+        assert_eq!(link.left_bytes(), 2 * OK.len());
+        link.expect(REQUEST, 1);
+        link.expect_more(false);
+        assert!(link.hear_left(&mut Vec::new()).is_err());
+        link.close();
+        assert!(!link.has_left());
     }
 
     #[test]
@@ -404,7 +526,7 @@ mod tests {
             .hear(why, &mut Vec::new(), &mut Vec::new())
             .unwrap_err();
         assert!(matches!(error, WireError::Refused(error) if error.code == 1053));
-        link.expect(REQUEST);
+        link.expect(REQUEST, 1);
         let twice = [OK, OK].concat();
         assert!(link.hear(&twice, &mut Vec::new(), &mut Vec::new()).is_err());
     }
@@ -412,7 +534,7 @@ mod tests {
     #[test]
     fn closing_gives_back_what_was_not_answered() {
         let mut link = open_link();
-        link.expect(REQUEST);
+        link.expect(REQUEST, 1);
         assert_eq!(link.close(), Some(REQUEST));
         assert_eq!(link.close(), None);
         assert!(link.is_closed());

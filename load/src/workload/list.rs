@@ -206,6 +206,10 @@ impl Kind for List {
         self.statements.len() == 1
     }
 
+    fn asks_once(&self) -> bool {
+        true
+    }
+
     fn next(
         &self,
         _heard: WhyAsked<'_>,

@@ -72,6 +72,12 @@ pub trait Workload: Send + Sync {
         false
     }
 
+    /// Why not several of its events may be under way on one connection at the same time; none if
+    /// they may.
+    fn one_at_a_time(&self) -> Option<&'static str> {
+        Some("what it asks next depends on the answer")
+    }
+
     /// Statements that each session keeps prepared on the server.
     fn prepared_statements(&self) -> usize {
         0
@@ -172,10 +178,12 @@ impl EventKind {
     }
 }
 
-/// Which session of the run, out of how many.
+/// Which session of the run. Each connection has one; or several, if as many requests are under way
+/// on it: then session i asks on connection i modulo `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeatPlace {
     pub index: u32,
+    /// Connections of the run.
     pub count: u32,
     /// The worker thread it runs on, from 0.
     pub worker: u32,

@@ -5,6 +5,7 @@ use crate::plan::{Arrival, Load, Plan, Slices, Stage};
 
 const CONNECTIONS_MAX: u32 = 1_000_000;
 const THREADS_MAX: u32 = 1024;
+const DEPTH_MAX: u32 = 64;
 const ARMS_MAX: u64 = 64;
 /// Events a second that no host can send.
 const RATE_MAX: f64 = 1e9;
@@ -60,7 +61,12 @@ pub(super) fn check(load: &Load) -> Result<(), String> {
         time("load.answer_timeout_s", timeout_s, 0.001)?;
     }
     time("load.errors.retry_pause_s", load.errors.retry_pause_s, 0.0)?;
+    check_depth(load)?;
     check_arrival(&load.arrival)
+}
+
+pub(super) fn check_depth(load: &Load) -> Result<(), String> {
+    range("load.depth", load.depth, 1, DEPTH_MAX)
 }
 
 fn check_slices(slices: &Slices) -> Result<(), String> {

@@ -1,8 +1,10 @@
 //! Bytes by epoll: works on every kernel and in every container.
 //!
 //! Reads go to one buffer for all sockets; writes are tried at once, because a request of a
-//! connection that waits for nothing nearly always fits the socket's buffer.
+//! connection that waits for nothing nearly always fits the socket's buffer. Where several requests
+//! may be under way, those that are made one after the other are written together.
 
+use super::sends::Sends;
 use super::{Engine, Event, READ_BYTES_MAX};
 use crate::reactor::bell::hush;
 use crate::reactor::clock;
@@ -30,7 +32,9 @@ pub struct Epoll {
     times_sends: bool,
     /// The kernel has a wait that ends to the nanosecond.
     waits_exactly: bool,
-    /// Bytes that a socket did not take and failures of sends, reported with the next wait.
+    /// Sockets with requests that are to be sent together, before the next event.
+    gathered: Vec<usize>,
+    /// Failures of sends, reported with the next wait.
     failed: VecDeque<(usize, io::Error)>,
     failed_now: Vec<(usize, Option<io::Error>)>,
 }
@@ -38,11 +42,31 @@ pub struct Epoll {
 struct EpollSocket {
     fd: OwnedFd,
     connecting: bool,
+    /// Bytes are kept and not written at once: it is connecting, or gathers requests.
+    keeps: bool,
     unsent: Vec<u8>,
     sent_ns: Option<u64>,
+    /// Of the requests under way, if there may be several.
+    sends: Option<Box<Sends>>,
 }
 
 impl EpollSocket {
+    /// Gives the kernel what it takes now of the bytes that were kept.
+    fn give_kept(&mut self, is_timed: bool) -> io::Result<()> {
+        let mut unsent = std::mem::take(&mut self.unsent);
+        let taken = if let (true, Some(sends)) = (is_timed, &mut self.sends) {
+            let at_ns = clock::now_ns();
+            let taken = write(&self.fd, &unsent)?;
+            sends.give(taken, at_ns);
+            taken
+        } else {
+            self.give(&unsent, is_timed)?
+        };
+        unsent.drain(..taken);
+        self.unsent = unsent;
+        Ok(())
+    }
+
     /// Gives the kernel what it takes now; 0 if it is full.
     #[inline(always)]
     fn give(&mut self, bytes: &[u8], is_timed: bool) -> io::Result<usize> {
@@ -70,13 +94,47 @@ impl Epoll {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return Ok(());
         };
-        let mut unsent = std::mem::take(&mut socket.unsent);
-        unsent.drain(..socket.give(&unsent, self.times_sends)?);
-        socket.unsent = unsent;
+        socket.give_kept(self.times_sends)?;
         if socket.unsent.is_empty() {
             self.rewatch(token, READ)?;
         }
         Ok(())
+    }
+
+    /// Sends the requests that were gathered.
+    #[cold]
+    fn send_gathered(&mut self) {
+        while let Some(token) = self.gathered.pop() {
+            let Some(Some(socket)) = self.sockets.get_mut(token) else {
+                continue;
+            };
+            let sent = socket.give_kept(self.times_sends);
+            let is_left = !socket.unsent.is_empty();
+            let sent = sent.and_then(|()| match is_left {
+                true => self.rewatch(token, READ_WRITE),
+                false => Ok(()),
+            });
+            if let Err(error) = sent {
+                self.failed.push_back((token, error));
+            }
+        }
+    }
+
+    /// Keeps bytes that a socket does not take now, or is to take together with others.
+    fn keep(&mut self, token: usize, bytes: &[u8]) {
+        let Some(Some(socket)) = self.sockets.get_mut(token) else {
+            return;
+        };
+        let is_first = socket.unsent.is_empty();
+        socket.unsent.extend_from_slice(bytes);
+        if let Some(sends) = &mut socket.sends {
+            sends.put(bytes.len());
+            if is_first {
+                self.gathered.push(token);
+            }
+        } else if let Err(error) = self.rewatch(token, READ_WRITE) {
+            self.failed.push_back((token, error));
+        }
     }
 
     /// Takes events, waiting for the first one so many milliseconds, or for ever (-1).
@@ -120,7 +178,7 @@ impl Epoll {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return Ok(());
         };
-        socket.connecting = false;
+        (socket.connecting, socket.keeps) = (false, false);
         socket_error(&socket.fd)??;
         self.rewatch(token, READ)
     }
@@ -140,6 +198,7 @@ impl Engine for Epoll {
             buffer: vec![0; READ_BYTES_MAX].into_boxed_slice(),
             times_sends: false,
             waits_exactly: true,
+            gathered: Vec::new(),
             failed: VecDeque::new(),
             failed_now: Vec::new(),
         })
@@ -159,14 +218,18 @@ impl Engine for Epoll {
             *slot = Some(EpollSocket {
                 fd: socket,
                 connecting,
+                keeps: connecting,
                 unsent: Vec::new(),
                 sent_ns: None,
+                sends: None,
             });
         }
         Ok(())
     }
 
     fn detach(&mut self, token: usize) {
+        // What was asked last leaves before the end.
+        self.send_gathered();
         // Closing the only descriptor of a socket takes it out of the queue as well.
         if let Some(slot) = self.sockets.get_mut(token) {
             *slot = None;
@@ -178,7 +241,10 @@ impl Engine for Epoll {
         if self.times_sends
             && let Some(Some(socket)) = self.sockets.get_mut(token)
         {
-            socket.sent_ns = None;
+            match &mut socket.sends {
+                None => socket.sent_ns = None,
+                Some(sends) => sends.begin(),
+            }
         }
         self.send_more(token, bytes);
     }
@@ -188,7 +254,7 @@ impl Engine for Epoll {
         let Some(Some(socket)) = self.sockets.get_mut(token) else {
             return;
         };
-        let sent = if socket.unsent.is_empty() && !socket.connecting {
+        let sent = if socket.unsent.is_empty() && !socket.keeps {
             socket.give(bytes, self.times_sends)
         } else {
             Ok(0)
@@ -197,12 +263,8 @@ impl Engine for Epoll {
             Ok(sent) => bytes.get(sent..).unwrap_or_default(),
             Err(error) => return self.failed.push_back((token, error)),
         };
-        if rest.is_empty() {
-            return;
-        }
-        socket.unsent.extend_from_slice(rest);
-        if let Err(error) = self.rewatch(token, READ_WRITE) {
-            self.failed.push_back((token, error));
+        if !rest.is_empty() {
+            self.keep(token, rest);
         }
     }
 
@@ -210,7 +272,25 @@ impl Engine for Epoll {
         self.sockets.get(token)?.as_ref()?.sent_ns
     }
 
+    fn pipeline(&mut self, token: usize) {
+        if let Some(Some(socket)) = self.sockets.get_mut(token) {
+            socket.keeps = true;
+            socket.sends.get_or_insert_default();
+        }
+    }
+
+    fn answered(&mut self, token: usize) {
+        if let Some(Some(socket)) = self.sockets.get_mut(token)
+            && let Some(sends) = &mut socket.sends
+        {
+            socket.sent_ns = sends.take();
+        }
+    }
+
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<usize> {
+        if !self.gathered.is_empty() {
+            self.send_gathered();
+        }
         if !self.failed.is_empty() {
             self.failed_now.clear();
             self.failed_now.extend(
@@ -238,6 +318,9 @@ impl Engine for Epoll {
     }
 
     fn event(&mut self, index: usize) -> (usize, Event<'_>) {
+        if !self.gathered.is_empty() {
+            self.send_gathered();
+        }
         if let Some((token, error)) = self.failed_now.get_mut(index) {
             return (*token, Event::Closed(error.take()));
         }

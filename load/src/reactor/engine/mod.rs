@@ -6,6 +6,7 @@
 
 pub mod choice;
 mod epoll;
+mod sends;
 mod uring;
 
 pub use epoll::Epoll;
@@ -64,6 +65,16 @@ pub trait Engine: Sized {
     /// When the kernel was given the first of the bytes passed to the last [`Self::send`]. None
     /// while it has taken none of them, and if sends are not timed.
     fn sent_ns(&self, token: usize) -> Option<u64>;
+
+    /// From now on several requests may be under way on this socket: each [`Self::send`] is one
+    /// more, and all that are made before the next event are sent together. Without this call the
+    /// answer to a request must have come before the next one is sent, as to all requests before
+    /// this call.
+    fn pipeline(&mut self, token: usize);
+
+    /// On a socket with several requests under way the oldest one has its answer: from now on
+    /// [`Self::sent_ns`] is the time of that request.
+    fn answered(&mut self, token: usize);
 
     /// Waits until something happened, but at most `timeout_ns`. Returns the number of events.
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<usize>;

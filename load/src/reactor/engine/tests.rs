@@ -245,6 +245,119 @@ fn more_of_a_request_does_not_change_when_it_was_sent<E: Engine>() {
     assert_eq!(engine.sent_ns(0), None);
 }
 
+/// What the other side has heard by now, at least so many bytes.
+fn heard_by(theirs: &mut UnixStream, least: usize) -> Vec<u8> {
+    let mut heard = vec![0; least];
+    theirs.read_exact(&mut heard).unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let _ = theirs.read_to_end(&mut heard);
+    theirs.set_nonblocking(false).unwrap();
+    heard
+}
+
+fn several_requests_are_sent_in_order_whatever_the_kernel_takes<E: Engine>() {
+    let mut engine = E::new(1, bell()).unwrap();
+    engine.time_sends();
+    let (ours, mut theirs) = pair();
+    engine.attach(0, ours, false).unwrap();
+    engine.send(0, b"alone");
+    engine.wait(Some(0)).unwrap();
+    assert_eq!(heard_by(&mut theirs, 5), b"alone");
+    engine.pipeline(0);
+    // Far more than a socket holds, in requests of odd lengths; meanwhile the other side reads
+    // now and then.
+    let mut sent = Vec::new();
+    let mut heard = Vec::new();
+    for number in 0..300_usize {
+        let request = vec![(number % 251) as u8; 1 + number * 37 % 9_001];
+        engine.send(0, &request);
+        sent.extend_from_slice(&request);
+        if number % 7 == 0 {
+            for index in 0..engine.wait(Some(0)).unwrap() {
+                assert!(matches!(engine.event(index).1, Event::Nothing));
+            }
+        }
+        if number % 50 == 49 {
+            heard.extend(heard_by(&mut theirs, 1));
+        }
+    }
+    while heard.len() < sent.len() {
+        for index in 0..engine.wait(Some(1_000_000)).unwrap() {
+            assert!(matches!(engine.event(index).1, Event::Nothing));
+        }
+        theirs.set_nonblocking(true).unwrap();
+        let _ = theirs.read_to_end(&mut heard);
+    }
+    assert!(heard == sent);
+    // All of them have been given to the kernel, the later ones not before the earlier ones.
+    let times: Vec<u64> = (0..300)
+        .map(|_| {
+            engine.answered(0);
+            engine.sent_ns(0).unwrap()
+        })
+        .collect();
+    assert!(times.is_sorted());
+    engine.answered(0);
+    assert_eq!(engine.sent_ns(0), None);
+}
+
+fn each_of_several_requests_has_its_own_sent_time<E: Engine>() {
+    let mut engine = E::new(1, bell()).unwrap();
+    engine.time_sends();
+    let (ours, mut theirs) = pair();
+    engine.attach(0, ours, false).unwrap();
+    engine.pipeline(0);
+    let mut spans = Vec::new();
+    for _ in 0..3 {
+        let asked_ns = pause();
+        engine.send(0, b"one");
+        // Of the same request.
+        engine.send_more(0, b"more");
+        engine.send(0, b"two");
+        engine.wait(Some(0)).unwrap();
+        for index in 0..engine.wait(Some(0)).unwrap() {
+            engine.event(index);
+        }
+        spans.push(asked_ns..=clock::now_ns());
+    }
+    for span in spans.iter().flat_map(|span| [span, span]) {
+        engine.answered(0);
+        assert!(span.contains(&engine.sent_ns(0).unwrap()));
+    }
+    assert_eq!(heard_by(&mut theirs, 30), b"onemoretwo".repeat(3));
+    // The last words of a connection that is given up are heard too.
+    engine.send(0, b"bye");
+    engine.detach(0);
+    assert_eq!(heard_by(&mut theirs, 3), b"bye");
+    // Another socket in its place is asked one thing at a time again.
+    let (ours, mut theirs) = pair();
+    engine.attach(0, ours, false).unwrap();
+    engine.send(0, b"?");
+    engine.wait(Some(0)).unwrap();
+    assert!(engine.sent_ns(0).is_some());
+    assert_eq!(heard_by(&mut theirs, 1), b"?");
+}
+
+fn a_socket_that_takes_nothing_can_be_given_up_with_requests_under_way<E: Engine>() {
+    let mut engine = E::new(1, bell()).unwrap();
+    for _ in 0..3 {
+        let (ours, mut theirs) = pair();
+        engine.attach(0, ours, false).unwrap();
+        engine.pipeline(0);
+        for _ in 0..100 {
+            engine.send(0, &[7; 10_000]);
+            engine.wait(Some(0)).unwrap();
+        }
+        engine.detach(0);
+        let mut heard = Vec::new();
+        let _ = theirs.read_to_end(&mut heard);
+        assert!(heard.len() < 1_000_000 && heard.iter().all(|byte| *byte == 7));
+        for index in 0..engine.wait(Some(0)).unwrap() {
+            assert!(matches!(engine.event(index).1, Event::Nothing));
+        }
+    }
+}
+
 /// An io_uring holds what it was given until there is room.
 #[test]
 fn a_full_socket_has_not_got_a_request_of_epoll_until_it_takes_the_first_byte() {
@@ -332,4 +445,7 @@ promises!(
     more_sockets_than_buffers,
     a_sent_time_is_when_the_kernel_got_the_bytes,
     more_of_a_request_does_not_change_when_it_was_sent,
+    several_requests_are_sent_in_order_whatever_the_kernel_takes,
+    each_of_several_requests_has_its_own_sent_time,
+    a_socket_that_takes_nothing_can_be_given_up_with_requests_under_way,
 );

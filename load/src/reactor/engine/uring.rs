@@ -2,9 +2,10 @@
 //!
 //! Requests are queued and handed to the kernel by the call that waits; every socket has one
 //! receive armed for good (multishot), which fills buffers of a ring that all sockets share.
-//! Completions of sends are not reported, for the answer says as much. Nothing is shared with
-//! other threads (single issuer), and the kernel does its part of the work inside our wait
-//! (deferred task run), not in the middle of our loop.
+//! Completions of sends are not reported, for the answer says as much, unless several requests may
+//! be under way on a socket ([`pipeline`]). Nothing is shared with other threads (single issuer),
+//! and the kernel does its part of the work inside our wait (deferred task run), not in the middle
+//! of our loop.
 
 use super::{Engine, Event};
 use crate::reactor::bell::hush;
@@ -18,8 +19,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 mod buffers;
+mod pipeline;
 
 use buffers::Buffers;
+use pipeline::{Left, Pipeline};
 
 const QUEUE_ENTRIES: u32 = 256;
 const COMPLETIONS_MIN: u32 = 1024;
@@ -50,11 +53,16 @@ pub struct Uring {
     times_sends: bool,
     /// Whose requests are queued and not handed over, if sends are timed.
     queued: Vec<usize>,
+    /// Sockets with requests that are to be sent together, with the next wait.
+    gathered: Vec<usize>,
     /// The buffer lent out by the last event, given back with the next call.
     lent: Option<u16>,
     /// Outgrown request buffers. The kernel might still read one, so they live with the ring;
     /// each is at most half of its successor, which bounds them.
     outgrown: Vec<Vec<u8>>,
+    /// Buffers that the kernel was sending from when their socket was detached, each with what its
+    /// completion belongs to.
+    parted: Vec<(u64, Vec<u8>)>,
     /// Sockets that were detached while the queue could not be handed over. What is queued knows
     /// them by their numbers, which must not go to others before.
     leaving: Vec<OwnedFd>,
@@ -76,6 +84,7 @@ struct UringSocket {
     generation: u32,
     request: Vec<u8>,
     sent_ns: Option<u64>,
+    pipeline: Option<Box<Pipeline>>,
 }
 
 impl Uring {
@@ -101,15 +110,78 @@ impl Uring {
 
     /// Gives the kernel all that is queued, by one of the ring's calls, and notes when.
     fn hand_over(&mut self, call: impl FnOnce(&IoUring) -> io::Result<usize>) -> io::Result<usize> {
+        if !self.gathered.is_empty() {
+            self.queue_gathered();
+        }
         let at_ns = (!self.queued.is_empty()).then(clock::now_ns);
         // A call that fails has taken nothing.
         let taken = call(&self.ring)?;
         for token in self.queued.drain(..) {
-            if let Some(place) = self.sockets.get_mut(token) {
-                place.sent_ns = place.sent_ns.or(at_ns);
+            let Some(place) = self.sockets.get_mut(token) else {
+                continue;
+            };
+            match (&mut place.pipeline, at_ns) {
+                (Some(pipeline), Some(at_ns)) => pipeline.given(&place.request, at_ns),
+                _ => place.sent_ns = place.sent_ns.or(at_ns),
             }
         }
         Ok(taken)
+    }
+
+    /// Queues the requests that were gathered, one send for each socket.
+    #[cold]
+    fn queue_gathered(&mut self) {
+        for token in std::mem::take(&mut self.gathered) {
+            if let Some(place) = self.sockets.get_mut(token)
+                && let Some(pipeline) = &mut place.pipeline
+            {
+                pipeline.turn(&mut place.request);
+                self.queue_rest(token);
+            }
+        }
+    }
+
+    /// Queues what the kernel has not sent of a request buffer, whose completion will be reported.
+    fn queue_rest(&mut self, token: usize) {
+        let data = self.data(token, Operation::Send);
+        let Some(UringSocket {
+            fd: Some(fd),
+            request,
+            pipeline: Some(pipeline),
+            ..
+        }) = self.sockets.get(token)
+        else {
+            return;
+        };
+        let rest = pipeline.rest(request);
+        let entry = opcode::Send::new(Fd(fd.as_raw_fd()), rest.as_ptr(), rest.len() as u32)
+            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
+            .build()
+            .user_data(data);
+        // SAFETY: the bytes stay where they are, unchanged, until the completion: meanwhile
+        // requests go to the other buffer, and if the socket is detached this one is kept.
+        match unsafe { self.push(&entry) } {
+            Ok(()) if self.times_sends => self.queued.push(token),
+            Ok(()) => {}
+            Err(error) => self.failed.push_back((token, error)),
+        }
+    }
+
+    /// A send of several requests was completed.
+    fn sent(&mut self, token: usize, sent: i32) -> Event<'static> {
+        let Some(place) = self.sockets.get_mut(token) else {
+            return Event::Nothing;
+        };
+        let Some(pipeline) = &mut place.pipeline else {
+            return Event::Nothing;
+        };
+        match pipeline.completed(sent as usize, &place.request) {
+            Left::Nothing => {}
+            Left::Gathered => self.gathered.push(token),
+            Left::Rest if sent == 0 => return Event::Closed(None),
+            Left::Rest => self.queue_rest(token),
+        }
+        Event::Nothing
     }
 
     fn receive(&mut self, token: usize) -> io::Result<()> {
@@ -222,8 +294,10 @@ impl Engine for Uring {
             completions: Vec::new(),
             times_sends: false,
             queued: Vec::new(),
+            gathered: Vec::new(),
             lent: None,
             outgrown: Vec::new(),
+            parted: Vec::new(),
             leaving: Vec::new(),
             failed: VecDeque::new(),
             failed_now: Vec::new(),
@@ -244,6 +318,7 @@ impl Engine for Uring {
         if let Some(place) = self.sockets.get_mut(token) {
             place.fd = Some(socket);
             place.sent_ns = None;
+            place.pipeline = None;
         }
         if !connecting {
             return self.receive(token);
@@ -258,10 +333,18 @@ impl Engine for Uring {
 
     fn detach(&mut self, token: usize) {
         let data = self.data(token, Operation::Receive);
+        let sending = self.data(token, Operation::Send);
+        if !self.gathered.is_empty() {
+            self.queue_gathered();
+        }
         let Some(place) = self.sockets.get_mut(token) else {
             return;
         };
         let Some(fd) = place.fd.take() else { return };
+        if place.pipeline.take().is_some_and(|one| one.is_sending) {
+            let buffer = std::mem::take(&mut place.request);
+            self.parted.push((sending, buffer));
+        }
         // Completions under way carry the old generation and are passed over.
         place.generation = (place.generation + 1) & ((1 << GENERATION_BITS) - 1);
         // What was sent last leaves before the end. If it cannot, the other side sees a close, and
@@ -290,7 +373,10 @@ impl Engine for Uring {
         if self.times_sends
             && let Some(place) = self.sockets.get_mut(token)
         {
-            place.sent_ns = None;
+            match &mut place.pipeline {
+                None => place.sent_ns = None,
+                Some(pipeline) => pipeline.sends.begin(),
+            }
         }
         self.send_more(token, bytes);
     }
@@ -301,6 +387,12 @@ impl Engine for Uring {
             return;
         };
         let Some(fd) = place.fd.as_ref() else { return };
+        if let Some(pipeline) = &mut place.pipeline {
+            if pipeline.gather(bytes) {
+                self.gathered.push(token);
+            }
+            return;
+        }
         if place.request.capacity() < bytes.len() {
             let room = bytes.len().next_power_of_two().max(64);
             let outgrown = std::mem::replace(&mut place.request, Vec::with_capacity(room));
@@ -331,6 +423,20 @@ impl Engine for Uring {
 
     fn sent_ns(&self, token: usize) -> Option<u64> {
         self.sockets.get(token)?.sent_ns
+    }
+
+    fn pipeline(&mut self, token: usize) {
+        if let Some(place) = self.sockets.get_mut(token) {
+            place.pipeline.get_or_insert_default();
+        }
+    }
+
+    fn answered(&mut self, token: usize) {
+        if let Some(place) = self.sockets.get_mut(token)
+            && let Some(pipeline) = &mut place.pipeline
+        {
+            place.sent_ns = pipeline.sends.take();
+        }
     }
 
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<usize> {
@@ -385,8 +491,9 @@ impl Engine for Uring {
             .get(token)
             .is_none_or(|s| s.generation != generation || s.fd.is_none())
         {
-            // Of a socket that is gone; its buffer, if it has one, is free again.
+            // Of a socket that is gone; its buffers, if it has any, are free again.
             self.lent = cqueue::buffer_select(completion.flags);
+            self.parted.retain(|(data, _)| *data != completion.data);
             return (token, Event::Nothing);
         }
         if kind == Operation::Receive as u64 {
@@ -398,6 +505,9 @@ impl Engine for Uring {
         if kind == Operation::Send as u64 && completion.result < 0 {
             let error = io::Error::from_raw_os_error(-completion.result);
             return (token, Event::Closed(Some(error)));
+        }
+        if kind == Operation::Send as u64 {
+            return (token, self.sent(token, completion.result));
         }
         (token, Event::Nothing)
     }

@@ -64,7 +64,7 @@ pub fn run(
     job: &Job,
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Measured, Failure> {
-    let threads = job.setup.seats;
+    let threads = job.setup.connections;
     let cpu = Arc::new(CpuClocks::new(threads));
     let gang = start(
         run,
@@ -201,7 +201,7 @@ impl<'a> Ledger<'a> {
             run,
             gang,
             empty: job.setup.tally(0),
-            counts: (0..job.setup.seats)
+            counts: (0..job.setup.connections)
                 .map(|thread| (thread, Reading::default()))
                 .collect(),
             due: run.dispenser.due_count(),

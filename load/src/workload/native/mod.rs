@@ -39,6 +39,11 @@ pub trait Kind: Send + Sync + 'static {
         true
     }
 
+    /// True if every event is one query, of whichever class.
+    fn asks_once(&self) -> bool {
+        self.is_single_query()
+    }
+
     /// True if a failed event may leave a transaction open. It is then rolled back before the event
     /// begins again.
     fn leaves_transaction(&self, _event: &OpenEvent) -> bool {
@@ -434,6 +439,21 @@ impl<K: Kind> Workload for Native<K> {
 
     fn is_single_query(&self) -> bool {
         self.kind.is_single_query()
+    }
+
+    fn one_at_a_time(&self) -> Option<&'static str> {
+        if !self.kind.asks_once() {
+            return Some("its events are several statements, and those of two events would mix");
+        }
+        let is_one = |query: &AskedRequest| query.is_one_request();
+        if !self.queries.iter().all(is_one) {
+            return Some("an event sends several requests, or a file, for one answer");
+        }
+        let keeps_state = |query: &AskedRequest| query.only_touches_rows();
+        (!self.queries.iter().all(keeps_state)).then_some(
+            "a statement that does not begin with SELECT, INSERT, UPDATE, DELETE, REPLACE or WITH \
+             may change what the next one finds (BEGIN, SET, CALL and the like)",
+        )
     }
 
     fn look(&self, server: &mut dyn LookedAtServer) -> Result<(), Failure> {

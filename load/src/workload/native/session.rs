@@ -6,6 +6,7 @@ use super::{
 use crate::outcome::Failure;
 use crate::plan::Protocol;
 use crate::wire::mysql::{Agreed, Capabilities, command};
+use crate::workload::sql::only_touches_rows;
 use crate::workload::statement::{Parameters, Statement};
 use crate::workload::{
     Answer, Call, Class, Ending, LinkNumber, Reply, Request, SeatPlace, Session, Step, Verdict,
@@ -44,6 +45,15 @@ impl AskedRequest {
             carries: query.carries,
             statement: Statement::new(query.pieces),
         }
+    }
+
+    pub fn is_one_request(&self) -> bool {
+        matches!(self.carries, Carries::One | Carries::Bulk)
+    }
+
+    /// It leaves no trace in the state of its connection: no open transaction, no variable.
+    pub fn only_touches_rows(&self) -> bool {
+        only_touches_rows(self.statement.sql())
     }
 
     pub fn offers_file(&self) -> bool {

@@ -147,6 +147,10 @@ impl Kind for Sql {
         matches!(self.events.as_slice(), [event] if event.statements.len() == 1)
     }
 
+    fn asks_once(&self) -> bool {
+        self.events.iter().all(|event| event.statements.len() == 1)
+    }
+
     fn leaves_transaction(&self, event: &OpenEvent) -> bool {
         self.events.get(event.place).is_some_and(|event| {
             event.statements.iter().any(|statement| {
@@ -205,6 +209,14 @@ pub(super) fn can_be_prepared(statement: &str) -> bool {
     matches!(
         first_word(statement).as_str(),
         "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "CALL" | "WITH" | "DO"
+    )
+}
+
+/// Whether it only reads or writes rows: it leaves no open transaction behind, and no variable.
+pub(super) fn only_touches_rows(statement: &str) -> bool {
+    matches!(
+        first_word(statement).as_str(),
+        "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH"
     )
 }
 
