@@ -39,6 +39,11 @@ impl Inbox {
         self.bell.ring();
     }
 
+    /// Wakes the worker, which then looks for what has become ready.
+    pub fn ring(&self) {
+        self.bell.ring();
+    }
+
     /// No more clients come, and those that are there are sent away.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);

@@ -5,7 +5,8 @@
 
 use super::reply::{Cell, ColumnOut, ReplyWriter};
 use super::text::{TextMeaning, meaning, parameters, prefix, starts_value, values};
-use super::{Answering, Refusal};
+use super::{Answering, Refusal, When};
+use crate::wire::mysql::BoundValues;
 
 /// Kinds of statements that are remembered. A load has a few; what comes after is answered too,
 /// but rendered each time.
@@ -117,9 +118,13 @@ impl Canned {
 }
 
 impl Answering for Canned {
+    /// All clients are alike.
+    type Client = ();
     type Statement = CannedPrepared;
 
-    fn query(&mut self, sql: &[u8], reply: &mut ReplyWriter<'_>) {
+    fn welcome(&mut self, _number: u32) {}
+
+    fn query(&mut self, _client: &mut (), sql: &[u8], reply: &mut ReplyWriter<'_>) -> When {
         match self.kind(sql).and_then(|place| self.kinds.get_mut(place)) {
             Some(kind) => kind.answer(kind.rows(sql), reply),
             None => {
@@ -127,9 +132,10 @@ impl Answering for Canned {
                 kind.answer(kind.rows(sql), reply);
             }
         }
+        When::Now
     }
 
-    fn prepare(&mut self, sql: &[u8]) -> Result<CannedPrepared, Refusal> {
+    fn prepare(&mut self, _client: &mut (), sql: &[u8]) -> Result<CannedPrepared, Refusal> {
         let place = self.kind(sql);
         let Some((place, kind)) = place.and_then(|place| Some((place, self.kinds.get(place)?)))
         else {
@@ -154,11 +160,18 @@ impl Answering for Canned {
         (statement.parameters, columns)
     }
 
-    fn execute(&mut self, statement: &CannedPrepared, _values: &[u8], reply: &mut ReplyWriter<'_>) {
+    fn execute(
+        &mut self,
+        _client: &mut (),
+        statement: &CannedPrepared,
+        _values: BoundValues<'_>,
+        reply: &mut ReplyWriter<'_>,
+    ) -> When {
         match self.kinds.get_mut(statement.kind) {
             Some(kind) => kind.answer(statement.rows, reply),
             None => reply.ok(0),
         }
+        When::Now
     }
 }
 
@@ -221,17 +234,31 @@ mod tests {
             for _ in 0..2 {
                 let text = b"SELECT c FROM sbtest WHERE id = 77";
                 assert_eq!(
-                    rows_read(client, |reply| canned.query(text, reply), false),
+                    rows_read(
+                        client,
+                        |reply| {
+                            canned.query(&mut (), text, reply);
+                        },
+                        false
+                    ),
                     1
                 );
                 let text = b"SELECT id, k, c, pad FROM sbtest WHERE k IN (5, 6, 7, 8)";
                 assert_eq!(
-                    rows_read(client, |reply| canned.query(text, reply), false),
+                    rows_read(
+                        client,
+                        |reply| {
+                            canned.query(&mut (), text, reply);
+                        },
+                        false
+                    ),
                     4
                 );
-                let prepared = canned.prepare(POINTS).unwrap();
+                let prepared = canned.prepare(&mut (), POINTS).unwrap();
                 assert_eq!(canned.shape(&prepared).0, 3);
-                let execute = |reply: &mut ReplyWriter<'_>| canned.execute(&prepared, &[], reply);
+                let execute = |reply: &mut ReplyWriter<'_>| {
+                    canned.execute(&mut (), &prepared, BoundValues::default(), reply);
+                };
                 assert_eq!(rows_read(client, execute, true), 3);
             }
         }
@@ -243,7 +270,13 @@ mod tests {
         let mut canned = Canned::default();
         let mut rows = |sql: &[u8]| {
             let client = Capabilities::PROTOCOL_41;
-            rows_read(client, |reply| canned.query(sql, reply), false)
+            rows_read(
+                client,
+                |reply| {
+                    canned.query(&mut (), sql, reply);
+                },
+                false,
+            )
         };
         assert_eq!(rows(b"SELECT 1"), 1);
         assert_eq!(rows(b"SELECT id, k FROM t WHERE k IN (1, 2)"), 2);
@@ -258,12 +291,20 @@ mod tests {
         let mut canned = Canned::default();
         for number in 0..KINDS_MAX + 5 {
             let sql = format!("SELECT c FROM t{number} WHERE id IN (1, 2)");
-            let query = |reply: &mut ReplyWriter<'_>| canned.query(sql.as_bytes(), reply);
+            let query = |reply: &mut ReplyWriter<'_>| {
+                canned.query(&mut (), sql.as_bytes(), reply);
+            };
             assert_eq!(rows_read(Capabilities::PROTOCOL_41, query, false), 2);
         }
-        assert!(canned.prepare(b"SELECT c FROM other WHERE id = ?").is_err());
+        assert!(
+            canned
+                .prepare(&mut (), b"SELECT c FROM other WHERE id = ?")
+                .is_err()
+        );
         let huge = format!("SELECT c FROM t1 WHERE id IN ({}1)", "1, ".repeat(5_000));
-        let query = |reply: &mut ReplyWriter<'_>| canned.query(huge.as_bytes(), reply);
+        let query = |reply: &mut ReplyWriter<'_>| {
+            canned.query(&mut (), huge.as_bytes(), reply);
+        };
         assert_eq!(rows_read(Capabilities::PROTOCOL_41, query, false), 5_001);
     }
 }

@@ -7,7 +7,7 @@
 //! have begun, and sysbench has no number to send.
 
 use super::text::prefix;
-use crate::wire::mysql::value::kind;
+use crate::wire::mysql::{BoundValues, Value};
 
 /// What a request asks of a server that takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,37 +42,20 @@ fn whole_number(value: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The first value of an execution, if it is a whole number. A client sends the types of the
-/// values with the first execution, and again only when they change: `first_type` keeps that of
-/// the first value meanwhile.
-pub fn of_execution(values: &[u8], parameters: u16, first_type: &mut u8) -> Option<u64> {
-    let parameters = usize::from(parameters);
-    let (nulls, rest) = values.split_at_checked(parameters.div_ceil(8))?;
-    let (types_follow, mut rest) = rest.split_first()?;
-    if *types_follow == 1 {
-        *first_type = *rest.first()?;
-        rest = rest.get(2 * parameters..)?;
+/// The first value of an execution, if it is a whole number.
+pub fn of_values(mut values: BoundValues<'_>) -> Option<u64> {
+    match values.next()?.ok()? {
+        Value::Int(number) => number.try_into().ok(),
+        Value::UInt(number) => Some(number),
+        _ => None,
     }
-    if nulls.first()? & 1 == 1 {
-        return None;
-    }
-    let bytes = match *first_type {
-        kind::TINY => 1,
-        kind::SHORT => 2,
-        kind::LONG | kind::INT24 => 4,
-        kind::LONGLONG => 8,
-        _ => return None,
-    };
-    let mut whole = [0u8; 8];
-    whole.get_mut(..bytes)?.copy_from_slice(rest.get(..bytes)?);
-    Some(u64::from_le_bytes(whole))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::mysql::{Prepared, PreparedStatement, Value};
+    use crate::wire::mysql::{Prepared, PreparedStatement};
     use proptest::prelude::*;
 
     #[test]
@@ -114,13 +97,16 @@ mod tests {
             });
             let mut values = [Value::Bytes(b"x"); 9];
             values[0] = first;
-            let mut first_type = 0;
+            let mut types = [[0; 2]; 9];
             for _ in 0..3 {
                 let mut out = Vec::new();
                 statement.execute(&mut out, &values).unwrap();
                 // Behind the header, the command, the id, the flags and the iteration count.
-                let number = of_execution(&out[14..], 9, &mut first_type);
-                assert_eq!(number, Some(77), "{first:?}");
+                let bound = BoundValues::read(&mut types, &out[14..]).unwrap();
+                let read: Vec<_> = bound.clone().map(Result::unwrap).collect();
+                assert_eq!(read[0].as_int(), Some(77));
+                assert_eq!(read[1..], values[1..]);
+                assert_eq!(of_values(bound), Some(77), "{first:?}");
             }
         }
     }
@@ -136,16 +122,22 @@ mod tests {
             let mut out = Vec::new();
             let values = [first, Value::Int(5)];
             statement.execute(&mut out, &values).unwrap();
-            assert_eq!(of_execution(&out[14..], 2, &mut 0), None, "{first:?}");
+            let mut types = [[0; 2]; 2];
+            let bound = BoundValues::read(&mut types, &out[14..]).unwrap();
+            assert_eq!(of_values(bound), None, "{first:?}");
         }
-        assert_eq!(of_execution(&[], 0, &mut 0), None);
+        assert_eq!(of_values(BoundValues::read(&mut [], &[]).unwrap()), None);
     }
 
     proptest! {
         #[test]
-        fn rubbish_is_survived(bytes: Vec<u8>, parameters: u16, first_type: u8) {
+        fn rubbish_is_survived(bytes: Vec<u8>, mut types: Vec<[u8; 2]>) {
             let _ = of_text(&bytes);
-            let _ = of_execution(&bytes, parameters, &mut first_type.clone());
+            let count = types.len();
+            if let Ok(bound) = BoundValues::read(&mut types, &bytes) {
+                let _ = of_values(bound.clone());
+                prop_assert!(bound.count() <= count);
+            }
         }
     }
 }

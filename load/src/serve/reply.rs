@@ -1,6 +1,6 @@
 //! Writes the packets of one answer behind those of others in the same buffer.
 
-use super::Refusal;
+use super::{Refusal, When};
 use crate::wire::mysql::Capabilities;
 use crate::wire::mysql::cursor::{put_lenenc, put_lenenc_bytes};
 use crate::wire::mysql::frame::put_packet;
@@ -89,6 +89,12 @@ impl<'o> ReplyWriter<'o> {
             out.extend_from_slice(&refusal.sqlstate);
             out.extend_from_slice(refusal.message.as_bytes());
         });
+    }
+
+    /// As [`Self::error`], where that is the whole answer.
+    pub fn refuse(&mut self, refusal: &Refusal) -> When {
+        self.error(refusal);
+        When::Now
     }
 
     /// Asks for the client's local file. The session counts its lines and answers then.

@@ -2,10 +2,11 @@
 
 use super::number::{self, Asked};
 use super::reply::ReplyWriter;
-use super::{Answering, Refusal};
-use crate::wire::mysql::Capabilities;
+use super::{Answering, Refusal, Ticket, When};
+use crate::wire::mysql::cursor::Cursor;
 use crate::wire::mysql::frame::{HEADER_BYTES, PAYLOAD_MAX, put_packet};
-use crate::wire::mysql::status;
+use crate::wire::mysql::value::kind;
+use crate::wire::mysql::{BoundValues, Capabilities, status};
 
 /// The version in MariaDB's form; its last part says that this is the null server.
 const VERSION: &[u8] = b"5.5.5-10.11.0-MariaDB-contend-null\0";
@@ -36,14 +37,17 @@ fn capabilities() -> Capabilities {
 /// What [`ServedSession::hear`] made of a client's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The packet is incomplete. `consumed` bytes have been read; the rest must be passed again,
-    /// in front of the bytes that follow.
+    /// The packet is incomplete, or an answer is put off. `consumed` bytes have been read; the rest
+    /// must be passed again, in front of the bytes that follow.
     More { consumed: usize },
     /// One command, of `consumed` bytes, was answered. The answer may be delayed.
     Answered { consumed: usize },
     /// As `Answered`, for packets whose answer, if any, is never delayed: login, ping, prepare,
     /// close and the like.
     Settled { consumed: usize },
+    /// The answer to one command, of `consumed` bytes, is put off: [`ServedSession::redeem`] writes
+    /// it.
+    PutOff { consumed: usize, ticket: Ticket },
     /// The client is leaving, or does not speak the protocol.
     Left,
 }
@@ -56,21 +60,40 @@ enum ServedPhase {
     File {
         lines: u64,
     },
+    /// An answer is put off; its rows are binary values.
+    Waiting {
+        ticket: Ticket,
+        binary: bool,
+    },
 }
 
-/// The server's side of one client's session. `S` is what is remembered of a prepared statement.
-#[derive(Debug)]
-pub struct ServedSession<S> {
+/// The server's side of one client's session.
+pub struct ServedSession<A: Answering> {
     phase: ServedPhase,
-    client: Capabilities,
-    statements: Vec<Option<S>>,
-    /// By statement: the type of its first parameter, if [`Self::asked`] has seen an execution.
-    first_types: Vec<u8>,
+    capabilities: Capabilities,
+    client: A::Client,
+    statements: Vec<Option<Remembered<A::Statement>>>,
 }
 
-impl<S> ServedSession<S> {
+/// A prepared statement, with the types of its parameters as the client last sent them.
+struct Remembered<S> {
+    statement: S,
+    types: Box<[[u8; 2]]>,
+}
+
+impl<S> Remembered<S> {
+    /// The values of an execution, whose command holds `body`: an id, flags, an iteration count,
+    /// and they.
+    fn bound<'s>(&'s mut self, body: &'s [u8]) -> Option<(&'s S, BoundValues<'s>)> {
+        let values = body.get(9..)?;
+        let values = BoundValues::read(&mut self.types, values).ok()?;
+        Some((&self.statement, values))
+    }
+}
+
+impl<A: Answering> ServedSession<A> {
     /// Begins the session of a new client: appends the greeting to `out`.
-    pub fn greet(connection_id: u32, out: &mut Vec<u8>) -> Self {
+    pub fn greet(connection_id: u32, answers: &mut A, out: &mut Vec<u8>) -> Self {
         let offered = capabilities().0;
         let [first, second] = [&NONCE[..8], &NONCE[8..]];
         put_packet(out, 0, |out| {
@@ -92,20 +115,15 @@ impl<S> ServedSession<S> {
         });
         Self {
             phase: ServedPhase::LoggingIn,
-            client: Capabilities::NONE,
+            capabilities: Capabilities::NONE,
+            client: answers.welcome(connection_id),
             statements: Vec::new(),
-            first_types: Vec::new(),
         }
     }
 
     /// Reads at most one packet from the beginning of `bytes` and appends its answer to `out`.
     #[inline]
-    pub fn hear<A: Answering<Statement = S>>(
-        &mut self,
-        bytes: &[u8],
-        answer: &mut A,
-        out: &mut Vec<u8>,
-    ) -> Received {
+    pub fn hear(&mut self, bytes: &[u8], answers: &mut A, out: &mut Vec<u8>) -> Received {
         let Some((head, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Received::More { consumed: 0 };
         };
@@ -119,35 +137,61 @@ impl<S> ServedSession<S> {
             ServedPhase::File { lines } => self.file(packet, lines, sequence, consumed, out),
             // Statements of benchmarks fit into one packet. A client that sends more is dropped.
             _ if length == PAYLOAD_MAX => Received::Left,
-            ServedPhase::LoggingIn => self.log_in(packet, sequence, consumed, out),
-            ServedPhase::Commands => self.command(packet, answer, consumed, out),
+            ServedPhase::LoggingIn => self.log_in(packet, sequence, answers, consumed, out),
+            ServedPhase::Commands => self.command(packet, answers, consumed, out),
+            ServedPhase::Waiting { .. } => Received::More { consumed: 0 },
+        }
+    }
+
+    /// The ticket of the answer that is put off, if one is.
+    pub fn ticket(&self) -> Option<Ticket> {
+        match self.phase {
+            ServedPhase::Waiting { ticket, .. } => Some(ticket),
+            _ => None,
+        }
+    }
+
+    /// Appends the answer that was put off to `out`, as [`Self::hear`] would have done. What the
+    /// client has sent meanwhile can be heard then.
+    pub fn redeem(&mut self, answers: &mut A, out: &mut Vec<u8>) -> Received {
+        let ServedPhase::Waiting { ticket, binary } = self.phase else {
+            return Received::More { consumed: 0 };
+        };
+        self.phase = ServedPhase::Commands;
+        let mut reply = ReplyWriter::new(out, 1, self.capabilities, binary);
+        let when = answers.redeem(&mut self.client, ticket, &mut reply);
+        self.answered(when, binary, 0)
+    }
+
+    fn answered(&mut self, when: When, binary: bool, consumed: usize) -> Received {
+        match when {
+            When::Now => Received::Answered { consumed },
+            When::Later(ticket) => {
+                self.phase = ServedPhase::Waiting { ticket, binary };
+                Received::PutOff { consumed, ticket }
+            }
         }
     }
 
     /// Whether `request`, which [`Self::hear`] has just answered, is an event, and its number: a
-    /// station needs both. Call it for every request of a client or for none, since it remembers
-    /// the types of parameters.
-    pub fn asked<A: Answering<Statement = S>>(&mut self, request: &[u8], answer: &A) -> Asked {
+    /// station needs both.
+    pub fn asked(&mut self, request: &[u8]) -> Asked {
         match request.get(HEADER_BYTES..).and_then(<[u8]>::split_first) {
             Some((0x03, sql)) => number::of_text(sql),
-            Some((0x17, body)) => Asked::Event(self.number_of(body, answer)),
+            Some((0x17, body)) => {
+                let statement = self.statement(body).and_then(Option::as_mut);
+                let bound = statement.and_then(|statement| statement.bound(body));
+                Asked::Event(bound.and_then(|(_, values)| number::of_values(values)))
+            }
             _ => Asked::Event(None),
         }
-    }
-
-    fn number_of<A: Answering<Statement = S>>(&mut self, body: &[u8], answer: &A) -> Option<u64> {
-        let place = place_of(body)?;
-        let parameters = answer.shape(self.statements.get(place)?.as_ref()?).0;
-        if self.first_types.len() <= place {
-            self.first_types.resize(place + 1, 0);
-        }
-        number::of_execution(body.get(9..)?, parameters, self.first_types.get_mut(place)?)
     }
 
     fn log_in(
         &mut self,
         packet: &[u8],
         sequence: u8,
+        answers: &mut A,
         consumed: usize,
         out: &mut Vec<u8>,
     ) -> Received {
@@ -158,10 +202,21 @@ impl<S> ServedSession<S> {
         if !asked.has(Capabilities::PROTOCOL_41) {
             return Received::Left;
         }
-        self.client = asked & capabilities();
+        self.capabilities = asked & capabilities();
         self.phase = ServedPhase::Commands;
-        ReplyWriter::new(out, sequence.wrapping_add(1), self.client, false).ok(0);
+        let mut reply = ReplyWriter::new(out, sequence.wrapping_add(1), self.capabilities, false);
+        match database(packet, self.capabilities) {
+            Some(database) => self.choose(database, answers, &mut reply),
+            None => reply.ok(0),
+        }
         Received::Settled { consumed }
+    }
+
+    fn choose(&mut self, database: &[u8], answers: &mut A, reply: &mut ReplyWriter<'_>) {
+        match answers.choose(&mut self.client, database) {
+            Ok(()) => reply.ok(0),
+            Err(refusal) => reply.error(&refusal),
+        }
     }
 
     fn file(
@@ -174,7 +229,7 @@ impl<S> ServedSession<S> {
     ) -> Received {
         if packet.is_empty() {
             self.phase = ServedPhase::Commands;
-            ReplyWriter::new(out, sequence.wrapping_add(1), self.client, false).ok(lines);
+            ReplyWriter::new(out, sequence.wrapping_add(1), self.capabilities, false).ok(lines);
             return Received::Answered { consumed };
         }
         let more = packet.iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -185,52 +240,61 @@ impl<S> ServedSession<S> {
     }
 
     #[inline]
-    fn command<A: Answering<Statement = S>>(
+    fn command(
         &mut self,
         packet: &[u8],
-        answer: &mut A,
+        answers: &mut A,
         consumed: usize,
         out: &mut Vec<u8>,
     ) -> Received {
         let Some((command, body)) = packet.split_first() else {
             return Received::Left;
         };
-        let mut reply = ReplyWriter::new(out, 1, self.client, *command == 0x17);
+        let binary = *command == 0x17;
+        let mut reply = ReplyWriter::new(out, 1, self.capabilities, binary);
         match command {
             // COM_STMT_EXECUTE
             0x17 => {
-                match self.statement(body) {
-                    Some(Some(statement)) => {
-                        // The id is followed by flags and an iteration count.
-                        let values = body.get(9..).unwrap_or_default();
-                        answer.execute(statement, values, &mut reply);
+                let place = place_of(body).and_then(|place| self.statements.get_mut(place));
+                let when = match place.and_then(Option::as_mut).map(|one| one.bound(body)) {
+                    Some(Some((statement, values))) => {
+                        answers.execute(&mut self.client, statement, values, &mut reply)
                     }
-                    _ => reply.error(&unknown_statement()),
-                }
-                Received::Answered { consumed }
+                    Some(None) => reply.refuse(&wrong_arguments()),
+                    None => reply.refuse(&unknown_statement()),
+                };
+                self.answered(when, binary, consumed)
             }
             // COM_QUERY
             0x03 => {
-                answer.query(body, &mut reply);
+                let when = answers.query(&mut self.client, body, &mut reply);
                 if reply.wants_file() {
                     self.phase = ServedPhase::File { lines: 0 };
                     return Received::Settled { consumed };
                 }
-                Received::Answered { consumed }
+                self.answered(when, binary, consumed)
             }
             // COM_STMT_PREPARE
             0x16 => {
-                match answer.prepare(body) {
+                match answers.prepare(&mut self.client, body) {
                     Ok(statement) if self.statements.len() < STATEMENTS_MAX => {
-                        let (parameters, columns) = answer.shape(&statement);
+                        let (parameters, columns) = answers.shape(&statement);
                         // Ids count from 1.
                         let id = self.statements.len() as u32 + 1;
                         reply.prepared(id, parameters, columns);
-                        self.statements.push(Some(statement));
+                        self.statements.push(Some(Remembered {
+                            statement,
+                            types: vec![[kind::NULL, 0]; usize::from(parameters)].into(),
+                        }));
                     }
                     Ok(_) => reply.error(&too_many_statements()),
                     Err(refusal) => reply.error(&refusal),
                 }
+                Received::Settled { consumed }
+            }
+            // COM_INIT_DB
+            0x02 => {
+                self.choose(body, answers, &mut reply);
                 Received::Settled { consumed }
             }
             // COM_STMT_CLOSE and COM_STMT_SEND_LONG_DATA have no answer.
@@ -243,8 +307,8 @@ impl<S> ServedSession<S> {
             0x18 => Received::Settled { consumed },
             // COM_QUIT
             0x01 => Received::Left,
-            // COM_INIT_DB, COM_PING, COM_STMT_RESET, COM_SET_OPTION
-            0x02 | 0x0e | 0x1a | 0x1b => {
+            // COM_PING, COM_STMT_RESET, COM_SET_OPTION
+            0x0e | 0x1a | 0x1b => {
                 reply.ok(0);
                 Received::Settled { consumed }
             }
@@ -261,7 +325,7 @@ impl<S> ServedSession<S> {
         }
     }
 
-    fn statement(&mut self, body: &[u8]) -> Option<&mut Option<S>> {
+    fn statement(&mut self, body: &[u8]) -> Option<&mut Option<Remembered<A::Statement>>> {
         self.statements.get_mut(place_of(body)?)
     }
 }
@@ -270,6 +334,26 @@ impl<S> ServedSession<S> {
 fn place_of(body: &[u8]) -> Option<usize> {
     let id = u32::from_le_bytes(*body.first_chunk::<4>()?);
     usize::try_from(id).ok()?.checked_sub(1)
+}
+
+/// The database that a client names when it logs in, if it names one.
+fn database(packet: &[u8], capabilities: Capabilities) -> Option<&[u8]> {
+    if !capabilities.has(Capabilities::CONNECT_WITH_DB) {
+        return None;
+    }
+    // In front of the user stand capabilities, the longest packet, a character set and a gap.
+    let mut cursor = Cursor::new(packet.get(4 + 4 + 1 + 23..)?);
+    cursor.until_nul("user").ok()?;
+    if capabilities.has(Capabilities::PLUGIN_AUTH_LENENC) {
+        cursor.lenenc_bytes("proof").ok()?;
+    } else if capabilities.has(Capabilities::SECURE_CONNECTION) {
+        let length = cursor.u8("length of the proof").ok()?;
+        cursor.bytes(length.into(), "proof").ok()?;
+    } else {
+        cursor.until_nul("proof").ok()?;
+    }
+    let database = cursor.until_nul("database").ok()?;
+    (!database.is_empty()).then_some(database)
 }
 
 fn unknown_command() -> Refusal {
@@ -285,6 +369,14 @@ fn unknown_statement() -> Refusal {
         code: 1243,
         sqlstate: *b"HY000",
         message: "Unknown prepared statement handler".to_owned(),
+    }
+}
+
+fn wrong_arguments() -> Refusal {
+    Refusal {
+        code: 1210,
+        sqlstate: *b"HY000",
+        message: "Incorrect arguments to EXECUTE".to_owned(),
     }
 }
 
@@ -308,14 +400,9 @@ mod tests {
     use proptest::prelude::*;
 
     /// A session and our own client, both logged in, with the client's capabilities.
-    fn met(
-        deprecate_eof: bool,
-    ) -> (
-        ServedSession<<Canned as Answering>::Statement>,
-        Capabilities,
-    ) {
+    fn met(deprecate_eof: bool) -> (ServedSession<Canned>, Capabilities) {
         let (mut to_client, mut to_server) = (Vec::new(), Vec::new());
-        let mut session = ServedSession::greet(7, &mut to_client);
+        let mut session = ServedSession::greet(7, &mut Canned::default(), &mut to_client);
         let options = Options {
             deprecate_eof,
             local_infile: true,
@@ -425,7 +512,7 @@ mod tests {
         fn rubbish_is_survived(packets: Vec<Vec<u8>>, logged_in: bool) {
             let mut canned = Canned::default();
             let mut out = Vec::new();
-            let mut session = if logged_in { met(true).0 } else { ServedSession::greet(1, &mut out) };
+            let mut session = if logged_in { met(true).0 } else { ServedSession::greet(1, &mut canned, &mut out) };
             for packet in packets {
                 let mut bytes = Vec::new();
                 put_packet(&mut bytes, 0, |out| out.extend_from_slice(&packet));

@@ -1,13 +1,13 @@
 //! Several new rows, inserted in one of the ways that a client has.
 
 use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
+use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
-use super::tables::{C, PAD, Tables};
+use super::tables::{C, PAD};
 use super::told::{Told, native};
 use super::{EventKind, Workload};
 use crate::plan::{Load, Protocol};
-use crate::random::Sampler;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -66,14 +66,7 @@ keys_over_rows! {
 
 impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
-        let over = self.over();
-        let kind = BatchInsert {
-            tables: over.tables(),
-            keys: over.sampler(),
-            batch_rows: self.batch_rows,
-            by: self.insert_by,
-        };
-        Ok(native(kind, way))
+        Ok(native(OverTables::new(self.over(), self.clone()), way))
     }
 
     fn fit(&self, load: &mut Load) -> Result<(), String> {
@@ -88,30 +81,21 @@ impl Told for Keys {
     }
 }
 
-/// So many rows an event.
-#[derive(Clone, Debug)]
-struct BatchInsert {
-    tables: Tables,
-    keys: Sampler,
-    batch_rows: u32,
-    by: InsertBy,
-}
-
 const COLUMNS: u16 = 3;
 
 /// Classes of a transaction: the INSERT is class 0.
 const BEGIN: u8 = 1;
 const COMMIT: u8 = 2;
 
-impl BatchInsert {
+impl Keys {
     fn query_of(&self, table: &str) -> QueryText {
-        let rows = match self.by {
+        let rows = match self.insert_by {
             InsertBy::MultiRow => self.batch_rows as usize,
             _ => 1,
         };
         let rows = vec!["(?, ?, ?)"; rows].join(", ");
         let insert = QueryText::new(0, &format!("INSERT INTO {table} (k, c, pad) VALUES {rows}"));
-        match self.by {
+        match self.insert_by {
             InsertBy::Insert | InsertBy::Transaction | InsertBy::MultiRow => insert,
             InsertBy::Pipeline => QueryText {
                 carries: Carries::Pipeline,
@@ -133,11 +117,11 @@ impl BatchInsert {
     }
 }
 
-impl Kind for BatchInsert {
+impl Kind for OverTables<Keys> {
     type Own = ();
 
     fn events(&self) -> Vec<EventKind> {
-        let classes: &[&str] = match self.by {
+        let classes: &[&str] = match self.own.insert_by {
             InsertBy::Transaction => &["insert", "begin", "commit"],
             by => &[by.name()],
         };
@@ -147,8 +131,8 @@ impl Kind for BatchInsert {
     /// One for each table; the frame of a transaction stands behind them.
     fn queries(&self) -> Vec<QueryText> {
         let tables = self.tables.names().iter();
-        let mut queries: Vec<QueryText> = tables.map(|table| self.query_of(table)).collect();
-        if self.by == InsertBy::Transaction {
+        let mut queries: Vec<QueryText> = tables.map(|table| self.own.query_of(table)).collect();
+        if self.own.insert_by == InsertBy::Transaction {
             for (class, sql) in [(BEGIN, "BEGIN"), (COMMIT, "COMMIT")] {
                 queries.push(QueryText {
                     is_text: true,
@@ -160,11 +144,12 @@ impl Kind for BatchInsert {
     }
 
     fn is_single_query(&self) -> bool {
-        !self.by.is_row_by_row() || (self.by == InsertBy::Insert && self.batch_rows == 1)
+        !self.own.insert_by.is_row_by_row()
+            || (self.own.insert_by == InsertBy::Insert && self.own.batch_rows == 1)
     }
 
     fn leaves_transaction(&self, _event: &OpenEvent) -> bool {
-        self.by == InsertBy::Transaction
+        self.own.insert_by == InsertBy::Transaction
     }
 
     /// The rows may come in several requests or in one.
@@ -186,16 +171,16 @@ impl Kind for BatchInsert {
         let frame = self.tables.names().len();
         if let WhyAsked::Begin = heard {
             event.place = self.tables.draw(&mut event.stream);
-            if self.by == InsertBy::Transaction {
+            if self.own.insert_by == InsertBy::Transaction {
                 return NextStep::in_turn(frame, false);
             }
         }
-        if event.step >= self.batch_rows {
+        if event.step >= self.own.batch_rows {
             return NextStep::in_turn(frame + 1, true);
         }
-        let rows = match self.by.is_row_by_row() {
+        let rows = match self.own.insert_by.is_row_by_row() {
             true => 1,
-            false => self.batch_rows,
+            false => self.own.batch_rows,
         };
         for _ in 0..rows {
             values.int(self.keys.draw(&mut event.stream));
@@ -203,7 +188,8 @@ impl Kind for BatchInsert {
             values.template(&mut event.stream, PAD);
         }
         event.step += rows;
-        let is_last = event.step >= self.batch_rows && self.by != InsertBy::Transaction;
+        let is_last =
+            event.step >= self.own.batch_rows && self.own.insert_by != InsertBy::Transaction;
         NextStep::in_turn(event.place, is_last)
     }
 }
@@ -212,16 +198,18 @@ impl Kind for BatchInsert {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::random::Shape;
+    use crate::random::{Sampler, Shape};
     use crate::workload::native::tests::asked;
     use crate::workload::native::walk;
+    use crate::workload::tables::Tables;
+    use serde_json::json;
 
-    fn kind(by: InsertBy) -> BatchInsert {
-        BatchInsert {
+    fn kind(by: InsertBy) -> OverTables<Keys> {
+        let keys = json!({"rows": 1, "batch_rows": 3, "insert_by": by});
+        OverTables {
             tables: Tables::new("t", Some(2)),
             keys: Sampler::new(Shape::Uniform, 1, 1_000_000),
-            batch_rows: 3,
-            by,
+            own: serde_json::from_value(keys).unwrap(),
         }
     }
 
@@ -267,10 +255,9 @@ mod tests {
 
     #[test]
     fn bulk_execute_needs_the_prepared_protocol() {
-        let told = |by| -> Keys {
-            serde_json::from_value(serde_json::json!({"rows": 1, "insert_by": by})).unwrap()
-        };
-        let load = serde_json::json!({"connections": 1, "measure_s": 1.0});
+        let told =
+            |by| -> Keys { serde_json::from_value(json!({"rows": 1, "insert_by": by})).unwrap() };
+        let load = json!({"connections": 1, "measure_s": 1.0});
         let mut load: Load = serde_json::from_value(load).unwrap();
         load.protocol = Protocol::Text;
         assert!(

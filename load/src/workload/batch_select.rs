@@ -1,12 +1,11 @@
 //! Several rows by their primary keys, asked for in one of the ways that a client has.
 
 use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
+use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
-use super::tables::Tables;
 use super::told::{Told, native};
 use super::{EventKind, Workload};
-use crate::random::Sampler;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -58,38 +57,22 @@ keys_over_rows! {
 
 impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
-        let over = self.over();
-        let kind = BatchSelect {
-            tables: over.tables(),
-            keys: over.sampler(),
-            batch_rows: self.batch_rows,
-            by: self.select_by,
-        };
-        Ok(native(kind, way))
+        Ok(native(OverTables::new(self.over(), self.clone()), way))
     }
 }
 
-/// So many rows an event.
-#[derive(Clone, Debug)]
-struct BatchSelect {
-    tables: Tables,
-    keys: Sampler,
-    batch_rows: u32,
-    by: SelectBy,
-}
-
-impl Kind for BatchSelect {
+impl Kind for OverTables<Keys> {
     type Own = ();
 
     fn events(&self) -> Vec<EventKind> {
-        EventKind::only("batch_select", &[self.by.name()])
+        EventKind::only("batch_select", &[self.own.select_by.name()])
     }
 
     fn queries(&self) -> Vec<QueryText> {
-        let batch = self.batch_rows as usize;
+        let batch = self.own.batch_rows as usize;
         let mut queries = QueryText::of_each(&self.tables, |table| {
             let one = format!("SELECT c FROM {table} WHERE id = ?");
-            match self.by {
+            match self.own.select_by {
                 SelectBy::Select | SelectBy::Pipeline => one,
                 SelectBy::UnionAll => vec![one; batch].join(" UNION ALL "),
                 SelectBy::MultiStatement => vec![one; batch].join("; "),
@@ -100,8 +83,8 @@ impl Kind for BatchSelect {
             }
         });
         for query in &mut queries {
-            query.is_text = self.by == SelectBy::MultiStatement;
-            if self.by == SelectBy::Pipeline {
+            query.is_text = self.own.select_by == SelectBy::MultiStatement;
+            if self.own.select_by == SelectBy::Pipeline {
                 query.carries = Carries::Pipeline;
             }
         }
@@ -109,7 +92,7 @@ impl Kind for BatchSelect {
     }
 
     fn is_single_query(&self) -> bool {
-        self.by != SelectBy::Select || self.batch_rows == 1
+        self.own.select_by != SelectBy::Select || self.own.batch_rows == 1
     }
 
     /// The same rows may come in several answers or in one, in any order.
@@ -131,15 +114,15 @@ impl Kind for BatchSelect {
         if event.step == 0 {
             event.place = self.tables.draw(&mut event.stream);
         }
-        let rows = match self.by {
+        let rows = match self.own.select_by {
             SelectBy::Select => 1,
-            _ => self.batch_rows,
+            _ => self.own.batch_rows,
         };
         for _ in 0..rows {
             values.int(self.keys.draw(&mut event.stream));
         }
         event.step += rows;
-        NextStep::in_turn(event.place, event.step >= self.batch_rows)
+        NextStep::in_turn(event.place, event.step >= self.own.batch_rows)
     }
 }
 
@@ -147,16 +130,18 @@ impl Kind for BatchSelect {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::random::Shape;
+    use crate::random::{Sampler, Shape};
     use crate::workload::native::tests::asked;
     use crate::workload::native::walk;
+    use crate::workload::tables::Tables;
+    use serde_json::json;
 
-    fn kind(by: SelectBy) -> BatchSelect {
-        BatchSelect {
+    fn kind(by: SelectBy) -> OverTables<Keys> {
+        let keys = json!({"rows": 1, "batch_rows": 3, "select_by": by});
+        OverTables {
             tables: Tables::new("t", None),
             keys: Sampler::new(Shape::Uniform, 7, 7),
-            batch_rows: 3,
-            by,
+            own: serde_json::from_value(keys).unwrap(),
         }
     }
 

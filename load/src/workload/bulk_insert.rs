@@ -1,12 +1,13 @@
 //! Many new rows in one statement.
 
-use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
+use super::Workload;
+use super::native::{Carries, OpenEvent, Way};
+use super::over_tables::{OneQuery, OverTables};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
-use super::tables::{C, PAD, Tables};
+use super::tables::{C, PAD};
 use super::told::{Told, native};
-use super::{EventKind, Workload};
 use crate::plan::{Load, Protocol};
 use crate::random::Sampler;
 use std::sync::Arc;
@@ -28,9 +29,7 @@ keys_over_rows! {
 
 impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
-        let over = self.over();
-        let kind = BulkInsert::new(over.tables(), over.sampler(), self.batch, self.bulk_execute);
-        Ok(native(kind, way))
+        Ok(native(OverTables::new(self.over(), self.clone()), way))
     }
 
     fn fit(&self, load: &mut Load) -> Result<(), String> {
@@ -44,70 +43,30 @@ impl Told for Keys {
     }
 }
 
-/// `INSERT INTO sbtest (k, c, pad) VALUES (?, ?, ?), …`
-#[derive(Clone, Debug)]
-pub struct BulkInsert {
-    tables: Tables,
-    keys: Sampler,
-    batch: u32,
-    /// One row in the statement, and all of them in its execution.
-    in_bulk: bool,
-}
-
-impl BulkInsert {
-    pub fn new(tables: Tables, keys: Sampler, batch: u32, in_bulk: bool) -> Self {
-        Self {
-            tables,
-            keys,
-            batch,
-            in_bulk,
-        }
-    }
-}
-
-impl Kind for BulkInsert {
-    type Own = ();
-
-    fn events(&self) -> Vec<EventKind> {
-        EventKind::only("bulk_insert", &["bulk_insert"])
-    }
-
-    fn queries(&self) -> Vec<QueryText> {
-        let rows = if self.in_bulk { 1 } else { self.batch };
+impl OneQuery for Keys {
+    fn sql(&self, table: &str) -> String {
+        let rows = if self.bulk_execute { 1 } else { self.batch };
         let rows = vec!["(?, ?, ?)"; rows as usize].join(", ");
-        let sql = |table: &str| format!("INSERT INTO {table} (k, c, pad) VALUES {rows}");
-        let mut queries = QueryText::of_each(&self.tables, sql);
-        for query in &mut queries {
-            query.carries = match self.in_bulk {
-                true => Carries::Bulk,
-                false => Carries::One,
-            };
+        format!("INSERT INTO {table} (k, c, pad) VALUES {rows}")
+    }
+
+    fn meaning(&self) -> Meaning {
+        Meaning::Insert { with_ids: false }
+    }
+
+    fn carries(&self) -> Carries {
+        match self.bulk_execute {
+            true => Carries::Bulk,
+            false => Carries::One,
         }
-        queries
     }
 
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
-    fn meaning(&self, query: usize) -> (usize, Meaning) {
-        (query, Meaning::Insert { with_ids: false })
-    }
-
-    fn next(
-        &self,
-        _heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
-        let table = self.tables.draw(&mut event.stream);
+    fn draw(&self, keys: &Sampler, event: &mut OpenEvent, values: &mut Parameters) {
         for _ in 0..self.batch {
-            values.int(self.keys.draw(&mut event.stream));
+            values.int(keys.draw(&mut event.stream));
             values.template(&mut event.stream, C);
             values.template(&mut event.stream, PAD);
         }
-        NextStep::only(table)
     }
 }
 
@@ -117,18 +76,23 @@ mod tests {
     use super::*;
     use crate::random::Shape;
     use crate::workload::native::tests::asked;
-    use crate::workload::native::walk;
+    use crate::workload::native::{Kind, walk};
+    use serde_json::json;
 
-    fn keys() -> Sampler {
-        Sampler::new(Shape::Uniform, 5, 5)
+    fn kind(bulk_execute: bool) -> OverTables<Keys> {
+        let keys = json!({"table": "t", "rows": 5, "batch": 3, "bulk_execute": bulk_execute});
+        let keys: Keys = serde_json::from_value(keys).unwrap();
+        OverTables {
+            keys: Sampler::new(Shape::Uniform, 5, 5),
+            ..OverTables::new(keys.over(), keys.clone())
+        }
     }
 
     #[test]
     fn a_batch_is_one_statement() {
-        let tables = Tables::new("t", None);
-        let texts = asked(&BulkInsert::new(tables.clone(), keys(), 3, false), 1, 1);
+        let texts = asked(&kind(false), 1, 1);
         assert_eq!(texts[0].matches("(5, '").count(), 3);
-        let bulk = BulkInsert::new(tables, keys(), 3, true);
+        let bulk = kind(true);
         assert_eq!(bulk.queries()[0].pieces.len(), 1 + 3);
         walk(&bulk, 1, 0, |_, values| assert_eq!(values.count(), 3 * 3));
     }

@@ -32,6 +32,7 @@ pub mod model;
 pub mod native;
 mod oltp;
 mod oltp_keys;
+mod over_tables;
 mod point_select;
 mod random_points;
 mod random_ranges;

@@ -1,12 +1,12 @@
 //! Several rows by a secondary key, the query of the key cache study.
 
-use super::native::{Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
+use super::Workload;
+use super::native::{OpenEvent, Way};
+use super::over_tables::{OneQuery, OverTables};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number};
 use super::statement::Parameters;
-use super::tables::Tables;
 use super::told::{Told, native};
-use super::{EventKind, Workload};
 use crate::random::Sampler;
 use std::sync::Arc;
 
@@ -23,64 +23,25 @@ keys_over_rows! {
 
 impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
-        let over = self.over();
-        let kind = RandomPoints::new(over.tables(), over.sampler(), self.points);
-        Ok(native(kind, way))
+        Ok(native(OverTables::new(self.over(), self.clone()), way))
     }
 }
 
-/// `SELECT id, k, c, pad FROM sbtest WHERE k IN (?, …)`
-#[derive(Clone, Debug)]
-pub struct RandomPoints {
-    tables: Tables,
-    keys: Sampler,
-    points: u32,
-}
-
-impl RandomPoints {
-    pub fn new(tables: Tables, keys: Sampler, points: u32) -> Self {
-        Self {
-            tables,
-            keys,
-            points,
-        }
-    }
-}
-
-impl Kind for RandomPoints {
-    type Own = ();
-
-    fn events(&self) -> Vec<EventKind> {
-        EventKind::only("random_points", &["random_points"])
-    }
-
-    fn queries(&self) -> Vec<QueryText> {
+impl OneQuery for Keys {
+    fn sql(&self, table: &str) -> String {
         let marks = vec!["?"; self.points as usize].join(", ");
-        let sql = |table: &str| format!("SELECT id, k, c, pad FROM {table} WHERE k IN ({marks})");
-        QueryText::of_each(&self.tables, sql)
+        format!("SELECT id, k, c, pad FROM {table} WHERE k IN ({marks})")
     }
 
-    fn tables(&self) -> &[String] {
-        self.tables.names()
-    }
-
-    fn meaning(&self, query: usize) -> (usize, Meaning) {
-        (query, Meaning::Points)
+    fn meaning(&self) -> Meaning {
+        Meaning::Points
     }
 
     #[inline]
-    fn next(
-        &self,
-        _heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
-        let table = self.tables.draw(&mut event.stream);
+    fn draw(&self, keys: &Sampler, event: &mut OpenEvent, values: &mut Parameters) {
         for _ in 0..self.points {
-            values.int(self.keys.draw(&mut event.stream));
+            values.int(keys.draw(&mut event.stream));
         }
-        NextStep::only(table)
     }
 }
 
@@ -88,17 +49,13 @@ impl Kind for RandomPoints {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::random::Shape;
     use crate::workload::native::tests::asked;
 
     #[test]
     fn asks_for_as_many_points_as_told() {
-        let keys = Sampler::new(Shape::Uniform, 1, 50);
-        let texts = asked(
-            &RandomPoints::new(Tables::new("sbtest", None), keys, 4),
-            1,
-            2,
-        );
+        let keys = serde_json::json!({"rows": 50, "points": 4});
+        let keys: Keys = serde_json::from_value(keys).unwrap();
+        let texts = asked(&OverTables::new(keys.over(), keys.clone()), 1, 2);
         let list = texts[0]
             .strip_prefix("SELECT id, k, c, pad FROM sbtest WHERE k IN (")
             .and_then(|rest| rest.strip_suffix(')'))

@@ -1,12 +1,12 @@
 //! Several short ranges of a secondary key.
 
-use super::native::{Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
+use super::Workload;
+use super::native::{OpenEvent, Way};
+use super::over_tables::{OneQuery, OverTables};
 use super::replay::Meaning;
 use super::rows_keys::{keys_over_rows, number, wide};
 use super::statement::Parameters;
-use super::tables::Tables;
 use super::told::{Told, native};
-use super::{EventKind, Workload};
 use crate::random::Sampler;
 use std::sync::Arc;
 
@@ -27,67 +27,26 @@ keys_over_rows! {
 
 impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
-        let over = self.over();
-        let kind = RandomRanges::new(over.tables(), over.sampler(), self.ranges, self.delta);
-        Ok(native(kind, way))
+        Ok(native(OverTables::new(self.over(), self.clone()), way))
     }
 }
 
-/// `SELECT COUNT(k) FROM sbtest WHERE k BETWEEN ? AND ? OR …`
-#[derive(Clone, Debug)]
-pub struct RandomRanges {
-    tables: Tables,
-    keys: Sampler,
-    ranges: u32,
-    delta: u64,
-}
-
-impl RandomRanges {
-    pub fn new(tables: Tables, keys: Sampler, ranges: u32, delta: u64) -> Self {
-        Self {
-            tables,
-            keys,
-            ranges,
-            delta,
-        }
-    }
-}
-
-impl Kind for RandomRanges {
-    type Own = ();
-
-    fn events(&self) -> Vec<EventKind> {
-        EventKind::only("random_ranges", &["random_ranges"])
-    }
-
-    fn queries(&self) -> Vec<QueryText> {
+impl OneQuery for Keys {
+    fn sql(&self, table: &str) -> String {
         let ranges = vec!["k BETWEEN ? AND ?"; self.ranges as usize].join(" OR ");
-        let sql = |table: &str| format!("SELECT COUNT(k) FROM {table} WHERE {ranges}");
-        QueryText::of_each(&self.tables, sql)
+        format!("SELECT COUNT(k) FROM {table} WHERE {ranges}")
     }
 
-    fn tables(&self) -> &[String] {
-        self.tables.names()
+    fn meaning(&self) -> Meaning {
+        Meaning::CountOfRanges
     }
 
-    fn meaning(&self, query: usize) -> (usize, Meaning) {
-        (query, Meaning::CountOfRanges)
-    }
-
-    fn next(
-        &self,
-        _heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
-        let table = self.tables.draw(&mut event.stream);
+    fn draw(&self, keys: &Sampler, event: &mut OpenEvent, values: &mut Parameters) {
         for _ in 0..self.ranges {
-            let start = self.keys.draw(&mut event.stream);
+            let start = keys.draw(&mut event.stream);
             values.int(start);
             values.int(start.saturating_add(self.delta));
         }
-        NextStep::only(table)
     }
 }
 
@@ -100,12 +59,11 @@ mod tests {
 
     #[test]
     fn ranges_have_their_width() {
-        let keys = Sampler::new(Shape::Uniform, 7, 7);
-        let texts = asked(
-            &RandomRanges::new(Tables::new("t", Some(1)), keys, 2, 5),
-            1,
-            1,
-        );
+        let keys = serde_json::json!({"table": "t", "tables": 1, "rows": 7, "ranges": 2});
+        let keys: Keys = serde_json::from_value(keys).unwrap();
+        let mut kind = OverTables::new(keys.over(), keys.clone());
+        kind.keys = Sampler::new(Shape::Uniform, 7, 7);
+        let texts = asked(&kind, 1, 1);
         assert_eq!(
             texts,
             ["SELECT COUNT(k) FROM t1 WHERE k BETWEEN 7 AND 12 OR k BETWEEN 7 AND 12"]

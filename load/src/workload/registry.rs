@@ -146,11 +146,9 @@ fn schema_of(kinds: &[Entry], generator: &mut SchemaGenerator) -> Value {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::random::{Sampler, Shape};
     use crate::workload::Workload;
     use crate::workload::native::Way;
-    use crate::workload::point_select::PointSelect;
-    use crate::workload::tables::Tables;
+    use crate::workload::native::tests::point_selects;
     use crate::workload::told::native;
     use schemars::JsonSchema;
     use serde::Deserialize;
@@ -172,8 +170,7 @@ mod tests {
 
     impl Told for MadeUp {
         fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
-            let keys = Sampler::new(Shape::Uniform, 1, u64::from(self.luck));
-            Ok(native(PointSelect::new(Tables::new("t", None), keys), way))
+            Ok(native(point_selects(u64::from(self.luck)), way))
         }
     }
 

@@ -46,7 +46,7 @@ macro_rules! keys_over_rows {
         }
 
         impl $name {
-            fn over(&self) -> crate::workload::rows_keys::Over<'_> {
+            pub(super) fn over(&self) -> crate::workload::rows_keys::Over<'_> {
                 crate::workload::rows_keys::Over {
                     table: &self.table,
                     tables: self.tables,

@@ -4,28 +4,78 @@
 //! long as one option is meant; `--skip-`, `--disable-`, `--enable-`, `--loose-` and `--maximum-`
 //! may stand in front. Words that are no options are passed over.
 
-use super::options::{Known, OPTIONS, Takes, Whose};
+use super::options::{OPTIONS, SlapOption, SlapWhose, Takes};
 use crate::cli::nearest::nearest_of;
 
 /// An option as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
-    pub option: &'static Known,
+pub struct SlapGiven {
+    pub option: &'static SlapOption,
     pub value: Option<String>,
     /// It stood on the command line, not in an option file.
     pub on_line: bool,
 }
 
-/// The options of a line, and words for standard error.
+/// The options of a line, in order, and words for standard error. The last word about an option
+/// counts.
 #[derive(Debug, Default)]
-pub struct SlapLine {
-    pub given: Vec<Given>,
+pub struct SlapOptions {
+    given: Vec<SlapGiven>,
     pub warnings: Vec<String>,
+}
+
+impl SlapOptions {
+    fn last(&self, name: &str) -> Option<&SlapGiven> {
+        self.given
+            .iter()
+            .rev()
+            .find(|given| given.option.name == name)
+    }
+
+    /// Whether it was given, with a value or without.
+    pub fn has(&self, name: &str) -> bool {
+        self.last(name).is_some()
+    }
+
+    /// How often it was given.
+    pub fn times(&self, name: &str) -> u32 {
+        self.given
+            .iter()
+            .filter(|given| given.option.name == name)
+            .count() as u32
+    }
+
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.last(name)?.value.as_deref()
+    }
+
+    /// On or off, if it was said.
+    pub fn switch(&self, name: &str) -> Option<bool> {
+        self.text(name).map(|value| value == "1")
+    }
+
+    pub fn is_on(&self, name: &str) -> bool {
+        self.switch(name) == Some(true)
+    }
+
+    /// What was read as a number already.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        number(self.text(name)?, name).ok()
+    }
+
+    /// Of these options the one given last on the command line itself.
+    pub fn last_on_line(&self, names: &[&'static str]) -> Option<&'static str> {
+        let found = self.given.iter().rev();
+        let mut found = found
+            .filter(|given| given.on_line)
+            .map(|given| given.option.name);
+        found.find(|name| names.contains(name))
+    }
 }
 
 /// Why a line is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct SlapRefusal {
     pub words: String,
     /// The exit code of mysqlslap.
     pub code: u8,
@@ -33,7 +83,7 @@ pub struct Refused {
     pub before: Option<String>,
 }
 
-impl Refused {
+impl SlapRefusal {
     pub fn new(code: u8, words: impl Into<String>) -> Self {
         Self {
             words: words.into(),
@@ -56,10 +106,14 @@ const BAD_NUMBER: u8 = 13;
 ///
 /// # Errors
 /// The first thing that is wrong.
-pub fn parse(words: &[String], from_files: usize, strict: bool) -> Result<SlapLine, Refused> {
+pub fn parse(
+    words: &[String],
+    from_files: usize,
+    strict: bool,
+) -> Result<SlapOptions, SlapRefusal> {
     let mut reader = Reader {
         words: words.iter().enumerate(),
-        line: SlapLine::default(),
+        line: SlapOptions::default(),
         from_files,
         strict,
     };
@@ -78,7 +132,7 @@ pub fn parse(words: &[String], from_files: usize, strict: bool) -> Result<SlapLi
 
 struct Reader<'w> {
     words: std::iter::Enumerate<std::slice::Iter<'w, String>>,
-    line: SlapLine,
+    line: SlapOptions,
     from_files: usize,
     strict: bool,
 }
@@ -101,7 +155,7 @@ const PREFIXES: [(&str, Prefix); 5] = [
 ];
 
 impl Reader<'_> {
-    fn long(&mut self, place: usize, word: &str) -> Result<(), Refused> {
+    fn long(&mut self, place: usize, word: &str) -> Result<(), SlapRefusal> {
         let (name, value) = match word.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
@@ -118,13 +172,13 @@ impl Reader<'_> {
             (Takes::Switch, None, Prefix::Skip) => Some("0".to_owned()),
             (_, None, Prefix::Skip) if self.strict => Some("0".to_owned()),
             (_, _, Prefix::Skip) => {
-                return Err(Refused::new(
+                return Err(SlapRefusal::new(
                     UNKNOWN_OPTION,
                     format!("--{word}: --{} is no switch that could be off", known.name),
                 ));
             }
             (Takes::Nothing, Some(_), _) => {
-                return Err(Refused::new(
+                return Err(SlapRefusal::new(
                     TAKES_NOTHING,
                     format!("option '--{name}' cannot take an argument"),
                 ));
@@ -135,12 +189,12 @@ impl Reader<'_> {
         self.take(place, known, value, &format!("--{name}"))
     }
 
-    fn letters(&mut self, place: usize, word: &str) -> Result<(), Refused> {
+    fn letters(&mut self, place: usize, word: &str) -> Result<(), SlapRefusal> {
         let mut rest = word.chars();
         while let Some(letter) = rest.next() {
             let known = OPTIONS.iter().find(|known| known.letter == Some(letter));
             let Some(known) = known else {
-                return Err(Refused::new(
+                return Err(SlapRefusal::new(
                     UNKNOWN_OPTION,
                     format!("unknown option '-{letter}'"),
                 ));
@@ -159,10 +213,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn next_word(&mut self, shown: &str) -> Result<String, Refused> {
+    fn next_word(&mut self, shown: &str) -> Result<String, SlapRefusal> {
         let next = self.words.next().map(|(_, word)| word.clone());
         next.ok_or_else(|| {
-            Refused::new(
+            SlapRefusal::new(
                 NEEDS_VALUE,
                 format!("option '{shown}' requires an argument"),
             )
@@ -170,15 +224,19 @@ impl Reader<'_> {
     }
 
     /// The option that a name means.
-    fn find(&mut self, normal: &str, shown: &str) -> Result<Option<&'static Known>, Refused> {
-        let visible = |known: &&Known| match known.whose {
-            Whose::Ours => known.name == normal,
+    fn find(
+        &mut self,
+        normal: &str,
+        shown: &str,
+    ) -> Result<Option<&'static SlapOption>, SlapRefusal> {
+        let visible = |known: &&SlapOption| match known.whose {
+            SlapWhose::Ours => known.name == normal,
             _ => known.name.starts_with(normal),
         };
         if normal.is_empty() {
             return Ok(None);
         }
-        let found: Vec<&'static Known> = OPTIONS.iter().filter(visible).collect();
+        let found: Vec<&'static SlapOption> = OPTIONS.iter().filter(visible).collect();
         if let Some(exact) = found.iter().find(|known| known.name == normal) {
             return Ok(Some(exact));
         }
@@ -193,7 +251,7 @@ impl Reader<'_> {
                 ));
                 Ok(Some(only))
             }
-            [first, .., last] => Err(Refused::new(
+            [first, .., last] => Err(SlapRefusal::new(
                 AMBIGUOUS,
                 format!(
                     "ambiguous option '--{shown}' ({}, {})",
@@ -206,7 +264,7 @@ impl Reader<'_> {
     fn find_with_prefix(
         &mut self,
         normal: &str,
-    ) -> Result<(Option<&'static Known>, Prefix), Refused> {
+    ) -> Result<(Option<&'static SlapOption>, Prefix), SlapRefusal> {
         for (words, prefix) in PREFIXES {
             let Some(name) = normal.strip_prefix(words) else {
                 continue;
@@ -219,7 +277,7 @@ impl Reader<'_> {
         Ok((None, Prefix::None))
     }
 
-    fn unknown(&mut self, word: &str, has_value: bool, prefix: Prefix) -> Result<(), Refused> {
+    fn unknown(&mut self, word: &str, has_value: bool, prefix: Prefix) -> Result<(), SlapRefusal> {
         let (what, shown, code) = match has_value {
             true => ("variable", word.to_owned(), UNKNOWN_VARIABLE),
             false => ("option", format!("--{word}"), UNKNOWN_OPTION),
@@ -238,19 +296,19 @@ impl Reader<'_> {
         {
             words.push_str(&format!("; did you mean --{nearest}?"));
         }
-        Err(Refused::new(code, words))
+        Err(SlapRefusal::new(code, words))
     }
 
     fn take(
         &mut self,
         place: usize,
-        option: &'static Known,
+        option: &'static SlapOption,
         mut value: Option<String>,
         shown: &str,
-    ) -> Result<(), Refused> {
-        if let Whose::Refused(why) = option.whose {
+    ) -> Result<(), SlapRefusal> {
+        if let SlapWhose::Refused(why) = option.whose {
             let words = format!("{shown}: {why}");
-            return Err(Refused::new(NOT_IN_THIS_BUILD, words));
+            return Err(SlapRefusal::new(NOT_IN_THIS_BUILD, words));
         }
         if option.takes == Takes::Number {
             let text = value.as_deref().unwrap_or_default();
@@ -261,9 +319,9 @@ impl Reader<'_> {
                 };
                 let name = option.name;
                 let words = format!("Error while setting value '{text}' to '{name}'");
-                Refused {
+                SlapRefusal {
                     before: Some(before),
-                    ..Refused::new(code, words)
+                    ..SlapRefusal::new(code, words)
                 }
             })?;
         }
@@ -282,14 +340,14 @@ impl Reader<'_> {
                 return Ok(());
             }
             if !is_fine {
-                return Err(Refused::new(
+                return Err(SlapRefusal::new(
                     BAD_NUMBER,
                     format!("--{name}={text}: say on or off"),
                 ));
             }
             value = Some(u8::from(on).to_string());
         }
-        self.line.given.push(Given {
+        self.line.given.push(SlapGiven {
             option,
             value,
             on_line: place >= self.from_files,
@@ -341,10 +399,10 @@ pub fn number(text: &str, name: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str, strict: bool) -> Result<Vec<(&'static str, String)>, Refused> {
+    fn read(line: &str, strict: bool) -> Result<Vec<(&'static str, String)>, SlapRefusal> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let line = parse(&words, 0, strict)?;
-        let pair = |given: Given| (given.option.name, given.value.unwrap_or_default());
+        let pair = |given: SlapGiven| (given.option.name, given.value.unwrap_or_default());
         Ok(line.given.into_iter().map(pair).collect())
     }
 

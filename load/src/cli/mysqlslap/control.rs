@@ -1,6 +1,6 @@
 //! The control connection, on which everything but the load is run; or paper in its place.
 
-use super::{Halt, print};
+use super::{SlapHalt, print};
 use crate::outcome::Failure;
 use crate::talk::blocking::{ControlConnection, endless};
 
@@ -50,13 +50,13 @@ impl Control {
     ///
     /// # Errors
     /// The server refuses the query.
-    pub fn column(&mut self, sql: &str) -> Result<Option<Vec<String>>, Halt> {
+    pub fn column(&mut self, sql: &str) -> Result<Option<Vec<String>>, SlapHalt> {
         let Self::Server { connection, .. } = self else {
             return Ok(None);
         };
         let rows = connection
             .rows(sql, &mut endless)
-            .map_err(|failure| Halt::control(sql, failure))?;
+            .map_err(|failure| SlapHalt::query(sql, failure))?;
         let first = |row: Vec<Option<String>>| row.into_iter().next().flatten();
         Ok(Some(rows.into_iter().filter_map(first).collect()))
     }

@@ -1,6 +1,6 @@
 //! `--help` and `--version`.
 
-use super::options::{Known, OPTIONS, Takes, Whose};
+use super::options::{OPTIONS, SlapOption, SlapWhose, Takes};
 
 /// Wide enough for most names.
 const COLUMN: usize = 44;
@@ -21,8 +21,8 @@ pub fn usage(program: &str) -> String {
          \x20 --print-defaults, --no-defaults, --defaults-file=FILE, --defaults-extra-file=FILE,\n\
          \x20 --defaults-group-suffix=SUFFIX\n\nOptions of mysqlslap:\n"
     );
-    let ours = |known: &&Known| known.whose == Whose::Ours;
-    let refused = |known: &&Known| matches!(known.whose, Whose::Refused(_));
+    let ours = |known: &&SlapOption| known.whose == SlapWhose::Ours;
+    let refused = |known: &&SlapOption| matches!(known.whose, SlapWhose::Refused(_));
     OPTIONS
         .iter()
         .filter(|known| !ours(known) && !refused(known))
@@ -41,7 +41,7 @@ pub fn usage(program: &str) -> String {
     text
 }
 
-fn line(text: &mut String, known: &Known) {
+fn line(text: &mut String, known: &SlapOption) {
     let letter = known
         .letter
         .map_or("    ".to_owned(), |letter| format!("-{letter}, "));

@@ -3,7 +3,7 @@
 use super::control;
 use super::print;
 use super::progress::SlapProgress;
-use super::settings::Settings;
+use super::settings::SlapSettings;
 use crate::arrival::{Curve, Dispenser, Schedule};
 use crate::outcome::Failure;
 use crate::plan::{Process, Stage};
@@ -38,7 +38,7 @@ impl Iteration {
 }
 
 /// What all clients do, with these keys.
-pub fn clients(program: &str, settings: &Settings, keys: Vec<String>) -> Clients {
+pub fn clients(program: &str, settings: &SlapSettings, keys: Vec<String>) -> Clients {
     let strict = settings.strict;
     let autocommit = (settings.commit_every > 0).then(|| AUTOCOMMIT_OFF.to_owned());
     let init = settings.init_command.iter().cloned();
@@ -122,7 +122,7 @@ pub fn on_paper(clients: &Clients, count: u32, each: u64) {
 /// # Errors
 /// A client failed, or the run could not be set up.
 pub fn run(
-    settings: &Settings,
+    settings: &SlapSettings,
     target: &Target,
     clients: Clients,
     count: u32,

@@ -9,7 +9,6 @@ mod arguments;
 mod auto;
 mod control;
 mod defaults;
-mod given;
 mod glibc_random;
 mod help;
 mod load;
@@ -35,13 +34,12 @@ use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::talk::blocking::ControlConnection;
 use crate::talk::failure;
-use arguments::Refused;
+use arguments::SlapRefusal;
 use control::Control;
-use given::SlapOptions;
 use progress::SlapProgress;
 use report::Writers;
 use run::Runner;
-use settings::Settings;
+use settings::SlapSettings;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -53,28 +51,28 @@ const WRONG: u8 = 2;
 
 /// Why a command line came to nothing.
 #[derive(Debug)]
-enum Halt {
+enum SlapHalt {
     /// The line is wrong.
-    Line(Refused),
+    Line(SlapRefusal),
     /// The request is wrong.
     Request(String),
     /// The work failed.
     Failed(String),
     /// An option file is wrong.
     File(String),
-    /// The control connection could not be made.
-    Connect(Failure),
-    /// The schema could not be created.
-    Schema(Box<(String, Failure)>),
-    /// A statement of the control connection failed.
+    /// The server refused what the control connection asked; the words say what that was.
     Control(Box<(String, Failure)>),
     /// A client failed.
     Load(Failure),
 }
 
-impl Halt {
-    fn control(sql: &str, failure: Failure) -> Self {
-        Self::Control(Box::new((sql.to_owned(), failure)))
+impl SlapHalt {
+    fn control(what: impl Into<String>, failure: Failure) -> Self {
+        Self::Control(Box::new((what.into(), failure)))
+    }
+
+    fn query(sql: &str, failure: Failure) -> Self {
+        Self::control(format!("Cannot run query {sql} ERROR :"), failure)
     }
 }
 
@@ -99,8 +97,8 @@ pub fn main(program: &str, arguments: &[String]) -> ExitCode {
     }
 }
 
-fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), Halt> {
-    let words = defaults::read(arguments).map_err(Halt::File)?;
+fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), SlapHalt> {
+    let words = defaults::read(arguments).map_err(SlapHalt::File)?;
     words
         .warnings
         .iter()
@@ -112,14 +110,15 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), Halt> 
         ));
         return Ok(());
     }
-    let line = arguments::parse(&words.words, words.from_files, strict).map_err(Halt::Line)?;
-    line.warnings
+    let options =
+        arguments::parse(&words.words, words.from_files, strict).map_err(SlapHalt::Line)?;
+    options
+        .warnings
         .iter()
         .for_each(|warning| eprintln!("{warning}"));
-    let options = SlapOptions::new(&line.given);
     // The exact words were taken before anything was read, since they say how to read.
     if options.is_on("strict-compat") {
-        return Err(Halt::Request(
+        return Err(SlapHalt::Request(
             "say --strict-compat in these letters, on the command line, without a value".into(),
         ));
     }
@@ -135,12 +134,12 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), Halt> 
         print(&help::version(program));
         return Ok(());
     }
-    let settings = Settings::new(&options, strict).map_err(Halt::Request)?;
+    let settings = SlapSettings::new(&options, strict).map_err(SlapHalt::Request)?;
     let password = match options.has("password") && options.text("password").is_none() {
-        true => Some(password::ask().map_err(|error| Halt::Failed(error.to_string()))?),
+        true => Some(password::ask().map_err(|error| SlapHalt::Failed(error.to_string()))?),
         false => options.text("password").map(str::to_owned),
     };
-    let target = servers::target(&options, password).map_err(Halt::Request)?;
+    let target = servers::target(&options, password).map_err(SlapHalt::Request)?;
     if settings.says.verbosity >= 2 && options.is_on("auto-generate-sql") {
         print("Building Create Statements for Auto\nBuilding Query Statements for Auto\n");
     }
@@ -157,11 +156,12 @@ fn serve(program: &str, arguments: &[String], strict: bool) -> Result<(), Halt> 
     runner.run()
 }
 
-fn control(settings: &Settings, target: &Target) -> Result<Control, Halt> {
+fn control(settings: &SlapSettings, target: &Target) -> Result<Control, SlapHalt> {
     if settings.only_prints {
         return Ok(Control::Paper);
     }
-    let connection = ControlConnection::open(target).map_err(Halt::Connect)?;
+    let connection = ControlConnection::open(target)
+        .map_err(|failure| SlapHalt::control("Error when connecting to server:", failure))?;
     Ok(Control::Server {
         connection: Box::new(connection),
         shows: settings.says.verbosity >= 3,
@@ -169,45 +169,33 @@ fn control(settings: &Settings, target: &Target) -> Result<Control, Halt> {
 }
 
 /// Says what is wrong, and returns the exit code.
-fn say(program: &str, halt: &Halt, strict: bool) -> u8 {
+fn say(program: &str, halt: &SlapHalt, strict: bool) -> u8 {
     match halt {
-        Halt::Line(refused) => {
+        SlapHalt::Line(refused) => {
             if let Some(before) = &refused.before {
                 eprintln!("{before}");
             }
             eprintln!("{program}: {}", refused.words);
             if strict { refused.code } else { WRONG }
         }
-        Halt::File(words) => {
+        SlapHalt::File(words) => {
             eprintln!("{words}\nFatal error in defaults handling. Program aborted");
             if strict { FAILED } else { WRONG }
         }
-        Halt::Request(words) => {
+        SlapHalt::Request(words) => {
             eprintln!("{program}: {words}");
             if strict { FAILED } else { WRONG }
         }
-        Halt::Failed(words) => {
+        SlapHalt::Failed(words) => {
             eprintln!("{program}: {words}");
             FAILED
         }
-        Halt::Connect(failure) => {
-            let why = in_words(failure, strict);
-            eprintln!("{program}: Error when connecting to server: {why}");
+        SlapHalt::Control(failed) => {
+            let (what, failure) = &**failed;
+            eprintln!("{program}: {what} {}", in_words(failure, strict));
             FAILED
         }
-        Halt::Schema(failed) => {
-            let (schema, failure) = &**failed;
-            let why = in_words(failure, strict);
-            eprintln!("{program}: Cannot create schema {schema} : {why}");
-            FAILED
-        }
-        Halt::Control(failed) => {
-            let (sql, failure) = &**failed;
-            let why = in_words(failure, strict);
-            eprintln!("{program}: Cannot run query {sql} ERROR : {why}");
-            FAILED
-        }
-        Halt::Load(failure) if strict => {
+        SlapHalt::Load(failure) if strict => {
             let sql = failure.statement.as_deref().unwrap_or_default();
             eprintln!(
                 "{program}: Cannot run query {sql} ERROR : {}",
@@ -216,7 +204,7 @@ fn say(program: &str, halt: &Halt, strict: bool) -> u8 {
             // As if nothing had happened.
             0
         }
-        Halt::Load(failure) => {
+        SlapHalt::Load(failure) => {
             eprintln!("{program}: {}", in_words(failure, strict));
             if let Some(statement) = &failure.statement {
                 eprintln!("{program}: the statement was: {statement}");
@@ -274,7 +262,7 @@ mod tests {
             let line = ["--no-defaults", "--only-print", "--query=x", word];
             let halt = serve("mysqlslap", &line.map(str::to_owned), false).err();
             let is_refused =
-                matches!(&halt, Some(Halt::Request(why)) if why.contains("--strict-compat"));
+                matches!(&halt, Some(SlapHalt::Request(why)) if why.contains("--strict-compat"));
             assert_eq!(is_refused, !word.ends_with('0'), "{word}: {halt:?}");
         }
     }

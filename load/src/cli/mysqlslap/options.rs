@@ -2,11 +2,11 @@
 
 /// One option.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct SlapOption {
     pub name: &'static str,
     pub letter: Option<char>,
     pub takes: Takes,
-    pub whose: Whose,
+    pub whose: SlapWhose,
     pub help: &'static str,
 }
 
@@ -23,7 +23,7 @@ pub enum Takes {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum SlapWhose {
     Theirs,
     /// MySQL's program has it, MariaDB's does not.
     MySql,
@@ -38,10 +38,10 @@ const fn option(
     name: &'static str,
     letter: Option<char>,
     takes: Takes,
-    whose: Whose,
+    whose: SlapWhose,
     help: &'static str,
-) -> Known {
-    Known {
+) -> SlapOption {
+    SlapOption {
         name,
         letter,
         takes,
@@ -50,15 +50,15 @@ const fn option(
     }
 }
 
+use SlapWhose::{MySql, NoEffect, Ours, Refused, Theirs};
 use Takes::{MaybeText, Nothing, Number, Switch, Text};
-use Whose::{MySql, NoEffect, Ours, Refused, Theirs};
 
-const NO_CRL: Whose = Refused("certificate revocation lists are not read");
-const NO_CIPHERS: Whose = Refused("ciphers are those of TLS 1.2 and 1.3 that are safe");
+const NO_CRL: SlapWhose = Refused("certificate revocation lists are not read");
+const NO_CIPHERS: SlapWhose = Refused("ciphers are those of TLS 1.2 and 1.3 that are safe");
 
 /// In the order of the help.
 #[rustfmt::skip]
-pub const OPTIONS: &[Known] = &[
+pub const OPTIONS: &[SlapOption] = &[
     option("help", Some('?'), Nothing, Theirs, "print this and exit"),
     option("auto-generate-sql", Some('a'), Switch, Theirs, "make up a table, its rows and the statements"),
     option("auto-generate-sql-add-autoincrement", None, Switch, Theirs, "-a: the table has an AUTO_INCREMENT key"),

@@ -1,9 +1,9 @@
 //! The figures of one number of clients: mysqlslap's report and CSV, and what it has not.
 
-use super::Halt;
+use super::SlapHalt;
 use super::load::Iteration;
 use super::print;
-use super::settings::Settings;
+use super::settings::SlapSettings;
 use crate::outcome::Percentiles;
 use crate::record::{Latency, Tally};
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ impl Round {
     }
 
     /// Queries of a client in an iteration. Of those that a time ends as many as it answered.
-    fn each(&self, settings: &Settings) -> u64 {
+    fn each(&self, settings: &SlapSettings) -> u64 {
         let answered = self.tally.as_ref().map(|tally| tally.events());
         let clients = u64::from(self.clients) * self.times_ns.len() as u64;
         match answered.filter(|_| settings.duration_s.is_some()) {
@@ -74,7 +74,7 @@ impl Round {
         }
     }
 
-    fn report(&self, settings: &Settings) -> String {
+    fn report(&self, settings: &SlapSettings) -> String {
         let mut out = String::from("Benchmark\n");
         let mut line = |words: std::fmt::Arguments<'_>| {
             // Writing to memory does not fail.
@@ -165,14 +165,14 @@ impl Round {
         queries as f64 / all_s.max(f64::MIN_POSITIVE)
     }
 
-    fn csv(&self, settings: &Settings) -> String {
+    fn csv(&self, settings: &SlapSettings) -> String {
         let [average, least, most] = self.times_ms().map(seconds);
         let engine = self.engine.as_deref().unwrap_or_default();
         let (load, clients, each) = (&settings.load_type, self.clients, self.each(settings));
         format!("{engine},{load},{average},{least},{most},{clients},{each}\n")
     }
 
-    fn json(&self, settings: &Settings) -> Value {
+    fn json(&self, settings: &SlapSettings) -> Value {
         let seconds: Vec<f64> = self.times_ns.iter().map(|ns| *ns as f64 / 1e9).collect();
         let mut figures = json!({
             "engine": self.engine,
@@ -240,8 +240,8 @@ impl Writers {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn open(settings: &Settings) -> Result<Self, Halt> {
-        let open = |target: &Option<Option<String>>, what: &str| -> Result<_, Halt> {
+    pub fn open(settings: &SlapSettings) -> Result<Self, SlapHalt> {
+        let open = |target: &Option<Option<String>>, what: &str| -> Result<_, SlapHalt> {
             let Some(Some(path)) = target else {
                 return Ok(target.as_ref().map(|_| None));
             };
@@ -249,10 +249,10 @@ impl Writers {
             match file {
                 Ok(file) => Ok(Some(Some(file))),
                 // The n at its end is mysqlslap's.
-                Err(_) if settings.strict => {
-                    Err(Halt::Failed(format!("Could not open {what} file: {path}n")))
-                }
-                Err(error) => Err(Halt::Request(format!(
+                Err(_) if settings.strict => Err(SlapHalt::Failed(format!(
+                    "Could not open {what} file: {path}n"
+                ))),
+                Err(error) => Err(SlapHalt::Request(format!(
                     "--{what}={path}: {}",
                     super::plain_words(&error)
                 ))),
@@ -268,7 +268,7 @@ impl Writers {
     ///
     /// # Errors
     /// A file takes no more.
-    pub fn write(&mut self, settings: &Settings, round: &Round) -> Result<(), Halt> {
+    pub fn write(&mut self, settings: &SlapSettings, round: &Round) -> Result<(), SlapHalt> {
         if settings.says.report {
             print(&round.report(settings));
         }
@@ -282,10 +282,10 @@ impl Writers {
     }
 }
 
-fn put(file: Option<&mut File>, text: &str) -> Result<(), Halt> {
+fn put(file: Option<&mut File>, text: &str) -> Result<(), SlapHalt> {
     match file {
         Some(file) => file.write_all(text.as_bytes()).map_err(|error| {
-            Halt::Failed(format!(
+            SlapHalt::Failed(format!(
                 "the figures cannot be written: {}",
                 super::plain_words(&error)
             ))

@@ -4,9 +4,9 @@ use super::control::{self, Control, quoted};
 use super::load::{self, AUTOCOMMIT_OFF, Iteration, NO_KEY};
 use super::progress::SlapProgress;
 use super::report::{Round, Writers};
-use super::settings::Settings;
+use super::settings::SlapSettings;
 use super::values::{Concurrency, EngineGiven};
-use super::{Halt, print};
+use super::{SlapHalt, print};
 use crate::outcome::Failure;
 use crate::talk::Target;
 use std::process::Command;
@@ -18,7 +18,7 @@ const OWN_SCHEMA: &str = "mysqlslap";
 pub struct Runner<'s> {
     /// As it was called.
     pub program: &'s str,
-    pub settings: &'s Settings,
+    pub settings: &'s SlapSettings,
     pub control: Control,
     /// Absent on paper.
     pub target: Option<Target>,
@@ -33,7 +33,7 @@ impl Runner<'_> {
     ///
     /// # Errors
     /// The first thing that fails. A schema that was made here is gone then too.
-    pub fn run(&mut self) -> Result<(), Halt> {
+    pub fn run(&mut self) -> Result<(), SlapHalt> {
         let ended = self.run_all();
         if ended.is_err() && self.made_schema && !self.settings.strict {
             // What failed is told, and not waited for: a statement may still run there.
@@ -43,7 +43,7 @@ impl Runner<'_> {
         ended
     }
 
-    fn run_all(&mut self) -> Result<(), Halt> {
+    fn run_all(&mut self) -> Result<(), SlapHalt> {
         let settings = self.settings;
         self.look_at_schema()?;
         if let (Some(mode), Control::Server { .. }) = (&settings.sql_mode, &self.control) {
@@ -70,7 +70,7 @@ impl Runner<'_> {
     }
 
     /// All iterations of one number of clients.
-    fn round(&mut self, engine: Option<&EngineGiven>, clients: u32) -> Result<(), Halt> {
+    fn round(&mut self, engine: Option<&EngineGiven>, clients: u32) -> Result<(), SlapHalt> {
         let settings = self.settings;
         let limit = settings.each.of(clients);
         let engine_name = engine.map(|engine| engine.name.clone());
@@ -100,7 +100,7 @@ impl Runner<'_> {
             round.add(iteration);
             if is_interrupted {
                 self.writers.write(settings, &round)?;
-                return Err(Halt::Failed(
+                return Err(SlapHalt::Failed(
                     "ended by a signal; the figures are those so far".into(),
                 ));
             }
@@ -115,7 +115,7 @@ impl Runner<'_> {
         clients: u32,
         limit: u64,
         number: u64,
-    ) -> Result<Iteration, Halt> {
+    ) -> Result<Iteration, SlapHalt> {
         let settings = self.settings;
         self.drop_schema()?;
         if settings.creates {
@@ -150,7 +150,7 @@ impl Runner<'_> {
                 let seed = settings.seed.unwrap_or_else(time).wrapping_add(number);
                 let progress = &mut self.progress;
                 load::run(settings, target, what, clients, each, seed, progress)
-                    .map_err(Halt::Load)?
+                    .map_err(SlapHalt::Load)?
             }
         };
         for sql in &settings.texts.post {
@@ -160,7 +160,7 @@ impl Runner<'_> {
         Ok(iteration)
     }
 
-    fn create_schema(&mut self, engine: Option<&EngineGiven>) -> Result<(), Halt> {
+    fn create_schema(&mut self, engine: Option<&EngineGiven>) -> Result<(), SlapHalt> {
         let settings = self.settings;
         self.stage("Loading Pre-data\n");
         let name = quoted(&settings.schema, settings.strict);
@@ -173,16 +173,21 @@ impl Runner<'_> {
             control::statement(&create);
         }
         let created = self.control.run(&create);
-        created.map_err(|failure| Halt::Schema(Box::new((settings.schema.clone(), failure))))?;
+        created.map_err(|failure| {
+            SlapHalt::control(
+                format!("Cannot create schema {} :", settings.schema),
+                failure,
+            )
+        })?;
         self.made_schema = true;
         let chosen = self.control.choose(&settings.schema, settings.strict);
-        chosen.map_err(|failure| Halt::control("use", failure))?;
+        chosen.map_err(|failure| SlapHalt::query("use", failure))?;
         for (place, sql) in settings.texts.create.iter().enumerate() {
             match engine.filter(|_| place == 0) {
                 Some(EngineGiven { name, options }) => {
                     let options = options.as_ref().map_or(String::new(), |o| format!(" {o}"));
                     let told = self.control.run(&format!("{sql} Engine = {name}{options}"));
-                    told.map_err(|failure| Halt::control(sql, failure))?;
+                    told.map_err(|failure| SlapHalt::query(sql, failure))?;
                 }
                 None => self.say(sql)?,
             }
@@ -191,7 +196,7 @@ impl Runner<'_> {
     }
 
     /// The keys of all rows, where the load asks for rows by key.
-    fn keys(&mut self, engine: Option<&EngineGiven>) -> Result<Vec<String>, Halt> {
+    fn keys(&mut self, engine: Option<&EngineGiven>) -> Result<Vec<String>, SlapHalt> {
         if !self.settings.uses_keys {
             return Ok(Vec::new());
         }
@@ -203,7 +208,7 @@ impl Runner<'_> {
     }
 
     /// A schema that others made is not dropped without being asked for.
-    fn look_at_schema(&mut self) -> Result<(), Halt> {
+    fn look_at_schema(&mut self) -> Result<(), SlapHalt> {
         let settings = self.settings;
         if !settings.drops || settings.drops_existing || settings.schema == OWN_SCHEMA {
             return Ok(());
@@ -218,7 +223,7 @@ impl Runner<'_> {
             .map(String::as_str)
         {
             None | Some("0") => Ok(()),
-            Some(count) => Err(Halt::Request(format!(
+            Some(count) => Err(SlapHalt::Request(format!(
                 "--create-schema={}: it is there and has {count} tables, which would be dropped \
                  with it. Name another schema, keep it with --no-drop, or drop it with \
                  --drop-existing",
@@ -227,7 +232,7 @@ impl Runner<'_> {
         }
     }
 
-    fn drop_schema(&mut self) -> Result<(), Halt> {
+    fn drop_schema(&mut self) -> Result<(), SlapHalt> {
         match self.settings.drops {
             true => {
                 let name = quoted(&self.settings.schema, self.settings.strict);
@@ -237,9 +242,9 @@ impl Runner<'_> {
         }
     }
 
-    fn say(&mut self, sql: &str) -> Result<(), Halt> {
+    fn say(&mut self, sql: &str) -> Result<(), SlapHalt> {
         let told = self.control.run(sql);
-        told.map_err(|failure: Failure| Halt::control(sql, failure))
+        told.map_err(|failure: Failure| SlapHalt::query(sql, failure))
     }
 
     fn stage(&self, words: &str) {

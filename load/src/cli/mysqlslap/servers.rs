@@ -1,6 +1,6 @@
 //! Which server the options name, and how to enter it.
 
-use super::given::SlapOptions;
+use super::arguments::SlapOptions;
 use crate::plan::{Tls, TlsMode};
 use crate::reactor::socket::{Address, local_socket};
 use crate::talk::Target;
@@ -16,7 +16,7 @@ const PORT: u16 = 3306;
 ///
 /// # Errors
 /// What cannot be meant, in words that name the option.
-pub fn target(options: &SlapOptions<'_>, password: Option<String>) -> Result<Target, String> {
+pub fn target(options: &SlapOptions, password: Option<String>) -> Result<Target, String> {
     let host = options.text("host").unwrap_or("localhost");
     let address = address(options, host)?;
     let tls = tls_of(&tls(options)?, host).map_err(|why| why.to_string())?;
@@ -39,7 +39,7 @@ pub fn target(options: &SlapOptions<'_>, password: Option<String>) -> Result<Tar
     })
 }
 
-fn address(options: &SlapOptions<'_>, host: &str) -> Result<Address, String> {
+fn address(options: &SlapOptions, host: &str) -> Result<Address, String> {
     let protocol = options.text("protocol").map(str::to_ascii_lowercase);
     let means = |name: &str| protocol.as_deref().is_some_and(|p| name.starts_with(p));
     if protocol.is_some() && !means("tcp") && !means("socket") {
@@ -78,7 +78,7 @@ fn address(options: &SlapOptions<'_>, host: &str) -> Result<Address, String> {
     )
 }
 
-fn tls(options: &SlapOptions<'_>) -> Result<Tls, String> {
+fn tls(options: &SlapOptions) -> Result<Tls, String> {
     let path = |name| options.text(name).map(PathBuf::from);
     let (ca, certificate, key) = (path("ssl-ca"), path("ssl-cert"), path("ssl-key"));
     let mode = match options
@@ -111,7 +111,7 @@ fn tls(options: &SlapOptions<'_>) -> Result<Tls, String> {
     })
 }
 
-fn compression(options: &SlapOptions<'_>) -> Result<Option<Algorithm>, String> {
+fn compression(options: &SlapOptions) -> Result<Option<Algorithm>, String> {
     let named = options.text("compression-algorithms");
     match named.and_then(|list| list.split(',').next()) {
         None if options.switch("compress") == Some(true) => Ok(Some(Algorithm::Zlib)),

@@ -1,7 +1,7 @@
 //! The options as what they mean. Everything that can be refused without a server is refused here.
 
+use super::arguments::SlapOptions;
 use super::auto::{Auto, Key, LoadType};
-use super::given::SlapOptions;
 use super::texts::{Texts, read};
 use super::values::{
     Concurrency, EngineGiven, columns, concurrency, engines, ignored, load_of, seconds,
@@ -10,7 +10,7 @@ use crate::workload::client_list::Ignored;
 
 /// What to do.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SlapSettings {
     /// As mysqlslap does, its faults included.
     pub strict: bool,
     pub texts: Texts,
@@ -83,10 +83,10 @@ const ROWS_MAX: u64 = 100_000_000;
 /// The servers' own limit; without one, texts would be made until no memory is left.
 const COLUMNS_MAX: u64 = 4096;
 
-impl Settings {
+impl SlapSettings {
     /// # Errors
     /// What is wrong, in words.
-    pub fn new(options: &SlapOptions<'_>, strict: bool) -> Result<Self, String> {
+    pub fn new(options: &SlapOptions, strict: bool) -> Result<Self, String> {
         let is_auto = options.is_on("auto-generate-sql");
         let number = |name: &str, other| options.number(name).unwrap_or(other);
         if is_auto && (options.has("create") || options.has("query")) {
@@ -196,7 +196,7 @@ impl Settings {
     }
 }
 
-fn filled(options: &SlapOptions<'_>, name: &str) -> Option<String> {
+fn filled(options: &SlapOptions, name: &str) -> Option<String> {
     options
         .text(name)
         .filter(|text| !text.is_empty())
@@ -204,14 +204,14 @@ fn filled(options: &SlapOptions<'_>, name: &str) -> Option<String> {
 }
 
 /// A file, or standard output.
-fn target(options: &SlapOptions<'_>, name: &str) -> Option<Option<String>> {
+fn target(options: &SlapOptions, name: &str) -> Option<Option<String>> {
     let path = options
         .text(name)
         .filter(|path| *path != "-" && !path.is_empty());
     options.has(name).then(|| path.map(str::to_owned))
 }
 
-fn auto(options: &SlapOptions<'_>, load_type: &str, strict: bool) -> Result<Auto, String> {
+fn auto(options: &SlapOptions, load_type: &str, strict: bool) -> Result<Auto, String> {
     let key = match (
         options.is_on("auto-generate-sql-add-autoincrement"),
         options.is_on("auto-generate-sql-guid-primary"),

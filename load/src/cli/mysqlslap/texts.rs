@@ -1,7 +1,7 @@
 //! The statements of all phases: read from files or the command line, or made up.
 
+use super::arguments::SlapOptions;
 use super::auto::Auto;
-use super::given::SlapOptions;
 use super::split::{Split, as_mysqlslap, split};
 use crate::workload::client_list::Text;
 use std::fs::OpenOptions;
@@ -23,7 +23,7 @@ pub struct Texts {
 ///
 /// # Errors
 /// What is wrong with which option.
-pub fn read(options: &SlapOptions<'_>, auto: Option<&Auto>, strict: bool) -> Result<Texts, String> {
+pub fn read(options: &SlapOptions, auto: Option<&Auto>, strict: bool) -> Result<Texts, String> {
     let delimiter = options.text("delimiter").unwrap_or("\n");
     if delimiter.is_empty() {
         return Err("--delimiter= is empty; say what stands between statements".to_owned());

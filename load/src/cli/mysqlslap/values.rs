@@ -1,8 +1,8 @@
 //! Values of options that are more than a text or a number: as mysqlslap reads them, or so that
 //! nothing is guessed.
 
+use super::arguments::SlapOptions;
 use super::auto::LoadType;
-use super::given::SlapOptions;
 use crate::workload::client_list::Ignored;
 
 /// A storage engine and the options of tables in it.
@@ -44,7 +44,7 @@ pub fn load_of(text: &str, strict: bool) -> Result<LoadType, String> {
 }
 
 /// `N` or `N:1`: how many columns, and whether each has an index.
-pub fn columns(options: &SlapOptions<'_>, name: &str, strict: bool) -> Result<(u64, bool), String> {
+pub fn columns(options: &SlapOptions, name: &str, strict: bool) -> Result<(u64, bool), String> {
     let Some(text) = options.text(name) else {
         return Ok((1, false));
     };

@@ -1,7 +1,6 @@
 //! Takes a command line apart: options, the test, the command.
 
-use super::known::Whose;
-use super::table;
+use super::table::{self, Whose};
 use crate::lua::options::{BadValue, OptionType, OptionValue, ScriptOptions, normal_name, parse};
 use crate::lua::run::Compat;
 use std::path::Path;

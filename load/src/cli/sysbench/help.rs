@@ -1,7 +1,6 @@
 //! Lists of options, as sysbench lays them out.
 
-use super::known::{Group, Known};
-use super::table;
+use super::table::{self, Group, Known};
 use crate::lua::options::{Declared, OptionType};
 use crate::lua::run::Compat;
 use std::fmt::Write as _;
@@ -12,7 +11,7 @@ pub fn usage(compat: Compat) -> String {
         "Usage:\n  sysbench [options]... [testname] [command]\n\n\
          Commands implemented by most tests: prepare run cleanup help\n\n",
     );
-    for group in &table::GROUPS {
+    for group in table::GROUPS {
         put_group(&mut text, group, compat);
     }
     text.push_str("Database drivers:\n  mysql - MariaDB and MySQL\n\n");

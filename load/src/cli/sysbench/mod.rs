@@ -10,14 +10,12 @@ mod command;
 mod events;
 mod extras;
 mod help;
-mod known;
 pub(super) mod planned;
 mod report;
 mod script;
 mod servers;
 mod settings;
 mod table;
-mod table_database;
 mod watch;
 
 use crate::arrival::{Curve, Dispenser, Schedule};

@@ -2,9 +2,9 @@
 //! command line; from there on both are handled in the same way.
 
 use super::arguments::{CommandLine, Given, read_known};
-use super::known::Known;
 use super::settings::{self, OsThreads};
-use super::{servers, settle_options, table};
+use super::table::{self, Known};
+use super::{servers, settle_options};
 use crate::cli::nearest::nearest_of;
 use crate::lua::chunks::{self, Chunks};
 use crate::lua::figures::Figures;

@@ -17,7 +17,7 @@ use crate::reactor::engine::Epoll;
 use crate::reactor::inbox::Inbox;
 use crate::reactor::limits;
 use crate::record::Latency;
-use crate::serve::{Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
+use crate::serve::{Answering, Canned, Granted, ServicePace, ServiceTime, Stalls, Station};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,12 +84,24 @@ impl Service {
     }
 }
 
-/// Serves until `stop` is set. Calls `ready` with the addresses once clients can connect.
+/// Serves canned answers until `stop` is set. Calls `ready` with the addresses once clients can
+/// connect.
 ///
 /// # Errors
 /// The server cannot listen there, or a worker cannot be started.
 pub fn serve(
     service: &Service,
+    ready: &mut dyn FnMut(&Listening),
+    stop: &AtomicBool,
+) -> Result<Served, Failure> {
+    serve_answers(service, |_| Canned::default(), ready, stop)
+}
+
+/// As [`serve`], with answers that each worker makes for itself. Its inbox is to be rung whenever an
+/// answer that was put off has become ready.
+fn serve_answers<A: Answering>(
+    service: &Service,
+    make: impl Fn(&Arc<Inbox>) -> A + Clone + Send + 'static,
     ready: &mut dyn FnMut(&Listening),
     stop: &AtomicBool,
 ) -> Result<Served, Failure> {
@@ -104,8 +116,7 @@ pub fn serve(
     for number in 0..service.workers() {
         let inbox = Arc::new(Inbox::new().map_err(failed)?);
         let pace = service.pace(begun_ns, number);
-        let worker = NullWorker::<Epoll, Canned>::new(Arc::clone(&inbox), Canned::default, pace)
-            .map_err(failed)?;
+        let worker = NullWorker::<Epoll>::new(Arc::clone(&inbox), pace).map_err(failed)?;
         inboxes.push(inbox);
         workers.push(worker);
     }
@@ -113,9 +124,10 @@ pub fn serve(
         .into_iter()
         .enumerate()
         .map(|(number, worker)| {
+            let make = make.clone();
             std::thread::Builder::new()
                 .name(format!("null-{number}"))
-                .spawn(move || worker.run())
+                .spawn(move || worker.run(make))
         })
         .collect::<io::Result<_>>()
         .map_err(failed)?;

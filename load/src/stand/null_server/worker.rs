@@ -7,16 +7,16 @@ use crate::reactor::threads::be_punctual;
 use crate::reactor::timers::Timers;
 use crate::reactor::{self, Handler, Reactor};
 use crate::record::Latency;
-use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace};
-use std::collections::VecDeque;
+use crate::serve::{Answering, Granted, Received, ServedSession, ServicePace, Ticket};
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 
 /// A client that sends more than this without completing a packet is disconnected.
 const TAIL_BYTES_MAX: usize = 17 << 20;
 
-struct NullClient<S> {
-    session: ServedSession<S>,
+struct NullClient<A: Answering> {
+    session: ServedSession<A>,
     /// The beginning of a packet whose end has not come.
     tail: Vec<u8>,
     /// Delayed answers in order, each with the time at which it is due.
@@ -25,11 +25,10 @@ struct NullClient<S> {
     last_ns: Option<u64>,
 }
 
-/// A worker that has not started. Its [`Answering`] is created on the thread that runs it.
-pub struct NullWorker<E, A: Answering> {
+/// A worker that has not started.
+pub struct NullWorker<E> {
     reactor: Reactor<E>,
     inbox: Arc<Inbox>,
-    make_answers: fn() -> A,
     pace: ServicePace,
 }
 
@@ -42,28 +41,30 @@ pub struct Counted {
     pub granted: Option<Granted>,
 }
 
-impl<E: Engine, A: Answering> NullWorker<E, A> {
-    pub fn new(inbox: Arc<Inbox>, make_answers: fn() -> A, pace: ServicePace) -> io::Result<Self> {
+impl<E: Engine> NullWorker<E> {
+    pub fn new(inbox: Arc<Inbox>, pace: ServicePace) -> io::Result<Self> {
         let engine = E::new(0, inbox.heard()?)?;
         Ok(Self {
             reactor: Reactor::new(engine),
             inbox,
-            make_answers,
             pace,
         })
     }
 
-    /// Serves until the inbox is closed.
-    pub fn run(self) -> Counted {
+    /// Serves until the inbox is closed, with answers that are made on this thread. Whoever has
+    /// made one ready that was put off rings the inbox.
+    pub fn run<A: Answering>(self, make: impl FnOnce(&Arc<Inbox>) -> A) -> Counted {
         be_punctual();
+        let answers = make(&self.inbox);
         let mut serving = Serving {
             reactor: self.reactor,
             inbox: self.inbox,
             clients: NullClients {
-                answers: (self.make_answers)(),
+                answers,
                 pace: self.pace,
                 clients: Vec::new(),
                 free: Vec::new(),
+                put_off: HashMap::new(),
                 queries: 0,
             },
             late: None,
@@ -90,8 +91,10 @@ struct Serving<E, A: Answering> {
 struct NullClients<A: Answering> {
     answers: A,
     pace: ServicePace,
-    clients: Vec<Option<NullClient<A::Statement>>>,
+    clients: Vec<Option<NullClient<A>>>,
     free: Vec<usize>,
+    /// Who waits for an answer that was put off.
+    put_off: HashMap<Ticket, usize>,
     queries: u64,
 }
 
@@ -115,16 +118,13 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
                 self.clients.hear(token, bytes, timers, &mut self.out)
             }
             Event::Closed(_) => false,
-            Event::Woken => return self.welcome(),
+            Event::Woken => {
+                self.welcome();
+                return self.redeem();
+            }
             Event::Connected | Event::Nothing => return,
         };
-        if !self.out.is_empty() {
-            self.reactor.engine.send(token, &self.out);
-        }
-        if !stays {
-            self.reactor.engine.detach(token);
-            self.clients.dismiss(token);
-        }
+        self.send_out(token, stays);
     }
 
     /// A delayed answer is due: sends it.
@@ -150,6 +150,32 @@ impl<E: Engine, A: Answering> Handler<E> for Serving<E, A> {
 }
 
 impl<E: Engine, A: Answering> Serving<E, A> {
+    /// Sends a client what is in `out`; sends it away unless it stays.
+    #[inline]
+    fn send_out(&mut self, token: usize, stays: bool) {
+        if !self.out.is_empty() {
+            self.reactor.engine.send(token, &self.out);
+        }
+        if !stays {
+            self.reactor.engine.detach(token);
+            self.clients.dismiss(token);
+        }
+    }
+
+    /// Answers what was put off and is ready now, and what its clients have asked meanwhile.
+    fn redeem(&mut self) {
+        while let Some(ticket) = self.clients.answers.next_ready() {
+            // The client may have left.
+            let Some(token) = self.clients.put_off.remove(&ticket) else {
+                continue;
+            };
+            self.out.clear();
+            let timers = &mut self.reactor.timers;
+            let stays = self.clients.redeem(token, timers, &mut self.out);
+            self.send_out(token, stays);
+        }
+    }
+
     /// Takes the new clients from the inbox and sends them the greeting.
     fn welcome(&mut self) {
         for (number, socket) in self.inbox.take() {
@@ -176,7 +202,7 @@ impl<A: Answering> NullClients<A> {
 
     fn greet(&mut self, token: usize, number: u32, out: &mut Vec<u8>) {
         let client = NullClient {
-            session: ServedSession::greet(number, out),
+            session: ServedSession::greet(number, &mut self.answers, out),
             tail: Vec::new(),
             held: VecDeque::new(),
             last_ns: None,
@@ -188,10 +214,29 @@ impl<A: Answering> NullClients<A> {
 
     fn dismiss(&mut self, token: usize) {
         if let Some(slot) = self.clients.get_mut(token)
-            && slot.take().is_some()
+            && let Some(client) = slot.take()
         {
+            if let Some(ticket) = client.session.ticket() {
+                self.put_off.remove(&ticket);
+            }
             self.free.push(token);
         }
+    }
+
+    /// Writes the answer that was put off, and hears what has come since; false if the client is to
+    /// be disconnected.
+    fn redeem(&mut self, token: usize, timers: &mut Timers, out: &mut Vec<u8>) -> bool {
+        let Some(Some(client)) = self.clients.get_mut(token) else {
+            return true;
+        };
+        if let Received::Answered { .. } = client.session.redeem(&mut self.answers, out) {
+            self.queries += 1;
+            if !self.pace.is_none() {
+                // Its request is gone, so it counts as one without a number.
+                client.hold(token, &[], &mut self.pace, timers, std::mem::take(out));
+            }
+        }
+        self.hear(token, &[], timers, out)
     }
 
     /// Takes an answer that is due. There may be none: if the client has left, its answers were
@@ -210,38 +255,37 @@ impl<A: Answering> NullClients<A> {
         let Some(Some(client)) = self.clients.get_mut(token) else {
             return false;
         };
-        let (answers, pace) = (&mut self.answers, &mut self.pace);
-        if client.tail.is_empty() {
-            let Some((left, answered)) = client.read(token, bytes, answers, pace, timers, out)
-            else {
-                return false;
-            };
-            self.queries += answered;
-            client.tail.extend_from_slice(left);
-            return true;
+        let mut tail = std::mem::take(&mut client.tail);
+        if !tail.is_empty() {
+            tail.extend_from_slice(bytes);
         }
-        client.tail.extend_from_slice(bytes);
-        let tail = std::mem::take(&mut client.tail);
-        let Some((left, answered)) = client.read(token, &tail, answers, pace, timers, out) else {
+        let whole = if tail.is_empty() { bytes } else { &tail };
+        let (answers, pace) = (&mut self.answers, &mut self.pace);
+        let Some((left, answered)) = client.read(token, whole, answers, pace, timers, out) else {
             return false;
         };
         self.queries += answered;
-        let read = tail.len() - left.len();
-        client.tail = tail;
-        client.tail.drain(..read);
-        if client.tail.is_empty() {
-            // Frees the buffer: otherwise ten thousand idle clients could each keep a large one.
-            client.tail = Vec::new();
+        if let Some(ticket) = client.session.ticket() {
+            self.put_off.insert(ticket, token);
+        }
+        // A buffer that has become empty is freed: otherwise ten thousand idle clients could each
+        // keep a large one.
+        if tail.is_empty() {
+            client.tail.extend_from_slice(left);
+        } else if !left.is_empty() {
+            let read = tail.len() - left.len();
+            tail.drain(..read);
+            client.tail = tail;
         }
         client.tail.len() <= TAIL_BYTES_MAX
     }
 }
 
-impl<S> NullClient<S> {
-    /// Reads all complete packets. Returns the bytes left over and the number of answers; none if
-    /// the client leaves.
+impl<A: Answering> NullClient<A> {
+    /// Reads all complete packets, up to one whose answer is put off. Returns the bytes left over
+    /// and the number of answers; none if the client leaves.
     #[inline]
-    fn read<'b, A: Answering<Statement = S>>(
+    fn read<'b>(
         &mut self,
         token: usize,
         bytes: &'b [u8],
@@ -255,7 +299,7 @@ impl<S> NullClient<S> {
         while !rest.is_empty() {
             let start = out.len();
             match self.session.hear(rest, answers, out) {
-                Received::More { consumed } => {
+                Received::More { consumed } | Received::PutOff { consumed, .. } => {
                     return Some((rest.get(consumed..)?, answered));
                 }
                 Received::Settled { consumed } => rest = rest.get(consumed..)?,
@@ -264,14 +308,7 @@ impl<S> NullClient<S> {
                     rest = after;
                     answered += 1;
                     if !pace.is_none() {
-                        let answer = out.split_off(start);
-                        let asked = || self.session.asked(request, answers);
-                        let at_ns = pace.leaves_ns(now_ns(), self.last_ns, asked);
-                        // Never before the answer to an earlier request of the client.
-                        let at_ns = at_ns.max(self.last_ns.unwrap_or(0));
-                        self.last_ns = Some(at_ns);
-                        self.held.push_back((at_ns, answer));
-                        timers.set(at_ns, token, 0);
+                        self.hold(token, request, pace, timers, out.split_off(start));
                     }
                 }
                 Received::Left => return None,
@@ -279,4 +316,25 @@ impl<S> NullClient<S> {
         }
         Some((rest, answered))
     }
+
+    /// Keeps the answer to a request back until it is due.
+    fn hold(
+        &mut self,
+        token: usize,
+        request: &[u8],
+        pace: &mut ServicePace,
+        timers: &mut Timers,
+        answer: Vec<u8>,
+    ) {
+        let asked = || self.session.asked(request);
+        let at_ns = pace.leaves_ns(now_ns(), self.last_ns, asked);
+        // Never before the answer to an earlier request of the client.
+        let at_ns = at_ns.max(self.last_ns.unwrap_or(0));
+        self.last_ns = Some(at_ns);
+        self.held.push_back((at_ns, answer));
+        timers.set(at_ns, token, 0);
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 use crate::wire::error::WireError;
 
 /// A read position in a packet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Cursor<'p> {
     rest: &'p [u8],
 }

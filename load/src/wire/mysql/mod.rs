@@ -98,7 +98,7 @@ pub use frame::{FrameReader, sequence_after};
 pub use greeting::Flavour;
 pub use handshake::{Agreed, Credentials, Options};
 pub use login::{Login, OpenSession};
-pub use row::{BinaryRow, TextRow};
+pub use row::{BinaryRow, BoundValues, TextRow};
 pub use rows::ResultRows;
 pub use statement::PreparedStatement;
 pub use tls::{TlsConfig, TlsWish, Trust};

@@ -2,7 +2,7 @@
 
 use super::column::Column;
 use super::cursor::Cursor;
-use super::value::{Date, Time, Value, kind};
+use super::value::{Date, Time, UNSIGNED, Value, kind};
 use crate::wire::error::WireError;
 
 /// Values of a row of the text protocol; NULL is none.
@@ -80,7 +80,7 @@ impl<'p> Iterator for BinaryRow<'_, 'p> {
         {
             return Some(Ok(Value::Null));
         }
-        let value = read(column, &mut self.cursor);
+        let value = read(column.kind, column.unsigned, &mut self.cursor);
         if value.is_err() {
             self.columns = [].iter();
         }
@@ -88,8 +88,68 @@ impl<'p> Iterator for BinaryRow<'_, 'p> {
     }
 }
 
-fn read<'p>(column: &Column, cursor: &mut Cursor<'p>) -> Result<Value<'p>, WireError> {
-    Ok(match (column.kind, column.unsigned) {
+/// Values that a client binds to the parameters of a statement, as a server reads them.
+#[derive(Clone, Debug, Default)]
+pub struct BoundValues<'p> {
+    /// Of the values that are still to come.
+    types: &'p [[u8; 2]],
+    nulls: &'p [u8],
+    /// Place of the next value in the NULL bitmap.
+    bit: usize,
+    cursor: Cursor<'p>,
+}
+
+impl<'p> BoundValues<'p> {
+    /// Reads what follows the iteration count of COM_STMT_EXECUTE. A client sends the types of the
+    /// values with the first execution, and again only when they change: `types`, one for each
+    /// parameter, keeps them meanwhile.
+    ///
+    /// # Errors
+    /// The values end before their types do.
+    pub fn read(types: &'p mut [[u8; 2]], values: &'p [u8]) -> Result<Self, WireError> {
+        let mut cursor = Cursor::new(values);
+        if types.is_empty() {
+            return Ok(Self::default());
+        }
+        let nulls = cursor.bytes(types.len().div_ceil(8), "NULL bitmap")?;
+        if cursor.u8("mark of types")? == 1 {
+            let told = types.as_flattened_mut();
+            told.copy_from_slice(cursor.bytes(told.len(), "types")?);
+        }
+        Ok(Self {
+            types,
+            nulls,
+            bit: 0,
+            cursor,
+        })
+    }
+}
+
+impl<'p> Iterator for BoundValues<'p> {
+    type Item = Result<Value<'p>, WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let ([kind, flags], rest) = self.types.split_first()?;
+        self.types = rest;
+        let (byte, bit) = (self.bit / 8, self.bit % 8);
+        self.bit += 1;
+        if self
+            .nulls
+            .get(byte)
+            .is_some_and(|bits| bits >> bit & 1 == 1)
+        {
+            return Some(Ok(Value::Null));
+        }
+        let value = read(*kind, flags & UNSIGNED != 0, &mut self.cursor);
+        if value.is_err() {
+            self.types = &[];
+        }
+        Some(value)
+    }
+}
+
+fn read<'p>(kind: u8, unsigned: bool, cursor: &mut Cursor<'p>) -> Result<Value<'p>, WireError> {
+    Ok(match (kind, unsigned) {
         (kind::TINY, true) => Value::UInt(cursor.u8("value")?.into()),
         (kind::TINY, false) => Value::Int((cursor.u8("value")? as i8).into()),
         (kind::SHORT | kind::YEAR, true) => Value::UInt(cursor.u16("value")?.into()),

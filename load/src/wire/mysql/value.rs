@@ -78,7 +78,7 @@ pub mod kind {
 }
 
 /// Set in the second byte of a parameter's type where it is unsigned.
-const UNSIGNED: u8 = 0x80;
+pub(super) const UNSIGNED: u8 = 0x80;
 
 impl Value<'_> {
     /// The two type bytes that announce the value; none for NULL, which fits any type.

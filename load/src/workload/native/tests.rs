@@ -1,11 +1,20 @@
 //! What native sessions ask, and when they ask it again.
 #![allow(clippy::unwrap_used, clippy::panic)]
 use super::*;
-use crate::random::{Sampler, Shape};
 use crate::wire::mysql::{Agreed, Prepared, ServerError};
-use crate::workload::point_select::PointSelect;
+use crate::workload::over_tables::OverTables;
+use crate::workload::point_select;
 use crate::workload::statement::Statement;
 use crate::workload::{Call, Class, Ending, Reply, Request, Step, Verdict};
+
+type PointSelect = OverTables<point_select::Keys>;
+
+/// Point selects over one table of so many rows.
+pub fn point_selects(rows: u64) -> PointSelect {
+    let keys = serde_json::json!({ "rows": rows });
+    let keys: point_select::Keys = serde_json::from_value(keys).unwrap();
+    OverTables::new(keys.over(), keys.clone())
+}
 
 /// The texts that the first `cycles` events of a kind ask, step by step.
 pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
@@ -26,8 +35,7 @@ pub fn asked(kind: &impl Kind, seed: u64, cycles: u64) -> Vec<String> {
 }
 
 fn session(protocol: Protocol) -> NativeSession<PointSelect> {
-    let keys = Sampler::new(Shape::Uniform, 1, 100);
-    let kind = PointSelect::new(Tables::new("sbtest", None), keys);
+    let kind = point_selects(100);
     let init = Arc::from(["SET @a = 1".to_owned()]);
     let retries = Retries {
         limit: 2,
@@ -308,8 +316,7 @@ fn an_event_may_listen_pause_and_roll_back() {
 
 #[test]
 fn a_session_has_a_link_to_each_node_and_asks_the_one_of_its_route() {
-    let keys = Sampler::new(Shape::Uniform, 1, 100);
-    let kind = PointSelect::new(Tables::new("sbtest", None), keys);
+    let kind = point_selects(100);
     let way = Way {
         protocol: Protocol::Prepared,
         route: NodeRoute::Turns(2),
