@@ -107,7 +107,11 @@ pub struct Slice {
     pub position: u16,
     /// Seconds since the first slice began.
     pub start_s: f64,
+    /// If what the arm asks has an end: to the end of the last event.
     pub duration_s: f64,
+    /// `events` if all that the arm asks was done, else `time`.
+    #[serde(default)]
+    pub ended: String,
     /// `begun`: events that began and were to begin inside the slice. `events`: how many of these
     /// ended well. `drained`: how many of `events` ended after the slice.
     pub begun: u64,

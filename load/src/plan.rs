@@ -119,12 +119,16 @@ pub struct Arm {
 }
 
 /// How a run hops between its arms: in each round every arm has one slice, in random order.
+///
+/// If what is asked has an end (`load.events`, `load.events_each`, a `list` with `times`), an arm's
+/// slice is all of it, from its begin until the last event has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Slices {
-    /// How long each arm is measured at a time.
+    /// How long each arm is measured at a time; at most, if what is asked has an end.
     pub slice_s: f64,
-    /// How long it is loaded before that; nothing of this is in any figure.
+    /// How long it is loaded before that; nothing of this is in any figure. 0 if what is asked has
+    /// an end: then all of it is measured.
     #[serde(default = "default_settle_s")]
     pub settle_s: f64,
     /// At most so long nothing is asked after a slice, until the watched processes use next to no
@@ -365,6 +369,15 @@ pub struct Load {
     /// A request without an answer for so long counts as a lost connection; absent: never.
     #[serde(default)]
     pub answer_timeout_s: Option<f64>,
+}
+
+impl Load {
+    /// What is asked has an end, and it is not only the time that is over.
+    pub fn ends_with_its_work(&self) -> bool {
+        let limits = [self.events, self.events_each];
+        // A list without an end that connections share has this many.
+        limits.into_iter().flatten().any(|limit| limit < u64::MAX)
+    }
 }
 
 /// When events begin.

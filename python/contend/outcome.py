@@ -248,6 +248,7 @@ class Slice(TypedDict):
     client_cpu_us: float
     drained: int
     duration_s: float
+    ended: NotRequired[str]
     errors: list[ErrorCount]
     events: int
     failed: int

@@ -120,18 +120,36 @@ impl Dispenser {
         Some(DueCount::new(schedule, self.limit))
     }
 
-    /// Begins the schedule at `begin_ns`, from its start. Event numbers continue, so a schedule
-    /// that begins again sends new queries. Events due from `open_ns` on count towards the limit.
+    /// Begins the schedule at `begin_ns`, from its start, and the count towards the limit anew.
+    /// Event numbers continue, so a schedule that begins again sends new queries; if there is a
+    /// limit, from a multiple of it on, so a list begins with its first statement. Events due from
+    /// `open_ns` on count towards the limit.
     pub fn begin(&self, begin_ns: u64, open_ns: u64) {
         self.open(open_ns);
+        let next = self.whole_turns(self.next.load(Relaxed));
+        self.next.store(next, Relaxed);
+        self.taken.store(0, Relaxed);
         let Some(schedule) = &self.schedule else {
             return;
         };
         let mut queue = self.queue();
+        queue.number = self.whole_turns(queue.number);
+        queue.taken = 0;
         queue.arrivals = Some(schedule.arrivals());
         queue.begin_ns = begin_ns;
         queue.returned.clear();
         queue.advance();
+    }
+
+    /// This number of events, or the next one up that is so many times the limit.
+    fn whole_turns(&self, number: u64) -> u64 {
+        let whole = number.checked_next_multiple_of(self.limit);
+        whole.filter(|_| self.ends()).unwrap_or(number)
+    }
+
+    /// Whether there are only so many events that they come to an end.
+    pub fn ends(&self) -> bool {
+        self.limit < u64::MAX
     }
 
     /// Sets when the warm-up really ends, which may not be when it was planned to.
@@ -310,6 +328,27 @@ mod tests {
         dispenser.begin(1_000, 0);
         let again = due(dispenser.take(0));
         assert_eq!((again.number, again.at_ns), (3, first[0].at_ns + 1_000));
+    }
+
+    #[test]
+    fn each_begin_hands_out_as_many_as_the_limit_from_a_multiple_of_it_on() {
+        for schedule in [None, Some(schedule(1000.0, Process::Even))] {
+            let dispenser = Dispenser::new(schedule, Some(3));
+            // What was handed out in a warm-up, and not at all, leaves the numbers whole.
+            for (handed_out, first) in [(2, 0), (5, 3), (0, 6), (4, 6)] {
+                dispenser.begin(0, 0);
+                let mut taken = Vec::new();
+                while taken.len() < handed_out
+                    && let Next::Event(due) = dispenser.take(u64::MAX)
+                {
+                    taken.push(due.number);
+                }
+                let expected: Vec<u64> = (first..).take(handed_out.min(3)).collect();
+                assert_eq!(taken, expected);
+            }
+        }
+        assert!(!Dispenser::new(None, Some(u64::MAX)).ends());
+        assert!(Dispenser::new(None, Some(3)).ends());
     }
 
     #[test]

@@ -49,7 +49,12 @@ pub fn parse(text: &str) -> Result<Plan, String> {
         serde_json::from_str(text).map_err(|error| in_words(&error.to_string()))?;
     check_server(&plan.server)?;
     let told = read_workload(&plan.workload)?;
-    told.fit(&mut plan.load)?;
+    let mut load = plan.load.clone();
+    told.fit(&mut load)?;
+    if plan.arms.is_empty() {
+        // Each arm fits it to what it asks itself.
+        plan.load = load;
+    }
     load::check(&plan.load)?;
     load::check_arms(&plan)?;
     nodes::route_of(&plan, &*told)?;

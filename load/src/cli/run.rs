@@ -81,8 +81,11 @@ fn prepare(arguments: &Arguments) -> Result<(Job, LogFile, Scripts), String> {
 }
 
 /// The workload of an arm's plan, and the dispenser of its events.
-fn asked(plan: &Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
+fn asked(plan: &mut Plan, scripts: &mut Scripts) -> Result<ArmAsks, String> {
     let told = plan_file::read_workload(&plan.workload)?;
+    if plan.load.slices.is_some() {
+        told.fit(&mut plan.load)?;
+    }
     if let Some(spec) = told.script() {
         if plan.load.protocol == Protocol::HandlerSocket {
             return Err(

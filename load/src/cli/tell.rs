@@ -172,6 +172,7 @@ impl OutcomeWriter {
             position: slice.position,
             start_s: slice.start_s,
             duration_s: slice.duration_s,
+            ended: ended_by(slice.ended),
             begun: tally.begun,
             events: whole.events,
             drained: slice.drained.events(),
@@ -262,12 +263,7 @@ impl OutcomeWriter {
         };
         let served = || measured.queries_by_seat.iter().copied();
         Done {
-            ended: match measured.ended {
-                Ended::Time => "time",
-                Ended::Events => "events",
-                Ended::Signal => "signal",
-            }
-            .to_owned(),
+            ended: ended_by(measured.ended),
             measured_s,
             events: whole.events,
             begun: tally.begun,
@@ -325,6 +321,16 @@ impl OutcomeWriter {
             arms: Vec::new(),
         }
     }
+}
+
+/// Why it ended, as outcomes say it.
+fn ended_by(ended: Ended) -> String {
+    match ended {
+        Ended::Time => "time",
+        Ended::Events => "events",
+        Ended::Signal => "signal",
+    }
+    .to_owned()
 }
 
 /// What an open loop adds to the figures.

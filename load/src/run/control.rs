@@ -81,6 +81,8 @@ pub(super) struct Controller<'a> {
     workers_closed: u32,
     workers_drained: u32,
     workers_idle: u32,
+    /// When the last of them had become so.
+    idle_ns: u64,
     pub(super) busiest_worker_cpu_ns: u64,
     pub(super) queries_by_seat: Vec<(u32, u64)>,
 }
@@ -122,6 +124,7 @@ impl<'a> Controller<'a> {
             workers_closed: 0,
             workers_drained: 0,
             workers_idle: 0,
+            idle_ns: 0,
             busiest_worker_cpu_ns: 0,
             queries_by_seat: Vec::new(),
             mailboxes,
@@ -176,6 +179,9 @@ impl<'a> Controller<'a> {
         if self.ended == Ended::Signal {
             self.timeline.open_ns = begin_ns;
             self.timeline.close_ns = begin_ns;
+        } else if self.setup.has_arms() {
+            self.ended = Ended::Time;
+            (self.workers_idle, self.idle_ns) = (0, 0);
         }
         self.arm = arm;
         let job = self.setup.arms.at(arm);
@@ -383,13 +389,20 @@ impl<'a> Controller<'a> {
                 self.busiest_worker_cpu_ns = self.busiest_worker_cpu_ns.max(cpu_ns);
                 self.queries_by_seat.extend(queries_by_seat);
             }
-            Report::Idle => {
+            Report::Idle { at_ns } => {
                 self.workers_idle += 1;
+                self.idle_ns = self.idle_ns.max(at_ns);
                 if self.workers_idle == self.workers() {
-                    self.close_now(Ended::Events);
+                    // A slice is its events, to the last end. A run tells intervals too, and may
+                    // have told one that ended since.
+                    let at_ns = match self.setup.has_arms() {
+                        true => self.idle_ns,
+                        false => clock::now_ns(),
+                    };
+                    self.close_at(at_ns, Ended::Events);
                 }
             }
-            Report::Signal => self.close_now(Ended::Signal),
+            Report::Signal => self.close_at(clock::now_ns(), Ended::Signal),
             Report::Failed(failure) => return Err(*failure),
             Report::Ready { .. } | Report::Ended { .. } => {}
         }
@@ -397,15 +410,14 @@ impl<'a> Controller<'a> {
     }
 
     /// Ends the window before its time.
-    fn close_now(&mut self, why: Ended) {
-        let now_ns = clock::now_ns();
-        if now_ns >= self.timeline.close_ns {
+    fn close_at(&mut self, at_ns: u64, why: Ended) {
+        if at_ns >= self.timeline.close_ns {
             return;
         }
         self.ended = why;
-        self.timeline.open_ns = self.timeline.open_ns.min(now_ns);
-        self.timeline.close_ns = now_ns;
-        self.tell(Command::CloseBy(now_ns));
+        self.timeline.open_ns = self.timeline.open_ns.min(at_ns);
+        self.timeline.close_ns = at_ns;
+        self.tell(Command::CloseBy(at_ns));
     }
 
     fn tell(&self, command: Command) {

@@ -35,6 +35,7 @@ impl Job {
 /// How a run hops between its arms.
 #[derive(Clone, Copy, Debug)]
 pub struct Hops {
+    /// At most, if what an arm asks has an end: its slice is then all of it.
     pub slice_ns: u64,
     /// Before each slice, under its load, in no figure.
     pub settle_ns: u64,
@@ -62,6 +63,8 @@ pub struct ArmJob {
     pub dispenser: Arc<Dispenser>,
     /// Requests that may be under way on a connection. Each has a seat of its own.
     pub depth: u32,
+    /// Events of each connection, if they are limited: in a run that hops, those of each slice.
+    pub events_each: Option<u64>,
     /// Where its server speaks SQL, if its workload does not.
     pub sql: Option<Target>,
 }
@@ -100,6 +103,7 @@ impl ArmJob {
             pacing: Pacing::WITHOUT_PAUSE,
             dispenser: Arc::new(Dispenser::new(None, None)),
             depth: 1,
+            events_each: None,
             sql: None,
         }
     }
@@ -114,6 +118,11 @@ impl ArmJob {
     pub fn times_sends(&self) -> bool {
         let has_nodes = self.named_nodes().next().is_some();
         self.times_lag() || !self.workload.is_single_query() || has_nodes
+    }
+
+    /// What is asked has an end.
+    pub fn ends(&self) -> bool {
+        self.dispenser.ends() || self.events_each.is_some()
     }
 
     /// What is recorded of it.
@@ -200,8 +209,6 @@ pub struct Setup {
     pub setup_timeout_ns: u64,
     /// Time limit, after the load, for what sessions have begun.
     pub drain_ns: u64,
-    /// Events of each connection, if they are limited.
-    pub events_each: Option<u64>,
     /// Close and open each connection after so many events.
     pub reconnect_every: Option<u64>,
     /// Extra connections, which ask nothing. Each has a seat of its own.
@@ -238,7 +245,6 @@ impl Setup {
             },
             setup_timeout_ns: SETUP_TIMEOUT_NS,
             drain_ns: DRAIN_NS,
-            events_each: None,
             reconnect_every: None,
             idle_seats: 0,
             storm: false,

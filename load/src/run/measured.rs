@@ -128,6 +128,8 @@ pub struct MeasuredSlice {
     /// Since the first slice began.
     pub start_s: f64,
     pub duration_s: f64,
+    /// `Events`: all that the arm asks was done.
+    pub ended: Ended,
     /// Of the events that were to begin inside the slice, including those that ended after it.
     pub tally: Tally,
     /// Of these events, only those that ended after the slice.
@@ -169,6 +171,8 @@ pub struct MeasuredArm {
 #[derive(Debug)]
 pub(super) struct ArmSum {
     slices: u32,
+    /// Those that ended when all that was asked was done.
+    whole: u32,
     empty_in_a_row: u32,
     sum: Measured,
     /// Events that began in its visits; each visit contains a slice.
@@ -183,6 +187,7 @@ impl ArmSum {
     pub(super) fn new(empty: &Tally) -> Self {
         Self {
             slices: 0,
+            whole: 0,
             empty_in_a_row: 0,
             sum: Measured::nothing(empty.empty_like(), empty.empty_like()),
             visit_events: 0,
@@ -195,6 +200,7 @@ impl ArmSum {
 
     pub(super) fn add(&mut self, slice: &MeasuredSlice) {
         self.slices += 1;
+        self.whole += u32::from(slice.ended == Ended::Events);
         let is_empty = slice.tally.events() == slice.drained.events();
         self.empty_in_a_row = match is_empty && slice.drained.events() > 0 {
             true => self.empty_in_a_row + 1,
@@ -247,7 +253,11 @@ impl ArmSum {
             0 => 0.0,
             visits => sum.tally.begun as f64 / visits as f64,
         };
-        sum.ended = ended;
+        sum.ended = match ended {
+            Ended::Signal => Ended::Signal,
+            _ if self.whole == self.slices && self.slices > 0 => Ended::Events,
+            _ => Ended::Time,
+        };
         sum.queries_by_seat = self.queries_by_seat.into_values().collect();
         sum.client = self.client.scaled(share, sum.client.cpu_us);
         sum.server = self

@@ -93,8 +93,11 @@ pub enum Report {
         worker: u32,
         tally: Box<Tally>,
     },
-    /// Every session of the worker has ended by itself.
-    Idle,
+    /// Every session of the worker has ended by itself, or has no more events in this slice; the
+    /// last one at this time.
+    Idle {
+        at_ns: u64,
+    },
     /// The connections are closed. `tally` has what ended since the window was closed;
     /// `unfinished` events of it did not. `unanswered` requests, those of earlier events too, had
     /// no answer, and the longest of them waited so long. The last session stopped at `stopped_ns`.

@@ -27,7 +27,7 @@ pub type ArmAsks = (Arc<dyn Workload>, Arc<Dispenser>);
 /// What cannot be had, in words that name the path in the plan.
 pub fn job_of(
     plan: &Plan,
-    ask: &mut dyn FnMut(&Plan) -> Result<ArmAsks, String>,
+    ask: &mut dyn FnMut(&mut Plan) -> Result<ArmAsks, String>,
 ) -> Result<Job, String> {
     let load = &plan.load;
     let arms = arms_of(plan, ask)?;
@@ -52,7 +52,6 @@ pub fn job_of(
             workers: workers_of(load),
             seed: plan.seed,
             errors: policy_of(&load.errors),
-            events_each: load.events_each,
             reconnect_every: load.reconnect_every,
             idle_seats: load.idle_connections,
             storm: load.storm,
@@ -70,11 +69,11 @@ fn pid_of(watch: Option<&Watch>) -> Option<u32> {
 /// The plan's arms; without any the one that is asked all the time.
 fn arms_of(
     plan: &Plan,
-    ask: &mut dyn FnMut(&Plan) -> Result<ArmAsks, String>,
+    ask: &mut dyn FnMut(&mut Plan) -> Result<ArmAsks, String>,
 ) -> Result<Several<ArmJob>, String> {
     let mut arms = Vec::new();
     for (place, arm) in plan.arms.iter().enumerate() {
-        let job = arm_of(&plan.of_arm(arm), ask);
+        let job = arm_of(plan.of_arm(arm), ask);
         arms.push(ArmJob {
             name: arm.name.clone(),
             enter: arm.enter.clone(),
@@ -83,16 +82,16 @@ fn arms_of(
     }
     match Several::of(arms) {
         Some(arms) => Ok(arms),
-        None => arm_of(plan, ask).map(Several::one),
+        None => arm_of(plan.clone(), ask).map(Several::one),
     }
 }
 
 /// The only arm of a plan.
 fn arm_of(
-    plan: &Plan,
-    ask: &mut dyn FnMut(&Plan) -> Result<ArmAsks, String>,
+    mut plan: Plan,
+    ask: &mut dyn FnMut(&mut Plan) -> Result<ArmAsks, String>,
 ) -> Result<ArmJob, String> {
-    let (workload, dispenser) = ask(plan)?;
+    let (workload, dispenser) = ask(&mut plan)?;
     let depth = plan.load.depth;
     if depth > 1
         && let Some(why) = workload.one_at_a_time()
@@ -107,6 +106,7 @@ fn arm_of(
             pacing: pacing_of(&plan.load),
             dispenser,
             depth,
+            events_each: plan.load.events_each,
             sql: Some(target_of(&plan.server)?),
             ..ArmJob::of(ports_of(&plan.server)?, workload)
         });
@@ -137,6 +137,7 @@ fn arm_of(
         pacing: pacing_of(&plan.load),
         dispenser,
         depth,
+        events_each: plan.load.events_each,
         ..ArmJob::of_nodes(nodes, workload)
     })
 }

@@ -28,6 +28,8 @@ pub struct Seat {
     pub event: Option<u64>,
     /// The event in progress was to begin inside the window: it and its queries count.
     pub counts: bool,
+    /// There are no more events for it until its arm is loaded again.
+    pub is_done: bool,
     /// It waits among the free seats of a schedule.
     pub is_queued: bool,
     /// The event that it thinks before, if it is of a kind that does.
@@ -90,6 +92,7 @@ impl Seat {
             cycle: u64::from(index),
             event: None,
             counts: false,
+            is_done: false,
             is_queued: false,
             thinks_of: None,
             tried_again_ns: 0,

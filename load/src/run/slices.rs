@@ -2,11 +2,14 @@
 //!
 //! All connections to all arms stay open and warm. A slice is a small run of its own: the seats
 //! of its arm begin together, settle, are measured, and end what they have begun. The next arm is
-//! entered and loaded only after every query of the slice was answered.
+//! entered and loaded only after every query of the slice was answered. If what an arm asks has an
+//! end, its slice is all of it, to the end of the last event.
 
 use super::control::{Controller, Left};
 use super::job::{ArmJob, At, Hops};
-use super::measured::{ArmSum, Ended, Inside, Measured, MeasuredSlice, MeasuredVisit, Progress};
+use super::measured::{
+    ArmSum, Ended, Inside, Measured, MeasuredArm, MeasuredSlice, MeasuredVisit, Progress,
+};
 use super::processes::{Counters, Processes};
 use crate::outcome::Failure;
 use crate::random::Stream;
@@ -88,7 +91,7 @@ impl Controller<'_> {
                 };
                 left = Some(after);
                 index += 1;
-                measured_ns += hops.slice_ns;
+                measured_ns += self.timeline.close_ns - self.timeline.open_ns;
                 busiest_ns += slice.busiest_worker_cpu_ns;
                 total.merge(&slice.tally);
                 if let Some(sum) = sums.get_mut(usize::from(arm)) {
@@ -110,12 +113,19 @@ impl Controller<'_> {
             unfinished: 0,
             ..left
         });
+        let arms: Vec<MeasuredArm> = sums.into_iter().map(|arm| arm.end(sum.ended)).collect();
+        let all_done = arms.iter().all(|arm| arm.sum.ended == Ended::Events);
         Ok(Measured {
+            ended: match sum.ended {
+                Ended::Signal => Ended::Signal,
+                _ if all_done => Ended::Events,
+                _ => Ended::Time,
+            },
             measured_ns,
             busiest_worker_cpu_ns: busiest_ns,
             tally: total,
             drained,
-            arms: sums.into_iter().map(|arm| arm.end(sum.ended)).collect(),
+            arms,
             ..sum
         })
     }
@@ -202,6 +212,7 @@ impl Controller<'_> {
             drained,
             not_begun: schedule.map(|_| inside.due.saturating_sub(tally.begun)),
             tally,
+            ended: self.ended,
             busiest_worker_cpu_ns: inside.busiest_worker_cpu_ns,
             queries_by_seat: inside.queries_by_seat,
             client_cpu_us: cpu_us.client.unwrap_or_default(),

@@ -252,6 +252,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     /// The load begins: every seat that is ready may ask.
     pub(super) fn begin_turns(&mut self) {
         self.turns.begin(&mut self.seats);
+        self.count_left();
         for seat_index in 0..self.seats.len() {
             let parked = |seat: &Seat| seat.waits_for == WaitsFor::Parked && !seat.rests;
             if self.seats.get(seat_index).is_some_and(parked) {
@@ -350,6 +351,10 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
                 None
             }
             NextTurn::Wait => None,
+            NextTurn::Finish if self.setup.has_arms() => {
+                self.count_done(seat_index);
+                None
+            }
             NextTurn::Finish => Some(Reason::Finish),
         }
     }
@@ -435,6 +440,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if self.phase == WorkerPhase::Closed {
             self.look_whether_drained();
         }
+        self.count_done(seat_index);
         self.count_stopped();
     }
 

@@ -18,6 +18,9 @@ pub(super) struct Turns {
     /// A seat that numbers its own events counts up in steps of `seats`, and stops at `own_end`.
     seats: u64,
     own_end: u64,
+    /// What the seats are asked each time has an end; if each counts its own, so many events of all.
+    pub(super) ends: bool,
+    of_all: Option<u64>,
     /// Sessions think before their events.
     thinks: bool,
 }
@@ -45,17 +48,27 @@ impl Turns {
             dispenser: Arc::clone(&job.dispenser),
             shares_events: job.dispenser.is_limited(),
             seats: count,
-            own_end: setup.events_each.map_or(u64::MAX, |each| {
-                each.saturating_mul(setup.connections.into())
-            }),
+            own_end: job.events_each.map_or(u64::MAX, |_| 0),
+            ends: job.ends(),
+            of_all: job
+                .events_each
+                .map(|each| each.saturating_mul(setup.connections.into())),
             thinks: job.workload.thinks(),
         }
     }
 
-    /// The load begins: no seat waits for an event, and no event is taken.
+    /// The load begins: no seat waits for an event, and no event is taken. Seats that number their
+    /// own events go on, each with as many as it may have at most.
     pub(super) fn begin(&mut self, seats: &mut [Seat]) {
+        let first = self.own_end;
+        if let Some(of_all) = self.of_all {
+            self.own_end = first.saturating_add(of_all);
+        }
         for seat in seats {
-            (seat.thinks_of, seat.is_queued) = (None, false);
+            (seat.thinks_of, seat.is_queued, seat.is_done) = (None, false, false);
+            if self.of_all.is_some() && seat.arm == self.arm {
+                seat.cycle = first + u64::from(seat.index);
+            }
         }
         if let Pace::Open(taken) = &mut self.pace {
             *taken = Taken::default();

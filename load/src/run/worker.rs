@@ -9,7 +9,7 @@ use super::idle::Idle;
 use super::job::{At, Setup};
 use super::links::Links;
 use super::messages::{Command, Counts, Mailbox, Report, Timeline};
-use super::seat::Seat;
+use super::seat::{Seat, WaitsFor};
 use super::turns::Turns;
 use crate::outcome::Failure;
 use crate::reactor::clock;
@@ -59,6 +59,8 @@ pub struct Worker<E, D> {
     /// How many seats ask nothing (idle connections), and how many sessions have ended.
     idle: usize,
     stopped: usize,
+    /// Seats of the loaded arm that may still begin events, if what it asks has an end.
+    left: usize,
     /// When the last session ended so far.
     stopped_ns: u64,
 }
@@ -154,6 +156,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
             in_setup: 0,
             idle: seats.iter().filter(|seat| seat.is_idle).count(),
             stopped: 0,
+            left: 0,
             stopped_ns: 0,
             seats,
         })
@@ -402,9 +405,39 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         self.stopped_ns = self.reactor.now_ns();
         // Those that ask nothing stay until all are released.
         if self.stopped + self.idle == self.seats.len() && self.phase < WorkerPhase::Closed {
-            self.report(Report::Idle);
+            self.report(Report::Idle {
+                at_ns: self.stopped_ns,
+            });
         }
         self.end_if_all_stopped();
+    }
+
+    /// An arm is loaded: how many seats are to end what it asks, if that has an end.
+    pub(super) fn count_left(&mut self) {
+        let works = |seat: &&Seat| !seat.rests && seat.waits_for != WaitsFor::Stopped;
+        self.left = self.seats.iter().filter(works).count();
+        self.look_whether_done();
+    }
+
+    /// There are no more events for this seat.
+    #[cold]
+    pub(super) fn count_done(&mut self, seat: usize) {
+        let Some(seat) = self.seats.get_mut(seat) else {
+            return;
+        };
+        if !seat.rests && !std::mem::replace(&mut seat.is_done, true) {
+            self.left = self.left.saturating_sub(1);
+            self.look_whether_done();
+        }
+    }
+
+    /// Reports that the seats of an arm are done, so that its slice ends.
+    fn look_whether_done(&self) {
+        let is_loaded = matches!(self.phase, WorkerPhase::Warmup | WorkerPhase::Measure);
+        if self.setup.has_arms() && self.turns.ends && self.left == 0 && is_loaded {
+            let at_ns = self.reactor.now_ns();
+            self.report(Report::Idle { at_ns });
+        }
     }
 
     fn end_if_all_stopped(&mut self) {

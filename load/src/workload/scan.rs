@@ -145,6 +145,12 @@ impl Told for Keys {
                 "load.events: workload.parts say how many there are; leave it out".to_owned(),
             );
         }
+        if load.slices.is_some() {
+            return Err(
+                "workload.kind: a scan reads each range once, so arms cannot take turns with it"
+                    .to_owned(),
+            );
+        }
         load.events = Some(self.ranges() - self.skip);
         Ok(())
     }

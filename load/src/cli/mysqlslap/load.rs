@@ -158,6 +158,7 @@ pub fn run(
             schedule,
             (has_rate && !is_timed).then_some(all),
         )),
+        events_each: (!is_timed && !has_rate).then_some(each),
         ..ArmJob::of(Several::one(server), clients)
     };
     let setup = Setup {
@@ -168,7 +169,6 @@ pub fn run(
             ignore: Codes::All,
             reconnect: false,
         },
-        events_each: (!is_timed && !has_rate).then_some(each),
         looks_first: !strict,
         ..Setup::new(Several::one(arm), count)
     };

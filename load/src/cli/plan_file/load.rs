@@ -131,8 +131,12 @@ pub(super) fn check_arms(plan: &Plan) -> Result<(), String> {
 /// Refuses what a slice cannot be loaded with.
 pub(super) fn check_slice_load(load: &Load) -> Result<(), String> {
     let refuse = |what: &str, why: &str| Err(format!("{what}: {why}"));
-    if load.events.is_some() || load.events_each.is_some() {
-        return refuse("load.events", "slices end by time; leave it out");
+    let settles = load.slices.is_some_and(|slices| slices.settle_s > 0.0);
+    if settles && load.ends_with_its_work() {
+        return refuse(
+            "load.slices.settle_s",
+            "a slice of work that has an end is all of it, so nothing of it is left out: write 0",
+        );
     }
     match &load.arrival {
         Arrival::Open { stages, .. } if stages.len() > 1 || stages.iter().any(has_ramp) => refuse(

@@ -36,7 +36,7 @@ pub fn refuse(job: &Job) -> Result<(), String> {
             "load.arrival.think_s: the script {why} do not think"
         ));
     }
-    if setup.events_each.is_some() {
+    if setup.arms.first.events_each.is_some() {
         return Err(format!(
             "load.events_each: the script {why} share load.events"
         ));
