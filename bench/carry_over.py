@@ -1,12 +1,17 @@
 """Does a level run differently for what ran before it? One level against itself.
 
-    python bench/carry_over.py [--units 8] [--rounds 100] [--connections 8]
+    python bench/carry_over.py [--units 8] [--rounds 100] [--rest-ms 0 200] [--keep FILE]
 
 Point selects on a server of their own are one arm of a run. Beside it, in slices of 0.1 s in random
 order, three others: one reads on a server of its own, one reads on the same server (two sets of
 connections), one writes on a server of its own. The slices of the first arm are compared by what
 came just before them, so nothing may differ. A unit is a run on freshly started servers. What the
 other servers go on doing meanwhile is seen from the CPU time that they use in these slices.
+
+With several values of --rest-ms or --settle-ms units take them in turn. The host drifts within a
+unit, so each slice is seen against its neighbours of the same arm; it stalls now and then, so
+medians of the slices stand beside the means. --keep adds the units to a file, and the table is of
+all that are in it: so a long measurement can be made in parts.
 """
 
 from __future__ import annotations
@@ -19,6 +24,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +35,30 @@ from scipy import stats
 
 from contend.get import debian
 from contend.load import Address, FillProcess, find_program
-from contend.servers import PrivateServer
+from contend.servers import PrivateServer, ServerBinary
 from contend.spec import DataSpec
 
 ASKED = "asked"
+NEIGHBOURS = 6
+"""Slices of the same arm on each side, of which a slice is seen as a deviation."""
+
 READS, SHARES, WRITES = "reads elsewhere", "reads on the same server", "writes elsewhere"
 BEFORE = (READS, SHARES, WRITES, ASKED)
+BESIDE = {"shares": SHARES, "writes": WRITES}
+"""What else there may be in a run, beside the arm that reads elsewhere."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What one set of servers came to."""
+
+    settle_ms: float
+    rest_ms: float
+    logs: dict[str, list[float]]
+    """Deviations of ln(q/s) of the first arm's slices from their neighbours, by the arm before."""
+    cpu: dict[str, float]
+    """Of a CPU, what the servers of others used in these slices, by the arm before."""
+    qps: float
 
 
 def main() -> int:
@@ -41,45 +67,85 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--connections", type=int, default=8)
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--settle-ms", type=float, default=20)
-    parser.add_argument("--rest-ms", type=float, default=0)
+    parser.add_argument("--settle-ms", type=float, nargs="+", default=[20])
+    parser.add_argument("--rest-ms", type=float, nargs="+", default=[200])
     parser.add_argument("--engine", default="InnoDB")
+    parser.add_argument("--option", action="append", default=[], help="of the servers: NAME=VALUE")
+    parser.add_argument("--beside", nargs="+", choices=list(BESIDE), default=list(BESIDE))
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no unit after that")
+    parser.add_argument("--keep", type=Path, help="a file for the units, whose earlier ones count")
     asked = parser.parse_args()
+    kept = asked.keep if asked.keep is not None and asked.keep.exists() else None
+    units = [Unit(**json.loads(line)) for line in kept.read_text().splitlines()] if kept else []
     binary = debian.get("mariadb")
-    program = find_program()
-    units: list[dict[str, float]] = []
-    beside: list[tuple[float, float]] = []
+    measure(asked, binary, units)
+    facts = [
+        f"{binary.name}, {asked.engine}, {asked.rows:,} rows, Unix sockets",
+        f"freshly started servers for each unit, {asked.rounds} slices of each arm on each",
+        f"{asked.connections} connections an arm; slices of 0.1 s",
+        "CPU: what the servers that others asked used in these slices, of one CPU",
+    ]
+    title = "The same point selects, by the arm whose slice came before"
+    head = [
+        "settled ms",
+        "rest ms",
+        "the arm before",
+        "units",
+        "q/s",
+        "CPU",
+        "means, to the first",
+        "medians, to the first",
+    ]
+    rows = []
+    for settle_ms, rest_ms in sorted({(one.settle_ms, one.rest_ms) for one in units}):
+        mine = [u for u in units if (u.settle_ms, u.rest_ms) == (settle_ms, rest_ms)]
+        about = [f"{settle_ms:g}", f"{rest_ms:g}"]
+        if len(mine) > 1:
+            with_it = {name: [one for one in mine if name in one.logs] for name in BEFORE}
+            rows += [[*about, *row_of(name, us)] for name, us in with_it.items() if len(us) > 1]
+    publish("carry-over", title, facts, markdown_table(head, rows))
+    return 0
+
+
+def measure(asked: argparse.Namespace, binary: ServerBinary, units: list[Unit]) -> None:
+    """Add units."""
+    program, begun = find_program(), time.monotonic()
+    conditions = list(itertools.product(asked.settle_ms, asked.rest_ms))
+    options = {
+        "innodb_buffer_pool_size": "256M",
+        "key_buffer_size": "64M",
+        **dict(one.split("=", 1) for one in asked.option),
+    }
     with tempfile.TemporaryDirectory() as work:
         servers = [PrivateServer(binary, Path(work) / str(place)) for place in range(3)]
         for server in servers:
             server.initialise()
-        for unit in range(asked.units):
+        for number in range(asked.units):
+            if time.monotonic() - begun > asked.seconds:
+                break
             for server in servers:
-                server.start({"innodb_buffer_pool_size": "256M", "key_buffer_size": "64M"})
-                if unit == 0:
+                server.start(options)
+                if number == 0:
                     fill(program, server, asked.rows, asked.engine)
-            slices = slices_of(program, plan_of(servers, asked, unit))
-            units.append(logs_after(slices))
-            beside.append(cpu_beside(slices))
+            settle_ms, rest_ms = conditions[number % len(conditions)]
+            plan = plan_of(servers, asked, len(units), settle_ms / 1000, rest_ms / 1000)
+            slices = slices_of(program, plan)
+            logs, cpu = after(slices)
+            qps = statistics.mean(one["qps"] for one in slices if one["arm"] == ASKED)
+            unit = Unit(settle_ms, rest_ms, logs, cpu, qps)
+            units.append(unit)
+            if asked.keep is not None:
+                with asked.keep.open("a") as file:
+                    file.write(json.dumps(asdict(unit)) + "\n")
             said = ", ".join(
-                f"{name}: {math.expm1(units[-1][name] - units[-1][READS]):+.1%}" for name in BEFORE
+                f"{name} {math.expm1(change_of(unit, name, statistics.mean)):+.1%} "
+                f"({math.expm1(change_of(unit, name, statistics.median)):+.1%}, {cpu[name]:.1%})"
+                for name in logs
             )
-            print(f"unit {unit}: {said}", file=sys.stderr, flush=True)
+            about = f"settled {settle_ms:g} ms, rest {rest_ms:g} ms, {qps:,.0f} q/s"
+            print(f"unit {len(units)}: {about}: {said}", file=sys.stderr, flush=True)
             for server in servers:
                 server.stop()
-    facts = [
-        f"{binary.name}, {asked.engine}, {asked.rows:,} rows, Unix sockets",
-        f"{asked.units} sets of freshly started servers, {asked.rounds} slices of each arm on each",
-        f"{asked.connections} connections an arm; slices of 0.1 s after {asked.settle_ms:g} ms, "
-        f"servers at rest before that for at most {asked.rest_ms:g} ms",
-        "in the slices of these point selects the server that is read elsewhere used "
-        f"{statistics.mean(one for one, _ in beside):.1%} of a CPU, the one that is written to "
-        f"{statistics.mean(one for _, one in beside):.1%}",
-    ]
-    title = "The same point selects, by the arm whose slice came before"
-    head = ["the arm before", "q/s", "to the first", "95 %"]
-    publish("carry-over", title, facts, markdown_table(head, [row_of(n, units) for n in BEFORE]))
-    return 0
 
 
 def fill(program: Path, server: PrivateServer, rows: int, engine: str) -> None:
@@ -88,7 +154,13 @@ def fill(program: Path, server: PrivateServer, rows: int, engine: str) -> None:
     FillProcess(program).run(data, address, on_progress=lambda _phase, _rows, _total: None)
 
 
-def plan_of(servers: list[PrivateServer], asked: argparse.Namespace, seed: int) -> dict[str, Any]:
+def plan_of(
+    servers: list[PrivateServer],
+    asked: argparse.Namespace,
+    seed: int,
+    settle_s: float,
+    rest_s: float,
+) -> dict[str, Any]:
     def arm(name: str, place: int, kind: str) -> dict[str, Any]:
         at = {"socket": str(servers[place].socket), "database": DataSpec().database}
         workload = {"kind": kind, "rows": asked.rows}
@@ -109,16 +181,16 @@ def plan_of(servers: list[PrivateServer], asked: argparse.Namespace, seed: int) 
             "warmup_s": 0.2,
             "slices": {
                 "slice_s": 0.1,
-                "settle_s": asked.settle_ms / 1000,
-                "rest_s": asked.rest_ms / 1000,
+                "settle_s": settle_s,
+                "rest_s": rest_s,
                 "rounds": asked.rounds,
             },
         },
         "arms": [
             first,
             arm(READS, 1, "random_points"),
-            arm(SHARES, 0, "random_points"),
-            arm(WRITES, 2, "update_index"),
+            *([arm(SHARES, 0, "random_points")] if "shares" in asked.beside else []),
+            *([arm(WRITES, 2, "update_index")] if "writes" in asked.beside else []),
         ],
         "seed": seed,
     }
@@ -134,37 +206,47 @@ def slices_of(program: Path, plan: dict[str, Any]) -> list[dict[str, Any]]:
     return [line for line in lines if line["type"] == "slice"]
 
 
-def logs_after(slices: list[dict[str, Any]]) -> dict[str, float]:
-    """Mean ln(q/s) of the first arm's slices, by the arm before."""
+def after(slices: list[dict[str, Any]]) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Of the first arm's slices, by the arm before: deviations of ln(q/s) from their neighbours,
+    and the CPU that the servers of others used in them."""
+    mine = [(b["arm"], one) for b, one in itertools.pairwise(slices) if one["arm"] == ASKED]
+    logs = [math.log(one["qps"]) for _before, one in mine]
     found: dict[str, list[float]] = {name: [] for name in BEFORE}
-    for before, one in itertools.pairwise(slices):
-        if one["arm"] == ASKED:
-            found[before["arm"]].append(math.log(one["qps"]))
-    return {name: statistics.mean(logs) for name, logs in found.items()}
+    cpu: dict[str, list[float]] = {name: [] for name in BEFORE}
+    shared = any(one["arm"] == SHARES for one in slices)
+    for place, (before, one) in enumerate(mine):
+        around = logs[max(0, place - NEIGHBOURS) : place] + logs[place + 1 :][:NEIGHBOURS]
+        found[before].append(logs[place] - statistics.mean(around))
+        # The arm that shares the server watches the same process as the first.
+        used_us = sum(one["watched_cpu_us"][1:]) - shared * one["watched_cpu_us"][0]
+        cpu[before].append(used_us / 1e6 / one["duration_s"])
+    return (
+        {name: each for name, each in found.items() if each},
+        {name: statistics.mean(each) for name, each in cpu.items() if each},
+    )
 
 
-def cpu_beside(slices: list[dict[str, Any]]) -> tuple[float, float]:
-    """Of a CPU, what the other two servers used in the first arm's slices: read, written to."""
-    mine = [one for one in slices if one["arm"] == ASKED]
-    time_us = 1e6 * sum(one["duration_s"] for one in mine)
-    read, written = (sum(one["watched_cpu_us"][place] for one in mine) for place in (1, 3))
-    return read / time_us, written / time_us
-
-
-def row_of(name: str, units: list[dict[str, float]]) -> list[str]:
-    mean = math.exp(statistics.mean(unit[name] for unit in units))
+def row_of(name: str, units: list[Unit]) -> list[str]:
+    qps = statistics.mean(unit.qps * math.exp(statistics.mean(unit.logs[name])) for unit in units)
+    cpu = statistics.mean(unit.cpu[name] for unit in units)
+    row = [name, str(len(units)), f"{qps:,.0f}", f"{cpu:.1%}"]
     if name == READS:
-        return [name, f"{mean:,.0f}", "", ""]
-    logs = [unit[name] - unit[READS] for unit in units]
+        return [*row, "", ""]
+    return [*row, *(with_interval(name, units, of) for of in (statistics.mean, statistics.median))]
+
+
+def change_of(unit: Unit, name: str, of: Callable[[list[float]], float]) -> float:
+    """How much more the slices after this arm have than those after the first, as a logarithm."""
+    return of(unit.logs[name]) - of(unit.logs[READS])
+
+
+def with_interval(name: str, units: list[Unit], of: Callable[[list[float]], float]) -> str:
+    """The change over the units, with its 95 % interval."""
+    logs = [change_of(unit, name, of) for unit in units]
     t = float(stats.t.ppf(0.975, len(logs) - 1))
     half = t * statistics.stdev(logs) / math.sqrt(len(logs))
-    change = statistics.mean(logs)
-    return [
-        name,
-        f"{mean:,.0f}",
-        f"{math.expm1(change):+.1%}",
-        f"{math.expm1(change - half):+.1%} to {math.expm1(change + half):+.1%}",
-    ]
+    low, middle, high = (math.expm1(statistics.mean(logs) + one) for one in (-half, 0.0, half))
+    return f"{middle:+.1%} ({low:+.1%} to {high:+.1%})"
 
 
 if __name__ == "__main__":
