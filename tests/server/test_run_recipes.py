@@ -71,7 +71,18 @@ def test_the_engines(lab: Lab) -> None:
             "MyISAM",
         }
     shown = lab.contend("show", "out", "--full").stdout
-    assert "not in slices: a list that is asked so many times" in shown
+    with RunFolder.open(lab.folder / "out") as folder:
+        records = folder.records()
+    for record in records:
+        assert record.done is not None and record.done["ended"] == "events"
+        rounds = record.plan["load"]["slices"]["rounds"]
+        assert len(record.intervals) == rounds
+        # Each turn is the whole list, three times by each of two clients.
+        assert [one["queries"] for one in record.intervals] == [3 * 5 * 2] * rounds
+        queries = {one["name"]: one["queries"] for one in record.done["classes"]}
+        assert queries == dict.fromkeys(FIVE, 3 * 2 * rounds)
+        assert record.probes["status"]["Com_select"] >= 3 * 5 * 2 * rounds
+    assert "not in slices" not in shown
     assert "rows read by scans" in shown and "buffer pool requests" in shown
 
 

@@ -27,20 +27,25 @@ class FakeLoad:
 
     Attributes:
         plans: every plan that was run, in order.
+        rest_s: what servers take to come to rest after each slice.
     """
 
     def __init__(self, answer: Answer | None = None, rates: Rates | None = None) -> None:
         self._answer = answer or functools.partial(done_of, rates=rates)
         self._rates = rates
         self.plans: list[dict[str, Any]] = []
+        self.rest_s = 0.0
 
     def run(self, plan: dict[str, Any], *, env: Mapping[str, str], on_event: OnEvent) -> Done:
         self.plans.append(plan)
         on_event(_hello(plan))
         on_event({"type": "phase", "phase": "measure", "at_s": 0.0})
         done = self._answer(plan)
-        for line in _slices(plan, done, self._rates) if "arms" in plan else [_interval(done)]:
-            on_event(line)
+        if "arms" in plan:
+            for line in _slices(plan, done, self._rates, self.rest_s):
+                on_event(line)
+        else:
+            on_event(_interval(done))
         on_event(done)
         return done
 
@@ -144,7 +149,9 @@ def _interval(done: Done) -> Interval:
     }
 
 
-def _slices(plan: dict[str, Any], done: Done, rates: Rates | None) -> Iterator[Slice]:
+def _slices(
+    plan: dict[str, Any], done: Done, rates: Rates | None, rest_s: float
+) -> Iterator[Slice]:
     """The lines of all slices, the arms in their order in each round."""
     slices = plan["load"]["slices"]
     for place, arm in enumerate(done["arms"]):
@@ -161,7 +168,7 @@ def _slices(plan: dict[str, Any], done: Done, rates: Rates | None) -> Iterator[S
             "arm_index": place,
             "round": round_,
             "position": place,
-            "start_s": index * (slices["slice_s"] + slices["settle_s"]),
+            "start_s": index * (slices["slice_s"] + slices["settle_s"] + rest_s),
             "duration_s": slices["slice_s"],
             "begun": queries,
             "events": queries,

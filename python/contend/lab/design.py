@@ -14,6 +14,8 @@ from contend.errors import RequestError
 from contend.lab.layouts import why_not_matched
 from contend.lab.switching import why_not_switched
 from contend.servers.options import as_text, normal_name, size_in_bytes
+from contend.settings.load import ends_with_its_work
+from contend.settings.plan_keys import WRITES
 from contend.settings.server import ROUND_TRIP
 from contend.settings.warm import COLD_STARTS
 from contend.settings.workload import may_write
@@ -174,12 +176,15 @@ def _of_cell(cell: CellSpec) -> str | None:
         return "a script that makes its own tables makes them on one server"
     if cell["server.warm"] in COLD_STARTS:
         return f'server.warm = "{cell["server.warm"]}" takes a restart before each measurement'
-    if cell["load.events"] is not None or cell["load.events_each"] is not None:
-        return "a run of a fixed number of events cannot be cut into slices (load.events)"
-    if cell["workload"].get("times") is not None:
-        return "a list that is asked so many times cannot be cut into slices (workload.times)"
-    testbeds = cell["load.arrival"].get("stages") or ()
-    if len(testbeds) > 1 or any(one.get("end_rate") is not None for one in testbeds):
+    kind, parameters = cell.workload.kind, cell.workload.parameters
+    is_known = WRITES.get(kind) is not None
+    if ends_with_its_work(cell.values) and not is_known and may_write(kind, parameters):
+        return (
+            "work that has an end is compared in turns, and these statements may write: each turn "
+            "would find what those before it left"
+        )
+    stages = cell["load.arrival"].get("stages") or ()
+    if len(stages) > 1 or any(one.get("end_rate") is not None for one in stages):
         return "a rate that changes cannot be cut into slices (load.arrival.stages)"
     return None
 

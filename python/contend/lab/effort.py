@@ -16,8 +16,9 @@ from typing import Any
 from contend.errors import RequestError
 from contend.lab.design import Design
 from contend.lab.layouts import why_not_matched
-from contend.lab.observations import Observations
-from contend.settings.load import WARMUP_IN_SLICES_S, Slicing
+from contend.lab.observations import Observations, is_sliced
+from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, ends_with_its_work
+from contend.settings.workload import writing_share
 from contend.spec import (
     PILOT_BLOCKS,
     Cell,
@@ -49,11 +50,22 @@ ROUNDS = 10
 SLICE_S = 0.1
 SETTLE_S = 0.02
 
+REST_S = 0.2
+"""A server that was written to goes on writing and tidying up for a while, on CPUs that the next
+level wants."""
+
+PAUSES = 5
+"""A slice is so many times as long as what nobody is measured in before it, if servers have to come
+to rest: as it is without that, by `SLICE_S` and `SETTLE_S`."""
+
 MOST_SHARE = 2
 """Times as many slices as the average that a context may have, and as few."""
 
 RESPONSES = 5
 """A slice holds so many answers, one after the other, of each connection."""
+
+LONGER = 4
+"""Times as long as those that no answer fitted into."""
 
 PILOT_REPEATS = 2
 """Repeats that have `PILOT_BLOCKS` of each context."""
@@ -80,30 +92,34 @@ def require_time(experiment: Experiment, design: Design) -> None:
 def _least_s(experiment: Experiment, design: Design) -> float:
     """How long one look at every cell loads the servers."""
     cells = cell_specs(experiment)
+    return sum(_one_look_s(cell, design) for cell in cells)
+
+
+def _one_look_s(cell: CellSpec, design: Design) -> float:
+    """Work that has an end takes nobody knows how long: `load.measure` is only its limit."""
     if design.in_slices:
-        return sum(_usual(cell).round_s + WARMUP_IN_SLICES_S for cell in cells)
-    return sum(float(cell["load.warmup"] + _measure_s(cell)) for cell in cells)
-
-
-def _measure_s(cell: CellSpec) -> float:
-    """What a run takes at least: one that ends with its work has `load.measure` as its limit."""
-    return 0.0 if ends_with_its_work(cell) else float(cell["load.measure"])
-
-
-def ends_with_its_work(cell: CellSpec) -> bool:
-    """Whether a run is over when a number of events is, and not by the clock."""
-    limits = (cell["load.events"], cell["load.events_each"], cell["workload"].get("times"))
-    return any(limit is not None for limit in limits)
+        return WARMUP_IN_SLICES_S + (
+            0.0 if ends_with_its_work(cell.values) else _usual(cell).round_s
+        )
+    measure_s = 0.0 if ends_with_its_work(cell.values) else cell["load.measure"]
+    return float(cell["load.warmup"] + measure_s)
 
 
 def _usual(cell: CellSpec, response_s: float = 0.0) -> Slicing:
-    """A slice of what the cell asks, whose queries take so long."""
+    """A slice of what the cell asks, whose queries take so long; of work that has an end all of
+    it."""
+    if ends_with_its_work(cell.values):
+        return Slicing(cell["load.measure"], 0.0, 1)
     slice_s, settle_s = cell["load.slice"], cell["load.settle"]
     return Slicing(
         max(SLICE_S, RESPONSES * response_s) if slice_s is None else slice_s,
         max(SETTLE_S, response_s) if settle_s is None else settle_s,
         1,
     )
+
+
+def _writes(cell: CellSpec) -> bool:
+    return writing_share(cell["workload"]["kind"], cell["workload"]) > 0
 
 
 class Effort:
@@ -128,6 +144,7 @@ class Effort:
         self._before_s = spent_s
         self._begun_s: float | None = None
         self._contexts = contexts(experiment)
+        self._has_end = any(ends_with_its_work(cell.values) for cell in cell_specs(experiment))
         self.observations = Observations(experiment)
         self._repeats = 0
         self._repeat_s: list[float] = []
@@ -136,6 +153,8 @@ class Effort:
         self._block_begun_s = 0.0
         self._in_blocks_s = 0.0
         self._matched = False
+        self._blind = False
+        """Planned before it was known how long a round takes."""
         self._more_s = math.inf
         compare = experiment.compare
         self._rule = StoppingRule(
@@ -149,20 +168,39 @@ class Effort:
         self.blocks = PILOT_BLOCKS if design.in_slices and is_open(experiment) else 1
         self._plan()
 
-    def slices(self, run: Cell, cell: CellSpec) -> Slicing:
-        """How the next block is cut; `run` is any of its runs."""
+    def slices(self, run: Cell, cells: Sequence[CellSpec]) -> Slicing:
+        """How the next block is cut; `run` is any of its runs, `cells` those of its levels."""
         context = self.observations.context(run)
-        usual = _usual(cell, self.observations.response_s.get(context, 0.0))
-        return replace(usual, rounds=self._rounds_of(context))
+        usual = _usual(cells[0], self.observations.response_s.get(context, 0.0))
+        if any(map(_writes, cells)):
+            usual = replace(usual, rest_s=REST_S)
+            if cells[0]["load.slice"] is None:
+                pause_s = self.observations.pause_s.get(context, 0.0)
+                usual = replace(usual, slice_s=max(usual.slice_s, PAUSES * pause_s))
+        rounds = self._rounds_of(context)
+        if self._blind:
+            # Their number was planned for slices of the usual length: a context whose answers take
+            # long would have most of the time.
+            rounds = max(1, round(rounds * SLICE_S / max(SLICE_S, usual.slice_s)))
+        return replace(usual, rounds=rounds)
 
     def _rounds_of(self, context: CellKey) -> int:
         """More of a repeat's slices go where they scatter more: the answer for a level as a whole
         is narrowest if their numbers are as their standard deviations (Neyman 1934)."""
-        if not is_open(self._experiment) or self.observations.repeats < PILOT_REPEATS:
+        if not is_open(self._experiment):
+            return self._rounds_of_work(context) if self._has_end else self.rounds
+        if self.observations.repeats < PILOT_REPEATS:
             return self.rounds
         # An estimate from few slices is no reason to leave a cell without any.
         share = min(MOST_SHARE, max(1 / MOST_SHARE, self.observations.spread_of(context)))
         return max(1, round(self.rounds * share))
+
+    def _rounds_of_work(self, context: CellKey) -> int:
+        """As many turns as take the time of the usual slices; one, until it is known how long they
+        are."""
+        levels = len(self.observations.others) + 1
+        round_s = self.observations.round_s.get(context)
+        return 1 if round_s is None else max(1, round(ROUNDS * SLICE_S * levels / round_s))
 
     def begin_repeat(self) -> None:
         """The next block is the first of a repeat."""
@@ -198,15 +236,16 @@ class Effort:
         self.observations.add(records)
         took_s = self._clock() - self._block_begun_s
         self._in_blocks_s += took_s
-        slices = next((one.plan["load"].get("slices") for one in records if one.done), None)
-        if slices is not None:
-            slice_s = slices["slice_s"] + slices["settle_s"]
-            self._block_s.append(took_s - len(records) * slices["rounds"] * slice_s)
+        sliced = next(filter(is_sliced, records), None)
+        if sliced is not None:
+            round_s = self.observations.round_s[self.observations.context(sliced.cell)]
+            self._block_s.append(took_s - len(sliced.intervals) * round_s)
         elif self._design.in_slices and all(one.status == "failed" for one in records):
             # It may be that no answer fits into so short a slice.
             response_s = self.observations.response_s
             context = self.observations.context(records[0].cell)
-            response_s[context] = 2 * max(SLICE_S, response_s.get(context, 0.0))
+            before_s = max(SLICE_S / RESPONSES, response_s.get(context, 0.0))
+            response_s[context] = LONGER * before_s
 
     @property
     def matched(self) -> bool:
@@ -268,6 +307,7 @@ class Effort:
             return
         done = self.observations.repeats
         pilot = done < PILOT_REPEATS
+        self._blind = not self.observations.round_s
         asked: dict[str, Any] = {
             "done": done,
             "units_min": compare.repeats,
@@ -281,6 +321,10 @@ class Effort:
         if for_width is not None and for_width.seconds <= self.left_s:
             plan = for_width
         elif math.isinf(self.left_s):
+            return
+        elif pilot and self._has_end and not self.observations.round_s:
+            # Nobody knows yet how long a turn takes.
+            self.rounds, self.blocks = 1, 1
             return
         elif pilot:
             in_time = plan_for_time(None, self._costs(PILOT_BLOCKS), self.left_s, **asked)
@@ -304,12 +348,18 @@ class Effort:
         levels = len(self.observations.others) + 1
         start_s = statistics.median(self._repeat_s) if self._repeat_s else START_S * levels
         block_s = statistics.median(self._block_s) if self._block_s else BLOCK_S * levels
-        round_s = statistics.mean(
-            levels * self.slices(context, self._at_baseline(context)).round_s
-            for context in self._contexts
-        )
+        round_s = statistics.mean(map(self._round_s, self._contexts))
         seconds = {"unit": start_s, "block": block_s, "round": round_s}
         return Costs(seconds, contexts=blocks * len(self._contexts))
+
+    def _round_s(self, context: Cell) -> float:
+        """What a round of slices takes in a context: as the last ones took, if there were any."""
+        known = self.observations.round_s.get(self.observations.context(context))
+        if known is not None:
+            return known
+        levels = len(self.observations.others) + 1
+        usual = self.slices(context, [self._at_baseline(context)])
+        return 0.0 if self._has_end else levels * usual.round_s
 
     def _unit_s(self) -> float:
         """What one more repeat takes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,11 @@ from contend.store import (
     figure_of,
     log_ratio,
 )
+
+
+def is_sliced(record: RunRecord) -> bool:
+    """Whether it has slices."""
+    return bool(record.intervals) and "slices" in record.plan["load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,10 @@ class Observations:
         )
         self.response_s: dict[CellKey, float] = {}
         """Median response time by context."""
+        self.round_s: dict[CellKey, float] = {}
+        """What a round of slices took by context, with all that is done between them."""
+        self.pause_s: dict[CellKey, float] = {}
+        """What passed before each slice, in which nobody was measured."""
         self._slowest: dict[CellKey, tuple[int, float]] = {}
 
     @property
@@ -102,6 +111,20 @@ class Observations:
                 self._add_response(record, record.done["latency_us"]["p50"] / 1e6)
         if self._slices is not None:
             self._slices.add(measured)
+        self._add_rounds(one for one in measured if is_sliced(one))
+
+    def _add_rounds(self, sliced: Iterable[RunRecord]) -> None:
+        """The latest block of a context counts."""
+        blocks: dict[int, list[RunRecord]] = defaultdict(list)
+        for record in sliced:
+            blocks[record.block].append(record)
+        for block in blocks.values():
+            slices = [one for record in block for one in record.intervals]
+            took_s = max(one["start_s"] + one["duration_s"] for one in slices)
+            context = self.context(block[0].cell)
+            self.round_s[context] = took_s / max(len(record.intervals) for record in block)
+            pauses_s = took_s - sum(one["duration_s"] for one in slices)
+            self.pause_s[context] = max(0.0, pauses_s / len(slices))
 
     def _add_response(self, record: RunRecord, response_s: float) -> None:
         """The slowest level of the latest block of a context counts."""

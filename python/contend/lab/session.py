@@ -23,7 +23,7 @@ from contend.lab.client import (
 )
 from contend.lab.design import FACT as DESIGN
 from contend.lab.design import Design, choose_design, is_asked
-from contend.lab.effort import ends_with_its_work, require_time
+from contend.lab.effort import require_time
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Listener, Notice
 from contend.lab.host_state import AskCpus, HostWatch
@@ -36,6 +36,7 @@ from contend.lab.walk import Runner, SingleRunner, walk
 from contend.load import LoadDriver
 from contend.servers.dsn import Password
 from contend.settings import SETTINGS
+from contend.settings.load import ends_with_its_work
 from contend.settings.server import ROUND_TRIP
 from contend.spec import (
     SCRIPT_SCHEMA,
@@ -242,7 +243,7 @@ def _conduct(
         watch.promise(is_open=is_open(experiment))
         # Before there is a server, which would take its share of the CPUs.
         calibration = _calibration(experiment, folder, equipment)
-        at_most = any(map(ends_with_its_work, cell_specs(experiment)))
+        at_most = any(ends_with_its_work(cell.values) for cell in cell_specs(experiment))
         listen(Began(folder.path, total, ended, planned_load_s(experiment), at_most))
         with equipment.open_testbeds(folder.path / "logs", design.servers) as testbeds:
             schedule = Schedule(experiment, folder, design)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
@@ -15,17 +16,23 @@ from contend.lab.switching import entering
 from contend.lab.testbed import Ready, ServerTestbed
 from contend.load import LoadDriver
 from contend.probed import Probes
+from contend.settings.load import ends_with_its_work
 from contend.settings.workload import writing_share
-from contend.spec import CellSpec, Experiment, Planned, cell_spec, same_level, turn_of
+from contend.spec import (
+    Cell,
+    CellKey,
+    CellSpec,
+    Experiment,
+    Planned,
+    cell_key,
+    cell_spec,
+    same_level,
+    turn_of,
+)
 from contend.store import RunRecord
 
 DRIFT_MAX = 0.05
 """Rows that may have changed, over all rows: with more, all levels get tables anew."""
-
-
-REST_S = 0.2
-"""A server that was written to goes on writing and tidying up for a while, on CPUs that the next
-level wants."""
 
 
 class SliceRunner:
@@ -57,6 +64,8 @@ class SliceRunner:
         self._listen = listen
         self._calibration = calibration
         self._repeat = 0
+        self._blocks: Counter[CellKey] = Counter()
+        """How many blocks each context has had in this repeat."""
         self._layout = MemoryLayout()
         self._written = 0.0
 
@@ -68,8 +77,10 @@ class SliceRunner:
             for testbed in self._testbeds:
                 testbed.start_anew(self._layout.apply)
             self._repeat = repeat
+            self._blocks.clear()
         about: Probes = {"layout": asdict(self._layout)}
         indexes = [self._testbed_of(one) for one in runs]
+        self._blocks[cell_key(self._context_of(runs[0]))] += 1
         readies = [
             self._testbeds[index].set(cell_spec(self._experiment, one.cell))
             for index, one in zip(indexes, runs, strict=True)
@@ -86,10 +97,12 @@ class SliceRunner:
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         cells = [cell_spec(self._experiment, one.cell) for one in runs]
-        enter = entering(cells) if self._is_switched else [()] * len(cells)
-        slices = self._effort.slices(runs[0].cell, cells[0])
-        if any(_writes(cell) for cell in cells):
-            slices = replace(slices, rest_s=REST_S)
+        switch = entering(cells) if self._is_switched else [()] * len(cells)
+        enter = [
+            (*first, *(cell["server.before_run"] if ends_with_its_work(cell.values) else ()))
+            for first, cell in zip(switch, cells, strict=True)
+        ]
+        slices = self._effort.slices(runs[0].cell, cells)
         records = measure_in_slices(
             runs,
             cells,
@@ -102,7 +115,7 @@ class SliceRunner:
         )
         if self._is_switched:
             # The testbed believes that it is at the level it was brought to last.
-            for statement in enter[-1]:
+            for statement in switch[-1]:
                 self._testbeds[0].execute(statement)
         self._look_at_drift(cells, records)
         return records
@@ -141,12 +154,15 @@ class SliceRunner:
         if not self._testbeds[index % len(self._testbeds)].own:
             # Servers that are levels by themselves.
             return index % len(self._testbeds)
-        context = {path: value for path, value in one.cell.items() if path != compared.path}
-        return (index + turn_of(self._experiment, context, one.repeat)) % len(self._testbeds)
+        context = self._context_of(one)
+        again = self._blocks[cell_key(context)]
+        turn = turn_of(self._experiment, context, one.repeat, again)
+        return (index + turn) % len(self._testbeds)
 
-
-def _writes(cell: CellSpec) -> bool:
-    return writing_share(cell["workload"]["kind"], cell["workload"]) > 0
+    def _context_of(self, one: Planned) -> Cell:
+        compared = self._experiment.compared
+        assert compared is not None
+        return {path: value for path, value in one.cell.items() if path != compared.path}
 
 
 def _drift(cell: CellSpec, record: RunRecord) -> float:

@@ -131,9 +131,13 @@ client_cpu_us = field(client, lambda used: used["cpu_us"])
 
 
 def whole_work_s(run: Run) -> float | None:
-    """How long a fixed number of events took; a run that ends by the clock says nothing of it."""
-    ended: str | None = run.done.get("ended") if run.done else None
-    return measured_s(run) if ended == "events" else None
+    """How long a fixed number of events took, in slices in the mean over them; a run that ends by
+    the clock says nothing of it."""
+    if run.done is None or run.done.get("ended") != "events":
+        return None
+    slices = run.plan["load"].get("slices")
+    took_s = measured_s(run)
+    return took_s if took_s is None or slices is None else took_s / slices["rounds"]
 
 
 def warming(run: Run) -> Mapping[str, Any] | None:

@@ -35,8 +35,9 @@ SETTING = BeforeRun(
         "before_run",
         Texts(),
         [],
-        "statements that are sent to the server before each run, after its caches were filled, "
-        'and are not undone: ["RESET QUERY CACHE"]',
+        "statements that are sent to the server before each run, after its caches were filled "
+        "(in slices before each block, or before each turn of work that has an end), and are not "
+        'undone: ["RESET QUERY CACHE"]',
     ),
     each_run=True,
     tried=True,

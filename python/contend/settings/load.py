@@ -150,8 +150,8 @@ _USUAL = {key.name: key.default for key in KEYS if key not in _HERE}
 
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """How a block is cut: how long each level is measured at a time and loaded before that, and
-    how often."""
+    """How a block is cut: how long each level is measured at a time (at most, if what is asked has
+    an end) and loaded before that, and how often."""
 
     slice_s: float
     settle_s: float
@@ -169,7 +169,17 @@ def load_in_slices(cell: Values, slices: Slicing) -> dict[str, Any]:
     """The `load` of a plan that hops between arms."""
     load = load_plan(cell)
     del load["measure_s"]
-    return {**load, "warmup_s": WARMUP_IN_SLICES_S, "interval_s": 0.0, "slices": asdict(slices)}
+    warmup_s = WARMUP_IN_SLICES_S
+    if ends_with_its_work(cell):
+        # Whoever wants no warm-up before such work leaves what it warms to the work itself.
+        warmup_s = min(warmup_s, cell["load.warmup"])
+    return {**load, "warmup_s": warmup_s, "interval_s": 0.0, "slices": asdict(slices)}
+
+
+def ends_with_its_work(cell: Values) -> bool:
+    """Whether what is asked has an end, and is not over by the clock."""
+    limits = (cell["load.events"], cell["load.events_each"], cell["workload"].get("times"))
+    return any(limit is not None for limit in limits)
 
 
 def load_plan(cell: Values) -> dict[str, Any]:

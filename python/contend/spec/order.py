@@ -13,6 +13,7 @@ anyway, and if the number of repeats is open each repeat must be whole, so it is
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -73,11 +74,14 @@ def _blocks_of_repeat(
 ) -> Iterator[Block]:
     chance = random.Random(f"order of repeat {repeat} {experiment.base['load.seed']}")
     for group in _groups(experiment, chance):
-        ordered = _shuffled(group * blocks, chance)
-        if in_slices:
-            # Those of one turn together: to change the levels' servers takes a moment.
-            ordered.sort(key=lambda context: turn_of(experiment, context, repeat))
-        yield from _blocks(experiment, ordered, repeat, chance)
+        # Each context once, then each once more: those of one context have other turns.
+        for again in range(blocks):
+            ordered = _shuffled(group, chance)
+            if in_slices:
+                # Those of one turn together: to change the levels' servers takes a moment.
+                turns = functools.partial(turn_of, experiment, repeat=repeat, again=again)
+                ordered.sort(key=turns)
+            yield from _blocks(experiment, ordered, repeat, chance)
 
 
 def _blocks(
@@ -102,21 +106,22 @@ def _numbered(blocks: Iterable[Block], after: Planned | None = None) -> tuple[Pl
     return tuple(planned)
 
 
-def turn_of(experiment: Experiment, context: Cell, repeat: int) -> int:
-    """By how many places the compared levels are moved on over the servers of a repeat.
+def turn_of(experiment: Experiment, context: Cell, repeat: int, again: int = 0) -> int:
+    """By how many places the compared levels are moved on over the servers of a repeat, in a block
+    of a context that has had so many (`again`) in it before.
 
     Servers that are started alike differ for as long as they live. Levels that are changed while a
     server runs take turns on them: the contexts of a repeat are divided evenly over the turns, so
-    that what a server differs by cancels over the contexts, and each context has each turn, repeat
-    by repeat. Levels that take a restart change servers and copies of the data from one repeat to
-    the next. Levels that need data of their own change folders, into which their data are copied
-    again: what stayed in one place for the whole run would look like the level.
+    that what a server differs by cancels over the contexts, and each context has each turn, block
+    by block and repeat by repeat. Levels that take a restart change servers and copies of the data
+    from one repeat to the next. Levels that need data of their own change folders, into which their
+    data are copied again: what stayed in one place for the whole run would look like the level.
     """
     compared = experiment.compared
     if compared is None:
         return 0
     in_place = need_of(compared.path, experiment) <= Need.IN_PLACE
-    rank = _ranks(experiment)[cell_key(context)] if in_place else _first_turn(experiment)
+    rank = again + _ranks(experiment)[cell_key(context)] if in_place else _first_turn(experiment)
     return (repeat + rank) % len(compared.levels)
 
 

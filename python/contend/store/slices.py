@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from contend.metrics import THROUGHPUT, Metric, metric_of
+from contend.metrics import SECONDS, THROUGHPUT, Metric, metric_of
 from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import Components, estimate_components
 from contend.store.model import RunRecord
@@ -30,8 +30,9 @@ class _Scatter:
 
 @dataclass
 class SliceRatios:
-    """ln(level / baseline), with what each value lies in. Of throughput there is one for each round
-    of slices; of any other metric, which a block has as a whole, one for each block.
+    """ln(level / baseline), with what each value lies in. Of throughput, and of the seconds of work
+    that has an end, there is one for each round of slices; of any other metric, which a block has
+    as a whole, one for each block.
 
     Args:
         path: of the compared factor.
@@ -80,16 +81,19 @@ class SliceRatios:
             pair = figure_of(self.metric, baseline), figure_of(self.metric, run)
             own = log_ratio(self.metric, [pair])
             return [] if math.isnan(own) else [own]
-        usual = {one["index"]: one["qps"] for one in baseline.intervals if one["qps"] > 0}
-        return [
-            math.log(one["qps"] / usual[one["index"]])
-            for one in run.intervals
-            if one["qps"] > 0 and one["index"] in usual
-        ]
+        usual, mine = self._figures_of(baseline), self._figures_of(run)
+        return [math.log(mine[place] / usual[place]) for place in mine if place in usual]
+
+    def _figures_of(self, run: RunRecord) -> dict[int, float]:
+        """By the number of the round."""
+        if self.metric.name == THROUGHPUT:
+            return {one["index"]: one["qps"] for one in run.intervals if one["qps"] > 0}
+        whole = self.metric.value(run) is not None
+        return {one["index"]: one["duration_s"] for one in run.intervals if whole}
 
     @property
     def _by_rounds(self) -> bool:
-        return self.metric.name == THROUGHPUT
+        return self.metric.name in (THROUGHPUT, SECONDS)
 
     def context_of(self, run: RunRecord) -> CellKey:
         """Where a run was made, whatever its level."""

@@ -57,6 +57,7 @@ class Bench:
         clock: what starts and loads take passes on it.
         heard: what the lab told.
         copy_s: what each of them takes.
+        rest_s: what servers take to come to rest after a slice.
         each_plan: is shown each plan before it is answered, and may raise.
     """
 
@@ -65,7 +66,7 @@ class Bench:
         self.path = tmp_path / "run"
         self.clock = Clock()
         self.heard: list[Event] = []
-        self.copy_s = 0.0
+        self.copy_s = self.rest_s = 0.0
         self.each_plan: Callable[[dict[str, Any]], None] = lambda _plan: None
         self.changes: dict[str, Any] = {}
         compared = self.tiny.compared
@@ -81,6 +82,7 @@ class Bench:
     ) -> FakeLoad:
         """Make all that is to be made, on testbeds of a session of their own."""
         load = FakeLoad(lambda plan: self._answer(plan, rates), rates)
+        load.rest_s = self.rest_s
         testbeds = [self.testbed(place) for place in range(len(self.servers))]
         design = Design("slices" if by == "slices" else "runs")
         with self.folder(in_slices=design.in_slices) as folder:

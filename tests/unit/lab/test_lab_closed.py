@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from closed_run import ENGINES, SWEEP
+from closed_run import ENGINES, STATEMENTS, SWEEP
 from fake_load import FakeLoad, done_of
 from lab_fakes import FakeServer, FakeTestbed, NoLoad, dataset, experiment
+from lab_in_slices import IN_SLICES, Bench, made_up
 
 from contend.errors import RequestError, WorkError
 from contend.lab.design import Design, choose_design
@@ -17,21 +18,24 @@ from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.schedule import Schedule
 from contend.lab.testbed import ServerTestbed
 from contend.lab.walk import SingleRunner, walk
+from contend.metrics import metric_of
+from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, load_in_slices
 from contend.settings.workload import may_write, writing_share
 from contend.spec import CellSpec, planned_runs, to_dict
 from contend.store import RunFolder
 
 
 class TestWay:
-    def test_a_list_that_is_asked_so_often_is_compared_by_runs_and_says_why(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_list_that_is_asked_so_often_is_compared_in_turns(self, tmp_path: Path) -> None:
         design = choose_design(experiment(tmp_path, ENGINES), own=True, disk=tmp_path)
-        assert design.by == "runs" and "workload.times" in design.why
+        assert design.in_slices and design.servers == 2 and design.why == ""
 
-    def test_who_insists_on_slices_is_told(self, tmp_path: Path) -> None:
-        text = ENGINES.replace("[compare]\n", '[compare]\nby = "slices"\n')
-        with pytest.raises(RequestError, match="cannot be cut into slices"):
+    def test_statements_that_may_write_are_compared_by_runs(self, tmp_path: Path) -> None:
+        text = ENGINES.replace(STATEMENTS[0], "DELETE FROM sbtest WHERE id = 1")
+        design = choose_design(experiment(tmp_path, text), own=True, disk=tmp_path)
+        assert design.by == "runs" and "these statements may write" in design.why
+        text = text.replace("[compare]\n", '[compare]\nby = "slices"\n')
+        with pytest.raises(RequestError, match="find what those before it left"):
             choose_design(experiment(tmp_path, text), own=True, disk=tmp_path)
 
     def test_a_list_for_a_time_can_be_in_slices(self, tmp_path: Path) -> None:
@@ -98,6 +102,51 @@ class TestBeforeRun:
         bench = Stage(tmp_path, monkeypatch)
         with pytest.raises(WorkError, match=r"server\.before_run, statement 2 of 2: .*'BAD'"):
             bench.testbed.set(CellSpec().having(server__before_run=["GOOD", "BAD"]))
+
+
+class TestTurns:
+    """Work that has an end, at two levels: an arm's slice is all of it."""
+
+    @pytest.fixture
+    def bench(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+        text = IN_SLICES.replace("[load]", "[load]\nevents = 100")
+        text = text.replace("[server]", '[server]\nbefore_run = ["RESET QUERY CACHE"]')
+        bench = made_up(
+            monkeypatch, Bench(tmp_path, text, **{'measure = "200ms"': 'measure = "50ms"'})
+        )
+        bench.changes = {"ended": "events"}
+        return bench
+
+    def test_a_turn_has_no_length_but_a_limit_and_statements_before_it(self, bench: Bench) -> None:
+        load = bench.play()
+        for plan in load.plans:
+            slices = plan["load"]["slices"]
+            assert (slices["slice_s"], slices["settle_s"]) == (0.05, 0.0)
+            assert plan["load"]["events"] == 100 and "measure_s" not in plan["load"]
+            assert [arm["enter"] for arm in plan["arms"]] == [["RESET QUERY CACHE"]] * 2
+        seconds = {metric_of("seconds").value(record) for record in bench.records()}
+        assert seconds == {pytest.approx(0.05)}
+
+    def test_as_many_turns_as_take_the_time_of_slices_once_their_length_is_known(
+        self, bench: Bench
+    ) -> None:
+        bench.play()
+        rounds = [each[0].plan["load"]["slices"]["rounds"] for each in bench.blocks().values()]
+        # Two contexts a repeat; ten slices take 1 s, twenty turns do.
+        assert rounds == [1, 1, 20, 20]
+
+    def test_what_was_not_done_in_time_has_no_seconds(self, bench: Bench) -> None:
+        bench.changes = {"ended": "time"}
+        bench.play()
+        assert {metric_of("seconds").value(record) for record in bench.records()} == {None}
+
+
+def test_a_warm_up_before_turns_is_as_short_as_it_is_asked_for() -> None:
+    for asked_s, had_s in [(0.0, 0.0), (5.0, WARMUP_IN_SLICES_S)]:
+        values = CellSpec().having(load__events=10, load__warmup=asked_s).values
+        assert load_in_slices(values, Slicing(1.0, 0.0, 1))["warmup_s"] == had_s
+    cut = CellSpec().having(load__warmup=0.0).values
+    assert load_in_slices(cut, Slicing(0.1, 0.02, 1))["warmup_s"] == WARMUP_IN_SLICES_S
 
 
 TEXT = """

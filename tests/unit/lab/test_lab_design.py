@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import resource
 import shutil
 from collections import namedtuple
@@ -106,8 +107,6 @@ def test_levels_of_the_load_cannot_be(
             'server.warm = "cold" takes a restart',
             id="cold",
         ),
-        pytest.param("[load]", "[load]\nevents = 100", "(load.events)", id="events"),
-        pytest.param("[load]", "[load]\nevents_each = 100", "(load.events)", id="events-each"),
         pytest.param(
             "[load]",
             '[load]\narrival = { kind = "open", stages = [{ rate = 10, duration = "1s" }, '
@@ -129,6 +128,17 @@ def test_a_load_that_cannot_be_cut(tmp_path: Path, old: str, new: str, words: st
     design = design_of(tiny, tmp_path)
     assert not design.in_slices and words in design.why
     assert words in refused(tiny, tmp_path)
+
+
+@pytest.mark.parametrize("limit", ["events = 100", "events_each = 100"])
+def test_work_that_has_an_end_takes_turns(tmp_path: Path, limit: str) -> None:
+    tiny = experiment(tmp_path, IN_SLICES.replace("[load]", f"[load]\n{limit}"))
+    assert design_of(tiny, tmp_path).in_slices
+    # How long a turn takes is not known before the first.
+    require_time(
+        dataclasses.replace(tiny, compare=dataclasses.replace(tiny.compare, at_most_s=0.3)),
+        design_of(tiny, tmp_path),
+    )
 
 
 ASKED = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_load import percentiles
@@ -150,6 +151,27 @@ def test_slices_of_a_context_follow_its_own_response_time(make: MakeBench) -> No
     assert lengths == {(1, False): 0.1, (8, False): 0.1, (1, True): 0.1, (8, True): 0.5}
 
 
+def test_a_context_whose_answers_take_long_has_fewer_slices_until_that_is_known(
+    make: MakeBench,
+) -> None:
+    """Or it would have most of the time that was given."""
+    bench = make('at_most = "60s"')
+    first: dict[int, list[tuple[float, int]]] = {1: [], 8: []}
+
+    def slow(plan: dict[str, Any]) -> None:
+        connections, slices = plan["load"]["connections"], plan["load"]["slices"]
+        if bench.starts()[0] == 1:
+            first[connections].append((slices["slice_s"], slices["rounds"]))
+        p50 = 80_000.0 if connections == 8 else 100.0
+        bench.changes = {"latency_us": {**percentiles(100), "p50": p50}}
+
+    bench.each_plan = slow
+    bench.play()
+    usual = first[1][0][1]
+    assert first[1] == [(0.1, usual)] * 2
+    assert first[8] == [(0.1, usual), (0.4, round(usual / 4))]
+
+
 def test_a_resumed_session_knows_the_response_times(make: MakeBench) -> None:
     bench = make()
     bench.changes = {"latency_us": {**percentiles(100), "p50": 100_000.0}}
@@ -157,4 +179,4 @@ def test_a_resumed_session_knows_the_response_times(make: MakeBench) -> None:
     with bench.folder() as folder:
         effort = Schedule(bench.tiny, folder, Design("slices"), bench.clock).effort
     run = bench.records()[0].cell
-    assert effort.slices(run, cell_spec(bench.tiny, run)).slice_s == pytest.approx(0.5)
+    assert effort.slices(run, [cell_spec(bench.tiny, run)]).slice_s == pytest.approx(0.5)

@@ -420,6 +420,23 @@ def test_which_level_has_which_folder_first_is_drawn() -> None:
     assert first == set(range(len(POOL["data.engine"])))
 
 
+@pytest.mark.parametrize("levels", [2, 3])
+def test_blocks_of_a_context_in_one_repeat_have_each_turn(levels: int) -> None:
+    """So that what the servers of a repeat differ by cancels in each cell."""
+    experiment = make(
+        {"server.options.x": tuple(range(levels)), "load.connections": (1, 8, 64)},
+        "server.options.x",
+        change="in_place",
+    )
+    for context in contexts(experiment):
+        turns = [turn_of(experiment, context, 3, again) for again in range(levels)]
+        assert sorted(turns) == list(range(levels))
+    more = next_repeat(experiment, (), in_slices=True, blocks=levels)
+    connections = [block[0].cell["load.connections"] for block in blocks(more)]
+    passes = [connections[3 * again : 3 * (again + 1)] for again in range(levels)]
+    assert all(sorted(one) == [1, 8, 64] for one in passes), "each context once, then once more"
+
+
 def test_nothing_compared_takes_no_turns() -> None:
     experiment = make({"load.connections": (1, 8)}, None)
     assert set(turns(experiment, 1) + turns(experiment, 2)) == {0}
