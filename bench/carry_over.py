@@ -54,6 +54,8 @@ class Unit:
 
     settle_ms: float
     rest_ms: float
+    apart: bool
+    """The servers were kept to one CPU, and the load generator to another."""
     logs: dict[str, list[float]]
     """Deviations of ln(q/s) of the first arm's slices from their neighbours, by the arm before."""
     cpu: dict[str, float]
@@ -70,6 +72,7 @@ def main() -> int:
     parser.add_argument("--settle-ms", type=float, nargs="+", default=[20])
     parser.add_argument("--rest-ms", type=float, nargs="+", default=[200])
     parser.add_argument("--engine", default="InnoDB")
+    parser.add_argument("--apart", action="store_true", help="servers on CPU 0, the client on 1")
     parser.add_argument("--option", action="append", default=[], help="of the servers: NAME=VALUE")
     parser.add_argument("--beside", nargs="+", choices=list(BESIDE), default=list(BESIDE))
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no unit after that")
@@ -89,6 +92,7 @@ def main() -> int:
     head = [
         "settled ms",
         "rest ms",
+        "CPUs",
         "the arm before",
         "units",
         "q/s",
@@ -97,14 +101,19 @@ def main() -> int:
         "medians, to the first",
     ]
     rows = []
-    for settle_ms, rest_ms in sorted({(one.settle_ms, one.rest_ms) for one in units}):
-        mine = [u for u in units if (u.settle_ms, u.rest_ms) == (settle_ms, rest_ms)]
-        about = [f"{settle_ms:g}", f"{rest_ms:g}"]
+    for settings in sorted({settings_of(one) for one in units}):
+        mine = [one for one in units if settings_of(one) == settings]
+        settle_ms, rest_ms, apart = settings
+        about = [f"{settle_ms:g}", f"{rest_ms:g}", "apart" if apart else "shared"]
         if len(mine) > 1:
             with_it = {name: [one for one in mine if name in one.logs] for name in BEFORE}
             rows += [[*about, *row_of(name, us)] for name, us in with_it.items() if len(us) > 1]
     publish("carry-over", title, facts, markdown_table(head, rows))
     return 0
+
+
+def settings_of(unit: Unit) -> tuple[float, float, bool]:
+    return unit.settle_ms, unit.rest_ms, unit.apart
 
 
 def measure(asked: argparse.Namespace, binary: ServerBinary, units: list[Unit]) -> None:
@@ -117,7 +126,8 @@ def measure(asked: argparse.Namespace, binary: ServerBinary, units: list[Unit]) 
         **dict(one.split("=", 1) for one in asked.option),
     }
     with tempfile.TemporaryDirectory() as work:
-        servers = [PrivateServer(binary, Path(work) / str(place)) for place in range(3)]
+        wrap = ("taskset", "-c", "0") if asked.apart else ()
+        servers = [PrivateServer(binary, Path(work) / str(place), wrap=wrap) for place in range(3)]
         for server in servers:
             server.initialise()
         for number in range(asked.units):
@@ -129,10 +139,10 @@ def measure(asked: argparse.Namespace, binary: ServerBinary, units: list[Unit]) 
                     fill(program, server, asked.rows, asked.engine)
             settle_ms, rest_ms = conditions[number % len(conditions)]
             plan = plan_of(servers, asked, len(units), settle_ms / 1000, rest_ms / 1000)
-            slices = slices_of(program, plan)
+            slices = slices_of(program, plan, ("taskset", "-c", "1") if asked.apart else ())
             logs, cpu = after(slices)
             qps = statistics.mean(one["qps"] for one in slices if one["arm"] == ASKED)
-            unit = Unit(settle_ms, rest_ms, logs, cpu, qps)
+            unit = Unit(settle_ms, rest_ms, asked.apart, logs, cpu, qps)
             units.append(unit)
             if asked.keep is not None:
                 with asked.keep.open("a") as file:
@@ -196,9 +206,10 @@ def plan_of(
     }
 
 
-def slices_of(program: Path, plan: dict[str, Any]) -> list[dict[str, Any]]:
+def slices_of(program: Path, plan: dict[str, Any], wrap: tuple[str, ...]) -> list[dict[str, Any]]:
+    command = [*wrap, str(program), "run", "-"]
     ran = subprocess.run(
-        [program, "run", "-"], input=json.dumps(plan), capture_output=True, text=True, check=False
+        command, input=json.dumps(plan), capture_output=True, text=True, check=False
     )
     if ran.returncode:
         raise SystemExit(ran.stderr)
