@@ -20,6 +20,7 @@ import argparse
 import itertools
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -126,8 +127,7 @@ def measure(asked: argparse.Namespace, binary: ServerBinary, units: list[Unit]) 
         **dict(one.split("=", 1) for one in asked.option),
     }
     with tempfile.TemporaryDirectory() as work:
-        wrap = ("taskset", "-c", "0") if asked.apart else ()
-        servers = [PrivateServer(binary, Path(work) / str(place), wrap=wrap) for place in range(3)]
+        servers = [PrivateServer(binary, Path(work) / str(place)) for place in range(3)]
         for server in servers:
             server.initialise()
         for number in range(asked.units):
@@ -135,6 +135,8 @@ def measure(asked: argparse.Namespace, binary: ServerBinary, units: list[Unit]) 
                 break
             for server in servers:
                 server.start(options)
+                if asked.apart:
+                    keep_to(0, server)
                 if number == 0:
                     fill(program, server, asked.rows, asked.engine)
             settle_ms, rest_ms = conditions[number % len(conditions)]
@@ -156,6 +158,12 @@ def measure(asked: argparse.Namespace, binary: ServerBinary, units: list[Unit]) 
             print(f"unit {len(units)}: {about}: {said}", file=sys.stderr, flush=True)
             for server in servers:
                 server.stop()
+
+
+def keep_to(cpu: int, server: PrivateServer) -> None:
+    """Threads that it makes later go where those that make them are."""
+    for task in Path(f"/proc/{server.pid}/task").iterdir():
+        os.sched_setaffinity(int(task.name), {cpu})
 
 
 def fill(program: Path, server: PrivateServer, rows: int, engine: str) -> None:
