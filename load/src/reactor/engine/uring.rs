@@ -131,7 +131,7 @@ impl Uring {
     /// Queues the requests that were gathered, one send for each socket.
     #[cold]
     fn queue_gathered(&mut self) {
-        for token in std::mem::take(&mut self.gathered) {
+        while let Some(token) = self.gathered.pop() {
             if let Some(place) = self.sockets.get_mut(token)
                 && let Some(pipeline) = &mut place.pipeline
             {
