@@ -216,6 +216,12 @@ pub struct Done {
     pub qps: f64,
     /// `closed-loop` (each connection waits for its answer) or `open-loop`.
     pub arrival: String,
+    /// Connections that were loaded, without idle ones.
+    #[serde(default)]
+    pub connections: u32,
+    /// Requests that could be under way on each; absent if the arms differ in that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
     /// Of events, from the intended start to the last byte of the last answer. Under a closed
     /// loop an event is intended when the one before has ended.
     pub latency_us: Percentiles,

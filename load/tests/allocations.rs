@@ -210,6 +210,29 @@ fn the_request_loop_allocates_nothing() {
     }
 }
 
+#[test]
+fn requests_under_way_allocate_nothing() {
+    IS_CONTROLLER.set(true);
+    let _alone = COUNTS.lock();
+    let server = NullServer::start();
+    let spec: Spec = serde_json::from_value(json!({"kind": "point_select", "rows": 1000})).unwrap();
+    for engine in [Engine::Epoll, Engine::Auto] {
+        for open in [false, true] {
+            let allocations = |events: u64| {
+                let before = WORKERS.load(Relaxed);
+                let mut job = job(&server.socket, engine, &spec, open, events);
+                job.setup.arms.first.depth = 16;
+                let measured = run(job, &mut |_| ()).unwrap();
+                assert_eq!(measured.tally.events(), events);
+                WORKERS.load(Relaxed) - before
+            };
+            let (few, many) = (allocations(300), allocations(3000));
+            // Four links, each with some buffers and queues that grow a few times more.
+            assert!(many <= few + 60, "{engine:?} {open}: {few} then {many}");
+        }
+    }
+}
+
 /// Answers every second execution with a deadlock.
 struct Deadlocks;
 

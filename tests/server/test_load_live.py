@@ -236,7 +236,9 @@ def test_a_server_that_closes_idle_connections_is_told_of(stage: Stage) -> None:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("depth", [1, 16])
 def test_a_server_that_dies_is_come_back_to(
+    depth: int,
     any_binary: ServerBinary,
     private_server: Callable[..., PrivateServer],
     load_program: Path,
@@ -249,7 +251,7 @@ def test_a_server_that_dies_is_come_back_to(
     link = tmp_path / "stays"
     link.symlink_to(server.socket.parent)
     at = {"socket": str(link / server.socket.name), "database": DATABASE}
-    plan = stage.plan(at, POINT_SELECT, measure_s=500, interval_s=0.2)
+    plan = stage.plan(at, POINT_SELECT, measure_s=500, interval_s=0.2, depth=depth)
     with subprocess.Popen(
         [load_program, "run", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as load:
@@ -274,6 +276,7 @@ def test_a_server_that_dies_is_come_back_to(
     assert done["ended"] == "signal"
     assert done["reconnects"] >= 4
     assert done["outage_s"] > 0
+    assert done["begun"] == done["events"] + done["failed"] + done["unfinished"]
     assert {error["code"] for error in done["errors"]} <= {2002, 2006, 2013, 1053, 1927, 1317}
     assert load.returncode == 0
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 /// Turns progress into lines.
 pub struct OutcomeWriter {
     arms: Vec<ArmWords>,
+    connections: u32,
     /// The run hops between them.
     hops: bool,
     log: HistogramLog,
@@ -25,9 +26,10 @@ pub struct OutcomeWriter {
     broken: Option<io::Error>,
 }
 
-/// The names by which the figures of an arm are reported.
+/// What the figures of an arm are reported with: its names, and how deep it asks.
 struct ArmWords {
     name: String,
+    depth: u32,
     workload: Arc<dyn Workload>,
     nodes: Vec<String>,
 }
@@ -36,6 +38,7 @@ impl ArmWords {
     fn of(job: &ArmJob) -> Self {
         Self {
             name: job.name.clone(),
+            depth: job.depth,
             workload: Arc::clone(&job.workload),
             nodes: job.named_nodes().map(|node| node.name.clone()).collect(),
         }
@@ -58,6 +61,7 @@ impl OutcomeWriter {
     pub fn new(setup: &Setup, log: Option<BufWriter<File>>) -> Self {
         Self {
             arms: setup.arms.iter().map(ArmWords::of).collect(),
+            connections: setup.connections,
             hops: setup.has_arms(),
             log: log.map_or(HistogramLog::None, HistogramLog::Waiting),
             broken: None,
@@ -235,24 +239,27 @@ impl OutcomeWriter {
         let arms = arms.map(|(words, arm)| ArmFigures {
             arm: words.name.clone(),
             slices: arm.slices,
-            done: Self::sum(&arm.sum, Some(words)),
+            done: self.sum(&arm.sum, Some(words)),
         });
         let mut words = self.arms.iter();
         // If the arms ask different things, their common figures have no kinds and no classes.
         let first = words.next();
         let common = first.filter(|first| words.all(|other| first.asks_as(other)));
+        let depth = self.arms.first().map(|first| first.depth);
+        let depth = depth.filter(|depth| self.arms.iter().all(|arm| arm.depth == *depth));
         Done {
             arms: arms.collect(),
+            depth,
             nodes: match (common, self.hops) {
                 (Some(alone), false) => figures::of_nodes(&alone.nodes, measured),
                 _ => Vec::new(),
             },
-            ..Self::sum(measured, common)
+            ..self.sum(measured, common)
         }
     }
 
     /// All figures but those of arms.
-    fn sum(measured: &Measured, words: Option<&ArmWords>) -> Done {
+    fn sum(&self, measured: &Measured, words: Option<&ArmWords>) -> Done {
         let tally = &measured.tally;
         let (whole, drained) = (tally.whole(), measured.drained.whole());
         let measured_s = measured.measured_ns as f64 / 1e9;
@@ -290,6 +297,8 @@ impl OutcomeWriter {
                 "closed-loop"
             }
             .to_owned(),
+            connections: self.connections,
+            depth: words.map(|arm| arm.depth),
             latency_us: whole.response.percentiles_us(),
             latency_hdr_ns: whole.response.encode(),
             classes: words.map_or(Vec::new(), |arm| figures::of_classes(&*arm.workload, tally)),

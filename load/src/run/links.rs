@@ -2,7 +2,7 @@
 //! and what is sent and received on it.
 
 use super::job::At;
-use super::shared::{Asked, Shared};
+use super::shared::{Shared, UnderWay};
 use crate::reactor::engine::Engine;
 use crate::talk::dialect::{Dialect, Heard, SessionFacts};
 use crate::wire::WireError;
@@ -227,7 +227,7 @@ impl<D: Dialect> Links<D> {
             Ok(bytes) => bytes,
             Err(error) => return Sent::Failed(error),
         };
-        shared.behind.push_back(Asked {
+        shared.behind.push_back(UnderWay {
             seat,
             request,
             sequence,

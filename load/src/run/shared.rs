@@ -19,7 +19,7 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Requests that were sent, behind the one whose answer is waited for.
-    pub behind: VecDeque<Asked>,
+    pub behind: VecDeque<UnderWay>,
     /// An answer is being looked at: the next one must not be read yet.
     pub is_answering: bool,
     /// The seat that opens it and sets it up; none: it is set up, or nobody has found it closed.
@@ -31,7 +31,7 @@ pub struct Shared {
 
 /// A request that is under way.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct UnderWay {
     pub seat: usize,
     pub request: Request,
     pub sequence: u8,

@@ -38,13 +38,13 @@ pub enum Heard {
 
 /// Bytes that were received together with an answer and come after it.
 #[derive(Debug, Default)]
-pub(super) struct Left {
+pub(super) struct LeftBytes {
     bytes: Vec<u8>,
     /// How many of them were read.
     read: usize,
 }
 
-impl Left {
+impl LeftBytes {
     #[cold]
     pub fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);

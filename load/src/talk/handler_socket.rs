@@ -1,6 +1,6 @@
 //! HandlerSocket's side of one connection: lines in, lines out, no login but a secret.
 
-use super::dialect::{Dialect, Heard, Left, SessionFacts, Target};
+use super::dialect::{Dialect, Heard, LeftBytes, SessionFacts, Target};
 use crate::wire::handler_socket::{LineReader, put_secret};
 use crate::wire::mysql::{Agreed, Capabilities, Flavour, Prepared, Summary};
 use crate::wire::{ServerError, WireError};
@@ -17,7 +17,7 @@ pub struct KeyLink {
     more_lines: u32,
     /// Further requests are under way.
     expects_more: bool,
-    left: Left,
+    left: LeftBytes,
     summary: Summary,
     error: Option<ServerError>,
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cpus;
+mod depth;
 mod ends;
 mod fake;
 mod nodes;

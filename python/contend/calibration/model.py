@@ -85,6 +85,7 @@ class RunShape:
         connections: how many.
         engine: how the client waits for its sockets.
         threads: of the client; None leaves the choice to it.
+        depth: requests that may be under way on a connection.
     """
 
     workload: Mapping[str, Any]
@@ -93,6 +94,7 @@ class RunShape:
     connections: int
     engine: str
     threads: int | None = None
+    depth: int = 1
 
     def __hash__(self) -> int:
         return hash((self.group, self.connections))
@@ -100,7 +102,7 @@ class RunShape:
     @property
     def group(self) -> str:
         """The same for shapes that differ in their connections alone."""
-        rest = [self.workload, self.protocol, self.transport, self.engine, self.threads]
+        rest = [self.workload, self.protocol, self.transport, self.engine, self.threads, self.depth]
         return json.dumps(rest, sort_keys=True)
 
     @property
@@ -113,8 +115,9 @@ class RunShape:
         )
         kind = str(self.workload["kind"]) + (f" ({parameters})" if parameters else "")
         threads = [] if self.threads is None else [f"threads {self.threads}"]
+        depth = [] if self.depth == 1 else [f"depth {self.depth}"]
         way = _TRANSPORTS[self.transport]
-        return ", ".join([kind, self.protocol, way, self.engine, *threads])
+        return ", ".join([kind, self.protocol, way, self.engine, *threads, *depth])
 
     def plan(self, address: Address, *, warmup_s: float, measure_s: float) -> Plan:
         """A run of this shape against the server at `address`."""
@@ -125,6 +128,7 @@ class RunShape:
             "interval_s": 0.0,
             "protocol": cast(Protocol, self.protocol),
             "engine": cast(Engine, self.engine),
+            "depth": self.depth,
         }
         if self.threads is not None:
             load["threads"] = self.threads
@@ -162,6 +166,7 @@ def shape_of(plan: Plan) -> RunShape:
         connections=int(load["connections"]),
         engine=str(load["engine"]),
         threads=load.get("threads"),
+        depth=int(load.get("depth", 1)),
     )
 
 

@@ -35,7 +35,7 @@ _CACHES = {
 }
 """Options that size a server's caches, with what a server takes if nobody says."""
 
-_ASKED = ("workload", "load.protocol", "load.arrival")
+_ASKED = ("workload", "load.protocol", "load.depth", "load.arrival")
 """What is asked, and how. In slices each level has connections of its own to do so."""
 
 CONNECTIONS_MAX = 151

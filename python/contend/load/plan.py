@@ -89,7 +89,7 @@ class ArmSpec:
         workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))
         if workload != plan["workload"]:
             found["workload"] = workload
-        for name in ("protocol", "arrival"):
+        for name in ("protocol", "depth", "arrival"):
             if load.get(name) != plan["load"].get(name):
                 found[name] = load[name]
         return found
@@ -110,6 +110,8 @@ def plan_of_arm(plan: Plan, place: int) -> Plan:
     load = plan["load"].copy()
     if (protocol := arm.get("protocol")) is not None:
         load["protocol"] = protocol
+    if (depth := arm.get("depth")) is not None:
+        load["depth"] = depth
     if (arrival := arm.get("arrival")) is not None:
         load["arrival"] = arrival
     return {**plan, "workload": arm.get("workload") or plan["workload"], "load": load}

@@ -22,7 +22,7 @@ mod buffers;
 mod pipeline;
 
 use buffers::Buffers;
-use pipeline::{Left, Pipeline};
+use pipeline::{AfterSend, Pipeline};
 
 const QUEUE_ENTRIES: u32 = 256;
 const COMPLETIONS_MIN: u32 = 1024;
@@ -131,7 +131,7 @@ impl Uring {
     /// Queues the requests that were gathered, one send for each socket.
     #[cold]
     fn queue_gathered(&mut self) {
-        for token in std::mem::take(&mut self.gathered) {
+        while let Some(token) = self.gathered.pop() {
             if let Some(place) = self.sockets.get_mut(token)
                 && let Some(pipeline) = &mut place.pipeline
             {
@@ -176,10 +176,10 @@ impl Uring {
             return Event::Nothing;
         };
         match pipeline.completed(sent as usize, &place.request) {
-            Left::Nothing => {}
-            Left::Gathered => self.gathered.push(token),
-            Left::Rest if sent == 0 => return Event::Closed(None),
-            Left::Rest => self.queue_rest(token),
+            AfterSend::Nothing => {}
+            AfterSend::Gathered => self.gathered.push(token),
+            AfterSend::Rest if sent == 0 => return Event::Closed(None),
+            AfterSend::Rest => self.queue_rest(token),
         }
         Event::Nothing
     }

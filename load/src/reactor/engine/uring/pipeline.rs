@@ -19,7 +19,7 @@ pub(super) struct Pipeline {
 
 /// What a completed send leaves to do.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum AfterSend {
     Nothing,
     /// More requests were gathered meanwhile.
     Gathered,
@@ -49,15 +49,15 @@ impl Pipeline {
     }
 
     /// The kernel has sent so many bytes.
-    pub fn completed(&mut self, sent: usize, request: &[u8]) -> Left {
+    pub fn completed(&mut self, sent: usize, request: &[u8]) -> AfterSend {
         self.sent += sent;
         if !self.rest(request).is_empty() {
-            return Left::Rest;
+            return AfterSend::Rest;
         }
         self.is_sending = false;
         match self.next.is_empty() {
-            true => Left::Nothing,
-            false => Left::Gathered,
+            true => AfterSend::Nothing,
+            false => AfterSend::Gathered,
         }
     }
 
@@ -81,13 +81,13 @@ mod tests {
         pipeline.turn(&mut request);
         assert_eq!(pipeline.rest(&request), b"onetwo");
         assert!(!pipeline.gather(b"three"));
-        assert_eq!(pipeline.completed(4, &request), Left::Rest);
+        assert_eq!(pipeline.completed(4, &request), AfterSend::Rest);
         assert_eq!(pipeline.rest(&request), b"wo");
         assert!(!pipeline.gather(b"four"));
-        assert_eq!(pipeline.completed(2, &request), Left::Gathered);
+        assert_eq!(pipeline.completed(2, &request), AfterSend::Gathered);
         pipeline.turn(&mut request);
         assert_eq!(pipeline.rest(&request), b"threefour");
-        assert_eq!(pipeline.completed(9, &request), Left::Nothing);
+        assert_eq!(pipeline.completed(9, &request), AfterSend::Nothing);
         assert!(pipeline.gather(b"five"));
     }
 }
