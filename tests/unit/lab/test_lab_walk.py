@@ -260,6 +260,23 @@ def test_failures_in_a_row_end_the_walk_with_the_reason(
     assert len(folder.records()) == FAILURES_MAX
 
 
+def test_a_statement_with_a_slip_ends_it_after_the_first_block(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    def refuse(_plan: dict[str, Any]) -> dict[str, Any]:
+        error = LoadFailed("Table 'sbtest.sbtst' doesn't exist", hint="Name the right one.")
+        error.code, error.statement = 1146, "SELECT 1 FROM sbtst"
+        raise error
+
+    with pytest.raises(RequestError, match="doesn't exist") as caught:
+        go(tiny, folder, load=FakeLoad(refuse))
+    assert (caught.value.hint, caught.value.detail) == (
+        "Name the right one.",
+        "SELECT 1 FROM sbtst",
+    )
+    assert len(folder.records()) == 1
+
+
 def test_failures_apart_do_not(tiny: Experiment, folder: RunFolder) -> None:
     errors: dict[int, BaseException] = {n: LoadFailed("no") for n in (1, 2, 3, 4, 6, 7, 8)}
     go(tiny, folder, load=FakeLoad(Nth(errors)))
