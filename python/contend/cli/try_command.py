@@ -18,7 +18,7 @@ from contend.cli.try_experiment import (
 from contend.servers.options import as_text
 from contend.store.folder import RUNS_ROOT
 
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   contend try innodb_flush_log_at_trx_commit=1,2 --connections 8,64
   contend try sort_buffer_size=256K,4M --sql 'SELECT c FROM sbtest ORDER BY c LIMIT 9'
@@ -34,7 +34,7 @@ def add_try(parser: Parser) -> None:
         "Is another value of a server option faster? Each gets a server of its own, and the\n"
         "first is the baseline. Ends in about a minute, with intervals."
     )
-    parser.epilog = _EXAMPLES
+    parser.epilog = EXAMPLES
     parser.usage = "contend try NAME=VALUE,VALUE… [options]"
     add = parser.add_argument
     add(

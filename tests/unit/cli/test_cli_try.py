@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +15,12 @@ from hypothesis import strategies as st
 from unrun_server import UNRUN
 
 from contend.cli.main import main
+from contend.cli.try_command import EXAMPLES
 from contend.cli.try_experiment import KINDS, SYSBENCH, script_of
 from contend.settings.workload import may_write
 from contend.spec import Experiment, load_experiment
+
+DOCS = Path(__file__).parents[3] / "docs"
 
 Printed = Callable[[str], Experiment]
 
@@ -177,6 +181,19 @@ def test_an_experiment_is_begun_as_contend_run_begins_one(
     ((experiment, *rest),) = begun
     assert experiment.compare.baseline == {"server.options.a": 1}
     assert rest == [None, None, Path("x"), True, True]
+
+
+def test_the_lines_of_the_page_and_of_the_help_are_right(printed: Printed) -> None:
+    page = (DOCS / "start" / "try-one-setting.md").read_text("utf-8")
+    lines = re.findall(r"^contend try (.*?)(?: --print > .*)?$", page, re.M)
+    helped = re.findall(r"^  contend try ((?:.*\\\n)?.*)$", EXAMPLES, re.M)
+    assert len(lines) == 8 and len(helped) == 3
+    for line in (*lines, *(one.replace("\\\n", " ") for one in helped)):
+        assert printed(line).compare.baseline
+    table = re.findall(r"^\| `(.*?)` \|", page, re.M)
+    assert len(table) == 6
+    for line in table:
+        assert printed(f"{line} --workload point_select").compare.baseline
 
 
 WORDS = st.sampled_from(
