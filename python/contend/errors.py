@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class ContendError(Exception):
@@ -32,6 +32,12 @@ class ContendError(Exception):
         self.message = message
         self.hint = hint
         self.detail = detail
+
+    def told_of(self, where: str) -> Self:
+        """This error, with where it was found before its message; nothing if that is empty."""
+        self.message = f"{where}: {self.message}" if where else self.message
+        self.args = (self.message,)
+        return self
 
 
 class RequestError(ContendError):

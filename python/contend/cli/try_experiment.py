@@ -35,7 +35,7 @@ from contend.spec import Experiment, Level, layout_options, read_experiment, wri
 WORKLOAD_USUAL = "read_write"
 CONNECTIONS_USUAL = "8"
 ROWS_USUAL = 100_000
-TIME_USUAL = "60s"
+TIME_USUAL = "70s"
 REPEATS = 8
 
 SYSBENCH = {

@@ -89,8 +89,8 @@ def short_of_repeats(experiment: Experiment, design: Design) -> str | None:
     fit = max(1, int(limit_s / least_s))
     return (
         f"{format_duration(limit_s)} has room for about {fit} of {compare.repeats} repeats, and "
-        f"the answer may stay uncertain; {compare.repeats} take about "
-        f"{format_duration(compare.repeats * least_s)}"
+        f"the answer may stay uncertain; {compare.repeats} take "
+        f"{format_duration(compare.repeats * least_s)} or more"
     )
 
 

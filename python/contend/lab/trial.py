@@ -87,8 +87,7 @@ def _try(
                     testbed.set(cell.having(setup=[]))
             except ContendError as error:
                 if not _is_statement(error):
-                    error.message = f"{_with_levels(experiment, cell)}{error.message}"
-                    raise
+                    raise error.told_of(_with_levels(experiment, cell))
                 raise RequestError(
                     f"{error.message}, on an empty copy of the tables",
                     hint="Nothing was loaded yet. Correct the statement, or its undo.",
@@ -108,7 +107,7 @@ def _refuse_changed(changed: str) -> None:
 
 
 def _with_levels(experiment: Experiment, cell: CellSpec) -> str:
-    """Which of the starts it was, to stand before what went wrong; nothing if all are alike."""
+    """Which of the starts it was; nothing if all are alike."""
     levels = []
     for factor in experiment.factors:
         setting = next((one for one in TRIED if factor.path.startswith(one.path)), None)
@@ -119,7 +118,7 @@ def _with_levels(experiment: Experiment, cell: CellSpec) -> str:
         is_baseline = experiment.compare.baseline.get(factor.path) == level
         name = factor.path.removeprefix("server.options.")
         levels.append(f"{name} = {level}{' (the baseline)' if is_baseline else ''}")
-    return f"with {', '.join(levels)}: " if levels else ""
+    return f"with {', '.join(levels)}" if levels else ""
 
 
 def _what(count: int) -> str:

@@ -264,9 +264,12 @@ def test_a_statement_with_a_slip_ends_it_after_the_first_block(
     tiny: Experiment, folder: RunFolder
 ) -> None:
     def refuse(_plan: dict[str, Any]) -> dict[str, Any]:
-        error = LoadFailed("Table 'sbtest.sbtst' doesn't exist", hint="Name the right one.")
-        error.code, error.statement = 1146, "SELECT 1 FROM sbtst"
-        raise error
+        raise LoadFailed(
+            "Table 'sbtest.sbtst' doesn't exist",
+            hint="Name the right one.",
+            code=1146,
+            statement="SELECT 1 FROM sbtst",
+        )
 
     with pytest.raises(RequestError, match="doesn't exist") as caught:
         go(tiny, folder, load=FakeLoad(refuse))
@@ -286,10 +289,10 @@ def test_failures_apart_do_not(tiny: Experiment, folder: RunFolder) -> None:
 def test_nothing_but_errors_is_a_failed_run(tiny: Experiment, folder: RunFolder) -> None:
     def all_refused(plan: dict[str, Any]) -> dict[str, Any]:
         error = {
-            "code": 1054,
-            "sqlstate": "42S22",
+            "code": 1205,
+            "sqlstate": "HY000",
             "count": 9,
-            "message": "Unknown column",
+            "message": "Lock wait timeout exceeded",
             "statement": "SELECT x",
         }
         if plan["load"]["connections"] == 8:
