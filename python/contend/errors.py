@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import ClassVar, Self
+from typing import ClassVar
 
 
 class ContendError(Exception):
@@ -33,11 +33,10 @@ class ContendError(Exception):
         self.hint = hint
         self.detail = detail
 
-    def told_of(self, where: str) -> Self:
-        """This error, with where it was found before its message; nothing if that is empty."""
+    def told_of(self, where: str) -> None:
+        """Put where it was found before the message; nothing if that is empty."""
         self.message = f"{where}: {self.message}" if where else self.message
         self.args = (self.message,)
-        return self
 
 
 class RequestError(ContendError):

@@ -135,7 +135,7 @@ def running(shared_server: Factory, mariadb_binary: ServerBinary) -> Theirs:
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ("innodb_read_io_threads=4,8", ["would have to be restarted", "Leave --server out"]),
+        ("back_log=50,100", ["would have to be restarted", "Leave --server out"]),
         ("sort_bufer_size=1M,2M", ["has no variable sort_bufer_size", '"sort_buffer_size"']),
         ("sort_buffer_size=lots,4M", ["refuses the value 'lots' for sort_buffer_size"]),
         ("key_cache_segments=0,100", ["changes key_cache_segments = 100"]),

@@ -87,7 +87,8 @@ def _try(
                     testbed.set(cell.having(setup=[]))
             except ContendError as error:
                 if not _is_statement(error):
-                    raise error.told_of(_with_levels(experiment, cell))
+                    error.told_of(_with_levels(experiment, cell))
+                    raise
                 raise RequestError(
                     f"{error.message}, on an empty copy of the tables",
                     hint="Nothing was loaded yet. Correct the statement, or its undo.",

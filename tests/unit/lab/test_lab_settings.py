@@ -317,7 +317,7 @@ class TestTrial:
             raise RequestError("it rejects the option")
 
         monkeypatch.setattr(strict.server, "start", refuse)
-        with pytest.raises(RequestError, match=r"key_cache_segments = 0 \(the baseline\): it rejects"):
+        with pytest.raises(RequestError, match=r"segments = 0 \(the baseline\): it rejects"):
             self.try_it(strict, tiny(tmp_path))
         monkeypatch.undo()
         assert not list((strict.folder / "tried").glob("*"))
