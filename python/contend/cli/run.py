@@ -12,7 +12,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from contend import report
 from contend.cli.parser import confirmed
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
@@ -25,7 +24,6 @@ from contend.lab.events import Notice
 from contend.lab.left import take_over
 from contend.lab.session import Equipment
 from contend.load import find_program
-from contend.report import html, terminal
 from contend.servers import KINDS, ServerBinary
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
@@ -336,6 +334,10 @@ def _new_path(name: str) -> Path:
 
 
 def _show(folder: RunFolder, *, as_json: bool) -> None:
+    # A third of all that is imported, and nothing that a refusal should wait for.
+    from contend import report
+    from contend.report import html, terminal
+
     built = report.build(folder)
     page = folder.path / "report.html"
     html.write(built, page)

@@ -16,7 +16,6 @@ from contend.cli.try_experiment import (
     experiment_of,
 )
 from contend.servers.options import as_text
-from contend.store.folder import RUNS_ROOT
 
 EXAMPLES = """\
 examples:
@@ -84,7 +83,7 @@ def add_try(parser: Parser) -> None:
     add("--for", dest="time", metavar="TIME", help=f"measure for so long (default: {TIME_USUAL})")
     add("--until", metavar="WIDTH", help="measure until the answer is so narrow, such as 2%%")
     add("--print", action="store_true", help="print the experiment file, and measure nothing")
-    add("--out", metavar="DIR", type=Path, help=f"the run folder (default: {RUNS_ROOT}/NAME-TIME)")
+    add("--out", metavar="DIR", type=Path, help="the run folder to make, as of `contend run`")
     add("--json", action="store_true", help="print the result as JSON")
     add("--yes", action="store_true", help="do not ask, as of `contend run`")
     parser.set_defaults(run=_try, server=None, resume=None)
