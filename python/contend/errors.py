@@ -33,6 +33,11 @@ class ContendError(Exception):
         self.hint = hint
         self.detail = detail
 
+    def told_of(self, where: str) -> None:
+        """Put where it was found before the message; nothing if that is empty."""
+        self.message = f"{where}: {self.message}" if where else self.message
+        self.args = (self.message,)
+
 
 class RequestError(ContendError):
     """What was asked is wrong."""

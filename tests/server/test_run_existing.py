@@ -38,6 +38,9 @@ class Theirs:
     def takes(self, lab: Lab) -> None:
         """Let a lab's experiment be one that such a server can take."""
         lab.edit(', innodb_buffer_pool_size = "32M"', "")
+        self.takes_password(lab)
+
+    def takes_password(self, lab: Lab) -> None:
         lab.environment["CONTEND_PASSWORD"] = PASSWORD
 
 

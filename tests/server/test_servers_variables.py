@@ -9,6 +9,8 @@ import pytest
 
 from contend.servers import PrivateServer, ServerBinary, Truncated
 from contend.servers.errors import OptionRejected
+from contend.servers.known_options import refuse_unknown
+from contend.servers.variables import rehearse
 
 Factory = Callable[..., PrivateServer]
 
@@ -75,6 +77,62 @@ def test_a_change_that_is_refused_has_words(
     server = shared_server(any_binary)
     with pytest.raises(OptionRejected, match=words):
         server.set_global(change)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("sort_buffer_size", "4M", True),
+        ("sql_mode", "ANSI", True),
+        ("no_such_thing", 1, "has no variable no_such_thing"),
+        ("back_log", 100, "cannot change back_log while it runs"),
+    ],
+)
+def test_a_change_is_rehearsed_and_nothing_is_changed(
+    any_binary: ServerBinary, shared_server: Factory, name: str, value: str | int, said: str | bool
+) -> None:
+    server = shared_server(any_binary)
+    before = server.variables().get(name)
+    with server.connect() as connection:
+        if isinstance(said, bool):
+            assert rehearse(connection, name, value) is said
+        else:
+            with pytest.raises(OptionRejected, match=said):
+                rehearse(connection, name, value)
+    assert server.variables().get(name) == before
+
+
+def test_mariadb_says_of_a_value_too_what_it_would_do(
+    mariadb_binary: ServerBinary, shared_server: Factory
+) -> None:
+    with shared_server(mariadb_binary).connect() as connection:
+        assert not rehearse(connection, "key_cache_segments", 100)
+        with pytest.raises(OptionRejected, match="refuses the value 'many' for max_connections"):
+            rehearse(connection, "max_connections", "many")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("sort_buffer_size", "sort-buffer-size", "skip_name_resolve", "skip_log_bin", "loose_x"),
+        *("log_bin", "sort_buffer_si", "disable_log_bin", "hot.key_buffer_size", "ansi"),
+    ],
+)
+def test_a_program_knows_its_options(any_binary: ServerBinary, name: str) -> None:
+    refuse_unknown(any_binary, [name])
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("sort_bufer_size", "sort_buffer_size"), ("inodb_io_capacity", "innodb_io_capacity")],
+)
+def test_what_a_program_does_not_know_is_refused_with_the_nearest(
+    any_binary: ServerBinary, name: str, meant: str
+) -> None:
+    with pytest.raises(OptionRejected, match=f"has no option {name}") as caught:
+        refuse_unknown(any_binary, ["sort_buffer_size", name])
+    assert caught.value.hint == f'Did you mean "{meant}"?'
+    refuse_unknown(any_binary, ["plugin_load_add", name])
 
 
 def test_only_what_differs_is_listed(any_binary: ServerBinary, private_server: Factory) -> None:

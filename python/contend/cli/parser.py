@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from contend import __version__
 from contend.cli.main import HANDED_OVER
-from contend.errors import RequestError, nearest
+from contend.errors import RequestError, did_you_mean, nearest
 
 
 class Subcommand(NamedTuple):
@@ -30,6 +30,9 @@ class Subcommand(NamedTuple):
 
 
 COMMANDS: dict[str, Subcommand] = {
+    "try": Subcommand(
+        "try_command", "see what other values of a server option change, without a file"
+    ),
     "run": Subcommand("run", "measure an experiment: a built-in recipe or a file"),
     "show": Subcommand("results", "show what a run folder says"),
     "report": Subcommand("results", "write the HTML report of a run folder"),
@@ -62,10 +65,29 @@ COMMANDS: dict[str, Subcommand] = {
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that reports its errors as every other part of contend does, and knows
-    its options by their whole names only."""
+    its options by their whole names only.
+
+    `intermixed` is set if options may stand between positional arguments.
+    """
+
+    intermixed = False
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **named})
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if not self.intermixed:
+            return super().parse_known_args(args, namespace)
+        # Which asks here again, twice.
+        self.intermixed = False
+        parsed, rest = self.parse_known_intermixed_args(args, namespace)
+        if rest:
+            hint = did_you_mean(rest[0], self._option_string_actions)
+            raise RequestError(
+                f"unknown option: {rest[0]}",
+                hint=hint or f"`{self.prog} --help` lists what it takes.",
+            )
+        return parsed, rest
 
     def error(self, message: str) -> NoReturn:
         raise RequestError(message, hint=f"`{self.prog} --help` lists what it takes.")

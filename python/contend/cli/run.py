@@ -12,7 +12,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from contend import report
 from contend.cli.parser import confirmed
 from contend.cli.progress import Display, display_on
 from contend.cli.restore import offer, what_is_left
@@ -25,7 +24,6 @@ from contend.lab.events import Notice
 from contend.lab.left import take_over
 from contend.lab.session import Equipment
 from contend.load import find_program
-from contend.report import html, terminal
 from contend.servers import KINDS, ServerBinary
 from contend.servers.dsn import Dsn
 from contend.servers.errors import NoServer
@@ -98,30 +96,48 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    if args.resume is None:
+        return measure(_experiment(args), args)
+    return _shown(args, lambda program, display: _resume(args, program, display))
+
+
+def measure(experiment: Experiment, args: argparse.Namespace, *, exact: bool = False) -> int:
+    """Make every run of an experiment, and show what they say.
+
+    Args:
+        args: as of `contend run`: `out`, `server`, `resume`, `json`, `yes`.
+        exact: a compared value that the server changes is refused, and no mark of its runs.
+    """
+
+    def begin(program: Path, display: Display) -> Path:
+        path: Path = args.out if args.out is not None else _new_path(experiment.name)
+        equipment = _equipment(
+            args, experiment, path, program, display, wanted=args.server, exact=exact
+        )
+        session.begin(experiment, path, equipment, display)
+        return path
+
+    return _shown(args, begin)
+
+
+def _shown(args: argparse.Namespace, work: Callable[[Path, Display], Path]) -> int:
+    """Show the run folder that `work` fills."""
     program = find_program()
-    console = Console(stderr=True)
-    with display_on(console) as display:
-        if args.resume is not None:
-            path = _resume(args, program, display)
-        else:
-            path = _begin(args, program, display)
+    with display_on(Console(stderr=True)) as display:
+        path = work(program, display)
     with RunFolder.open(path) as folder:
         _show(folder, as_json=args.json)
     return 0
 
 
-def _begin(args: argparse.Namespace, program: Path, display: Display) -> Path:
+def _experiment(args: argparse.Namespace) -> Experiment:
     if args.experiment is None:
         raise RequestError(
             "no experiment was named.", hint="`contend recipes` lists the built-in ones."
         )
     sets = [*args.set, *([f"compare.at_most={args.time}"] if args.time is not None else [])]
     sets += ["check=each_run"] if args.check_each else []
-    experiment = load_experiment(args.experiment, sets=sets, variant=_variant(args))
-    path: Path = args.out if args.out is not None else _new_path(experiment.name)
-    equipment = _equipment(args, experiment, path, program, display, wanted=args.server)
-    session.begin(experiment, path, equipment, display)
-    return path
+    return load_experiment(args.experiment, sets=sets, variant=_variant(args))
 
 
 def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
@@ -166,6 +182,7 @@ def _equipment(
     *,
     wanted: str | None,
     before: Mapping[str, str] | None = None,
+    exact: bool = False,
 ) -> Equipment:
     """What to work with: the server that is wanted, or those of `before`, by the experiment's
     names of them."""
@@ -176,7 +193,7 @@ def _equipment(
     dsns = {names[0]: wanted} if wanted is not None and is_dsn(wanted) else {}
     dsns = dsns or {name: name for name in names if is_dsn(name)}
     if dsns:
-        return _running(args, dsns, names, path, program, display)
+        return _running(args, dsns, names, path, program, display, exact=exact)
     if wanted is not None and experiment.gives("server.use"):
         raise RequestError(
             "--server names one server, and the experiment its own (server.use)",
@@ -194,7 +211,9 @@ def _equipment(
             )
         binaries[name] = binary
         display(Notice(_choice(binary, named=named is not None)))
-    return private_equipment(binaries, cache=default_cache(), program=program, listen=display)
+    return private_equipment(
+        binaries, cache=default_cache(), program=program, listen=display, exact=exact
+    )
 
 
 def _running(
@@ -204,6 +223,8 @@ def _running(
     path: Path,
     program: Path,
     display: Display,
+    *,
+    exact: bool,
 ) -> Equipment:
     """Servers that run already."""
     other = next((name for name in names if name not in dsns), None)
@@ -223,6 +244,7 @@ def _running(
         run_folder=path,
         listen=display,
         confirm=lambda question: _asked(question, args.yes, display),
+        exact=exact,
     )
     for one in equipment.servers.values():
         display(Notice(f"server: {one['source']}, {one['kind']} {one['version']}"))
@@ -312,6 +334,10 @@ def _new_path(name: str) -> Path:
 
 
 def _show(folder: RunFolder, *, as_json: bool) -> None:
+    # A third of all that is imported, and nothing that a refusal should wait for.
+    from contend import report
+    from contend.report import html, terminal
+
     built = report.build(folder)
     page = folder.path / "report.html"
     html.write(built, page)

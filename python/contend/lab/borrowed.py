@@ -223,7 +223,7 @@ class BorrowedUnderTest:
             except ReadOnly:
                 refused[name] = value
         if refused:
-            raise self._needs_restart(refused)
+            raise needs_restart(self._server.dsn, refused, self._now)
 
     def _set_one(self, name: str, value: Level) -> None:
         before = self._changed.get(name)
@@ -241,21 +241,7 @@ class BorrowedUnderTest:
         """Whether the server runs with that value, or with what it made of it, already."""
         if name in self._asked:
             return self._asked[name] == as_text(value)
-        return name in self._now and _is_same(value, self._now[name])
-
-    def _needs_restart(self, refused: Mapping[str, Level]) -> NeedsRestart:
-        lines = [
-            f"{name}: the experiment wants {as_text(value)}, the server has {self._now[name]}"
-            for name, value in refused.items()
-        ]
-        take_theirs = " ".join(f"--set server.options.{n}={self._now[n]}" for n in refused)
-        return NeedsRestart(
-            f"{self._server.dsn} would have to be restarted to change {', '.join(refused)}, "
-            "and contend restarts no server that is not its own",
-            hint=f"Take the server's own values ({take_theirs}), restart it with the wanted ones "
-            "yourself, or leave --server out to use a private server.",
-            detail="\n".join(lines),
-        )
+        return name in self._now and is_same(value, self._now[name])
 
     # --- what the record needs ---
 
@@ -300,7 +286,33 @@ class BorrowedUnderTest:
         return self._server.dsn.database or data.database
 
 
-def _is_same(value: Level, there: str) -> bool:
+def needs_restart(
+    dsn: Dsn, refused: Mapping[str, Level], there: Mapping[str, str], *, compared: str = ""
+) -> NeedsRestart:
+    """The error for options that a server does not change while it runs.
+
+    Args:
+        refused: what is wanted of them.
+        there: what the server has.
+        compared: the one whose values are compared, if any are.
+    """
+    lines = [
+        f"{name}: the experiment wants {as_text(value)}, the server has {there[name]}"
+        for name, value in refused.items()
+    ]
+    take_theirs = " ".join(f"--set server.options.{n}={there[n]}" for n in refused)
+    return NeedsRestart(
+        f"{dsn} would have to be restarted to change {', '.join(refused)}, "
+        "and contend restarts no server that is not its own",
+        hint="Leave --server out: private servers are started with each value."
+        if compared in refused
+        else f"Take the server's own values ({take_theirs}), restart it with the wanted ones "
+        "yourself, or leave --server out to use a private server.",
+        detail="\n".join(lines),
+    )
+
+
+def is_same(value: Level, there: str) -> bool:
     text = as_text(value)
     numbers = as_number(text), as_number(there)
     if None not in numbers:

@@ -89,6 +89,23 @@ def require_time(experiment: Experiment, design: Design) -> None:
         )
 
 
+def short_of_repeats(experiment: Experiment, design: Design) -> str | None:
+    """What to say of a time that, by what everything usually takes, has no room for as many
+    repeats as are wanted; None if it has."""
+    compare, limit_s = experiment.compare, experiment.compare.at_most_s
+    if limit_s is None or experiment.compared is None:
+        return None
+    least_s = Effort(experiment, design, lambda: 0.0).least_of_a_repeat_s
+    if compare.repeats * least_s <= limit_s:
+        return None
+    fit = max(1, int(limit_s / least_s))
+    return (
+        f"{format_duration(limit_s)} has room for about {fit} of {compare.repeats} repeats, and "
+        f"the answer may stay uncertain; {compare.repeats} take "
+        f"{format_duration(compare.repeats * least_s)} or more"
+    )
+
+
 def _least_s(experiment: Experiment, design: Design) -> float:
     """How long one look at every cell loads the servers."""
     cells = cell_specs(experiment)
@@ -369,6 +386,14 @@ class Effort:
             return costs["unit"] + max(_least_s(self._experiment, self._design), self._in_blocks_s)
         block_s = costs["block"] + self.rounds * costs["round"]
         return costs["unit"] + len(self._contexts) * self.blocks * block_s
+
+    @property
+    def least_of_a_repeat_s(self) -> float:
+        """What a repeat takes that has a single round in each context."""
+        if not self._design.in_slices:
+            return self._unit_s()
+        costs = self._costs()
+        return float(costs.of_one({"unit": 1, "block": 1, "round": 1}))
 
     def _at_baseline(self, context: Cell) -> CellSpec:
         return cell_spec(self._experiment, {**context, **self._experiment.compare.baseline})

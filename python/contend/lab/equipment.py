@@ -24,6 +24,7 @@ from contend.lab.client import calibrating, choosing_engine
 from contend.lab.conditions import Conditions
 from contend.lab.events import Listener, Notice, Relay
 from contend.lab.private import PrivateProgram, PrivateUnderTest
+from contend.lab.rehearsal import rehearse_options
 from contend.lab.scripts import blocking_script, check_workloads, prepare_tables
 from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
@@ -33,6 +34,9 @@ from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
+from contend.servers.known_options import refuse_unknown
+from contend.settings import SETTINGS
+from contend.settings.model import Launch
 from contend.spec import (
     SCRIPT_SCHEMA,
     CellSpec,
@@ -61,9 +65,15 @@ def server_name(cell: CellSpec) -> str:
 
 
 def private_equipment(
-    binaries: Mapping[str, ServerBinary], *, cache: Path, program: Path, listen: Listener
+    binaries: Mapping[str, ServerBinary],
+    *,
+    cache: Path,
+    program: Path,
+    listen: Listener,
+    exact: bool = False,
 ) -> Equipment:
-    """Private servers of the given programs, by the experiment's names of them."""
+    """Private servers of the given programs, by the experiment's names of them; `exact` as of
+    `try_starts`."""
     tell = Relay(listen)
     load = LoadProcess(program)
 
@@ -113,6 +123,7 @@ def private_equipment(
                 ]
 
     def check(experiment: Experiment) -> None:
+        _refuse_unknown_options(experiment, binaries)
         check_workloads(experiment, program)
         require_imports(cache, experiment)
         with workspace(cache) as work:
@@ -131,6 +142,7 @@ def private_equipment(
                 load=program,
                 kept=cache / "tried",
                 listen=listen,
+                exact=exact,
             )
 
     return Equipment(
@@ -149,6 +161,19 @@ def private_equipment(
     )
 
 
+def _refuse_unknown_options(experiment: Experiment, binaries: Mapping[str, ServerBinary]) -> None:
+    seen = set()
+    for cell in cell_specs(experiment):
+        launch = Launch()
+        for setting in SETTINGS:
+            setting.launch(cell.values, launch)
+        binary = binaries[server_name(cell)]
+        names = frozenset(launch.options_of(binary.kind))
+        if (binary, names) not in seen:
+            seen.add((binary, names))
+            refuse_unknown(binary, sorted(names))
+
+
 def borrowed_equipment(
     servers: Mapping[str, ExistingServer],
     *,
@@ -157,9 +182,10 @@ def borrowed_equipment(
     run_folder: Path,
     listen: Listener,
     confirm: Confirm,
+    exact: bool = False,
 ) -> Equipment:
     """Servers that contend neither starts nor stops, by the experiment's names of them: one, or
-    one for each level that is compared, in their order."""
+    one for each level that is compared, in their order; `exact` as of `rehearse_options`."""
     tell = Relay(listen)
     load = LoadProcess(program)
 
@@ -197,6 +223,11 @@ def borrowed_equipment(
                 for journal in [journal_at(place, names.setdefault(place, str(server.dsn)))]
             ]
 
+    def check(experiment: Experiment) -> None:
+        check_workloads(experiment, program)
+        for server in servers.values():
+            rehearse_options(server, experiment, exact=exact)
+
     sockets = all(server.dsn.socket is not None for server in servers.values())
     return Equipment(
         servers={name: _identity_of(server) for name, server in servers.items()},
@@ -206,7 +237,7 @@ def borrowed_equipment(
         calibrate=calibrating(
             program, cache=cache, transport="socket" if sockets else "tcp", listen=listen
         ),
-        check=lambda experiment: check_workloads(experiment, program),
+        check=check,
         blocking_script=lambda experiment: blocking_script(experiment, program),
         choose_engine=choosing_engine(program),
         cpus_together=functools.partial(cpus_together, program),

@@ -23,7 +23,7 @@ from contend.lab.client import (
 )
 from contend.lab.design import FACT as DESIGN
 from contend.lab.design import Design, choose_design, is_asked
-from contend.lab.effort import require_time
+from contend.lab.effort import require_time, short_of_repeats
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Listener, Notice
 from contend.lab.host_state import AskCpus, HostWatch
@@ -118,6 +118,8 @@ def begin(experiment: Experiment, path: Path, equipment: Equipment, listen: List
     require_time(experiment, design)
     if design.why:
         listen(Notice(f"levels are compared by runs, not in slices: {design.why}"))
+    if (short := short_of_repeats(experiment, design)) is not None:
+        listen(Notice(short))
     equipment.check(experiment)
     planned = planned_runs(experiment, in_slices=design.in_slices)
     engine = equipment.choose_engine(experiment)

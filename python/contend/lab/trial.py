@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from contend.errors import RequestError, WorkError
+from contend.errors import ContendError, RequestError
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import ServerTestbed
@@ -30,28 +30,47 @@ ProgramOf = Callable[[CellSpec], PrivateProgram]
 
 
 def try_starts(
-    experiment: Experiment, program_of: ProgramOf, *, load: Path, kept: Path, listen: Listener
+    experiment: Experiment,
+    program_of: ProgramOf,
+    *,
+    load: Path,
+    kept: Path,
+    listen: Listener,
+    exact: bool = False,
 ) -> None:
     """Start a server as each of the cells wants it, on an empty folder.
 
     Args:
         program_of: the server of a cell, whose folder is empty.
         load: contend-load.
-        kept: a folder that remembers what was accepted.
+        kept: a folder that remembers what was accepted, and what the server made of it.
         listen: is told of the trial.
+        exact: a compared value that the server changes is refused.
 
     Raises:
         RequestError: an option, a wrapper or a statement is refused.
         WorkError: a server does not start, for another reason.
     """
-    wanted = [
-        cell for cell in _distinct(experiment) if not (kept / _digest(cell, program_of)).exists()
-    ]
-    if not wanted:
-        return
+    cells = {kept / _digest(cell, program_of): cell for cell in _distinct(experiment)}
+    wanted = {file: cell for file, cell in cells.items() if not file.exists()}
+    if wanted:
+        _try(experiment, wanted, program_of, load=load, listen=listen)
+    if exact:
+        for file in cells:
+            _refuse_changed(file.read_text("utf-8"))
+
+
+def _try(
+    experiment: Experiment,
+    wanted: Mapping[Path, CellSpec],
+    program_of: ProgramOf,
+    *,
+    load: Path,
+    listen: Listener,
+) -> None:
     listen(Notice(_what(len(wanted))))
 
-    has_statements = any(cell[path] for cell in wanted for path in _STATEMENTS)
+    has_statements = any(cell[path] for cell in wanted.values() for path in _STATEMENTS)
 
     def make_tables(cell: CellSpec, address: Address) -> None:
         if has_statements:
@@ -61,20 +80,46 @@ def try_starts(
 
     place = PrivateUnderTest(program_of, make_tables, LoadProcess(load))
     with closing(ServerTestbed(place, listen, TRIED, strict=True)) as testbed:
-        for cell in wanted:
+        for file, cell in wanted.items():
             try:
-                testbed.set(cell)
+                marks = testbed.set(cell).warnings
                 if cell[_SETUP]:
                     testbed.set(cell.having(setup=[]))
-            except WorkError as error:
+            except ContendError as error:
                 if not _is_statement(error):
+                    error.told_of(_with_levels(experiment, cell))
                     raise
                 raise RequestError(
                     f"{error.message}, on an empty copy of the tables",
                     hint="Nothing was loaded yet. Correct the statement, or its undo.",
                 ) from error
-            kept.mkdir(parents=True, exist_ok=True)
-            (kept / _digest(cell, program_of)).touch()
+            file.parent.mkdir(parents=True, exist_ok=True)
+            changed = [one["message"] for one in marks if one["code"] == "option-truncated"]
+            file.write_text("\n".join(changed), "utf-8")
+
+
+def _refuse_changed(changed: str) -> None:
+    """What a server takes otherwise than it was asked would go by a wrong name in the answer."""
+    if changed:
+        raise RequestError(
+            f"the server changes {', '.join(changed.splitlines())}",
+            hint="Name values that it takes as they are.",
+        )
+
+
+def _with_levels(experiment: Experiment, cell: CellSpec) -> str:
+    """Which of the starts it was; nothing if all are alike."""
+    levels = []
+    for factor in experiment.factors:
+        setting = next((one for one in TRIED if factor.path.startswith(one.path)), None)
+        if setting is None:
+            continue
+        value, inside = cell[setting.path], factor.path.removeprefix(setting.path).strip(".")
+        level = value.get(inside) if inside else value
+        is_baseline = experiment.compare.baseline.get(factor.path) == level
+        name = factor.path.removeprefix("server.options.")
+        levels.append(f"{name} = {level}{' (the baseline)' if is_baseline else ''}")
+    return f"with {', '.join(levels)}" if levels else ""
 
 
 def _what(count: int) -> str:
@@ -112,4 +157,5 @@ def _asked(cell: CellSpec) -> str:
 
 def _digest(cell: CellSpec, program_of: ProgramOf) -> str:
     identity = dict(program_of(cell).identity)
-    return hashlib.sha256(f"{identity} {_asked(cell)}".encode()).hexdigest()
+    # 2: the file has what the server changed.
+    return hashlib.sha256(f"2 {identity} {_asked(cell)}".encode()).hexdigest()

@@ -39,6 +39,9 @@ DEATH_S = 2.0
 FAILURES_MAX = 5
 """Blocks in a row without a result after which the walk ends; a run of its own counts as one."""
 
+NOT_UNDERSTOOD = frozenset({1054, 1064, 1146, 1305})
+"""A server's codes of statements that name no column, table or function of its own, or are none."""
+
 
 class Runner(Protocol):
     """Makes the runs of a block, one at a time or all at once."""
@@ -130,6 +133,8 @@ def walk(
         schedule.ended(records)
         for record in records:
             listen(RunEnded(record))
+        if first_block and not measured:
+            _must_be_understood(records)
         if first_block and all(record.status == "ok" for record in records):
             first_runs += records
             _must_have_metrics(experiment, first_runs, folder.meta().planned)
@@ -140,6 +145,14 @@ def walk(
             in_a_row += records[-1:]
         if len(in_a_row) >= FAILURES_MAX:
             raise _too_many(in_a_row, folder)
+
+
+def _must_be_understood(records: list[RunRecord]) -> None:
+    """A statement with a slip of the pen fails in every run as it did in the first."""
+    errors = [record.error or {} for record in records]
+    if all(error.get("code") in NOT_UNDERSTOOD for error in errors):
+        first = errors[0]
+        raise RequestError(first["message"], hint=first["hint"], detail=first["statement"])
 
 
 def _must_have_metrics(

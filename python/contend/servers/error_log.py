@@ -169,7 +169,7 @@ def start_failure(binary: ServerBinary, code: int, log: str, what: str) -> Conte
     if rejected is not None and why is not Diagnosis.DISK_FULL:
         return OptionRejected(
             f"{name} rejects the option {rejected.option}: {rejected.why}.",
-            hint="Correct it under [server] options, or leave it out.",
+            hint="Correct it, or leave it out.",
             detail=tail(log),
         )
     if why is not None:

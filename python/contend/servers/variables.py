@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _TIMEOUT_S = 60
+_EXPLAINED = re.compile(r"^ +(?:-\S, )?--([a-z][a-z0-9_-]*)", re.MULTILINE)
 _RULE = re.compile(r"^-{5,} -{5,}$", re.MULTILINE)
 # As the server itself spells these in its tables.
 _SPELLINGS = {"(No default value)": "", "TRUE": "ON", "FALSE": "OFF"}
@@ -42,11 +43,16 @@ _SPELLINGS = {"(No default value)": "", "TRUE": "ON", "FALSE": "OFF"}
 
 def program_defaults(binary: ServerBinary) -> dict[str, str]:
     """name -> default; empty if the program does not tell."""
-    return dict(_defaults(binary.argv))
+    return parse_defaults(_help(binary.argv))
+
+
+def program_options(binary: ServerBinary) -> frozenset[str]:
+    """The name of every option that the program takes; empty if it does not tell."""
+    return parse_options(_help(binary.argv))
 
 
 @lru_cache(maxsize=8)
-def _defaults(argv: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+def _help(argv: tuple[str, ...]) -> str:
     try:
         said = subprocess.run(
             [*argv, "--verbose", "--help"],
@@ -58,8 +64,14 @@ def _defaults(argv: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return tuple(parse_defaults(said.stdout).items())
+        return ""
+    return said.stdout
+
+
+def parse_options(text: str) -> frozenset[str]:
+    """Those that `--verbose --help` explains, and those of the table at its end."""
+    explained = (name.replace("-", "_") for name in _EXPLAINED.findall(text))
+    return frozenset({*explained, *parse_defaults(text)})
 
 
 def parse_defaults(text: str) -> dict[str, str]:
@@ -85,6 +97,7 @@ _ER_WRONG_TYPE = 1232
 _ER_WRONG_VALUE = 1231
 _ER_READ_ONLY = 1238
 _ER_TRUNCATED = 1292
+_REFUSALS = (_ER_UNKNOWN_VARIABLE, _ER_WRONG_TYPE, _ER_WRONG_VALUE, _ER_READ_ONLY)
 
 
 _SECRETS = ("handlersocket_plain_secret", "handlersocket_plain_secret_wr")
@@ -228,6 +241,29 @@ def set_one(connection: Connection[Any], name: str, value: Value) -> tuple[Trunc
     if found is None and _ER_TRUNCATED in codes:
         found = Truncated(normal, as_text(value), got)
     return found, bool(codes)
+
+
+def rehearse(connection: Connection[Any], name: str, value: Value) -> bool:
+    """Whether a server would take a value as it is, as far as it tells; nothing is changed.
+
+    A statement that sets several variables sets none of them if one cannot be set, and pid_file
+    never can. MariaDB looks at each variable and its value in turn; MySQL whether all can be set
+    first, so that of a value it says nothing.
+
+    Raises:
+        OptionRejected: the server refuses it.
+    """
+    normal = normal_name(name)
+    with connection.cursor() as cursor:
+        try:
+            cursor.execute(f"{assignment(normal, value)}, GLOBAL pid_file = ''")
+        except pymysql.err.MySQLError as error:
+            code, said = (*error.args, "", "")[:2]
+            is_about_it = code != _ER_READ_ONLY or f"'{normal}'" in str(said)
+            if is_about_it and code in _REFUSALS:
+                raise _refused(normal, value, error) from error
+        cursor.execute("SHOW WARNINGS")
+        return all(int(row[1]) != _ER_TRUNCATED for row in cursor.fetchall())
 
 
 def _refused(name: str, value: Value, error: pymysql.err.MySQLError) -> OptionRejected:

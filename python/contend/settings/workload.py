@@ -23,6 +23,9 @@ from contend.settings.schemas import (
 )
 from contend.settings.values import Choice, Flag, Key, Refused, Text, WholeNumber, shown
 
+ENGINES = ("InnoDB", "MyISAM", "Aria", "RocksDB")
+"""Storage engines, as a server spells them."""
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaName:
@@ -141,7 +144,7 @@ DATA = (
     _of_data(
         Key(
             "engine",
-            Choice(("InnoDB", "MyISAM", "Aria", "RocksDB")),
+            Choice(ENGINES),
             "InnoDB",
             "storage engine of the tables",
         )

@@ -8,7 +8,7 @@ from contend.settings.values import Level, Refused
 from contend.spec.cell import cell_spec, cell_specs, cells, combinations
 from contend.spec.document import hide_in_comments
 from contend.spec.keys import MetricNames, without_metric
-from contend.spec.load import load_experiment, recipe_text, recipes
+from contend.spec.load import load_experiment, read_experiment, recipe_text, recipes
 from contend.spec.model import (
     SPEC_FORMAT,
     Cell,
@@ -41,6 +41,7 @@ from contend.spec.order import (
 from contend.spec.roles import Roles, roles_of
 from contend.spec.schema import json_schema, key_tables
 from contend.spec.scripts import is_file
+from contend.spec.written import written
 
 __all__ = [
     "PILOT_BLOCKS",
@@ -84,6 +85,7 @@ __all__ = [
     "next_repeat",
     "planned_load_s",
     "planned_runs",
+    "read_experiment",
     "recipe_text",
     "recipes",
     "roles_of",
@@ -91,4 +93,5 @@ __all__ = [
     "to_dict",
     "turn_of",
     "without_metric",
+    "written",
 ]

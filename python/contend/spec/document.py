@@ -11,7 +11,7 @@ import bisect
 import copy
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NoReturn
 
 from contend.settings.tables import Nested
@@ -162,14 +162,18 @@ _TOML_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$
 
 
 class Document:
-    """Nested tables as TOML gives them, mutable until the experiment is built from them."""
+    """Nested tables as TOML gives them, mutable until the experiment is built from them.
 
-    def __init__(self, text: str, file: str) -> None:
+    Args:
+        origins: what stands for the lines of a text that nobody wrote: by path, where it is from.
+    """
+
+    def __init__(self, text: str, file: str, origins: Mapping[Path, str] | None = None) -> None:
         self.text = text
         self.file = file
         self.tree = _parse(text, file)
-        self._lines = key_lines(text)
-        self._origins: dict[Path, str] = {}
+        self._lines = key_lines(text) if origins is None else {}
+        self._origins: dict[Path, str] = dict(origins or {})
 
     def copy(self) -> Document:
         """An independent document, so that a variant can be tried without a trace."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -60,6 +60,22 @@ def load_experiment(
     # A script is sought beside the file that names it.
     path = Path(source) if _is_path(source) else Path(str(_files() / source))
     return replace(experiment, folder=str(path.absolute().parent))
+
+
+def read_experiment(
+    text: str, name: str, origins: Mapping[tuple[str | int, ...], str]
+) -> Experiment:
+    """The experiment of a text that contend wrote.
+
+    Args:
+        text: an experiment file.
+        name: what the text is called in messages.
+        origins: what a path in it comes from, for messages.
+
+    Raises:
+        SpecError: for anything that is wrong.
+    """
+    return build(Document(text, name, origins), variant="default", overrides=())
 
 
 def _read(source: str) -> tuple[str, str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from fake_load import percentiles
 from lab_in_slices import IN_SLICES, Bench, Noise, made_up
 
 from contend.lab.design import Design
-from contend.lab.effort import ROUNDS, Effort
+from contend.lab.effort import ROUNDS, Effort, short_of_repeats
 from contend.lab.layouts import PADDING_VARIABLE
 from contend.lab.schedule import Schedule
 from contend.spec import cell_spec
@@ -51,6 +51,22 @@ def test_without_a_limit_every_block_has_the_usual_slices(make: MakeBench) -> No
     bench = make()
     bench.play(Noise(bench, slices=0.1))
     assert set(rounds(bench)) == {ROUNDS}
+
+
+@pytest.mark.parametrize(
+    ("said", "way", "words"),
+    [
+        ('at_most = "60s"', "slices", None),
+        ("", "slices", None),
+        ('at_most = "4s"', "slices", "4 s has room for about 1 of 6 repeats"),
+        ('at_most = "1s"', "runs", "1 s has room for about 1 of 6 repeats"),
+    ],
+)
+def test_repeats_that_do_not_fit_are_said_first(
+    make: MakeBench, said: str, way: Literal["slices", "runs"], words: str | None
+) -> None:
+    short = short_of_repeats(make(said).tiny, Design(way))
+    assert (short is None) if words is None else (short is not None and short.startswith(words))
 
 
 def test_waiting_for_a_better_host_is_no_part_of_the_time_that_was_given(make: MakeBench) -> None:

@@ -291,13 +291,14 @@ class TestTrial:
         )
         return bench
 
-    def try_it(self, bench: Bench, made: Experiment) -> None:
+    def try_it(self, bench: Bench, made: Experiment, *, exact: bool = False) -> None:
         trial.try_starts(
             made,
             lambda _cell: bench.program,
             load=Path("/contend-load"),
             kept=bench.folder / "tried",
             listen=bench.heard.append,
+            exact=exact,
         )
 
     def test_each_start_is_tried_once(self, strict: Bench, tmp_path: Path) -> None:
@@ -316,10 +317,22 @@ class TestTrial:
             raise RequestError("it rejects the option")
 
         monkeypatch.setattr(strict.server, "start", refuse)
-        with pytest.raises(RequestError, match="rejects the option"):
+        with pytest.raises(RequestError, match=r"segments = 0 \(the baseline\): it rejects"):
             self.try_it(strict, tiny(tmp_path))
         monkeypatch.undo()
         assert not list((strict.folder / "tried").glob("*"))
+
+    def test_what_the_server_changes_is_refused_if_it_is_to_be_exact(
+        self, strict: Bench, tmp_path: Path
+    ) -> None:
+        made = tiny(tmp_path, in_place="restart")
+        strict.server.truncates = {"key_cache_segments": "64"}
+        self.try_it(strict, made)
+        starts = len(strict.server.launches)
+        for _ in range(2):
+            with pytest.raises(RequestError, match="requested 0, effective 64"):
+                self.try_it(strict, made, exact=True)
+        assert len(strict.server.launches) == starts, "what was tried is remembered"
 
     @pytest.mark.parametrize("refused", ["CREATE a", "DROP a"])
     def test_statements_are_tried_on_a_few_rows(

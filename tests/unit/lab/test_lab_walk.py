@@ -260,6 +260,26 @@ def test_failures_in_a_row_end_the_walk_with_the_reason(
     assert len(folder.records()) == FAILURES_MAX
 
 
+def test_a_statement_with_a_slip_ends_it_after_the_first_block(
+    tiny: Experiment, folder: RunFolder
+) -> None:
+    def refuse(_plan: dict[str, Any]) -> dict[str, Any]:
+        raise LoadFailed(
+            "Table 'sbtest.sbtst' doesn't exist",
+            hint="Name the right one.",
+            code=1146,
+            statement="SELECT 1 FROM sbtst",
+        )
+
+    with pytest.raises(RequestError, match="doesn't exist") as caught:
+        go(tiny, folder, load=FakeLoad(refuse))
+    assert (caught.value.hint, caught.value.detail) == (
+        "Name the right one.",
+        "SELECT 1 FROM sbtst",
+    )
+    assert len(folder.records()) == 1
+
+
 def test_failures_apart_do_not(tiny: Experiment, folder: RunFolder) -> None:
     errors: dict[int, BaseException] = {n: LoadFailed("no") for n in (1, 2, 3, 4, 6, 7, 8)}
     go(tiny, folder, load=FakeLoad(Nth(errors)))
@@ -269,10 +289,10 @@ def test_failures_apart_do_not(tiny: Experiment, folder: RunFolder) -> None:
 def test_nothing_but_errors_is_a_failed_run(tiny: Experiment, folder: RunFolder) -> None:
     def all_refused(plan: dict[str, Any]) -> dict[str, Any]:
         error = {
-            "code": 1054,
-            "sqlstate": "42S22",
+            "code": 1205,
+            "sqlstate": "HY000",
             "count": 9,
-            "message": "Unknown column",
+            "message": "Lock wait timeout exceeded",
             "statement": "SELECT x",
         }
         if plan["load"]["connections"] == 8:

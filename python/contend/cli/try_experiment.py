@@ -1,0 +1,402 @@
+"""The experiment that the arguments of `contend try` stand for: the text of its file, read as every
+other one is."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from contend.cli.try_levels import (
+    as_typed,
+    level_of,
+    option_levels,
+    option_set,
+    same,
+    split_levels,
+)
+from contend.errors import RequestError, did_you_mean
+from contend.servers.dsn import Dsn
+from contend.servers.options import as_arguments, as_text
+from contend.settings.plan_keys import SCHEMA_OF, TPCC, WORKLOAD
+from contend.settings.schemas import (
+    IMPORT_NAME,
+    SBTEST,
+    SCHEMAS,
+    SCRIPT_SCHEMA,
+    imported_name,
+    schema_of,
+)
+from contend.settings.server import is_dsn
+from contend.settings.workload import ENGINES, may_write
+from contend.spec import Experiment, Level, layout_options, read_experiment, written
+
+WORKLOAD_USUAL = "read_write"
+CONNECTIONS_USUAL = "8"
+ROWS_USUAL = 100_000
+TIME_USUAL = "70s"
+REPEATS = 8
+
+SYSBENCH = {
+    **{f"oltp_{kind}": kind for kind in ("read_write", "read_only", "write_only", "point_select")},
+    **{f"oltp_{kind}": kind for kind in ("update_index", "update_non_index", "delete", "insert")},
+    **{f"select_{kind}": kind for kind in ("random_points", "random_ranges")},
+}
+"""What sysbench calls a workload -> the kind that asks the same."""
+
+KINDS = tuple(kind for kind, keys in WORKLOAD.kinds.items() if not any(k.required for k in keys))
+"""The kinds of workload that a name describes."""
+
+_HEAD = "# What `contend try` measures. Edit it, and measure it with `contend run FILE`.\n\n"
+_OPTION = "server.options."
+_USE, _PROFILE, _ENGINE = "server.use", "server.profile", "data.engine"
+
+_SHORT = {_USE: "servers", _PROFILE: "sets", _ENGINE: "engine"}
+"""What run folders are named by, if no option is compared."""
+
+_ROOM_USUAL = 130
+"""Of the 151 connections that a server takes if nobody says, some are not the load's."""
+
+
+def experiment_of(args: argparse.Namespace, kind: str) -> Experiment:
+    """What a command line asks for.
+
+    Args:
+        args: as `contend try` has them.
+        kind: of the server, if they name none.
+
+    Raises:
+        RequestError: for anything that is wrong.
+    """
+    _refuse_what_is_no_text(args)
+    file = _File()
+    servers = _servers(args.servers)
+    if servers:
+        file.put(_USE, servers, "--server")
+    else:
+        file.fix("server.kind", kind, "")
+    sets = _sets(args)
+    if sets:
+        file.put(_PROFILE, tuple(sets), "--a, --b")
+    options = _options(args.settings)
+    for name, levels in options.items():
+        if any(name in one for one in sets.values()):
+            raise RequestError(f"{name} is given beside --a and --b, which name it too")
+        file.put(f"{_OPTION}{name}", levels, as_typed(name, levels))
+    kinds = _workload(args, file)
+    _data(args, file, kinds[0])
+    connections = _levels("--connections", args.connections)
+    file.put("load.connections", connections, f"--connections {args.connections}")
+    if not any(is_dsn(str(one)) for one in servers):
+        _make_room(file, connections, options)
+    compared = _compare(args, file)
+    for name, one in sets.items():
+        file.tables[f"server.profiles.{name}.any"] = dict(one)
+        file.origins["server", "profiles", name] = f"--{name}"
+    _about(file, compared, kinds, sets)
+    return read_experiment(file.text, "contend try", file.origins)
+
+
+class _File:
+    """The tables of the file, and what each value was typed as."""
+
+    ORDER = (
+        *("experiment", "server", "server.options", "server.profiles.a.any"),
+        *("server.profiles.b.any", "data", "workload", "load", "factors", "compare"),
+    )
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[str, object]] = {}
+        self.factors: dict[str, list[Level]] = {}
+        self.origins: dict[tuple[str | int, ...], str] = {}
+
+    @property
+    def text(self) -> str:
+        tables: dict[str, Mapping[str, object]] = {**self.tables, "factors": self.factors}
+        return _HEAD + written({name: tables[name] for name in self.ORDER if name in tables})
+
+    def put(self, path: str, levels: Sequence[Level], typed: str) -> None:
+        """Several levels make a factor, a single one holds throughout."""
+        if len(levels) == 1:
+            self.fix(path, levels[0], typed)
+            return
+        _refuse_twice(path.removeprefix(_OPTION), levels, typed)
+        self.factors[path] = list(levels)
+        self.origins["factors", path] = typed
+
+    def fix(self, path: str, value: object, typed: str) -> None:
+        table, key = path.split(".", 1)
+        if path.startswith(_OPTION):
+            table, key = "server.options", path.removeprefix(_OPTION)
+        self.tables.setdefault(table, {})[key] = value
+        if typed:
+            self.origins[*table.split("."), key] = typed
+
+
+# --- what is compared ---
+
+
+def _servers(typed: Sequence[str]) -> tuple[Level, ...]:
+    servers = [one for text in typed for one in split_levels(text, f"--server {text}")]
+    for server in filter(is_dsn, servers):
+        Dsn.parse(server)
+    return tuple(servers)
+
+
+def _sets(args: argparse.Namespace) -> dict[str, dict[str, Level]]:
+    typed: dict[str, str | None] = {"a": args.a, "b": args.b}
+    sets = {name: option_set(text) for name, text in typed.items() if text is not None}
+    if len(sets) == 1:
+        (one,) = sets
+        other = "b" if one == "a" else "a"
+        raise RequestError(
+            f"--{one} needs --{other}: two sets of options are compared",
+            hint="Write --a '' for the server's defaults.",
+        )
+    for each in sets.values():
+        as_arguments(each)
+        if laid_out := layout_options(each):
+            name = next(iter(laid_out))
+            raise RequestError(
+                f"{name} lays out the files of the data, and cannot be in a set",
+                hint=f"Compare it by itself: {name}=VALUE,VALUE.",
+            )
+    if sets and _are_same(sets["a"], sets["b"]):
+        raise RequestError("--a and --b are the same set of options: nothing to compare")
+    return sets
+
+
+def _are_same(one: Mapping[str, Level], other: Mapping[str, Level]) -> bool:
+    return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+
+
+def _options(typed: Iterable[str]) -> dict[str, tuple[Level, ...]]:
+    options: dict[str, tuple[Level, ...]] = {}
+    for text in typed:
+        name, levels = option_levels(text)
+        if name in options:
+            raise RequestError(
+                f"{name} is given twice",
+                hint=f"Write all of its values at once: {as_typed(name, options[name] + levels)}.",
+            )
+        for level in levels:
+            as_arguments({name: level})
+        options[name] = levels
+    return options
+
+
+def _refuse_twice(name: str, levels: Sequence[Level], typed: str) -> None:
+    for one, other in itertools.combinations(levels, 2):
+        if same(one, other):
+            twice = str(one) if one == other else f"{as_text(one)} and {as_text(other)}"
+            is_one = "is there twice" if one == other else "are the same value"
+            raise RequestError(
+                f"{typed}: {twice} of {name} {is_one}", hint="Each value is given once."
+            )
+
+
+def _compare(args: argparse.Namespace, file: _File) -> str:
+    """The first of the factors that are a change of the server is the one that is compared."""
+    options = (path for path in file.factors if path.startswith(_OPTION))
+    compared = next(
+        (path for path in (_USE, _PROFILE, *options, _ENGINE) if path in file.factors), None
+    )
+    if compared is None:
+        raise _nothing_to_compare(file)
+    limit = args.time if args.time is not None or args.until is not None else TIME_USUAL
+    until, at_most = (None if text is None else level_of(text) for text in (args.until, limit))
+    file.tables["compare"] = {
+        "baseline": {compared: file.factors[compared][0]},
+        "repeats": REPEATS,
+        "until": until,
+        "at_most": at_most,
+    }
+    file.origins["compare", "until"] = f"--until {args.until}"
+    file.origins["compare", "at_most"] = f"--for {args.time}"
+    return compared
+
+
+class NothingToCompare(RequestError):
+    """Nothing has two values.
+
+    Args:
+        option: the only option that was named, with its value; None if there is none or are more.
+    """
+
+    def __init__(self, option: tuple[str, Level] | None) -> None:
+        self.option = option
+        if option is None:
+            super().__init__(
+                "nothing to compare: no option of the server has two values",
+                hint="The first is the baseline: sort_buffer_size=256K,4M.",
+            )
+        else:
+            name, level = option
+            super().__init__(
+                f"nothing to compare: {name} has one value, {as_text(level)}",
+                hint=f"Name another one, the baseline first: {name}=…,{as_text(level)}.",
+            )
+
+
+def _nothing_to_compare(file: _File) -> NothingToCompare:
+    options = file.tables.get("server.options", {})
+    named = [(name, one) for name, one in options.items() if isinstance(one, Level)]
+    return NothingToCompare(named[0] if len(named) == 1 else None)
+
+
+# --- what it is asked ---
+
+
+def _workload(args: argparse.Namespace, file: _File) -> tuple[str, ...]:
+    """Put it in the file; the kinds that are asked."""
+    if args.sql:
+        if args.workload is not None:
+            raise RequestError("--sql and --workload both say what is asked", hint="Give one.")
+        text = script_of(args.sql)
+        if may_write("sql", {"text": text}) and not args.writes:
+            raise RequestError(
+                "a statement of --sql may change rows",
+                hint="Add --writes if it is meant to: a private server then gets its rows anew "
+                "for each repeat. On a server that runs already the changes stay.",
+            )
+        file.tables["workload"] = {"kind": "sql", "text": text}
+        file.origins["workload",] = "--sql"
+        return ("sql",)
+    if args.writes:
+        raise RequestError("--writes goes with --sql: a workload by name says itself if it writes")
+    typed = args.workload if args.workload is not None else WORKLOAD_USUAL
+    kinds = tuple(_kind(name) for name in split_levels(typed, f"--workload {typed}"))
+    file.put("workload.kind", kinds, f"--workload {typed}")
+    file.origins["workload",] = f"--workload {typed}"
+    return kinds
+
+
+def script_of(statements: Sequence[str]) -> str:
+    """A script of the workload `sql`: each of the texts is an event, all of the same weight."""
+    events = []
+    for number, statement in enumerate(statements, start=1):
+        body = statement.strip().rstrip(";").rstrip()
+        if not body:
+            raise RequestError("--sql has no statement")
+        if body.startswith("@"):
+            # It names its events, and their weights, itself.
+            events.append(f"{statement.strip()}\n")
+            continue
+        last = body.rpartition("\n")[2]
+        # A comment would take the semicolon with it.
+        end = "\n;" if "--" in last or "#" in last else ";"
+        events.append(f"@query{number if len(statements) > 1 else ''}\n{body}{end}\n")
+    return "".join(events)
+
+
+def _kind(name: str) -> str:
+    kind = SYSBENCH.get(name, name)
+    if kind in KINDS:
+        return kind
+    hint = "--sql takes statements." if name in ("sql", "list") else None
+    raise RequestError(
+        f'--workload: there is no workload "{name}"',
+        hint=hint or did_you_mean(name, (*KINDS, *SYSBENCH)) or f"There are {', '.join(KINDS)}.",
+    )
+
+
+def _data(args: argparse.Namespace, file: _File, kind: str) -> None:
+    typed = f"--data {args.data}"
+    schema, rows = SCHEMA_OF.get(kind, SBTEST), None
+    if args.data is not None:
+        rows = _rows(args.data)
+        schema = schema if rows is not None else _schema(args.data)
+    wanted = SCHEMA_OF.get(kind, SBTEST)
+    if kind != "sql" and schema != wanted and (kind != TPCC or imported_name(schema) is None):
+        raise RequestError(
+            f'{typed}: the workload "{kind}" asks the tables of {wanted}',
+            hint="Ask other tables with --sql.",
+        )
+    file.fix("data.schema", schema, typed if args.data is not None else "")
+    known = schema_of(schema)
+    if imported_name(schema) is None:
+        names = {name.lower(): name for name in ENGINES}
+        engines = _levels("--engine", args.engine) if args.engine is not None else ("InnoDB",)
+        levels = tuple(names.get(str(one).lower(), one) for one in engines)
+        file.put(_ENGINE, levels, f"--engine {args.engine}")
+    elif args.engine is not None:
+        file.fix(_ENGINE, args.engine, f"--engine {args.engine}")
+    if rows is None and "rows" in known.keys and known.rows is None:
+        rows = ROWS_USUAL
+    if rows is not None:
+        file.fix("data.rows", rows, typed)
+
+
+def _rows(text: str) -> int | None:
+    """`100000`, `100_000`, `100k`, `1.5M`; None if it is no number."""
+    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)([kKmM]?)", text.replace("_", ""))
+    if found is None or not (found[2] or found[1].isdigit()):
+        return None
+    times = {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
+    return round(float(found[1]) * times)
+
+
+def _schema(text: str) -> str:
+    names = [name for name in SCHEMAS if name != SCRIPT_SCHEMA]
+    name = imported_name(text)
+    if text in names or (name is not None and re.fullmatch(IMPORT_NAME, name)):
+        return text
+    raise RequestError(
+        f"--data {text}: no such tables",
+        hint=did_you_mean(text, [*names, "import:NAME"])
+        or f"Give a number of rows, {', '.join(names)}, or import:NAME.",
+    )
+
+
+def _levels(option: str, typed: str) -> tuple[Level, ...]:
+    return tuple(level_of(one) for one in split_levels(typed, f"{option} {typed}"))
+
+
+def _make_room(
+    file: _File, connections: Sequence[Level], options: Mapping[str, Sequence[Level]]
+) -> None:
+    """A private server that takes as many connections as the load has."""
+    most = max((one for one in connections if type(one) is int), default=0)
+    if most > _ROOM_USUAL and "max_connections" not in options:
+        file.fix(f"{_OPTION}max_connections", most + 20, "")
+
+
+# --- what it says of itself ---
+
+
+def _about(
+    file: _File, compared: str, kinds: Sequence[str], sets: Mapping[str, Mapping[str, Level]]
+) -> None:
+    levels = file.factors[compared]
+    name = "" if compared in (_USE, _PROFILE) else compared.removeprefix(_OPTION)
+    name = "engine" if compared == _ENGINE else name
+    words = [_in_words(one, sets if compared == _PROFILE else {}) for one in levels]
+    asked = "these statements" if tuple(kinds) == ("sql",) else " and ".join(kinds)
+    if len(words) == 2:
+        its = f"{name} = " if name else ""
+        question = f"Is {its}{words[1]} faster than {words[0]} for {asked}?"
+    else:
+        its = f"{name} " if name else ""
+        question = f"Which {its}is fastest for {asked}: {', '.join(words[:-1])} or {words[-1]}?"
+    file.tables["experiment"] = {
+        "name": f"try-{_SHORT.get(compared) or re.sub(r'[^a-z0-9_]+', '-', name)}",
+        "question": question,
+    }
+
+
+def _in_words(level: Level, sets: Mapping[str, Mapping[str, Level]]) -> str:
+    if level in sets:
+        inside = " ".join(f"{one}={as_text(v)}" for one, v in sets[str(level)].items())
+        return f"{level} ({inside or 'the defaults'})"
+    return as_text(level) or "''"
+
+
+def _refuse_what_is_no_text(args: argparse.Namespace) -> None:
+    for value in vars(args).values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and not text.isprintable():
+                try:
+                    text.encode()
+                except UnicodeEncodeError:
+                    raise RequestError(f"{text!a} is no text in UTF-8") from None

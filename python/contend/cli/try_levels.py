@@ -1,0 +1,133 @@
+"""What `contend try` compares, as it is typed: an option with its levels, or a set of options.
+
+Levels are parted by commas. One that has a comma, a blank at an end, or nothing at all is put in
+quotes; inside of them the same quote twice is one of it. The shell takes quotes of its own away, so
+quotes for contend stand inside others: "optimizer_switch='mrr=on,mrr_cost_based=off','mrr=off'".
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from contend.errors import RequestError
+from contend.servers.options import as_number, as_text, normal_name
+from contend.spec import Level
+
+_QUOTES = "'\""
+_WHOLE = re.compile(r"-?(0|[1-9]\d{0,19})")
+_REAL = re.compile(r"-?\d{1,20}\.\d{1,20}")
+
+SHELL = (
+    "A level with a comma, or an empty one, is put in quotes that the shell does not take away: "
+    "\"sql_mode='ANSI,TRADITIONAL',''\"."
+)
+
+
+def option_levels(text: str) -> tuple[str, tuple[Level, ...]]:
+    """`NAME=LEVEL,…`: the option's name, and its levels; raises RequestError."""
+    name, levels = _parted(text)
+    return name, tuple(level_of(one) for one in split_levels(levels, text))
+
+
+def option_set(text: str) -> dict[str, Level]:
+    """`NAME=VALUE NAME=VALUE`: the options of a set; quotes as a shell has them."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise RequestError(
+            f"{text!r} cannot be split into options: {str(error).lower()}",
+            hint="Write --a 'sort_buffer_size=4M join_buffer_size=1M'.",
+        ) from None
+    found: dict[str, Level] = {}
+    for word in words:
+        name, value = _parted(word)
+        if name in found:
+            raise RequestError(f"{text!r} names {name} twice")
+        found[name] = level_of(value)
+    return found
+
+
+def split_levels(text: str, of: str) -> list[str]:
+    """The levels of `LEVEL,LEVEL,…`, without their quotes.
+
+    Args:
+        of: what was typed, for messages.
+    """
+    levels, at = [], 0
+    while True:
+        level, at = _level_at(text, at, of)
+        levels.append(level)
+        if at == len(text):
+            return levels
+        at += 1
+
+
+def level_of(text: str) -> Level:
+    """A number if it is written as one, else the text itself."""
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _REAL.fullmatch(text) else text
+
+
+def same(one: Level, other: Level) -> bool:
+    """Whether a server takes two levels for the same value: 256K is 262144, and ON is 1."""
+    numbers = as_number(as_text(one)), as_number(as_text(other))
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    texts = as_text(one), as_text(other)
+    # Paths differ by case; words of a server do not.
+    is_path = any("/" in text for text in texts)
+    return texts[0] == texts[1] if is_path else texts[0].casefold() == texts[1].casefold()
+
+
+def as_typed(name: str, levels: Sequence[Level]) -> str:
+    """As it could be typed: `option_levels` reads it back."""
+    return f"{name}={','.join(_quoted(as_text(level)) for level in levels)}"
+
+
+def _quoted(level: str) -> str:
+    is_plain = level and level == level.strip() and "," not in level and level[0] not in _QUOTES
+    return level if is_plain else "'{}'".format(level.replace("'", "''"))
+
+
+def _parted(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise RequestError(
+            f"{text!r} is no option with values",
+            hint="Write an option of the server with two values, the first the baseline: "
+            "sort_buffer_size=256K,4M.",
+        )
+    return normal_name(name), value
+
+
+def _level_at(text: str, at: int, of: str) -> tuple[str, int]:
+    """The level that begins there, and where its comma is, or the end of the text."""
+    begin = at + len(text[at:]) - len(text[at:].lstrip())
+    quote = text[begin : begin + 1]
+    if quote not in _QUOTES or not quote:
+        end = text.find(",", at)
+        end = len(text) if end < 0 else end
+        level = text[at:end].strip()
+        if not level:
+            raise RequestError(f"{of!r} has an empty level", hint=SHELL)
+        return level, end
+    level, end = "", begin + 1
+    while True:
+        close = text.find(quote, end)
+        if close < 0:
+            raise RequestError(f"{of!r} has a {quote} that nothing closes", hint=SHELL)
+        level += text[end:close]
+        if text[close + 1 : close + 2] != quote:
+            break
+        level += quote
+        end = close + 2
+    rest = text[close + 1 :]
+    after = rest.lstrip()
+    if after and not after.startswith(","):
+        raise RequestError(
+            f"{of!r} has {after.partition(',')[0]!r} after a level in quotes", hint=SHELL
+        )
+    return level, len(text) - len(after)

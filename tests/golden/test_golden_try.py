@@ -1,0 +1,99 @@
+"""The files that `contend try --print` prints, and what it refuses, to the letter.
+
+A transcript that changed on purpose is written anew with CONTEND_UPDATE_GOLDEN=1.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from unrun_server import UNRUN
+
+from contend.cli.main import main
+
+HERE = Path(__file__).parent
+
+Say = Callable[[str], None]
+
+
+@pytest.fixture
+def transcript(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> Iterator[Say]:
+    """Run a command line and keep what it says; the fixture's end compares all of it."""
+    monkeypatch.setattr("contend.get.servers_at_hand", lambda: [UNRUN])
+    monkeypatch.setattr("contend.get.find_server", lambda _kind: UNRUN)
+    defaults = {"sort_buffer_size": "2097152"}
+    monkeypatch.setattr("contend.servers.variables.program_defaults", lambda _binary: defaults)
+    lines: list[str] = []
+
+    def run(line: str) -> None:
+        code = main(["try", *shlex.split(line)])
+        said = capsys.readouterr()
+        lines.append(f"$ contend try {line}\n{said.out}{said.err}exit {code}\n")
+
+    yield run
+    path = HERE / f"{request.node.name.removeprefix('test_').replace('_', '-')}.txt"
+    if os.environ.get("CONTEND_UPDATE_GOLDEN"):
+        path.write_text("\n".join(lines), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == "\n".join(lines)
+
+
+def test_try_print(transcript: Say) -> None:
+    transcript(
+        "key_cache_segments=0,32 --engine MyISAM --workload random_points --connections 8 --print"
+    )
+    transcript("innodb_flush_log_at_trx_commit=1,2 --connections 8,64 --until 2% --print")
+    transcript(
+        "\"optimizer_switch='mrr=on,mrr_cost_based=off','mrr=off'\" join_buffer_size=1M "
+        "--sql 'SELECT c FROM sbtest WHERE k < {k:uniform(1, 100)}' --sql 'SELECT 1' --print"
+    )
+    transcript("--a '' --b 'key_cache_segments=32 key_buffer_size=64M' --print")
+    transcript("--server mariadb,mysql@sid --workload oltp_read_only --data 1M --for 5m --print")
+
+
+def test_try_refused(transcript: Say) -> None:
+    for line in (
+        "",
+        "sort_buffer_size",
+        "sort_buffer_size=4M",
+        "unheard_of=4M",
+        "--workload read_only --connections 1,8",
+        "sort_buffer_size=256K,262144",
+        "sort_buffer_size=256K,256K,4M",
+        "sort_buffer_size=256K,4M sort-buffer-size=8M",
+        "sort_buffer_size=256K,",
+        "\"sql_mode='ANSI,''\"",
+        "datadir=/a,/b",
+        "--a sort_buffer_size=4M",
+        "--a sort_buffer_size=256K --b sort_buffer_size=262144",
+        "--a sort_buffer_size=1M --b '' sort_buffer_size=4M",
+        "--a innodb_page_size=16K --b innodb_page_size=32K",
+        "sort_buffer_size=256K,4M --workload oltp_read_writ",
+        "sort_buffer_size=256K,4M --workload sql",
+        "sort_buffer_size=256K,4M --workload lua",
+        "sort_buffer_size=256K,4M --sql 'DELETE FROM sbtest'",
+        "sort_buffer_size=256K,4M --sql 'SELECT 1' --workload read_only",
+        "sort_buffer_size=256K,4M --sql ' ; '",
+        "sort_buffer_size=256K,4M --writes",
+        "sort_buffer_size=256K,4M --data emploees",
+        "sort_buffer_size=256K,4M --data employees",
+        "sort_buffer_size=256K,4M --data 0",
+        "sort_buffer_size=256K,4M --data 'import:a b' --sql 'SELECT 1'",
+        "sort_buffer_size=256K,4M --data import:shop --engine MyISAM --sql 'SELECT 1'",
+        "sort_buffer_size=256K,4M --engine MyIASM",
+        "sort_buffer_size=256K,4M --connections 8,0",
+        "sort_buffer_size=256K,4M --connections many",
+        "sort_buffer_size=256K,4M --for soon",
+        "sort_buffer_size=256K,4M --until narrow",
+        "sort_buffer_size=256K,4M --server mysql://me:secret@db/shop",
+        "--server mariadb,mariadb",
+        "sort_buffer_size=256K,4M --worklaod read_only",
+    ):
+        transcript(line)

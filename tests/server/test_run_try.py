@@ -1,0 +1,173 @@
+"""`contend try` with real servers: it answers as `contend run` does, and what no server takes is
+refused before data are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from run_lab import Lab, as_json, interrupt
+from test_run_existing import Theirs
+
+from contend.servers import PrivateServer, ServerBinary
+from contend.spec import load_experiment
+from contend.store import RunFolder
+
+Factory = Callable[..., PrivateServer]
+
+pytestmark = pytest.mark.timeout(1200)  # a busy machine may take its time
+
+SMALL = ("--workload", "point_select", "--data", "1000", "--connections", "2", "--for", "2s")
+
+
+def test_it_answers_on_every_kind_of_server(lab: Lab, any_binary: ServerBinary) -> None:
+    asked = ("sort_buffer_size=256K,1M", *SMALL, "--server", any_binary.name)
+    done = lab.contend("try", *asked, "--out", lab.out, "--json")
+    assert done.returncode == 0, done.stderr
+    first = done.stderr.splitlines()[0]
+    assert first == "Is sort_buffer_size = 1M faster than 256K for point_select?"
+    (level,) = as_json(done)["levels"]
+    assert (level["baseline"], level["level"]) == ("256K", "1M")
+    assert (lab.out / "report.html").exists()
+    with RunFolder.open(lab.out) as folder:
+        assert folder.meta().facts["way"]["by"] == "slices"
+        kept = folder.meta().experiment["source"]
+    file = lab.folder / "printed.toml"
+    file.write_text(lab.contend("try", *asked, "--print").stdout)
+    assert file.read_text() == kept
+    assert load_experiment(str(file)).compare.baseline == {
+        "server.options.sort_buffer_size": "256K"
+    }
+
+
+def test_statements_sets_and_writes(lab: Lab) -> None:
+    statement = "UPDATE sbtest SET k = k + 1 WHERE id = {id:uniform(1, 1000)}"
+    done = lab.contend(
+        *("try", "--a", "", "--b", "innodb_flush_log_at_trx_commit=2", "--sql", statement),
+        *("--sql", "SELECT MAX(k) FROM sbtest WHERE id < 100", "--writes", "--data", "1000"),
+        *("--connections", "2,4", "--for", "4s", "--server", lab.server, "--out", lab.out),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "4 s has room for about" in done.stderr and "of 8 repeats" in done.stderr
+    records = lab.records()
+    assert {record.status for record in records} == {"ok"}
+    assert {str(record.cell["server.profile"]) for record in records} == {"a", "b"}
+    assert {one["name"] for one in (records[0].done or {})["classes"]} == {"query1", "query2"}
+
+
+def test_one_that_was_interrupted_is_taken_up_by_contend_run(lab: Lab) -> None:
+    process = lab.start(
+        *("try", "sort_buffer_size=256K,1M", *SMALL[:-2], "--for", "6s"),
+        *("--server", lab.server, "--out", lab.out),
+    )
+    lab.wait_for_runs(4, process)
+    assert f"`contend run --resume {lab.out}`" in interrupt(process)
+    done = lab.contend("run", "--resume", lab.out)
+    assert done.returncode == 0, done.stderr
+    with RunFolder.open(lab.out) as folder:
+        assert folder.meta().finished
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "words"),
+    [
+        (["key_cache_segmnts=0,32"], 2, ["no option key_cache_segmnts", '"key_cache_segments"']),
+        (["key_cache_segments=0,100"], 2, ["key_cache_segments: requested 100, effective 64"]),
+        (
+            ["innodb_flush_method=maybe,O_DIRECT"],
+            2,
+            ["with innodb_flush_method = maybe (the baseline)", "rejects the option"],
+        ),
+        (["sort_buffer_size=lots,4M"], 2, ["(the baseline)", "refuses the value 'lots'"]),
+        (
+            ["innodb_data_home_dir=/nowhere/at/all,."],
+            1,
+            ["with innodb_data_home_dir = /nowhere/at/all (the baseline)", "did not start", "  | "],
+        ),
+        (
+            ["sort_buffer_size=256K,4M", "--sql", "SELECT c FROM nothere"],
+            2,
+            ["nothere", "doesn't exist", "SELECT c FROM nothere"],
+        ),
+        (["sort_buffer_size=256K,4M", "--sql", "SELECT {x}"], 2, ["{x} does not say what it is"]),
+        (
+            ["sort_buffer_size=256K,4M", "--data", "import:shop", "--sql", "SELECT 1"],
+            2,
+            ['nothing was imported as "shop"'],
+        ),
+    ],
+)
+def test_what_a_server_does_not_take(
+    lab: Lab, typed: list[str], code: int, words: list[str]
+) -> None:
+    more = () if "--sql" in typed else ("--workload", "point_select")
+    done = lab.contend(
+        *("try", *typed, *more, "--for", "2s", "--server", lab.server, "--out", lab.out)
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("contend: error: ") == 1
+    for word in words:
+        assert word in done.stderr
+    assert not lab.out.exists()
+    assert lab.servers_alive() == []
+
+
+def test_what_a_run_only_marks_is_remembered_for_a_try(lab: Lab) -> None:
+    """A start that `contend run` accepted is not tried again; what the server made of it counts."""
+    lab.edit("[0, 32]", "[0, 100]")
+    assert lab.run("--set", "compare.repeats=2").returncode == 0
+    done = lab.contend("try", "key_cache_segments=0,100", *SMALL, "--server", lab.server)
+    assert done.returncode == 2
+    assert "requested 100, effective 64" in done.stderr
+
+
+def test_mysql_does_not_know_what_mariadb_does(lab: Lab, mysql_binary: ServerBinary) -> None:
+    done = lab.contend("try", "key_cache_segments=0,32", "--server", mysql_binary.name)
+    assert done.returncode == 2
+    assert f"mysql {mysql_binary.version} has no option key_cache_segments" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def running(shared_server: Factory, mariadb_binary: ServerBinary) -> Theirs:
+    return Theirs(shared_server(mariadb_binary, {}, tcp=True))
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("back_log=50,100", ["would have to be restarted", "Leave --server out"]),
+        ("sort_bufer_size=1M,2M", ["has no variable sort_bufer_size", '"sort_buffer_size"']),
+        ("sort_buffer_size=lots,4M", ["refuses the value 'lots' for sort_buffer_size"]),
+        ("key_cache_segments=0,100", ["changes key_cache_segments = 100"]),
+    ],
+)
+def test_what_a_running_server_does_not_take(
+    lab: Lab, running: Theirs, typed: str, words: list[str]
+) -> None:
+    """Told before anything is loaded there, and nothing on it is changed."""
+    before = running.server.variables()
+    running.takes_password(lab)
+    done = lab.contend("try", typed, *SMALL, "--server", running.dsn, "--yes", "--out", lab.out)
+    assert done.returncode == 2, done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert not lab.out.exists()
+    assert running.sql("SHOW DATABASES LIKE 'mine'") == [], "nothing was loaded"
+    after = running.server.variables()
+    assert {n: v for n, v in after.items() if before[n] != v and n not in MOVING} == {}
+
+
+MOVING = {"timestamp", "rand_seed1", "rand_seed2", "gtid_binlog_pos", "last_insert_id"}
+"""Variables that are other ones at every look."""
+
+
+def test_a_dynamic_option_of_a_running_server_is_put_back(lab: Lab, running: Theirs) -> None:
+    running.takes_password(lab)
+    before = running.value("sort_buffer_size")
+    done = lab.contend(
+        *("try", "sort_buffer_size=256K,1M", *SMALL, "--server", running.dsn, "--yes"),
+        *("--out", lab.out),
+    )
+    assert done.returncode == 0, done.stderr
+    assert running.value("sort_buffer_size") == before
+    assert len(lab.records()) >= 2

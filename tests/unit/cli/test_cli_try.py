@@ -1,0 +1,213 @@
+"""The experiment that a command line of `contend try` stands for."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from unrun_server import UNRUN
+
+from contend.cli.main import main
+from contend.cli.try_command import EXAMPLES
+from contend.cli.try_experiment import KINDS, SYSBENCH, script_of
+from contend.settings.workload import may_write
+from contend.spec import Experiment, load_experiment
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+Printed = Callable[[str], Experiment]
+
+
+@pytest.fixture
+def at_hand(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    servers: list[Any] = [UNRUN]
+    monkeypatch.setattr("contend.get.servers_at_hand", lambda: servers)
+    return servers
+
+
+@pytest.fixture
+def printed(at_hand: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Printed:
+    """What `contend run` reads of the file that `contend try … --print` prints."""
+
+    def run(line: str) -> Experiment:
+        code = main(["try", *shlex.split(line), "--print"])
+        said = capsys.readouterr()
+        assert (code, said.err) == (0, ""), said.err
+        file = tmp_path / "it.toml"
+        file.write_text(said.out, "utf-8")
+        return load_experiment(str(file))
+
+    return run
+
+
+def test_the_first_value_is_the_baseline(printed: Printed) -> None:
+    made = printed("key_cache_segments=32,0 --engine myisam --workload random_points")
+    assert made.compare.baseline == {"server.options.key_cache_segments": 32}
+    assert made.compare.repeats == 8 and made.compare.at_most_s == 70
+    assert made.base["data.engine"] == "MyISAM" and made.base["data.rows"] == 100_000
+    assert made.base.workload.kind == "random_points"
+    assert made.base["load.connections"] == 8
+    assert made.name == "try-key_cache_segments"
+    assert made.question == "Is key_cache_segments = 0 faster than 32 for random_points?"
+
+
+def test_several_options_are_several_factors_and_the_first_is_compared(printed: Printed) -> None:
+    made = printed("c=7 --connections 8,64 a=1,2 --workload point_select b=3,4")
+    assert [(f.path, f.levels) for f in made.factors] == [
+        ("server.options.a", (1, 2)),
+        ("server.options.b", (3, 4)),
+        ("load.connections", (8, 64)),
+    ]
+    assert made.compare.baseline == {"server.options.a": 1}
+    assert made.base["server.options"] == {"c": 7}
+
+
+def test_sets_are_profiles(printed: Printed) -> None:
+    made = printed("--a 'x=1 y=2' --b x=3 z=5,6")
+    assert made.base["server.profiles"] == {"a": {"any": {"x": 1, "y": 2}}, "b": {"any": {"x": 3}}}
+    assert made.compare.baseline == {"server.profile": "a"}
+    assert made.question == "Is b (x=3) faster than a (x=1 y=2) for read_write?"
+    made = printed("--a '' --b x=3")
+    assert made.base["server.profiles"]["a"] == {"any": {}}
+    assert made.question == "Is b (x=3) faster than a (the defaults) for read_write?"
+
+
+def test_servers_are_compared_before_all_else(printed: Printed) -> None:
+    for line in ("--server mariadb,mysql@sid", "--server mariadb --server mysql@sid"):
+        made = printed(f"a=1,2 {line}")
+        assert made.compare.baseline == {"server.use": "mariadb"}
+        assert [f.path for f in made.factors] == ["server.use", "server.options.a"]
+    made = printed("a=1,2 --server mysql@sid")
+    assert made.base["server.use"] == "mysql@sid"
+    made = printed("--server mysql://a@one/x,mysql://a@two/x --connections 500")
+    assert made.compare.baseline == {"server.use": "mysql://a@one/x"}
+    assert made.base["server.options"] == {}
+
+
+def test_engines_are_compared_if_nothing_else_is(printed: Printed) -> None:
+    made = printed("--engine innodb,MyISAM --workload oltp_point_select,read_only")
+    assert made.compare.baseline == {"data.engine": "InnoDB"}
+    assert made.factors[0].levels == ("point_select", "read_only")
+
+
+def test_a_machine_with_mysql_alone_measures_mysql(printed: Printed, at_hand: list[Any]) -> None:
+    assert printed("a=1,2").base["server.kind"] == "mariadb"
+    at_hand[:] = [dataclasses.replace(UNRUN, kind="mysql")]
+    assert printed("a=1,2").base["server.kind"] == "mysql"
+    at_hand.clear()
+    assert printed("a=1,2").base["server.kind"] == "mariadb"
+
+
+@pytest.mark.parametrize(("name", "kind"), [*SYSBENCH.items(), *zip(KINDS, KINDS, strict=True)])
+def test_every_workload_by_its_names(printed: Printed, name: str, kind: str) -> None:
+    assert printed(f"a=1,2 --workload {name}").base.workload.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("typed", "schema", "rows"),
+    [
+        ("100000", "sbtest", 100_000),
+        ("20_000", "sbtest", 20_000),
+        ("1M", "sbtest", 1_000_000),
+        ("1.5k", "sbtest", 1_500),
+        ("employees", "employees", 300_024),
+        ("test_data", "test_data", 100_000),
+    ],
+)
+def test_data_are_rows_or_tables(printed: Printed, typed: str, schema: str, rows: int) -> None:
+    made = printed(f"a=1,2 --data {typed} --sql 'SELECT 1'")
+    assert (made.base["data.schema"], made.base["data.rows"]) == (schema, rows)
+
+
+def test_an_import_has_its_own_rows_and_engines(printed: Printed) -> None:
+    made = printed("a=1,2 --data import:shop --sql 'SELECT 1'")
+    assert made.base["data.schema"] == "import:shop"
+    assert "engine" not in made.source
+
+
+def test_a_workload_brings_its_tables(printed: Printed) -> None:
+    assert printed("a=1,2 --workload tpcc").base["data.schema"] == "tpcc"
+    assert printed("a=1,2 --workload string_lookup").base["data.schema"] == "test_data"
+
+
+def test_times_and_widths(printed: Printed) -> None:
+    made = printed("a=1,2 --for 5m")
+    assert (made.compare.at_most_s, made.compare.until) == (300, None)
+    for width in ("2%", "'±2 %'", "0.02"):
+        made = printed(f"a=1,2 --until {width}")
+        assert (made.compare.at_most_s, made.compare.until) == (None, 0.02)
+    made = printed("a=1,2 --until 2% --for 90")
+    assert (made.compare.at_most_s, made.compare.until) == (90, 0.02)
+
+
+def test_a_private_server_takes_all_connections(printed: Printed) -> None:
+    assert printed("a=1,2 --connections 8,200").base["server.options"] == {"max_connections": 220}
+    made = printed("a=1,2 max_connections=999 --connections 500")
+    assert made.base["server.options"] == {"max_connections": 999}
+    assert printed("a=1,2 --connections 64").base["server.options"] == {}
+
+
+def test_statements_are_events_of_equal_weight() -> None:
+    assert script_of(["SELECT 1;"]) == "@query\nSELECT 1;\n"
+    assert script_of(["BEGIN; SELECT 1; COMMIT", " SELECT 2 -- two"]) == (
+        "@query1\nBEGIN; SELECT 1; COMMIT;\n@query2\nSELECT 2 -- two\n;\n"
+    )
+    assert script_of(["@read weight 9\nSELECT 1;"]) == "@read weight 9\nSELECT 1;\n"
+
+
+def test_statements_that_write_are_agreed_to(printed: Printed) -> None:
+    made = printed("a=1,2 --writes --sql 'UPDATE sbtest SET k = 1 WHERE id = {id:uniform(1, 9)}'")
+    assert may_write("sql", made.base["workload"])
+
+
+def test_an_experiment_is_begun_as_contend_run_begins_one(
+    at_hand: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = []
+
+    def measure(experiment: Experiment, args: Any, *, exact: bool) -> int:
+        begun.append((experiment, args.server, args.resume, args.out, args.yes, exact))
+        return 0
+
+    monkeypatch.setattr("contend.cli.run.measure", measure)
+    assert main(["try", "a=1,2", "--out", "x", "--yes"]) == 0
+    ((experiment, *rest),) = begun
+    assert experiment.compare.baseline == {"server.options.a": 1}
+    assert rest == [None, None, Path("x"), True, True]
+
+
+def test_the_lines_of_the_page_and_of_the_help_are_right(printed: Printed) -> None:
+    page = (DOCS / "start" / "try-one-setting.md").read_text("utf-8")
+    lines = re.findall(r"^contend try (.*?)(?: --print > .*)?$", page, re.M)
+    helped = re.findall(r"^  contend try ((?:.*\\\n)?.*)$", EXAMPLES, re.M)
+    assert len(lines) == 8 and len(helped) == 3
+    for line in (*lines, *(one.replace("\\\n", " ") for one in helped)):
+        assert printed(line).compare.baseline
+    table = re.findall(r"^\| `(.*?)` \|", page, re.M)
+    assert len(table) == 6
+    for line in table:
+        assert printed(f"{line} --workload point_select").compare.baseline
+
+
+WORDS = st.sampled_from(
+    [
+        *("a=1,2", "a=", "=", "a='", "b=1", "--a", "--b", "x=1", "", "--sql", "SELECT 1", "{"),
+        *("--data", "1M", "import:", "import:x y", "employees", "--engine", "MyISAM", "--until"),
+        *("--for", "2%", "1s", "--connections", "8,64", "0", "x", "--workload", "tpcc", "lua"),
+        *("--server", "mysql://u:p@h/", "socket:/x", "mariadb,mysql", "--writes", "--", "\udcff"),
+        *("\n", "'''", "--sql=-- '", "nan", "1e999", "9" * 5000, "--connections=1,1"),
+    ]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(st.lists(WORDS, max_size=8))
+def test_nothing_typed_gives_a_traceback(at_hand: list[Any], words: list[str]) -> None:
+    assert main(["try", "--print", *words]) in (0, 2)

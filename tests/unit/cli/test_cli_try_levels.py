@@ -1,0 +1,115 @@
+"""What is typed for `contend try`: levels, their quotes, sets of options."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contend.cli.try_levels import as_typed, level_of, option_levels, option_set, same
+from contend.errors import ContendError, RequestError
+from contend.spec import Level
+
+TEXTS = st.text(st.characters(exclude_categories=["C"]), max_size=12)
+LEVELS = st.lists(
+    st.one_of(TEXTS, st.integers(-(10**19), 10**19), st.sampled_from(["a,b", "'", "''", '"', " "])),
+    min_size=1,
+    max_size=5,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "levels"),
+    [
+        ("sort_buffer_size=256K,4M", "sort_buffer_size", ("256K", "4M")),
+        ("Sort-Buffer-Size=1,2", "sort_buffer_size", (1, 2)),
+        ("a=0,-1,1.5,007,1e3,1_000", "a", (0, -1, 1.5, "007", "1e3", "1_000")),
+        ("a= 1 , 2 ", "a", (1, 2)),
+        ("a=on,off", "a", ("on", "off")),
+        ("sql_mode='ANSI,TRADITIONAL',''", "sql_mode", ("ANSI,TRADITIONAL", "")),
+        ('a="x,y", z', "a", ("x,y", "z")),
+        ("a='it''s',\"say \"\"no\"\"\"", "a", ("it's", 'say "no"')),
+        ("a=it's,SET NAMES 'x'", "a", ("it's", "SET NAMES 'x'")),
+        ("optimizer_switch='mrr=on,mrr_cost_based=off','mrr=off'", "optimizer_switch",
+         ("mrr=on,mrr_cost_based=off", "mrr=off")),
+        ("hot.key_buffer_size=1M,2M", "hot.key_buffer_size", ("1M", "2M")),
+        ("a=99999999999999999999999,1", "a", ("99999999999999999999999", 1)),
+    ],
+)  # fmt: skip
+def test_levels_are_parted_by_commas(text: str, name: str, levels: tuple[Level, ...]) -> None:
+    assert option_levels(text) == (name, levels)
+    assert [type(one) for one in option_levels(text)[1]] == [type(one) for one in levels]
+
+
+@given(LEVELS)
+def test_what_could_be_typed_is_read_as_it_was(levels: list[Level]) -> None:
+    read = option_levels(as_typed("a", levels))[1]
+    assert read == tuple(level_of(str(one)) for one in levels)
+
+
+@given(st.text(max_size=40))
+def test_whatever_is_typed_is_read_or_refused(text: str) -> None:
+    for read in (option_levels, option_set):
+        try:
+            read(text)
+        except ContendError as error:
+            assert error.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no option with values"),
+        ("sort_buffer_size", "no option with values"),
+        ("=1,2", "not the name of a server option"),
+        ("1=1,2", "not the name of a server option"),
+        ("a=", "an empty level"),
+        ("a=1,", "an empty level"),
+        ("a=1,,2", "an empty level"),
+        ("a='1,2", "a ' that nothing closes"),
+        ("a='1'2,3", "'2' after a level in quotes"),
+    ],
+)
+def test_what_cannot_be_parted_is_refused(text: str, words: str) -> None:
+    with pytest.raises(RequestError, match=words) as caught:
+        option_levels(text)
+    assert caught.value.hint
+
+
+def test_a_set_is_words_as_a_shell_has_them() -> None:
+    read = option_set("key_cache_segments=32  sql_mode='ANSI,TRADITIONAL' init_connect=\"SET a\"")
+    assert read == {
+        "key_cache_segments": 32,
+        "sql_mode": "ANSI,TRADITIONAL",
+        "init_connect": "SET a",
+    }
+    assert option_set(" ") == {}
+    assert option_set("a= b=1") == {"a": "", "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("a='1", "cannot be split"), ("a=1 a=2", "names a twice"), ("a", "no option with values")],
+)
+def test_what_is_no_set_is_refused(text: str, words: str) -> None:
+    with pytest.raises(RequestError, match=words):
+        option_set(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("256K", 262144, True),
+        ("on", 1, True),
+        ("OFF", "0", True),
+        ("row", "ROW", True),
+        (1, 1.0, True),
+        ("/A", "/a", False),
+        ("256K", "256M", False),
+        ("", 0, False),
+    ],
+)
+def test_a_server_takes_several_spellings_for_one_value(
+    one: Level, other: Level, is_same: bool
+) -> None:
+    assert same(one, other) is is_same
