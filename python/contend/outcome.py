@@ -42,6 +42,8 @@ class Done(TypedDict):
     client: ProcessDelta
     client_busiest_thread_share: float
     connect_us: NotRequired[Percentiles]
+    connections: NotRequired[int]
+    depth: NotRequired[int | None]
     drained: NotRequired[Drained]
     ended: str
     errors: list[ErrorCount]

@@ -12,6 +12,7 @@ class Arm(TypedDict):
     """One of the things that a run compares: a server, a server in some state (see `enter`), several servers, or another way to ask."""  # noqa: E501
 
     arrival: NotRequired[Arrival | None]
+    depth: NotRequired[int | None]
     enter: NotRequired[list[str]]
     name: str
     nodes: NotRequired[list[Node]]
@@ -94,6 +95,7 @@ class Load(TypedDict):
     answer_timeout_s: NotRequired[float | None]
     arrival: NotRequired[Arrival]
     connections: int
+    depth: NotRequired[int]
     engine: NotRequired[Engine]
     errors: NotRequired[Errors]
     events: NotRequired[int | None]
