@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from contend.errors import RequestError
+from contend.findings import rule_of
 from contend.lab.layouts import why_not_matched
 from contend.lab.learned import Learned
 from contend.lab.ways import Way
@@ -33,7 +34,6 @@ from contend.stats import (
     Costs,
     Plan,
     Progress,
-    StoppingRule,
     TooShort,
     layout_spread,
     plan_for_time,
@@ -137,13 +137,7 @@ class Effort:
         self._in_blocks_s = 0.0
         self._matched = False
         self._more_s = math.inf
-        compare = experiment.compare
-        self._rule = StoppingRule(
-            until=compare.until,
-            at_most_s=math.inf if compare.at_most_s is None else compare.at_most_s,
-            units_min=compare.repeats,
-            confidence=compare.confidence,
-        )
+        self._rule = rule_of(experiment)
         self._p_each = 1 - self._rule.interval_confidence
         self.rounds = ROUNDS
         self.blocks = PILOT_BLOCKS if way.in_slices and is_open(experiment) else 1

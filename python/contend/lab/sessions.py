@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from contend.facts import fact
+from contend.findings import rule_of
 from contend.lab import history
 from contend.lab.events import Listener, Notice
 from contend.lab.learned import Learned
 from contend.probed import EarlierSession, SessionWhole
 from contend.spec import Experiment, cell_spec, contexts
-from contend.stats import StoppingRule, wholes
+from contend.stats import wholes
 from contend.store import RunFolder
 
 FACT = "sessions"
@@ -104,17 +105,15 @@ def said_by(experiment: Experiment, folder: RunFolder) -> EarlierSession | None:
         return None
     d = learned.log_ratios(repeats)
     in_slices = fact(folder.meta().facts, "way.by") == "slices"
-    compare = experiment.compare
-    rule = StoppingRule(compare.until, confidence=compare.confidence)
     seen = wholes(
         d,
         learned.shape,
-        confidence=rule.interval_confidence,
+        confidence=rule_of(experiment).interval_confidence,
         covariates=learned.covariates(repeats, d, in_slices=in_slices),
     )
     found: list[SessionWhole] = [
         {
-            "metric": compare.metric[0],
+            "metric": experiment.compare.metric[0],
             "level": learned.others[one.place.level],
             "log_ratio": math.log(one.ratio),
             "se": one.sd_log / math.sqrt(one.n),

@@ -8,15 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from contend.findings import (
+    Analysis,
+    CellFigures,
+    Claims,
+    Compared,
+    Finding,
+    Study,
+    claims_of,
+    leading_cell,
+    level_over,
+)
 from contend.metrics import THROUGHPUT, Metric
 from contend.report.basis import basis_of, repeats_text, would_take
 from contend.report.causes import USE, Explanation
-from contend.report.changes import Analysis, leading_cell, level_over
-from contend.report.claims import Claims, claims_of, place_text, where
-from contend.report.model import Answer, CellFigures, Compared, Finding, Progress
+from contend.report.model import Answer, Progress
+from contend.report.places import place_text, where
 from contend.report.sessions import in_the_sentence, sessions_of
 from contend.report.shape import sweep_sentences
-from contend.report.study import Study
 from contend.report.words import (
     change_of,
     estimate_text,

@@ -9,12 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from contend.report.changes import Analysis
-from contend.report.claims import named
-from contend.report.model import Finding, Sessions
-from contend.report.noise import noise_of
+from contend.findings import Analysis, Finding, Study, noise_of
+from contend.report.model import Sessions
+from contend.report.places import named
 from contend.report.sessions import in_the_basis
-from contend.report.study import Study
 from contend.report.words import SAYS_NOTHING, detectable_text
 from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
@@ -121,7 +119,8 @@ def _intervals(study: Study, analysis: Analysis) -> list[str]:
     between = [one for one in analysis.answer.pairs if one.cells]
     count = len(analysis.compared.findings) + len(between)
     kinds = "levels, columns, rows" + (", cells and pairs of levels" if between else " and cells")
-    confidence = f"{compare.confidence * 100:g} %"
+    family = analysis.table.family
+    confidence = f"{family.confidence * 100:g} %"
     together = (
         f"All {count} intervals of this metric ({kinds}) hold together with {confidence}"
         if count > 1
@@ -129,6 +128,11 @@ def _intervals(study: Study, analysis: Analysis) -> list[str]:
     )
     if not study.finished:
         return [f"{together}; there are no verdicts before the run is finished."]
+    if not family.decides:
+        return [
+            f"{together}; there are no verdicts, because the experiment did not name this metric "
+            "before it was run."
+        ]
     decides = f" {analysis.compared.metric.name} decides." if len(study.metrics) > 1 else ""
     return [
         f"{together}, and every verdict is read off its own (equivalent: within "

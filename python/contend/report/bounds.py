@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contend.facts import fact
+from contend.findings import Finding, Study
 from contend.metrics import SECONDS, THROUGHPUT
-from contend.report.model import Finding, Layout, Panel
+from contend.report.model import Layout, Panel
 from contend.report.provenance import cpu_count
-from contend.report.study import Study
 from contend.report.words import cell_phrase, estimate_text, gain_text
 from contend.stats import Estimate
 

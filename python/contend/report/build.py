@@ -7,18 +7,25 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from contend.findings import (
+    CellFigures,
+    Compared,
+    Study,
+    cell_figures,
+    compared_of,
+    costs_of,
+    study_of,
+)
 from contend.report.answer import answer_of, leading_level
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import Explanation
-from contend.report.changes import analysis_of, confidence_of
 from contend.report.charts import panel_charts
 from contend.report.concurrency import Concurrency
 from contend.report.engines import Engines
-from contend.report.figures import cell_figures
 from contend.report.host_state import host_state_section
 from contend.report.key_cache import SegmentedKeyCache
-from contend.report.model import CellFigures, Compared, Report
+from contend.report.model import Report
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, overall_of, panels_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
@@ -28,7 +35,6 @@ from contend.report.sessions import sessions_of
 from contend.report.shape import shapes_of
 from contend.report.shape_chart import shape_charts
 from contend.report.statements import statements_of
-from contend.report.study import Study, study_of
 from contend.report.tpcc import tpcc_section
 from contend.report.warmth import BufferPoolWarmup
 from contend.spec import CellSpec, without_metric
@@ -81,7 +87,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
     # A name from a newer contend is no reason to fail.
     explanation = EXPLANATIONS.get(experiment.explain or "", Explanation())
     layout = layout_of(study, explanation)
-    analyses = [analysis_of(study, metric) for metric in study.metrics]
+    analyses = compared_of(study)
     compared = tuple(
         Compared(metric) if one is None else one.compared
         for metric, one in zip(study.metrics, analyses, strict=True)
@@ -108,6 +114,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
         layout=layout,
         panels=panels,
         compared=compared,
+        costs=costs_of(study),
         overall=tuple(overall_of(study, layout, panels, one) for one in compared),
         sessions=None
         if analyses[0] is None
@@ -175,10 +182,14 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "One model of the whole table makes each change of them: a geometric mean over the "
             "repeats, and over the cells of its place; what is independent is the repeat, and n "
             "counts repeats.",
-            f"Intervals hold together: in {settings.confidence * 100:g} of 100 experiments all of "
-            "a metric's do. Their chance of error is divided beforehand over levels, columns, "
-            "rows, cells, pairs of levels and the cell that stands out (4 : 2 : 2 : 2 : 2 : 1, as "
-            "far as the table has them), and within each by the largest t among them.",
+            f"Intervals with verdicts hold together: in {settings.confidence * 100:g} of 100 "
+            "experiments no claim of the whole report is false. Four fifths of that chance of "
+            "error are the first metric's, whatever is looked at beside it; further metrics, "
+            "costs, statements, the cell that stands out, growth and causes share the rest, all "
+            "of it fixed before the run. Within a metric it is divided over levels, columns, "
+            "rows, cells and pairs of levels (2 : 1 : 1 : 1 : 1, as far as the table has them), "
+            "and within each by the largest t among them. A metric that is asked for afterwards "
+            "has intervals and no verdict.",
             "A verdict is read off its printed interval and nothing else: within "
             f"±{settings.margin * 100:g} % equivalent; otherwise, if it excludes no change, faster "
             "or slower (of a cost: higher or lower); otherwise inconclusive, which is an answer.",
@@ -186,8 +197,8 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
     if settings.until is not None:
         lines.append(
             "An experiment that stops when its intervals are narrow enough prefers moments at "
-            f"which they look so; to hold {settings.confidence * 100:g} % they are computed at "
-            f"{confidence_of(study) * 100:g} %."
+            "which they look so; to hold what they promise they are computed at "
+            f"{study.family('first').confidence * 100:g} % for the first metric."
         )
     lines += [
         "Figures of a cell are means over its repeats with t intervals, each for itself. "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contend.report.model import Cause, Compared, Layout, Panel
-from contend.report.study import Study
+from contend.findings import Compared, Study
+from contend.report.model import Cause, Layout, Panel
 from contend.report.words import factor_label, level_label
 from contend.spec import Level, Roles
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from contend.findings import Finding
 from contend.metrics import PERCENTILES, THROUGHPUT, Metric
 from contend.report.chart_style import (
     HEIGHT,
@@ -21,7 +22,7 @@ from contend.report.chart_style import (
     tooltip,
     x_axis,
 )
-from contend.report.model import Chart, Finding, Layout, Panel
+from contend.report.model import Chart, Layout, Panel
 from contend.report.words import change_noun, slug
 from contend.stats import finite
 

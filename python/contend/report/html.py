@@ -16,16 +16,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from contend.findings import Finding
 from contend.report import images
-from contend.report.model import (
-    Chart,
-    FactGroup,
-    Finding,
-    MetricTable,
-    Panel,
-    PublishedBlock,
-    Report,
-)
+from contend.report.model import Chart, FactGroup, MetricTable, Panel, PublishedBlock, Report
 from contend.report.words import (
     cell_phrase,
     change_title,

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from contend.findings import CellFigures, Compared, Finding, Study
 from contend.report.causes import Explanation
-from contend.report.claims import range_text
 from contend.report.model import (
-    CellFigures,
     ChangeTable,
-    Compared,
-    Finding,
     GainRow,
     Layout,
     MetricRow,
@@ -19,7 +16,7 @@ from contend.report.model import (
     Panel,
     PublishedBlock,
 )
-from contend.report.study import Study
+from contend.report.places import range_text
 from contend.report.words import factor_label, level_label, level_phrase, slug
 from contend.spec import CellKey, Level, Published, Roles, cell_key, same_level
 

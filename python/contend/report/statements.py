@@ -11,14 +11,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from contend.metrics import Metric, metric_of
-from contend.report.causes import Explanation
-from contend.report.changes import Analysis, analyses_of
-from contend.report.claims import claims_of
-from contend.report.figures import cell_figures
-from contend.report.model import (
+from contend.findings import (
+    Analysis,
     CellFigures,
     Compared,
+    Study,
+    analyses_of,
+    cell_figures,
+    claims_of,
+)
+from contend.metrics import Metric, metric_of
+from contend.report.causes import Explanation
+from contend.report.model import (
     Layout,
     MetricRow,
     Panel,
@@ -28,7 +32,6 @@ from contend.report.model import (
     StatementTable,
 )
 from contend.report.panels import change_table, metric_tables
-from contend.report.study import Study
 from contend.report.words import size_text
 from contend.settings.plan_keys import STATEMENTS
 from contend.spec import Level, cell_key
@@ -70,7 +73,8 @@ def statements_of(
     own = replace(study, shown=tuple(_metric(name, end) for name in names for end in FIGURES))
     found = [figures for cell in cells if (figures := cell_figures(own, cell.cell)) is not None]
     means = [_metric(name, _MEAN) for name in names]
-    analyses = dict(zip(names, analyses_of(study, means), strict=True))
+    family = study.family("statements" if study.roles.baseline is not None else "first")
+    analyses = dict(zip(names, analyses_of(study, means, family), strict=True))
     tables, tails = (
         _tables(own, layout, panels, names, analyses, found, e) for e in (_MEAN, _TAIL)
     )
@@ -171,7 +175,7 @@ def _sentences(
 ) -> list[str]:
     """`InnoDB instead of MyISAM: count_name takes 40 % (±3) less time; …`, one a level."""
     roles = study.roles
-    if roles.baseline is None or not study.finished:
+    if roles.baseline is None or not study.decides:
         return []
     found = []
     for level in roles.levels[1:]:

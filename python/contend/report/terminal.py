@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from contend.findings import Finding
 from contend.metrics import Metric
 from contend.report.model import (
     ChangeTable,
-    Finding,
     Layout,
     Notice,
     Overall,

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
+from contend.findings import Compared, Study
 from contend.metrics import metric_of
 from contend.report.causes import Explanation
-from contend.report.model import Cause, Compared, Layout, Panel, TextTable
-from contend.report.study import Study
+from contend.report.model import Cause, Layout, Panel, TextTable
 from contend.report.warmth_charts import curves
 from contend.report.warmth_words import (
     COLD,

@@ -9,8 +9,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+from contend.findings import Finding
 from contend.metrics import THROUGHPUT, Metric
-from contend.report.model import Finding, Progress, Report
+from contend.report.model import Progress, Report
 from contend.spec import Level
 from contend.stats import Change, Estimate
 

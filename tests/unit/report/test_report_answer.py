@@ -22,8 +22,8 @@ from synthetic_run import (
 
 from contend.report import Report, build
 from contend.report.causes import Explanation
-from contend.report.study import roles_of
 from contend.report.words import gain_text
+from contend.spec import roles_of
 from contend.store import RunFolder, RunRecord
 
 SMALL = (f"{CONNECTIONS}=[1, 8, 64]", f"{POINTS}=[10, 100]", f"{SEGMENTS}=[0, 32]")

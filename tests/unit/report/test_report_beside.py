@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from synthetic_run import CONNECTIONS, as_failed, study, write_run
 
+from contend.findings import Finding
 from contend.report import Report, build, html
 from contend.report.document import as_json
-from contend.report.model import Finding
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
 
