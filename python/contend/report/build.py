@@ -20,14 +20,15 @@ from contend.report.answer import answer_of, leading_level
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import Explanation
-from contend.report.charts import panel_charts
+from contend.report.charts import panel_charts, picture_of
 from contend.report.concurrency import Concurrency
 from contend.report.engines import Engines
 from contend.report.host_state import host_state_section
 from contend.report.key_cache import SegmentedKeyCache
 from contend.report.model import Report
+from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
-from contend.report.panels import layout_of, overall_of, panels_of
+from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
 from contend.report.query_cache import QueryCache
 from contend.report.servers import differences_of
@@ -37,7 +38,7 @@ from contend.report.shape_chart import shape_charts
 from contend.report.statements import statements_of
 from contend.report.tpcc import tpcc_section
 from contend.report.warmth import BufferPoolWarmup
-from contend.spec import CellSpec, without_metric
+from contend.spec import CellSpec, Experiment, without_metric
 from contend.store import RunFolder
 
 EXPLANATIONS: dict[str, Explanation] = {
@@ -48,6 +49,11 @@ EXPLANATIONS: dict[str, Explanation] = {
     "buffer-pool-warmup": BufferPoolWarmup(),
 }
 """Analyses of the cause, by the name that `experiment.explain` gives."""
+
+
+def explanation_of(experiment: Experiment) -> Explanation:
+    """The plain one for a name that a newer contend may know."""
+    return EXPLANATIONS.get(experiment.explain or "", Explanation())
 
 
 def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Report:
@@ -84,9 +90,9 @@ def _without_collecting() -> Iterator[None]:
 
 def _report(folder: RunFolder, study: Study) -> Report:
     experiment = study.experiment
-    # A name from a newer contend is no reason to fail.
-    explanation = EXPLANATIONS.get(experiment.explain or "", Explanation())
-    layout = layout_of(study, explanation)
+    explanation = explanation_of(experiment)
+    naming = naming_of(experiment, study.roles, explanation)
+    layout = layout_of(study, naming)
     analyses = compared_of(study)
     compared = tuple(
         Compared(metric) if one is None else one.compared
@@ -97,6 +103,16 @@ def _report(folder: RunFolder, study: Study) -> Report:
     progress = progress_of(study, folder.writer_pid())
     arrival = _arrival(study)
     shapes = shapes_of(study, layout, panels)
+    lead = leading_level(compared[0]) if compared[0].wholes else None
+    overall = [overall_of(study, layout, panels, one) for one in compared]
+    if lead is not None:
+        overall[0] += other_levels_of(study, layout, analyses[0], lead)
+    charts = (
+        *shape_charts(shapes, layout),
+        *panel_charts(study.metrics, panels, layout, arrival),
+    )
+    costs = _comparable(costs_of(study), study)
+    picture = picture_of(study.roles, layout, panels, compared[0], charts)
     return Report(
         name=experiment.name,
         question=experiment.question,
@@ -110,17 +126,19 @@ def _report(folder: RunFolder, study: Study) -> Report:
         margin=experiment.compare.margin,
         arrival=arrival,
         progress=progress,
-        answer=answer_of(study, explanation, analyses, cells, progress),
+        answer=answer_of(study, naming, analyses, costs, panels, cells, progress),
+        picture=picture,
+        wholes=wholes_of(layout, study.roles, (*compared, *costs)),
         layout=layout,
         panels=panels,
         compared=compared,
-        costs=costs_of(study),
-        overall=tuple(overall_of(study, layout, panels, one) for one in compared),
+        costs=costs,
+        overall=tuple(overall),
         sessions=None
-        if analyses[0] is None
-        else sessions_of(study, analyses[0], leading_level(analyses[0].compared)),
+        if analyses[0] is None or lead is None
+        else sessions_of(study, analyses[0], lead),
         cells=cells,
-        statements=statements_of(study, explanation, layout, panels, cells),
+        statements=statements_of(study, naming, layout, panels, cells),
         shapes=shapes,
         beside=beside_of(study, layout.levels, analyses[0]),
         sections=tuple(
@@ -128,20 +146,24 @@ def _report(folder: RunFolder, study: Study) -> Report:
         ),
         cause=explanation.cause(study, layout, panels, compared[0]),
         bounds=bounds_of(study, layout, panels, compared[0].comparisons),
-        charts=(
-            *panel_charts(study.metrics, panels, layout, arrival),
-            *shape_charts(shapes, layout),
-        ),
+        charts=tuple(one for one in charts if picture is None or one.id != picture.id),
         warnings=warnings_of(study, compared, cells),
         failures=failures_of(study),
         method=_method(study, arrival),
         summary=summary_of(study),
         facts=fact_groups(study),
-        variables=variables_table(study, explanation),
+        variables=variables_table(study, naming),
         differences=differences_of(study),
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )
+
+
+def _comparable(costs: Sequence[Compared], study: Study) -> tuple[Compared, ...]:
+    """Without those of a query if the experiment looks at whole events: then its levels ask by
+    other queries, and what one of them costs says nothing."""
+    by_event = any(metric.name.endswith("_per_event") for metric in study.metrics)
+    return tuple(one for one in costs if not (by_event and one.metric.name.endswith("_per_query")))
 
 
 def _refuse_unmeasured(study: Study) -> None:

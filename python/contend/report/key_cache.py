@@ -70,7 +70,7 @@ class SegmentedKeyCache(Explanation):
 
     def change(self, roles: Roles, level: Level) -> str:
         instead = "" if roles.baseline in (0, 1) else f" instead of {roles.baseline}"
-        return f"Splitting the key cache into {level} segments{instead}"
+        return f"splitting the key cache into {level} segments{instead}"
 
     def cause(
         self, study: Study, layout: Layout, panels: tuple[Panel, ...], compared: Compared

@@ -85,7 +85,7 @@ class BufferPoolWarmup(Explanation):
     def change(self, roles: Roles, level: Level) -> str:
         if roles.baseline != COLD or level == COLD:
             return super().change(roles, level)
-        return f"Warming by {self.level(level)} instead of starting cold"
+        return f"warming by {self.level(level)} instead of starting cold"
 
     def cause(
         self, study: Study, layout: Layout, panels: tuple[Panel, ...], compared: Compared
