@@ -23,8 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from contend.metrics.host_state import distance_ns
-from contend.report.study import Roles, roles_of
-from contend.spec import cell_key, from_dict, same_level
+from contend.spec import Roles, cell_key, from_dict, roles_of, same_level
 from contend.stats.student import t_quantile
 from contend.store import RunFolder, RunRecord
 

@@ -30,7 +30,18 @@ from rounds import markdown_table
 from trust_live import ALIKE, COUNTS, SLOWER, SLOWER_BY, Line, make_missing, read_live
 from trust_record import FOLDER, HOSTS, read_lines, record, record_path
 from trust_record import UNITS as UNITS_RECORDED
-from trust_tables import MARGIN, PART, UNITS, Asked, Tally, Way, answers_of, record_of, tally
+from trust_tables import (
+    CONFIDENCE,
+    MARGIN,
+    PART,
+    UNITS,
+    Asked,
+    Tally,
+    Way,
+    answers_of,
+    record_of,
+    tally,
+)
 
 from contend.stats.contrasts import TableShape
 from contend.stats.table import answer_table
@@ -197,7 +208,12 @@ def of_live(lines: Sequence[Line]) -> list[Promise]:
     promises = []
     for kind, truth in ((ALIKE, 1.0), (SLOWER, 1 / (1 + SLOWER_BY))):
         answers = [
-            answer_table(np.array(line["logs"])[:, None, None], TableShape(1, 1), margin=MARGIN)
+            answer_table(
+                np.array(line["logs"])[:, None, None],
+                TableShape(1, 1),
+                margin=MARGIN,
+                confidence=CONFIDENCE,
+            )
             for line in lines
             if line["kind"] == kind and len(line["logs"]) >= 2
         ]

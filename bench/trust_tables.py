@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from contend.findings.families import FIRST_SHARE
 from contend.stats.change import Change, read_verdict
 from contend.stats.contrasts import TableShape
 from contend.stats.table import TableAnswer, answer_table
@@ -23,6 +24,8 @@ from contend.stats.table import TableAnswer, answer_table
 Way = Literal["slices", "crossed", "runs"]
 UNITS = 8
 MARGIN = 0.02
+CONFIDENCE = 1 - FIRST_SHARE * 0.05
+"""Of the metric that decides, in a report of 95 %."""
 
 
 @dataclass(frozen=True)
@@ -240,5 +243,7 @@ def _answers_of_part(part: tuple[Asked, int, int]) -> list[TableAnswer]:
         draw = np.random.default_rng([*asked.seed.encode(), number])
         d = relabelled(asked.record, draw, way=asked.way, units=asked.units, metric=asked.metric)
         d[:, draw.integers(d.shape[1])] *= asked.noisy
-        answers.append(answer_table(d, asked.record.shape, margin=asked.margin))
+        answers.append(
+            answer_table(d, asked.record.shape, margin=asked.margin, confidence=CONFIDENCE)
+        )
     return answers

@@ -41,7 +41,8 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "stats": set(),
     "host": set(),
     "recipes": set(),
-    "store": {"settings", "spec", "stats"},
+    "store": {"settings", "spec"},
+    "findings": {"settings", "spec", "stats", "store"},
     "servers": {"settings", "spec", "host"},
     "get": {"settings", "servers"},
     "load": {"settings", "spec", "host"},
@@ -53,12 +54,22 @@ PYTHON_ARROWS: dict[str, set[str]] = {
     "doctor": {"settings", "spec", "stats", "host", "servers", "load", "datasets", "store"},
     "lab": {
         *("settings", "spec", "stats", "host", "servers", "load", "datasets", "store"),
-        *("calibration", "probes", "undo", "warm", "doctor"),
+        *("calibration", "probes", "undo", "warm", "doctor", "findings"),
     },
-    "report": {"settings", "spec", "stats", "store"},
+    "report": {"settings", "spec", "stats", "store", "findings"},
     "cli": {
         *("settings", "spec", "stats", "host", "servers", "get", "load", "datasets", "store"),
-        *("calibration", "probes", "undo", "warm", "doctor", "lab", "report", "recipes"),
+        *(
+            "calibration",
+            "probes",
+            "undo",
+            "warm",
+            "doctor",
+            "findings",
+            "lab",
+            "report",
+            "recipes",
+        ),
     },
 }
 

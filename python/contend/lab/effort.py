@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from contend.errors import RequestError
+from contend.findings import rule_of
 from contend.lab.design import Design
 from contend.lab.layouts import why_not_matched
 from contend.lab.observations import Observations, is_sliced
@@ -34,7 +35,6 @@ from contend.stats import (
     Costs,
     RepeatPlan,
     Standing,
-    StoppingRule,
     TooShort,
     layout_spread,
     plan_for_time,
@@ -173,13 +173,7 @@ class Effort:
         self._blind = False
         """Planned before it was known how long a round takes."""
         self._more_s = math.inf
-        compare = experiment.compare
-        self._rule = StoppingRule(
-            until=compare.until,
-            at_most_s=math.inf if compare.at_most_s is None else compare.at_most_s,
-            units_min=compare.repeats,
-            confidence=compare.confidence,
-        )
+        self._rule = rule_of(experiment)
         self._p_each = 1 - self._rule.interval_confidence
         self.rounds = ROUNDS
         self.blocks = PILOT_BLOCKS if design.in_slices and is_open(experiment) else 1

@@ -10,6 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contend.findings import (
+    Disturbed,
+    Reading,
+    SliceRatios,
+    covariates_of,
+    disturbed,
+    log_ratio,
+    pairs_of,
+    reading_of,
+)
 from contend.metrics import metric_of
 from contend.spec import (
     Cell,
@@ -21,16 +31,7 @@ from contend.spec import (
     roles_of,
 )
 from contend.stats import Components, TableShape
-from contend.store import (
-    Disturbed,
-    Figure,
-    RunRecord,
-    SliceRatios,
-    covariates_of,
-    disturbed,
-    figure_of,
-    log_ratio,
-)
+from contend.store import RunRecord
 
 
 def is_sliced(record: RunRecord) -> bool:
@@ -42,7 +43,7 @@ def is_sliced(record: RunRecord) -> bool:
 class _Run:
     """What is kept of a run."""
 
-    figure: Figure
+    reading: Reading
     disturbed: Disturbed
 
 
@@ -102,9 +103,9 @@ class Observations:
         """Take in runs that are stored, those of a block together."""
         measured = [record for record in records if record.status == "ok" and record.done]
         for record in measured:
-            figure = figure_of(self._metric, record)
-            if figure.value is not None and figure.value > 0:
-                one = _Run(figure, disturbed(self._experiment.compare.adjust, record))
+            reading = reading_of(self._metric, record)
+            if reading.value is not None and reading.value > 0:
+                one = _Run(reading, disturbed(self._experiment.compare.adjust, record))
                 self._runs[record.repeat][cell_key(record.cell)][record.block] = one
                 self._ratios.pop(record.repeat, None)
             if record.done is not None:
@@ -152,7 +153,7 @@ class Observations:
     def _ratios_of(self, repeat: int) -> np.ndarray:
         ratios = np.full((self.shape.contexts, len(self.others)), np.nan)
         for place, runs in self._pairs(repeat).items():
-            pairs = [(one.figure, other.figure) for one, other in runs]
+            pairs = [(one.reading, other.reading) for one, other in runs]
             ratios[place] = log_ratio(self._metric, pairs)
         return ratios
 
@@ -171,11 +172,8 @@ class Observations:
 
     def _pairs(self, repeat: int) -> dict[tuple[int, int], list[tuple[_Run, _Run]]]:
         """The runs of the baseline and of the level at each place of the table, block by block."""
-        roles, runs, found = self._roles, self._runs.get(repeat, {}), {}
-        places = [(row, one) for row in roles.table_contexts() for one in roles.column_levels]
-        for context, (row, column) in enumerate(places):
-            usual = runs.get(cell_key(roles.cell(row, column, roles.baseline)), {})
-            for at, level in enumerate(self.others):
-                own = runs.get(cell_key(roles.cell(row, column, level)), {})
-                found[context, at] = [(usual[block], own[block]) for block in usual if block in own]
+        runs, found = self._runs.get(repeat, {}), {}
+        for place, baseline, level in pairs_of(self._roles):
+            usual, own = runs.get(cell_key(baseline), {}), runs.get(cell_key(level), {})
+            found[place] = [(usual[block], own[block]) for block in usual if block in own]
         return found

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from contend.facts import fact
+from contend.findings import rule_of
 from contend.folders import default_state
 from contend.lab.events import Listener, Notice
 from contend.lab.observations import Observations
 from contend.locks import locked
 from contend.probed import EarlierSession, SessionWhole
 from contend.spec import Experiment, cell_spec, contexts
-from contend.stats import StoppingRule, wholes
+from contend.stats import wholes
 from contend.store import RunFolder
 
 FORMAT = 1
@@ -171,17 +172,15 @@ def said_by(experiment: Experiment, folder: RunFolder) -> EarlierSession | None:
         return None
     d = observations.log_ratios(repeats)
     in_slices = fact(folder.meta().facts, "way.by") == "slices"
-    compare = experiment.compare
-    rule = StoppingRule(compare.until, confidence=compare.confidence)
     seen = wholes(
         d,
         observations.shape,
-        confidence=rule.interval_confidence,
+        confidence=rule_of(experiment).interval_confidence,
         covariates=observations.covariates(repeats, d, in_slices=in_slices),
     )
     found: list[SessionWhole] = [
         {
-            "metric": compare.metric[0],
+            "metric": experiment.compare.metric[0],
             "level": observations.others[one.place.level],
             "log_ratio": math.log(one.ratio),
             "se": one.sd_log / math.sqrt(one.n),

@@ -7,18 +7,12 @@ together as those of the gains do.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-import numpy as np
-
-from contend.report.changes import Analysis, finding, model_of
-from contend.report.model import Beside, BesidePanel, BesideRow, Finding
-from contend.report.study import Study
+from contend.findings import Analysis, Finding, Study, kinds_over_first
+from contend.report.model import Beside, BesidePanel, BesideRow
 from contend.report.words import level_phrase
 from contend.spec import SCRIPT, CellKey, Factor, Level, Roles, cell_key
-from contend.store import Covariates
 
 KIND = "workload.kind"
 
@@ -33,7 +27,7 @@ def beside_of(study: Study, labels: Sequence[str], analysis: Analysis | None) ->
     if kinds is None or roles.baseline is None or len(kinds.levels) < 2:
         return None
     places = _places(roles)
-    differences = _differences(study, kinds, places, analysis) if analysis else {}
+    differences = kinds_over_first(study, kinds, places, analysis.table) if analysis else {}
     panels = tuple(
         BesidePanel(
             title=", ".join(level_phrase(path, level) for path, level in place.items()),
@@ -56,42 +50,6 @@ def _places(roles: Roles) -> list[Mapping[str, Level]]:
         rest = {path: level for path, level in context.items() if path != KIND}
         found.setdefault(cell_key(rest), rest)
     return list(found.values())
-
-
-def _differences(
-    study: Study, kinds: Factor, places: Sequence[Mapping[str, Level]], analysis: Analysis
-) -> dict[CellKey, Finding]:
-    """What each later kind gains over the first, by the cell of the later one."""
-    table = analysis.table
-    at = {cell_key(row): number for number, row in enumerate(table.rows)}
-    found: dict[CellKey, Finding] = {}
-    for kind in kinds.levels[1:]:
-        own, first = (
-            [at[cell_key({**place, KIND: one})] for place in places]
-            for one in (kind, kinds.levels[0])
-        )
-
-        def over_first(x: np.ndarray, own: list[int] = own, first: list[int] = first) -> np.ndarray:
-            of_rows = x.reshape(len(x), len(table.rows), len(table.columns), -1)
-            difference = of_rows[:, own] - of_rows[:, first]
-            return np.reshape(difference, (len(x), len(places) * len(table.columns), -1))
-
-        apart = over_first(table.d)
-        if not np.any(np.isfinite(apart)):
-            continue
-        rows = [{**place, KIND: kind} for place in places]
-        lost = np.zeros(apart.shape[1:], dtype=int)
-        allowed = {name: over_first(x) for name, x in table.allowed.arrays.items()}
-        between = replace(table, rows=rows, d=apart, lost=lost, allowed=Covariates(allowed, {}))
-        answer, shape = model_of(study, between), between.shape
-        for level, row, column in itertools.product(
-            range(len(table.levels)), range(shape.rows), range(shape.columns)
-        ):
-            change = answer.cell(level, row, column)
-            if change.cells:
-                one = finding(study, between, change)
-                found[cell_key(one.cell)] = one
-    return found
 
 
 def _rows(
@@ -118,7 +76,7 @@ def _rows(
             )
 
         for kind in kinds.levels:
-            name = f"({label}/{labels[0]}) {_name(study, kind)}"
+            name = f"{label}, {_name(study, kind)}"
             rows.append(BesideRow(name, along(gains, kind)))
         for kind in kinds.levels[1:]:
             name = f"{_name(study, kind)} over {_name(study, kinds.levels[0])}"

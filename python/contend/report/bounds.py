@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contend.facts import fact
+from contend.findings import Finding, Study
 from contend.metrics import SECONDS, THROUGHPUT
-from contend.report.model import Finding, Layout, Panel
+from contend.report.model import Layout, Panel
 from contend.report.provenance import cpu_count
-from contend.report.study import Study
 from contend.report.words import cell_phrase, estimate_text, gain_text
 from contend.stats import Estimate
 
@@ -57,6 +57,18 @@ def bounds_of(
             f"{noun}."
         )
     return (*texts, *_together(study, cpus))
+
+
+def is_full_at(
+    study: Study, panels: Sequence[Panel], comparisons: Sequence[Finding]
+) -> tuple[Finding, float] | None:
+    """The cell that certainly gains most, and how many CPUs there are, if all of them were busy
+    there."""
+    cpus, best = cpu_count(study.meta.facts), surest(comparisons)
+    if best is None or best.tone != "better" or cpus is None:
+        return None
+    found = _busy_at(panels, best)
+    return (best, cpus) if found is not None and found[1].mean >= _FULL * cpus else None
 
 
 def _together(study: Study, cpus: float) -> list[str]:

@@ -7,20 +7,28 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from contend.findings import (
+    CellFigures,
+    Compared,
+    Study,
+    cell_figures,
+    compared_of,
+    costs_of,
+    study_of,
+)
 from contend.report.answer import answer_of, leading_level
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import Explanation
-from contend.report.changes import analysis_of, confidence_of
-from contend.report.charts import panel_charts
+from contend.report.charts import panel_charts, picture_of
 from contend.report.concurrency import Concurrency
 from contend.report.engines import Engines
-from contend.report.figures import cell_figures
 from contend.report.host_state import host_state_section
 from contend.report.key_cache import SegmentedKeyCache
-from contend.report.model import CellFigures, Compared, Report
+from contend.report.model import Report
+from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
-from contend.report.panels import layout_of, overall_of, panels_of
+from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
 from contend.report.query_cache import QueryCache
 from contend.report.servers import differences_of
@@ -28,10 +36,9 @@ from contend.report.sessions import sessions_of
 from contend.report.shape import shapes_of
 from contend.report.shape_chart import shape_charts
 from contend.report.statements import statements_of
-from contend.report.study import Study, study_of
 from contend.report.tpcc import tpcc_section
 from contend.report.warmth import BufferPoolWarmup
-from contend.spec import CellSpec, without_metric
+from contend.spec import CellSpec, Experiment, without_metric
 from contend.store import RunFolder
 
 EXPLANATIONS: dict[str, Explanation] = {
@@ -42,6 +49,11 @@ EXPLANATIONS: dict[str, Explanation] = {
     "buffer-pool-warmup": BufferPoolWarmup(),
 }
 """Analyses of the cause, by the name that `experiment.explain` gives."""
+
+
+def explanation_of(experiment: Experiment) -> Explanation:
+    """The plain one for a name that a newer contend may know."""
+    return EXPLANATIONS.get(experiment.explain or "", Explanation())
 
 
 def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Report:
@@ -78,10 +90,10 @@ def _without_collecting() -> Iterator[None]:
 
 def _report(folder: RunFolder, study: Study) -> Report:
     experiment = study.experiment
-    # A name from a newer contend is no reason to fail.
-    explanation = EXPLANATIONS.get(experiment.explain or "", Explanation())
-    layout = layout_of(study, explanation)
-    analyses = [analysis_of(study, metric) for metric in study.metrics]
+    explanation = explanation_of(experiment)
+    naming = naming_of(experiment, study.roles, explanation)
+    layout = layout_of(study, naming)
+    analyses = compared_of(study)
     compared = tuple(
         Compared(metric) if one is None else one.compared
         for metric, one in zip(study.metrics, analyses, strict=True)
@@ -91,6 +103,16 @@ def _report(folder: RunFolder, study: Study) -> Report:
     progress = progress_of(study, folder.writer_pid())
     arrival = _arrival(study)
     shapes = shapes_of(study, layout, panels)
+    lead = leading_level(compared[0]) if compared[0].wholes else None
+    overall = [overall_of(study, layout, panels, one) for one in compared]
+    if lead is not None:
+        overall[0] += other_levels_of(study, layout, analyses[0], lead)
+    charts = (
+        *shape_charts(shapes, layout),
+        *panel_charts(study.metrics, panels, layout, arrival),
+    )
+    costs = _comparable(costs_of(study), study)
+    picture = picture_of(study.roles, layout, panels, compared[0], charts)
     return Report(
         name=experiment.name,
         question=experiment.question,
@@ -104,16 +126,19 @@ def _report(folder: RunFolder, study: Study) -> Report:
         margin=experiment.compare.margin,
         arrival=arrival,
         progress=progress,
-        answer=answer_of(study, explanation, analyses, cells, progress),
+        answer=answer_of(study, naming, analyses, costs, panels, cells, progress),
+        picture=picture,
+        wholes=wholes_of(layout, study.roles, (*compared, *costs)),
         layout=layout,
         panels=panels,
         compared=compared,
-        overall=tuple(overall_of(study, layout, panels, one) for one in compared),
+        costs=costs,
+        overall=tuple(overall),
         sessions=None
-        if analyses[0] is None
-        else sessions_of(study, analyses[0], leading_level(analyses[0].compared)),
+        if analyses[0] is None or lead is None
+        else sessions_of(study, analyses[0], lead),
         cells=cells,
-        statements=statements_of(study, explanation, layout, panels, cells),
+        statements=statements_of(study, naming, layout, panels, cells),
         shapes=shapes,
         beside=beside_of(study, layout.levels, analyses[0]),
         sections=tuple(
@@ -121,20 +146,24 @@ def _report(folder: RunFolder, study: Study) -> Report:
         ),
         cause=explanation.cause(study, layout, panels, compared[0]),
         bounds=bounds_of(study, layout, panels, compared[0].comparisons),
-        charts=(
-            *panel_charts(study.metrics, panels, layout, arrival),
-            *shape_charts(shapes, layout),
-        ),
+        charts=tuple(one for one in charts if picture is None or one.id != picture.id),
         warnings=warnings_of(study, compared, cells),
         failures=failures_of(study),
         method=_method(study, arrival),
         summary=summary_of(study),
         facts=fact_groups(study),
-        variables=variables_table(study, explanation),
+        variables=variables_table(study, naming),
         differences=differences_of(study),
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )
+
+
+def _comparable(costs: Sequence[Compared], study: Study) -> tuple[Compared, ...]:
+    """Without those of a query if the experiment looks at whole events: then its levels ask by
+    other queries, and what one of them costs says nothing."""
+    by_event = any(metric.name.endswith("_per_event") for metric in study.metrics)
+    return tuple(one for one in costs if not (by_event and one.metric.name.endswith("_per_query")))
 
 
 def _refuse_unmeasured(study: Study) -> None:
@@ -175,10 +204,14 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
             "One model of the whole table makes each change of them: a geometric mean over the "
             "repeats, and over the cells of its place; what is independent is the repeat, and n "
             "counts repeats.",
-            f"Intervals hold together: in {settings.confidence * 100:g} of 100 experiments all of "
-            "a metric's do. Their chance of error is divided beforehand over levels, columns, "
-            "rows, cells, pairs of levels and the cell that stands out (4 : 2 : 2 : 2 : 2 : 1, as "
-            "far as the table has them), and within each by the largest t among them.",
+            f"Intervals with verdicts hold together: in {settings.confidence * 100:g} of 100 "
+            "experiments no claim of the whole report is false. Four fifths of that chance of "
+            "error are the first metric's, whatever is looked at beside it; further metrics, "
+            "costs, statements, the cell that stands out, growth and causes share the rest, all "
+            "of it fixed before the run. Within a metric it is divided over levels, columns, "
+            "rows, cells and pairs of levels (2 : 1 : 1 : 1 : 1, as far as the table has them), "
+            "and within each by the largest t among them. A metric that is asked for afterwards "
+            "has intervals and no verdict.",
             "A verdict is read off its printed interval and nothing else: within "
             f"±{settings.margin * 100:g} % equivalent; otherwise, if it excludes no change, faster "
             "or slower (of a cost: higher or lower); otherwise inconclusive, which is an answer.",
@@ -186,8 +219,8 @@ def _method(study: Study, arrival: str) -> tuple[str, ...]:
     if settings.until is not None:
         lines.append(
             "An experiment that stops when its intervals are narrow enough prefers moments at "
-            f"which they look so; to hold {settings.confidence * 100:g} % they are computed at "
-            f"{confidence_of(study) * 100:g} %."
+            "which they look so; to hold what they promise they are computed at "
+            f"{study.family('first').confidence * 100:g} % for the first metric."
         )
     lines += [
         "Figures of a cell are means over its repeats with t intervals, each for itself. "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contend.report.model import Cause, Compared, Layout, Panel
-from contend.report.study import Study
-from contend.report.words import factor_label, level_label
+from contend.findings import Compared, Study
+from contend.report.model import Cause, Layout, Panel
+from contend.report.words import level_label
 from contend.spec import Level, Roles
 
 USE = "server.use"
@@ -18,13 +18,10 @@ class Explanation:
         return level_label(level)
 
     def change(self, roles: Roles, level: Level) -> str:
-        """The change from the baseline to a level, as the subject of a sentence."""
-        if roles.compared is None or roles.baseline is None:
-            return "The change"
-        if roles.compared.path == USE:
-            return f"Changing from {self.level(roles.baseline)} to {self.level(level)}"
-        name = factor_label(roles.compared.path)
-        return f"Setting {name} to {self.level(level)} instead of {self.level(roles.baseline)}"
+        """What is done to get from the baseline to a level, as the subject of a sentence; empty if
+        the names of the two say enough."""
+        del roles, level
+        return ""
 
     def cause(
         self, study: Study, layout: Layout, panels: tuple[Panel, ...], compared: Compared

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contend.findings import Compared, Study
 from contend.metrics import DISTURBANCES
 from contend.report.causes import Explanation
-from contend.report.model import Cause, Compared, Layout, Panel, TextTable
+from contend.report.model import Cause, Layout, Panel, TextTable
 from contend.report.provenance import cpu_count
-from contend.report.study import Study
 from contend.report.words import estimate_text, level_phrase, significant
 from contend.stats import Estimate
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from contend.findings import CellFigures, Compared, Finding
 from contend.metrics import COSTS, PERCENTILES, THROUGHPUT
-from contend.report.model import CellFigures, Compared, Finding, Report, Sessions, Statements
+from contend.report.model import Report, Sessions, Statements
 from contend.report.shape_model import Shape
 from contend.stats import Estimate, finite
 

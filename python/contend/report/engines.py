@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from contend.findings import Compared, Study, over_repeats
 from contend.report.causes import Explanation
-from contend.report.model import Cause, Compared, Layout, Panel, TextTable
-from contend.report.repeats import over_repeats
-from contend.report.study import Study
+from contend.report.model import Cause, Layout, Panel, TextTable
 from contend.report.words import estimate_text
-from contend.spec import Level, Roles
 from contend.store import RunRecord
 
 COUNTERS = (
@@ -25,9 +23,6 @@ COUNTERS = (
 
 class Engines(Explanation):
     """The analysis of the experiment on `data.engine`."""
-
-    def change(self, roles: Roles, level: Level) -> str:
-        return f"{level} instead of {roles.baseline}"
 
     def cause(
         self, study: Study, layout: Layout, panels: tuple[Panel, ...], compared: Compared

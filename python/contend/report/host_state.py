@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from contend.facts import fact
+from contend.findings import Analysis, Study
 from contend.metrics.host_state import MOVED_MIN, NAMES, NEAR_NS_MAX, Name, distance_ns, name_of
 from contend.probed import CpuState, HostState
-from contend.report.changes import Analysis
 from contend.report.model import Notice, Section, TextTable
-from contend.report.study import Study
 from contend.report.words import UNKNOWN, cell_phrase, level_label, significant
 from contend.spec import CellKey, cell_key, same_level
 from contend.stats import estimate

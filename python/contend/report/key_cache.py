@@ -11,15 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from contend.findings import Compared, Finding, Read, Study, over_repeats
 from contend.metrics import THROUGHPUT
 from contend.report.basis import repeats_text
 from contend.report.bounds import surest
 from contend.report.causes import Explanation
 from contend.report.charts import shares_chart
 from contend.report.key_requests import requests_paragraph, requests_tables
-from contend.report.model import Cause, Chart, Compared, Finding, Layout, Panel, TextTable
-from contend.report.repeats import Read, over_repeats
-from contend.report.study import Study
+from contend.report.model import Cause, Chart, Layout, Panel, TextTable
 from contend.report.words import (
     UNKNOWN,
     error_text,
@@ -71,7 +70,7 @@ class SegmentedKeyCache(Explanation):
 
     def change(self, roles: Roles, level: Level) -> str:
         instead = "" if roles.baseline in (0, 1) else f" instead of {roles.baseline}"
-        return f"Splitting the key cache into {level} segments{instead}"
+        return f"splitting the key cache into {level} segments{instead}"
 
     def cause(
         self, study: Study, layout: Layout, panels: tuple[Panel, ...], compared: Compared

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from contend.report.basis import repeats_text
-from contend.report.key_depth import (
+from contend.findings import Study, over_repeats
+from contend.findings.key_depth import (
     POINTS_BELOW,
     WALKS,
     Depth,
@@ -14,9 +14,8 @@ from contend.report.key_depth import (
     expected_of,
     requests_per_point,
 )
+from contend.report.basis import repeats_text
 from contend.report.model import Layout, Panel, TextTable
-from contend.report.repeats import over_repeats
-from contend.report.study import Study
 from contend.report.words import estimate_text
 from contend.spec import Level
 from contend.stats import Estimate

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from contend.findings import CellFigures, Compared, Finding
 from contend.metrics import Metric
 from contend.report.shape_model import Shape
 from contend.spec import Level
-from contend.stats import Between, Change, Estimate
+from contend.stats import Between, Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,72 +42,6 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One level against the baseline at one place of the table of all cells, by one metric.
-
-    `cell` has the levels that the place is of, the compared one among them: all factors of a
-    single cell, some of them of a row or a column, of a range of columns none of theirs.
-    `lost` are repeats that a failed run or a missing figure cost.
-    """
-
-    metric: Metric
-    cell: Mapping[str, Level]
-    level: Level
-    baseline: Level
-    change: Change
-    margin: float
-    lost: int = 0
-
-    @property
-    def word(self) -> str:
-        """The verdict as it is shown: `faster`, `lower`, `equivalent`; empty if nothing is decided
-        yet."""
-        return self.metric.verdict(self.change.verdict) if self.change.verdict else ""
-
-    @property
-    def is_large(self) -> bool:
-        """Whether it is certain that the change matters: its interval lies beyond the margin."""
-        certain = self.tone in ("better", "worse")
-        return certain and not 1 / (1 + self.margin) <= self.nearest <= 1 + self.margin
-
-    @property
-    def nearest(self) -> float:
-        """The end of the interval that is next to no change."""
-        return self.change.low if self.change.ratio > 1 else self.change.high
-
-    @property
-    def tone(self) -> str:
-        """What the verdict means to a reader: better, worse, equivalent, inconclusive, or open."""
-        if self.change.verdict is None:
-            return "open"
-        meanings = {self.metric.better: "better", self.metric.worse: "worse"}
-        return meanings.get(self.change.verdict, self.change.verdict)
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """All changes by one metric, with intervals that hold for all of them together.
-
-    `comparisons` are the cells, `wholes` each level over all of them, `columns` each column and
-    each range of columns that begins at the first or ends at the last, `rows` each table.
-    """
-
-    metric: Metric
-    comparisons: tuple[Finding, ...] = ()
-    wholes: tuple[Finding, ...] = ()
-    columns: tuple[Finding, ...] = ()
-    rows: tuple[Finding, ...] = ()
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """All of them, each once, the highest first."""
-        found: dict[object, Finding] = {}
-        for one in (*self.wholes, *self.columns, *self.rows, *self.comparisons):
-            found.setdefault(one.change.place.span, one)
-        return tuple(found.values())
-
-
-@dataclass(frozen=True, slots=True)
 class Sessions:
     """What earlier sessions of the same on this host say of a level as a whole.
 
@@ -118,18 +53,6 @@ class Sessions:
     n: int
     together: Between | None
     beside: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CellFigures:
-    """What was measured in one cell, in so many repeats. Keys of `figures` are names of metrics;
-    `expected` has what some of them should be, if that is known."""
-
-    cell: Mapping[str, Level]
-    repeats: int
-    figures: Mapping[str, Estimate]
-    expected: Mapping[str, float]
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +71,23 @@ class Overall:
     title: str
     heads: tuple[str, ...]
     rows: tuple[GainRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """One metric at each level as a whole; None if it was not measured."""
+
+    metric: Metric
+    gains: tuple[Finding | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wholes:
+    """Every metric that is compared, for each level as a whole. `heads` are the levels."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[WholeRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +310,9 @@ class FactGroup:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything a reader is shown. `overall` has the tables of each metric that is compared."""
+    """Everything a reader is shown, in the order in which it is read. `costs` has what each level
+    as a whole costs, `overall` the tables of each metric that is compared, `charts` all that are
+    not the picture or the cause's."""
 
     name: str
     question: str
@@ -385,9 +327,12 @@ class Report:
     arrival: str
     progress: Progress
     answer: Answer
+    picture: Chart | None
+    wholes: Wholes | None
     layout: Layout
     panels: tuple[Panel, ...]
     compared: tuple[Compared, ...]
+    costs: tuple[Compared, ...]
     overall: tuple[tuple[Overall, ...], ...]
     sessions: Sessions | None
     cells: tuple[CellFigures, ...]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from contend.findings import CellFigures, Compared, Study
 from contend.metrics import Metric
 from contend.report.host_state import paged_out
-from contend.report.model import CellFigures, Compared, Notice, Progress
+from contend.report.model import Notice, Progress
 from contend.report.provenance import sessions_differ
 from contend.report.steadiness import unsteady
-from contend.report.study import Study
 from contend.report.words import cell_phrase
 from contend.spec import without_metric
 from contend.store import RunRecord

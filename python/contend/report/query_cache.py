@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from contend.findings import Compared, Read, Study, over_repeats
 from contend.metrics import FIXED
 from contend.report.causes import Explanation
-from contend.report.model import Cause, Compared, Layout, Panel, TextTable
-from contend.report.repeats import Read, over_repeats
-from contend.report.study import Study
+from contend.report.model import Cause, Layout, Panel, TextTable
 from contend.report.words import estimate_text, level_phrase, share_text
 from contend.stats import Estimate
 from contend.store import RunRecord

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from contend.findings import Study
 from contend.report.model import Differences, TextTable
 from contend.report.provenance import USED
-from contend.report.study import Study
 from contend.report.words import level_phrase
 from contend.spec import Level
 

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from contend.facts import fact
+from contend.findings import Analysis, Study
 from contend.probed import EarlierSession
-from contend.report.changes import Analysis
 from contend.report.model import Sessions
-from contend.report.study import Study
 from contend.report.words import significant
 from contend.spec import Level, same_level
 from contend.stats import SESSIONS_MIN, Between, Session, between
@@ -40,10 +39,11 @@ def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | No
 
 
 def in_the_sentence(study: Study, earlier: Sessions | None) -> str:
-    """After a claim: `, in this minute; on this host sessions differ by ±4 %, from 5 of them`."""
-    if earlier is None or not earlier.beside or not study.finished:
+    """After a claim: ` (measured in this minute; on this host sessions differ by ±4 %, from 5 of
+    them)`."""
+    if earlier is None or not earlier.beside or not study.decides:
         return ""
-    return f", in {_minutes_of(study)}; {earlier.beside}"
+    return f" (measured in {_minutes_of(study)}; {earlier.beside})"
 
 
 def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:

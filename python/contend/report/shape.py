@@ -7,72 +7,15 @@ also all that a sweep says that compares nothing: from which load on a server ge
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import numpy as np
-
-from contend.metrics import FIXED, THROUGHPUT, Metric
-from contend.report.changes import Table, model_of
+from contend.findings import Finding, Growth, Study, growth_of
+from contend.metrics import FIXED, THROUGHPUT, metric_of
 from contend.report.model import Layout, Panel
 from contend.report.panels import agrees, gain_at
 from contend.report.shape_model import Shape, ShapePanel, ShapeRow
-from contend.report.study import Study
 from contend.report.words import estimate_text, level_phrase, times_of
 from contend.spec import Level, Published
-from contend.stats import Change
-from contend.store import Covariates, RunRecord
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """One metric's growth in every row of every panel; None if a repeat has not both columns.
-
-    `rows` are as the panels' rows, one after the other; `changes` have one a column but the first.
-    """
-
-    metric: Metric
-    rows: tuple[tuple[int, Level | None], ...]
-    changes: tuple[tuple[Change | None, ...], ...]
-
-
-def sweep_of(study: Study, metric: Metric) -> Sweep | None:
-    """None if there are no columns to grow along, or nothing was measured at two of them."""
-    roles = study.roles
-    if roles.columns is None or len(roles.columns.levels) < 2:
-        return None
-    first, *others = roles.columns.levels
-    contexts = roles.table_contexts()
-    places = list(itertools.product(range(len(contexts)), roles.levels))
-    repeats = study.repeats
-    d = np.full((len(repeats), len(places), len(others)), np.nan)
-    for at, (context, level) in enumerate(places):
-        base = study.repeats_of(roles.cell(contexts[context], first, level))
-        for column, other in enumerate(others):
-            theirs = study.repeats_of(roles.cell(contexts[context], other, level))
-            for unit, repeat in enumerate(repeats):
-                d[unit, at, column] = _log_mean(metric, theirs.get(repeat, ())) - _log_mean(
-                    metric, base.get(repeat, ())
-                )
-    if not np.any(np.isfinite(d)):
-        return None
-    lost = np.zeros(d.shape[1:], dtype=int)
-    table = Table(metric, [{} for _ in places], [None], others, d, lost, Covariates({}, {}))
-    answer = model_of(study, table)
-    changes = tuple(
-        tuple(
-            change if (change := answer.cell(column, row, 0)).cells else None
-            for column in range(len(others))
-        )
-        for row in range(len(places))
-    )
-    return Sweep(metric, tuple(places), changes)
-
-
-def _log_mean(metric: Metric, runs: Sequence[RunRecord]) -> float:
-    values = [value for value in map(metric.value, runs) if value is not None and value > 0]
-    return math.fsum(map(math.log, values)) / len(values) if values else math.nan
 
 
 def shapes_of(study: Study, layout: Layout, panels: Sequence[Panel]) -> tuple[Shape, ...]:
@@ -83,29 +26,28 @@ def shapes_of(study: Study, layout: Layout, panels: Sequence[Panel]) -> tuple[Sh
     if study.roles.columns is None or not (published or study.roles.baseline is None):
         return ()
     also = [FIXED[THROUGHPUT]] if metric.kind == "time" else []
-    found = (_shape(study, layout, panels, one, published) for one in (metric, *also))
-    return tuple(one for one in found if one is not None)
+    family = study.family("growth" if study.roles.baseline is not None else "first")
+    found = growth_of(study, [metric, *also], family)
+    return tuple(_shape(study, layout, panels, one, published) for one in found)
 
 
 def _shape(
     study: Study,
     layout: Layout,
     panels: Sequence[Panel],
-    metric: Metric,
+    growth: Growth,
     published: Sequence[Published],
-) -> Shape | None:
-    sweep = sweep_of(study, metric)
-    if sweep is None:
-        return None
+) -> Shape:
+    metric = growth.metric
     assert study.roles.columns is not None
     first = level_phrase(study.roles.columns.path, study.roles.columns.levels[0])
     theirs = [one for one in published if one.metric == metric.name]
     shown = []
     for at, panel in enumerate(panels):
         rows = [
-            ShapeRow(label, (None, *changes))
+            ShapeRow(label, (None, *(one.change if one else None for one in changes)))
             for label, (context, _), changes in zip(
-                itertools.cycle(layout.levels), sweep.rows, sweep.changes, strict=False
+                itertools.cycle(layout.levels), growth.rows, growth.findings, strict=False
             )
             if context == at
         ]
@@ -154,14 +96,16 @@ def _published_rows(study: Study, panel: Panel, published: Sequence[Published]) 
 def sweep_sentences(study: Study) -> list[str]:
     """From which load on the server gets no more done, for a sweep that compares nothing."""
     roles = study.roles
-    sweep = sweep_of(study, FIXED[THROUGHPUT])
+    metrics = dict.fromkeys((study.metrics[0].name, THROUGHPUT))
+    grown = growth_of(study, [metric_of(name) for name in metrics], study.family("first"))
+    sweep = next((one for one in grown if one.metric.name == THROUGHPUT), None)
     if sweep is None or roles.columns is None:
         return []
     path, levels = roles.columns.path, roles.columns.levels
     contexts, found = roles.table_contexts(), []
-    for (context, level), changes in zip(sweep.rows, sweep.changes, strict=True):
-        known = [(at, change) for at, change in zip(levels[1:], changes, strict=True) if change]
-        if not known or any(change.n < 2 for _, change in known):
+    for (context, level), changes in zip(sweep.rows, sweep.findings, strict=True):
+        known = [(at, one) for at, one in zip(levels[1:], changes, strict=True) if one]
+        if not known or any(one.change.n < 2 for _, one in known):
             continue
         place = {**contexts[context], **_of(roles.compared.path if roles.compared else None, level)}
         with_ = " and ".join(level_phrase(p, one) for p, one in place.items())
@@ -173,7 +117,8 @@ def _of(path: str | None, level: Level | None) -> dict[str, Level]:
     return {} if path is None or level is None else {path: level}
 
 
-def _most_done(path: str, first: Level, known: Sequence[tuple[Level, Change]], with_: str) -> str:
+def _most_done(path: str, first: Level, found: Sequence[tuple[Level, Finding]], with_: str) -> str:
+    known = [(level, one.change) for level, one in found]
     best = max(known, key=lambda one: one[1].ratio)
     begin = f"With {with_}, the" if with_ else "The"
     at_first, last = level_phrase(path, first), known[-1]

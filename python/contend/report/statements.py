@@ -11,14 +11,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from contend.metrics import Metric, metric_of
-from contend.report.causes import Explanation
-from contend.report.changes import Analysis, analyses_of
-from contend.report.claims import claims_of
-from contend.report.figures import cell_figures
-from contend.report.model import (
+from contend.findings import (
+    Analysis,
     CellFigures,
     Compared,
+    Study,
+    analyses_of,
+    cell_figures,
+    claims_of,
+)
+from contend.metrics import Metric, metric_of
+from contend.report.model import (
     Layout,
     MetricRow,
     Panel,
@@ -27,8 +30,8 @@ from contend.report.model import (
     Statements,
     StatementTable,
 )
+from contend.report.naming import Naming
 from contend.report.panels import change_table, metric_tables
-from contend.report.study import Study
 from contend.report.words import size_text
 from contend.settings.plan_keys import STATEMENTS
 from contend.spec import Level, cell_key
@@ -56,7 +59,7 @@ MOST = 40
 
 def statements_of(
     study: Study,
-    explanation: Explanation,
+    naming: Naming,
     layout: Layout,
     panels: Sequence[Panel],
     cells: Sequence[CellFigures],
@@ -70,7 +73,8 @@ def statements_of(
     own = replace(study, shown=tuple(_metric(name, end) for name in names for end in FIGURES))
     found = [figures for cell in cells if (figures := cell_figures(own, cell.cell)) is not None]
     means = [_metric(name, _MEAN) for name in names]
-    analyses = dict(zip(names, analyses_of(study, means), strict=True))
+    family = study.family("statements" if study.roles.baseline is not None else "first")
+    analyses = dict(zip(names, analyses_of(study, means, family), strict=True))
     tables, tails = (
         _tables(own, layout, panels, names, analyses, found, e) for e in (_MEAN, _TAIL)
     )
@@ -79,7 +83,7 @@ def statements_of(
         lead="Service time, from sending a statement to the last byte of its answer. "
         + ("Intervals of all statements' changes hold together. " if study.roles.baseline else "")
         + (f"The {len(names)} that took most time; {more} more are in the runs." if more else ""),
-        sentences=tuple(_sentences(study, explanation, analyses)),
+        sentences=tuple(_sentences(study, naming, analyses)),
         texts=tuple(_texts(study, names)),
         tables=tables,
         tails=tails,
@@ -166,17 +170,15 @@ def _figures(names: Sequence[str], cells: Sequence[CellFigures]) -> list[Stateme
     return found
 
 
-def _sentences(
-    study: Study, explanation: Explanation, analyses: Mapping[str, Analysis | None]
-) -> list[str]:
+def _sentences(study: Study, naming: Naming, analyses: Mapping[str, Analysis | None]) -> list[str]:
     """`InnoDB instead of MyISAM: count_name takes 40 % (±3) less time; …`, one a level."""
     roles = study.roles
-    if roles.baseline is None or not study.finished:
+    if roles.baseline is None or not study.decides:
         return []
     found = []
     for level in roles.levels[1:]:
         if level is not None and (said := _said_of(level, analyses)):
-            instead = f"{explanation.level(level)} instead of {explanation.level(roles.baseline)}"
+            instead = f"{naming.level(level)} instead of {naming.level(roles.baseline)}"
             found.append(f"By statement, {instead}: {said}.")
     return found
 
@@ -190,8 +192,7 @@ def _said_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
         whole = next((one for one in compared.wholes if one.level == level), None)
         if whole is None:
             continue
-        claims = claims_of(compared, level)
-        if claims.depth == "whole":
+        if whole.tone not in ("open", "inconclusive") and not _crosses(compared, level):
             size = "" if whole.tone == "equivalent" else f" {size_text(whole.change)}"
             said[whole.tone].append(f"{name}{size}")
         else:

@@ -11,8 +11,8 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from contend.report.model import CellFigures, Notice
-from contend.report.study import Study
+from contend.findings import CellFigures, Study
+from contend.report.model import Notice
 from contend.report.words import cell_phrase, significant
 from contend.stats import Steadiness, estimate, look_for_trend
 from contend.store import RunRecord

@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from contend.findings import CellFigures, Study, cell_figures
 from contend.metrics import metric_of
 from contend.metrics.read import kinds
 from contend.metrics.tpcc import is_tpcc, waits_percent
-from contend.report.figures import cell_figures
-from contend.report.model import CellFigures, Section, TextTable
-from contend.report.study import Study
+from contend.report.model import Section, TextTable
 from contend.report.words import cell_phrase, estimate_text, share_text, significant
 from contend.spec import Level, cell_spec
 from contend.stats import Estimate

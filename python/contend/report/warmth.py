@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
+from contend.findings import Compared, Study
 from contend.metrics import metric_of
 from contend.report.causes import Explanation
-from contend.report.model import Cause, Compared, Layout, Panel, TextTable
-from contend.report.study import Study
+from contend.report.model import Cause, Layout, Panel, TextTable
 from contend.report.warmth_charts import curves
 from contend.report.warmth_words import (
     COLD,
@@ -85,7 +85,7 @@ class BufferPoolWarmup(Explanation):
     def change(self, roles: Roles, level: Level) -> str:
         if roles.baseline != COLD or level == COLD:
             return super().change(roles, level)
-        return f"Warming by {self.level(level)} instead of starting cold"
+        return f"warming by {self.level(level)} instead of starting cold"
 
     def cause(
         self, study: Study, layout: Layout, panels: tuple[Panel, ...], compared: Compared

@@ -2,10 +2,10 @@
 cell stands out, and how two levels differ from each other.
 
 Each question is a mean of cells, and has a depth. The chance of a false claim that a table may
-have (5 % at a confidence of 95 %) is divided over the depths before anything is measured: 4 for
-the whole, 2 each for columns, rows, cells and pairs of levels, 1 for the cell that stands out. No
-depth has to pass before another may speak, so an effect that crosses (faster here, slower there)
-is found although its mean is nil.
+have is divided over the depths before anything is measured: 2 for the whole, 1 each for columns,
+rows, cells and pairs of levels. No depth has to pass before another may speak, so an effect that
+crosses (faster here, slower there) is found although its mean is nil. Which cell stands out is a
+question of its own, with a chance of its own (`advantages`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,7 @@ import numpy as np
 
 Depth = Literal["whole", "columns", "row", "cell", "pair", "advantage"]
 
-_SHARES: dict[Depth, float] = {
-    "whole": 4,
-    "columns": 2,
-    "row": 2,
-    "cell": 2,
-    "pair": 2,
-    "advantage": 1,
-}
+_SHARES: dict[Depth, float] = {"whole": 2, "columns": 1, "row": 1, "cell": 1, "pair": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +119,6 @@ def chances(shape: TableShape, levels: int, confidence: float) -> dict[Depth, fl
     """
     depths: list[Depth] = list(places(shape, levels))
     depths += ["pair"] * (levels > 1)
-    depths += ["advantage"] * bool(advantage_cells(shape, levels))
     whole = sum(_SHARES[depth] for depth in depths)
     return {depth: (1 - confidence) * _SHARES[depth] / whole for depth in depths}
 

@@ -195,33 +195,38 @@ def answer_tables(
     confidence: float = 0.95,
     covariates: Sequence[np.ndarray] = (),
     interim: bool = False,
+    only_wholes: bool = False,
 ) -> list[TableAnswer]:
     """Every change of several tables of one experiment, all of whose intervals hold together: as of
     one table that has the levels of all of them.
 
     Arguments and errors as of `answer_table`; `tables` are of one shape and share the slopes of the
-    covariates, each of which has the levels of all tables one after the other.
+    covariates, each of which has the levels of all tables one after the other. With `only_wholes`
+    nothing but the levels as a whole is asked, with all of the chance of error.
     """
     for one in tables:
         _check_shape(one, shape)
     count, levels = len(tables), tables[0].shape[2]
     units = _units(np.concatenate(tables, axis=2), shape, covariates, margin, confidence)
     chance = chances(shape, levels, confidence)
+    asked = places(shape, levels * count)
+    if only_wholes:
+        asked, chance = {"whole": asked["whole"]}, {"whole": 1 - confidence}
     depths: list[DepthFigures] = []
 
-    def changes(units: Units, asked: Sequence[Place]) -> list[Change]:
-        depth = asked[0].depth
-        family = family_of(units, asked, weights(asked, shape), chance[depth])
-        depths.append(DepthFigures(depth, chance[depth], len(asked), family.p_each, family.lent_df))
+    def changes(units: Units, of: Sequence[Place]) -> list[Change]:
+        depth = of[0].depth
+        family = family_of(units, of, weights(of, shape), chance[depth])
+        depths.append(DepthFigures(depth, chance[depth], len(of), family.p_each, family.lent_df))
         return changes_of(family, margin, confidence, interim=interim)
 
-    asked = places(shape, levels * count)
     over_baseline = [change for of in asked.values() for change in changes(units, of)]
     sides = [
         (one, other)
         for first in range(0, levels * count, levels)
         for one in range(first, first + levels)
         for other in range(first, one)
+        if not only_wholes
     ]
     between = changes(paired(units, sides), pairs(shape, sides)) if sides else []
     return [
@@ -267,14 +272,13 @@ def advantages(
     """For each cell of each level: its change over the mean change of the level's other cells.
 
     Arguments and errors as of `answer_table`; a `ratio` of 1.1 means that the cell gains 10 % more
-    than the rest. The intervals hold together, with a share of the table's chance of error: a cell
-    may be picked because it is the largest. Empty for a table of one or two cells.
+    than the rest. The intervals hold together: a cell may be picked because it is the largest.
+    Empty for a table of one or two cells.
     """
     units = _units(d, shape, covariates, margin, confidence)
     if not (cells := advantage_cells(shape, d.shape[2])):
         return ()
-    alpha = chances(shape, d.shape[2], confidence)["advantage"]
-    family = family_of(units, cells, advantage_weights(cells, shape), alpha)
+    family = family_of(units, cells, advantage_weights(cells, shape), 1 - confidence)
     return tuple(changes_of(family, margin, confidence, interim=interim))
 
 

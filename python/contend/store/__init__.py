@@ -9,7 +9,6 @@ A run folder holds `experiment.toml` (the frozen source), `spec.json`, `results.
 """
 
 from contend.spec import Planned
-from contend.store.covariates import Covariates, Disturbed, covariates_of, disturbed
 from contend.store.folder import Rescued, RunFolder, find_run, rescue
 from contend.store.model import (
     DamagedStore,
@@ -23,17 +22,12 @@ from contend.store.model import (
     RunRecord,
     StoreFailed,
 )
-from contend.store.ratios import Figure, figure_of, log_ratio
 from contend.store.schema import STORE_VERSION, redacted
-from contend.store.slices import SliceRatios
 
 __all__ = [
     "STORE_VERSION",
-    "Covariates",
     "DamagedStore",
-    "Disturbed",
     "Ended",
-    "Figure",
     "FolderExists",
     "FolderLocked",
     "LabSession",
@@ -44,13 +38,8 @@ __all__ = [
     "Rescued",
     "RunFolder",
     "RunRecord",
-    "SliceRatios",
     "StoreFailed",
-    "covariates_of",
-    "disturbed",
-    "figure_of",
     "find_run",
-    "log_ratio",
     "redacted",
     "rescue",
 ]

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from synthetic_run import latency_histogram, study, write_run, write_slices
 
+from contend.findings import Reading, analysis_of, log_ratio, rule_of, study_of, table_of
 from contend.lab.observations import Observations
 from contend.metrics import metric_of
-from contend.report.changes import analysis_of, confidence_of, table_of
-from contend.report.study import study_of
-from contend.stats import StoppingRule, progress
-from contend.store import Figure, RunFolder, RunRecord, log_ratio
+from contend.stats import progress
+from contend.store import RunFolder, RunRecord
 
 
 @pytest.mark.parametrize("metric", ["qps", "response_us_p99", "client_cpu_us_per_query"])
@@ -36,8 +35,8 @@ def test_a_run_stops_at_the_width_that_its_report_prints(tmp_path: Path, metric:
     assert printed is not None
     d = observations.log_ratios(reported.repeats)
     np.testing.assert_array_equal(d, printed.table.d)
-    rule = StoppingRule(until=None)
-    assert rule.interval_confidence == confidence_of(reported)
+    rule = rule_of(experiment)
+    assert rule.interval_confidence == reported.family("first").confidence
     told = progress(d, observations.shape, rule, spent_s=0, unit_s=1)
     wholes = [printed.answer.whole(level) for level in range(printed.answer.levels)]
     assert told.half_width == pytest.approx(
@@ -91,9 +90,9 @@ def test_percentiles_of_blocks_are_of_their_histograms_together() -> None:
     """The logarithms' mean would be another figure."""
     metric = metric_of("response_us_p99")
     narrow, wide = (latency_histogram(100.0, spread) for spread in (0.1, 2.0))
-    pair = [Figure(one["p99"], histogram) for histogram, one in (narrow, wide)]
+    pair = [Reading(one["p99"], histogram) for histogram, one in (narrow, wide)]
     together = log_ratio(metric, [(pair[0], pair[0]), (pair[0], pair[1])])
     alone = math.log(wide[1]["p99"] / narrow[1]["p99"])
     assert 0.5 * alone < together < alone
-    assert math.isnan(log_ratio(metric, [(pair[0], pair[0]), (pair[0], Figure(None, None))]))
+    assert math.isnan(log_ratio(metric, [(pair[0], pair[0]), (pair[0], Reading(None, None))]))
     assert math.isnan(log_ratio(metric, []))

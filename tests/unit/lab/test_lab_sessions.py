@@ -13,11 +13,10 @@ from lab_fakes import EXPERIMENT, experiment
 from synthetic_run import FACTS, study, write_run, write_slices
 from test_lab_session import SERVERS, Bench
 
+from contend.findings import analysis_of, study_of
 from contend.lab import sessions
 from contend.lab.sessions import FACT, key_of, said_by, sessions_of
 from contend.metrics import metric_of
-from contend.report.changes import analysis_of
-from contend.report.study import study_of
 from contend.store import RunFolder
 
 OF_RUN: dict[str, Any] = {**FACTS, "servers": SERVERS, "way": {"by": "slices", "own": True}}

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from synthetic_run import CONNECTIONS, as_failed, study, write_run
 
+from contend.findings import Finding
 from contend.report import Report, build, html
 from contend.report.document import as_json
-from contend.report.model import Finding
 from contend.spec import load_experiment
 from contend.store import RunFolder, RunRecord
 
@@ -36,8 +36,8 @@ def test_gains_of_one_place_stand_under_one_another(both: Report) -> None:
     (panel,) = both.beside.panels
     native, script, difference = panel.rows
     assert [row.label for row in panel.rows] == [
-        "(32/off) random_points",
-        "(32/off) select_random_points",
+        "32, random_points",
+        "32, select_random_points",
         "select_random_points over random_points",
     ]
     for column, (one, other, over) in enumerate(
@@ -55,7 +55,7 @@ def test_gains_of_one_place_stand_under_one_another(both: Report) -> None:
 
 def test_the_page_and_the_document_have_it(both: Report) -> None:
     page = html.render(both, {chart.id: "<svg></svg>" for chart in html.all_charts(both)})
-    assert '<section id="beside"' in page
+    assert '<div id="beside"' in page
     assert "select_random_points over random_points" in page
     beside = as_json(both)["beside"]
     assert [entry["column"] for entry in beside] == [1, 8, 64]

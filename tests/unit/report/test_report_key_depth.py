@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from synthetic_run import CONNECTIONS, FACTS, POINTS, SEGMENTS, study, write_run
 
+from contend.findings import study_of
+from contend.findings.key_depth import depth_of, levels_of
 from contend.report import Report, as_json, build
-from contend.report.key_depth import depth_of, levels_of
-from contend.report.study import study_of
 from contend.store import RunFolder, RunRecord
 
 

@@ -12,6 +12,7 @@ import pytest
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.cli.main import main
+from contend.findings import family_of
 from contend.report import Report, as_json, build, html
 from contend.report.export import rows_of, write_csv
 from contend.spec import SpecError
@@ -24,6 +25,7 @@ SMALL = (
     "compare.repeats=6",
 )
 THREE = ("response_us_p99", "qps", "server_cpu_us_per_query")
+REST = ("metrics", "costs", "growth", "steadiness", "causes")
 
 
 def by_statement(record: RunRecord) -> RunRecord:
@@ -44,27 +46,32 @@ def run_of(tmp_path: Path, *sets: str, change: object = by_statement) -> Path:
     return write_run(tmp_path / "run", experiment, change=change)  # type: ignore[arg-type]
 
 
+def comparing(*metrics: str) -> str:
+    return f"compare.metric={json.dumps(metrics)}"
+
+
 def report_of(path: Path, metrics: tuple[str, ...] = ()) -> Report:
     with RunFolder.open(path) as folder:
         return build(folder, metrics)
 
 
 def test_the_first_metric_decides_and_the_others_stand_beside(tmp_path: Path) -> None:
-    path = run_of(tmp_path, f"compare.metric={json.dumps(THREE)}")
+    path = run_of(tmp_path, comparing(*THREE))
     report = report_of(path)
     assert [one.metric.name for one in report.compared] == list(THREE)
     assert report.comparisons == report.compared[0].comparisons
-    assert "makes the p99 response time " in report.answer.sentence
-    assert "shorter at 8 connections" in report.answer.sentence
-    assert "longer at 1 connection" in report.answer.sentence
-    speed, cpu = (one for one in report.answer.others if one.startswith("Splitting"))
-    assert "makes this server 4" in speed and "faster at 8 connections" in speed
-    assert "makes the server CPU per query" in cpu and "higher at 1 connection" in cpu
+    assert report.answer.sentence.startswith(
+        "At 8 connections with 10 points, splitting the key cache into 32 segments makes the p99 "
+        "response time "
+    )
+    assert "shorter; at 1 connection with 10 points, " in report.answer.sentence
+    assert report.wholes is not None
+    assert [row.metric.name for row in report.wholes.rows] == list(THREE)
     assert any(text.endswith("response_us_p99 decides.") for text in report.answer.basis)
 
 
 def test_each_has_its_own_paired_interval(tmp_path: Path) -> None:
-    report = report_of(run_of(tmp_path), THREE)
+    report = report_of(run_of(tmp_path, comparing(*THREE)))
     times, speeds, cpu = (one.comparisons for one in report.compared)
     assert [one.cell[CONNECTIONS] for one in times] == [1, 8]
     for one, other in zip(speeds, cpu, strict=True):
@@ -77,26 +84,50 @@ def test_each_has_its_own_paired_interval(tmp_path: Path) -> None:
 
 
 def test_verdicts_of_the_first_do_not_depend_on_the_others(tmp_path: Path) -> None:
-    path = run_of(tmp_path)
-    alone, among = report_of(path, THREE[:1]), report_of(path, THREE)
+    (tmp_path / "alone").mkdir()
+    alone = report_of(run_of(tmp_path / "alone", comparing(THREE[0])))
+    among = report_of(run_of(tmp_path, comparing(*THREE)))
     assert alone.comparisons == among.comparisons
+    assert {one.contrast.family.name for one in among.comparisons} == {"first"}
+    first, *beside = (one.comparisons[0].contrast.family for one in among.compared)
+    assert first.confidence == pytest.approx(0.96)
+    assert {one.name for one in beside} == {"metrics"}
+    rest = {name: family_of(study(sets=(*SMALL, comparing(*THREE))), name) for name in REST}
+    assert sum(1 - one.confidence for one in rest.values()) == pytest.approx(0.01)
+
+
+def test_what_is_asked_afterwards_has_intervals_and_no_verdict(tmp_path: Path) -> None:
+    path = run_of(tmp_path)
+    asked, planned = report_of(path, ("server_cpu_us_per_query", "qps")).compared
+    assert {one.word for one in asked.findings} == {""}
+    assert {one.tone for one in asked.findings} == {"open"}
+    assert all(0 < one.change.low < one.change.high < 10 for one in asked.comparisons)
+    # What the experiment named keeps its verdicts, wherever it stands.
+    assert planned.findings == report_of(path).compared[0].findings
+    assert "faster" in {one.word for one in planned.findings}
+    said = report_of(path, ("server_cpu_us_per_query",)).answer
+    assert "changes the server CPU per query by" in said.sentence
+    assert any("did not name this metric before it was run" in one for one in said.basis)
 
 
 def test_a_statement_can_be_compared(tmp_path: Path) -> None:
     names = ("statement.dear.service_us_p95", "statement.cheap.service_us_p95")
-    report = report_of(run_of(tmp_path), names)
+    report = report_of(run_of(tmp_path, comparing(*names)))
     dear, cheap = report.compared
     for one in dear.comparisons:
         assert one.change.ratio == pytest.approx(0.5, rel=0.01)
         assert one.word == "faster"
     assert {one.word for one in cheap.comparisons} == {"equivalent"}
     assert "the p95 service time of dear" in report.answer.sentence
-    (beside,) = [one for one in report.answer.others if one.startswith("Splitting")]
-    assert "makes no difference to the p95 service time of cheap" in beside
+    assert report.wholes is not None
+    assert [one.gains[0].word for one in report.wholes.rows if one.gains[0]] == [
+        "faster",
+        "equivalent",
+    ]
 
 
 def test_a_counter_can_be_compared(tmp_path: Path) -> None:
-    report = report_of(run_of(tmp_path), ("status.Questions_per_query",))
+    report = report_of(run_of(tmp_path, comparing("status.Questions_per_query")))
     assert {one.word for one in report.comparisons} == {"equivalent"}
 
 
@@ -108,13 +139,13 @@ def test_the_page_has_tables_and_charts_of_each(tmp_path: Path) -> None:
         "Throughput: gain over off, percent",
         "Server CPU per query: change from off, percent; less is better",
         "Response time, p99: ratio over the baseline off",
-        "all others slower (+) or faster (−)",
-        "all others higher (+) or lower (−)",
+        '<th scope="row">Server CPU per query</th>',
     ):
         assert words in page, words
     assert [chart.id.partition("-")[0] for chart in report.charts] == [
-        *("qps", "server", "change", "change", "change", "response")
+        *("qps", "server", "change", "change", "response")
     ]
+    assert report.picture is not None and report.picture.id.startswith("change-response")
     assert 'class="worse"' in page and "published, other machine" in page
 
 
@@ -126,8 +157,8 @@ def test_a_page_of_times_has_no_published_gains(tmp_path: Path) -> None:
 
 
 def test_programs_are_told_the_metric(tmp_path: Path) -> None:
-    path = run_of(tmp_path)
-    document = as_json(report_of(path, THREE))
+    path = run_of(tmp_path, comparing(*THREE))
+    document = as_json(report_of(path))
     assert document["metrics"][0] == {
         "name": "response_us_p99",
         "title": "Response time, p99",

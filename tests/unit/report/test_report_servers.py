@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+from contend.findings import Study
 from contend.report.servers import differences_of
-from contend.report.study import Study
 from contend.spec import Factor, Level
 
 OURS = {

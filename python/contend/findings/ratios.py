@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from contend.metrics import Metric
 from contend.stats import merge_percentiles
-from contend.store.model import RunRecord
+from contend.store import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Reading:
     """What a run says of a metric: its value, None if it has none, and of a percentile the
     histogram that it was read from."""
 
@@ -21,15 +21,15 @@ class Figure:
     histogram: str | None
 
 
-def figure_of(metric: Metric, run: RunRecord) -> Figure:
+def reading_of(metric: Metric, run: RunRecord) -> Reading:
     """Read a run."""
     value = metric.value(run)
     if metric.histogram is None or value is None:
-        return Figure(value, None)
-    return Figure(value, metric.histogram.read(run) or None)
+        return Reading(value, None)
+    return Reading(value, metric.histogram.read(run) or None)
 
 
-def log_ratio(metric: Metric, pairs: Sequence[tuple[Figure, Figure]]) -> float:
+def log_ratio(metric: Metric, pairs: Sequence[tuple[Reading, Reading]]) -> float:
     """ln(level / baseline) from all blocks of one repeat together; NaN if it is not known.
 
     Args:
@@ -44,7 +44,7 @@ def log_ratio(metric: Metric, pairs: Sequence[tuple[Figure, Figure]]) -> float:
     return math.fsum(ratios) / len(ratios)
 
 
-def _percentile(metric: Metric, runs: Sequence[Figure]) -> float | None:
+def _percentile(metric: Metric, runs: Sequence[Reading]) -> float | None:
     """Of all queries of the runs; there is no average of percentiles."""
     assert metric.quantile is not None
     logs = [run.histogram for run in runs if run.histogram is not None]

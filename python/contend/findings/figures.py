@@ -5,15 +5,27 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from contend.findings.key_depth import expected_of
+from contend.findings.repeats import means_of_repeats
+from contend.findings.study import Study
 from contend.metrics import KEY_REQUESTS, Metric
-from contend.report.key_depth import expected_of
-from contend.report.model import CellFigures
-from contend.report.repeats import means_of_repeats
-from contend.report.study import Study
 from contend.spec import Level
 from contend.stats import Estimate, estimate, merge_percentiles
 from contend.store import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class CellFigures:
+    """What was measured in one cell, in so many repeats. Keys of `figures` are names of metrics;
+    `expected` has what some of them should be, if that is known."""
+
+    cell: Mapping[str, Level]
+    repeats: int
+    figures: Mapping[str, Estimate]
+    expected: Mapping[str, float]
+    warnings: tuple[str, ...]
 
 
 def cell_figures(study: Study, cell: Mapping[str, Level]) -> CellFigures | None:

@@ -8,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from contend.findings.ratios import log_ratio, reading_of
+from contend.findings.study import Study
 from contend.metrics import SECONDS, THROUGHPUT, Metric, metric_of
 from contend.spec import CellKey, Level, cell_key, same_level
 from contend.stats import Components, estimate_components
-from contend.store.model import RunRecord
-from contend.store.ratios import figure_of, log_ratio
+from contend.store import RunRecord
 
 
 @dataclass
@@ -78,7 +79,7 @@ class SliceRatios:
 
     def _of_run(self, baseline: RunRecord, run: RunRecord) -> list[float]:
         if not self._by_rounds:
-            pair = figure_of(self.metric, baseline), figure_of(self.metric, run)
+            pair = reading_of(self.metric, baseline), reading_of(self.metric, run)
             own = log_ratio(self.metric, [pair])
             return [] if math.isnan(own) else [own]
         usual, mine = self._figures_of(baseline), self._figures_of(run)
@@ -124,3 +125,13 @@ class SliceRatios:
         """Standard deviation of the rounds of a block, by context, as far as it is known."""
         known = {context: each for context, each in self._scatter.items() if each.freedom}
         return {context: math.sqrt(one.squares / one.freedom) for context, one in known.items()}
+
+
+def noise_of(study: Study) -> Components | None:
+    """Of throughput, by slices, sets of connections and repeats; None if nothing was in slices."""
+    roles = study.roles
+    if not study.in_slices or roles.compared is None or roles.baseline is None:
+        return None
+    ratios = SliceRatios(roles.compared.path, roles.baseline)
+    ratios.add(study.measured)
+    return ratios.components()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
-from contend.report.study import Study
+from contend.findings.study import Study
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from contend.metrics import DISTURBANCES
 from contend.stats.covariates import centred
-from contend.store.model import RunRecord
+from contend.store import RunRecord
 
 SAME = 1e-12
 """Below this a difference is one of rounding."""

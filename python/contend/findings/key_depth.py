@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contend.findings.study import Study
 from contend.metrics import FIXED, KEY_REQUESTS
-from contend.report.study import Study
 from contend.spec import SCRIPT
 from contend.store import RunRecord
 

@@ -1,4 +1,4 @@
-"""A run folder as the report reads it.
+"""A run folder as findings are read off it.
 
 Its records are sorted into cells and repeats.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contend.errors import RequestError
+from contend.findings.families import Family, family_of
 from contend.metrics import ALWAYS_SHOWN, Metric, UnknownMetric, metric_of
 from contend.spec import (
     CellKey,
@@ -51,6 +52,27 @@ class Study:
     by_cell: Mapping[CellKey, Mapping[int, Sequence[RunRecord]]]
     planned_of: Mapping[CellKey, Mapping[int, Sequence[int]]]
     ended: Set[int]
+
+    def family(self, name: str) -> Family:
+        """One of the experiment's families, see `family_of`."""
+        return family_of(self.experiment, name)
+
+    def family_of(self, metric: Metric) -> Family:
+        """That of a metric that is compared."""
+        names = self.experiment.compare.metric
+        if metric.name not in names:
+            return self.family("asked")
+        return self.family("first" if metric.name == names[0] else "metrics")
+
+    @property
+    def described(self) -> Family:
+        """Of figures, whose intervals hold each for itself."""
+        return Family("described", self.experiment.compare.confidence, decides=False)
+
+    @property
+    def decides(self) -> bool:
+        """Whether there are verdicts by the metric that the report is about."""
+        return self.finished and self.family_of(self.metrics[0]).decides
 
     @property
     def in_slices(self) -> bool:

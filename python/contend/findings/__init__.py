@@ -1,0 +1,75 @@
+"""What was found, with its evidence: between the statistics and the words.
+
+    study = study_of(folder)                      # a run folder, read
+    first, *beside = compared_of(study)           # changes by each metric that is compared
+    first.compared.wholes[0]                      # a Finding: contrast, interval, verdict, n
+
+Whatever a report says is a finding, or words about findings. Which contrasts hold together, and at
+which share of the error, is fixed before the run (`families`).
+"""
+
+from contend.findings.changes import (
+    Analysis,
+    Growth,
+    Table,
+    analyses_of,
+    analysis_of,
+    compared_of,
+    costs_of,
+    growth_of,
+    kinds_over_first,
+    leading_cell,
+    level_over,
+    pairs_of,
+    table_of,
+)
+from contend.findings.claims import Claims, claims_of
+from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
+from contend.findings.families import Family, family_of, rule_of
+from contend.findings.figures import CellFigures, cell_figures
+from contend.findings.model import Compared, Contrast, Figure, Finding
+from contend.findings.ratios import Reading, log_ratio, reading_of
+from contend.findings.repeats import Read, means_of_repeats, over_repeats
+from contend.findings.slices import SliceRatios, noise_of
+from contend.findings.study import Study, study_of
+
+__all__ = [
+    "Analysis",
+    "CellFigures",
+    "Claims",
+    "Compared",
+    "Contrast",
+    "Covariates",
+    "Disturbed",
+    "Family",
+    "Figure",
+    "Finding",
+    "Growth",
+    "Read",
+    "Reading",
+    "SliceRatios",
+    "Study",
+    "Table",
+    "analyses_of",
+    "analysis_of",
+    "cell_figures",
+    "claims_of",
+    "compared_of",
+    "costs_of",
+    "covariates_of",
+    "disturbed",
+    "family_of",
+    "growth_of",
+    "kinds_over_first",
+    "leading_cell",
+    "level_over",
+    "log_ratio",
+    "means_of_repeats",
+    "noise_of",
+    "over_repeats",
+    "pairs_of",
+    "reading_of",
+    "rule_of",
+    "study_of",
+    "table_of",
+]

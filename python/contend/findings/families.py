@@ -1,0 +1,82 @@
+"""Who shares the chance of a false claim, fixed before the run.
+
+Of the 5 % that a whole report may err with (at a confidence of 95 %), the metric that decides keeps
+4, whatever is looked at beside it: its verdicts are the same alone and among twenty others. All
+else that a report claims shares the rest, evenly among the families that the experiment has. Which
+it has is read off the experiment and not off what was measured.
+
+What somebody asks afterwards (`show --metric`) was chosen with the answer in sight. It has
+intervals and no verdicts, and takes nothing from anybody.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from contend.spec import STATEMENTS, Experiment, roles_of
+from contend.stats import StoppingRule
+
+FIRST_SHARE = 0.8
+"""Of the chance of a false claim, what the metric that decides keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Contrasts that hold together.
+
+    confidence: of all of them together.
+    decides: whether they have verdicts.
+    """
+
+    name: str
+    confidence: float
+    decides: bool = True
+
+
+def family_of(experiment: Experiment, name: str) -> Family:
+    """One of the families that an experiment has.
+
+    first: the metric that decides. metrics: others that the experiment compares. costs: what each
+    level costs. statements: each statement by itself. leads: the cell that stands out. growth:
+    along the columns. kinds: kinds of workload beside one another. steadiness: whether a cell
+    settled. causes: why. asked: what was not named before the run.
+    """
+    if name == "asked":
+        return Family(name, experiment.compare.confidence, decides=False)
+    first = rule_of(experiment).interval_confidence
+    if name == "first":
+        return Family(name, first)
+    return Family(name, 1 - _share_of_rest(experiment, name) / FIRST_SHARE * (1 - first))
+
+
+def rule_of(experiment: Experiment) -> StoppingRule:
+    """When the experiment is finished, and at which confidence the metric that decides is read:
+    what the lab stops by is what the report prints."""
+    compare = experiment.compare
+    return StoppingRule(
+        until=compare.until,
+        at_most_s=math.inf if compare.at_most_s is None else compare.at_most_s,
+        units_min=compare.repeats,
+        confidence=1 - FIRST_SHARE * (1 - compare.confidence),
+    )
+
+
+def _share_of_rest(experiment: Experiment, name: str) -> float:
+    roles = roles_of(experiment)
+    compares, columns = roles.baseline is not None, len(roles.column_levels)
+    kinds = {str(experiment.base["workload"].get("kind"))}
+    kinds |= {str(one) for f in experiment.factors if f.path == "workload.kind" for one in f.levels}
+    there = {
+        "metrics": compares and len(experiment.compare.metric) > 1,
+        "costs": compares,
+        "statements": compares and bool(kinds & set(STATEMENTS)),
+        "leads": compares and columns * len(roles.table_contexts()) > 2,
+        "growth": columns > 1,
+        "kinds": compares and len(kinds) > 1,
+        "steadiness": True,
+        "causes": experiment.explain is not None,
+    }
+    if not there[name]:
+        raise ValueError(f"the experiment {experiment.name} has no family {name}")
+    return (1 - FIRST_SHARE) / sum(there.values())

@@ -1,0 +1,159 @@
+"""What is said of an experiment, as plain data: contrasts, and what was found of each.
+
+Words are made from a `Finding` or a `Figure` and from nothing else, so that no number is told
+without its interval, its n and the chance of error that it was given before the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from contend.findings.families import Family
+from contend.metrics import Metric
+from contend.spec import Level
+from contend.stats import Change, Estimate
+
+Kind = Literal["level", "pair", "lead", "growth", "kinds", "runs", "figure"]
+"""level: a level over the baseline. pair: two levels, neither of them the baseline. lead: a cell's
+change over the mean of the others. growth: a column over another. kinds: what a level gains by one
+kind of workload over what it gains by another. runs: a run over another, which shares no unit with
+it. figure: nothing is set against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """What is set against what, in which metric, and with which share of the error.
+
+    cell: the levels that the place is of, the compared one among them: all factors of a single
+        cell, some of them of a row or a column, of a range of columns none of theirs.
+    level, over: the two sides; None if there is no such side.
+    family: what it holds together with.
+    units: what n counts.
+    """
+
+    kind: Kind
+    metric: Metric
+    cell: Mapping[str, Level]
+    level: Level | None
+    over: Level | None
+    family: Family
+    units: str = "repeats"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A contrast with what was found: `change` has the ratio, its interval, the verdict and n.
+
+    margin: relative difference that does not matter.
+    lost: repeats that a failed run or a missing figure cost.
+    evidence: other findings that it rests on.
+    without: what the interval does not hold, in words; empty if nothing is known to be missing.
+    """
+
+    contrast: Contrast
+    change: Change
+    margin: float
+    lost: int = 0
+    evidence: tuple[Finding, ...] = ()
+    without: str = ""
+
+    @property
+    def metric(self) -> Metric:
+        return self.contrast.metric
+
+    @property
+    def cell(self) -> Mapping[str, Level]:
+        return self.contrast.cell
+
+    @property
+    def level(self) -> Level:
+        assert self.contrast.level is not None
+        return self.contrast.level
+
+    @property
+    def baseline(self) -> Level:
+        assert self.contrast.over is not None
+        return self.contrast.over
+
+    @property
+    def word(self) -> str:
+        """The verdict as it is shown: `faster`, `lower`, `equivalent`; empty if nothing is decided
+        yet, or never will be."""
+        return self.metric.verdict(self.change.verdict) if self.change.verdict else ""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is certain that something differs."""
+        return self.tone in ("better", "worse")
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is certain that the change matters: its interval lies beyond the margin."""
+        return self.is_certain and not 1 / (1 + self.margin) <= self.nearest <= 1 + self.margin
+
+    @property
+    def nearest(self) -> float:
+        """The end of the interval that is next to no change."""
+        return self.change.low if self.change.ratio > 1 else self.change.high
+
+    @property
+    def tone(self) -> str:
+        """What the verdict means to a reader: better, worse, equivalent, inconclusive, or open."""
+        if self.change.verdict is None:
+            return "open"
+        meanings = {self.metric.better: "better", self.metric.worse: "worse"}
+        return meanings.get(self.change.verdict, self.change.verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What was measured at a place, with an interval of its own: a description, and no verdict."""
+
+    contrast: Contrast
+    estimate: Estimate
+
+    @property
+    def mean(self) -> float:
+        return self.estimate.mean
+
+    def mapped(self, rising: Callable[[float], float]) -> Figure:
+        """Another figure that follows from this one; `rising` or falling throughout."""
+        one = self.estimate
+        ends = sorted(
+            rising(end) if math.isfinite(end) and end > 0 else math.inf
+            for end in (one.low, one.high)
+        )
+        known = math.isfinite(ends[1])
+        low, high = ends if known else (-math.inf, math.inf)
+        return replace(self, estimate=replace(one, mean=rising(one.mean), low=low, high=high))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """All changes by one metric, with intervals that hold for all of them together.
+
+    `comparisons` are the cells, `wholes` each level over all of them, `columns` each column and
+    each range of columns that begins at the first or ends at the last, `rows` each table.
+    """
+
+    metric: Metric
+    comparisons: tuple[Finding, ...] = ()
+    wholes: tuple[Finding, ...] = ()
+    columns: tuple[Finding, ...] = ()
+    rows: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All of them, each once, the highest first."""
+        found: dict[object, Finding] = {}
+        for one in (*self.wholes, *self.columns, *self.rows, *self.comparisons):
+            found.setdefault(one.change.place.span, one)
+        return tuple(found.values())
+
+    @property
+    def certain(self) -> bool:
+        """Whether anything certainly differs, anywhere."""
+        return any(one.is_certain for one in self.findings)
