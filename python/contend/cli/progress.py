@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from contend.lab import events
+from contend.metrics import SECONDS, metric_of
 from contend.plan import Load
 from contend.store import RunRecord
 from contend.units import format_count, format_duration, format_size
@@ -255,6 +256,7 @@ def _outcome(event: events.RunEnded) -> str:
     record = event.record
     if record.done is not None:
         marks = ", ".join(sorted({str(warning["code"]) for warning in record.warnings}))
-        took = f"{record.done['measured_s']:.3g} s, " if record.done["ended"] == "events" else ""
+        seconds = metric_of(SECONDS).value(record)
+        took = f"{seconds:.3g} s, " if seconds is not None else ""
         return f"{took}{record.done['qps']:,.0f} q/s" + (f"  [{marks}]" if marks else "")
     return f"{record.status}: {(record.error or {}).get('message', '')}"
