@@ -14,7 +14,8 @@ from contend.report.model import Sessions
 from contend.report.places import named, place_of
 from contend.report.sessions import in_the_basis
 from contend.report.words import SAYS_NOTHING, detectable_text, size_text
-from contend.spec import Level
+from contend.settings.load import ends_with_its_work
+from contend.spec import Level, cell_spec
 from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
 from contend.units import format_duration
@@ -70,15 +71,22 @@ def _how_often(study: Study, analysis: Analysis) -> str:
     cuts = [run.plan["load"].get("slices") for run in study.measured]
     known = [cut for cut in cuts if cut is not None]
     rounds = _range(*_ends([cut["rounds"] for cut in known]))
-    lengths = sorted({cut["slice_s"] for cut in known})
-    length = f"{lengths[0]:.2g}" + (f" to {lengths[-1]:.2g}" if len(lengths) > 1 else "")
     connections = _range(*_ends([len(runs) for runs in _blocks(study)]))
     sets = "" if connections == "1" else f", over {connections} sets of connections"
-    slices = "1 slice" if rounds == "1" else f"{rounds} slices"
+    one, length = "slice", f"{_lengths([cut['slice_s'] for cut in known])} s"
+    specs = (cell_spec(study.experiment, run.cell) for run in study.measured)
+    if any(ends_with_its_work(spec.values) for spec in specs):
+        one, length = "turn", "all of the work"
+    slices = f"1 {one}" if rounds == "1" else f"{rounds} {one}s"
     started = " with freshly started servers" if study.way.get("own", True) else ""
     return (
-        f"Compared {often}{started}: each time {slices} of {length} s of every level {where}{sets}."
+        f"Compared {often}{started}: each time {slices} of {length} of every level {where}{sets}."
     )
+
+
+def _lengths(seconds: Sequence[float]) -> str:
+    least, most = min(seconds, default=0.0), max(seconds, default=0.0)
+    return f"{least:.2g}" if least == most else f"{least:.2g} to {most:.2g}"
 
 
 def _blocks(study: Study) -> Iterator[Sequence[RunRecord]]:

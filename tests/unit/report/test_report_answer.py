@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from closed_run import ENGINES, as_closed, experiment
 from synthetic_run import (
     CONNECTIONS,
+    DESIGN,
     POINTS,
     SEGMENTS,
-    WAY,
     Gain,
     study,
     write_run,
@@ -224,6 +225,16 @@ def test_runs_of_their_own_say_why_they_are_no_slices(tmp_path: Path) -> None:
     )
 
 
+def test_work_that_has_an_end_is_told_in_turns(tmp_path: Path) -> None:
+    whole = experiment(tmp_path, ENGINES)
+    with RunFolder.open(write_slices(tmp_path / "run", whole, change=as_closed)) as folder:
+        basis = build(folder).answer.basis
+    assert basis[0] == (
+        "Compared 5 times with freshly started servers: each time 16 turns of all of the work of "
+        "every level in each of 2 cells."
+    )
+
+
 @pytest.mark.parametrize(
     ("servers", "which"),
     [
@@ -234,8 +245,8 @@ def test_runs_of_their_own_say_why_they_are_no_slices(tmp_path: Path) -> None:
 def test_servers_that_are_not_ours_are_told_to_be_never_restarted(
     tmp_path: Path, servers: int, which: str
 ) -> None:
-    way = {**WAY, "servers": servers, "own": False}
-    basis = with_gains(tmp_path, by_load(1.5, 1.5, 1.5), way=way).answer.basis
+    design = {**DESIGN, "servers": servers, "own": False}
+    basis = with_gains(tmp_path, by_load(1.5, 1.5, 1.5), design=design).answer.basis
     assert basis[0].startswith("Compared 8 times: each time 16 slices of 0.1 s of every level")
     assert f"in turn, {which}, with the same queries. The servers were not restarted" in basis[1]
 
