@@ -15,6 +15,7 @@ mod rubbish;
 mod scripts;
 mod slices;
 mod station;
+mod turns;
 mod window;
 
 use fake::{FakeServer, Script};
