@@ -136,7 +136,7 @@ def of_folder(folder: RunFolder) -> Line:
     experiment = from_dict(meta.experiment)
     said = said_by(experiment, folder)
     learned = Observations(experiment)
-    learned.learn(records)
+    learned.add(records)
     logs = learned.log_ratios(sorted({one.repeat for one in records}))[:, 0, 0]
     components = learned.components()
     tiers = components.tiers if components else ()
