@@ -166,7 +166,7 @@ baseline = { "load.depth" = 1 }
     for record in records:
         assert record.status == "ok" and record.done is not None
         depth = record.cell["load.depth"]
-        assert record.plan["load"]["depth"] == record.done["depth"] == depth
+        assert record.plan["load"].get("depth", 1) == record.done["depth"] == depth
         assert record.done["connections"] == 2
 
 
