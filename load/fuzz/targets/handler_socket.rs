@@ -1,15 +1,33 @@
-//! HandlerSocket: whatever a server sends, read whole and torn it comes to the same.
+//! HandlerSocket: whatever a server sends, read whole and torn it comes to the same, and as the
+//! answers to requests under way to the same as one by one.
 
+use contend_load::reactor::socket::Address;
+use contend_load::talk::Target;
+use contend_load::talk::dialect::{Dialect, Heard};
+use contend_load::talk::handler_socket::KeyLink;
 use contend_load::wire::handler_socket::{LineReader, LineSummary};
+use contend_load::wire::mysql::{Credentials, Options};
+use contend_load::workload::{Class, Reply, Request};
+use std::time::Duration;
 
 /// The first byte chooses how the bytes are torn.
 pub fn run(data: &[u8]) {
     let [piece, bytes @ ..] = data else {
         return;
     };
+    let piece = usize::from(*piece).max(1);
     let whole = read(bytes, bytes.len().max(1));
-    let torn = read(bytes, usize::from(*piece).max(1));
+    let torn = read(bytes, piece);
     assert_eq!(whole, torn);
+    let (answers, is_good) = whole;
+    let rows = |said: &LineSummary| (said.code == 0).then(|| said.rows()).unwrap_or(0);
+    let told: Vec<_> = answers
+        .iter()
+        .map(|said| (said.code != 0, rows(said)))
+        .collect();
+    for piece in [piece, bytes.len().max(1)] {
+        assert_eq!(under_way(bytes, piece), (told.clone(), is_good));
+    }
 }
 
 /// All answers up to the first that is none, or is cut off.
@@ -37,5 +55,48 @@ fn read(bytes: &[u8], piece: usize) -> (Vec<LineSummary>, bool) {
             }
         }
     }
+    (answers, true)
+}
+
+/// The same by a link with one request more under way than are answered: which answers are errors,
+/// and their rows.
+fn under_way(bytes: &[u8], piece: usize) -> (Vec<(bool, u64)>, bool) {
+    let request = Request {
+        link: 0,
+        class: Class::Uncounted,
+        reply: Reply::Counts,
+        ends: None,
+    };
+    let (mut out, mut spare) = (Vec::new(), Vec::new());
+    let mut link = KeyLink::default();
+    link.open(&Target {
+        address: Address::Unix("/none".into()),
+        credentials: Credentials::default(),
+        options: Options::default(),
+        connect_timeout: Duration::ZERO,
+    });
+    assert_eq!(link.greet(&mut out), Ok(Heard::Opened));
+    let mut answers = Vec::new();
+    link.expect(request, 0);
+    link.expect_more(true);
+    for part in bytes.chunks(piece) {
+        let mut heard = link.hear(part, &mut out, &mut spare);
+        loop {
+            match heard {
+                Err(_) => return (answers, false),
+                Ok(Heard::Answered(_)) => {
+                    let summary = link.summary();
+                    answers.push((summary.failed, summary.rows));
+                    link.expect(request, 0);
+                    if !link.has_left() {
+                        break;
+                    }
+                    heard = link.hear_left(&mut spare);
+                }
+                Ok(_) => break,
+            }
+        }
+    }
+    assert!(out.is_empty());
     (answers, true)
 }

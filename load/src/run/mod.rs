@@ -10,6 +10,7 @@ mod answers;
 mod books;
 mod connect;
 mod control;
+mod group;
 mod idle;
 pub mod job;
 mod links;

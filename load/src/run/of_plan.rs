@@ -100,6 +100,15 @@ fn arm_of(
             "load.depth: only one request may be under way on a connection of this workload: {why}"
         ));
     }
+    let servers = plan.nodes.iter().filter_map(|node| node.server.as_ref());
+    let mut servers = servers.chain([&plan.server]);
+    if depth > 1 && servers.any(|server| server.compression != Compression::None) {
+        return Err(
+            "load.depth: servers lose requests that wait behind others on a compressed connection; \
+             leave out server.compression"
+                .to_owned(),
+        );
+    }
     if workload.tongue() == Tongue::HandlerSocket {
         return Ok(ArmJob {
             watch_pid: pid_of(plan.watch.as_ref()),

@@ -450,7 +450,7 @@ mod tests {
     const FAILED: &[u8] = b"\x0c\0\0\x01\xff\x28\x04#23000dup";
     /// One row with one column, of a server that sends EOF packets.
     const ROW: &[u8] =
-        b"\x01\0\0\x01\x01\x17\0\0\x02\x03def\0\0\0\x01c\0\x0c\x21\0\x0a\0\0\0\xfd\0\0\0\0\
+        b"\x01\0\0\x01\x01\x17\0\0\x02\x03def\0\0\0\x01c\0\x0c\x21\0\x0a\0\0\0\xfd\0\0\0\0\0\
         \x05\0\0\x03\xfe\0\0\x02\0\x03\0\0\x04\x02ab\x05\0\0\x05\xfe\0\0\x02\0";
 
     /// Hears all answers to requests of which as many are under way as there are answers: what each

@@ -331,6 +331,23 @@ fn put_quoted(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'\'');
 }
 
+/// Whether it only reads or writes rows: it leaves no open transaction behind, and no variable.
+pub fn only_touches_rows(statement: &str) -> bool {
+    matches!(
+        first_word(statement).as_str(),
+        "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH"
+    )
+}
+
+/// The first word of a statement, in capitals.
+pub fn first_word(statement: &str) -> String {
+    let text = statement.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
+    let end = text
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    text.get(..end).unwrap_or_default().to_ascii_uppercase()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -89,7 +89,8 @@ fn events_are_counted_exactly_at_any_depth() {
 fn bytes_of_several_answers_are_those_of_each() {
     let server = Server::start("depth-bytes", &[]);
     let bytes = |depth: u32| {
-        let load = json!({"connections": 2, "depth": depth, "measure_s": 600, "events": 500});
+        let load = json!({"connections": 2, "depth": depth, "measure_s": 600, "events": 500,
+            "protocol": "text"});
         let done = last(&asked(socket(&server.socket), points(), load));
         (done["bytes_sent"].clone(), done["bytes_received"].clone())
     };
@@ -479,13 +480,20 @@ fn what_cannot_be_under_way_together_is_refused() {
             "depends on the answer",
         ),
         (
-            json!({"kind": "batch_insert", "rows": 1000, "by": "pipeline", "batch_rows": 10}),
+            json!({"kind": "batch_insert", "rows": 1000, "insert_by": "pipeline", "batch_rows": 10}),
             "several requests",
         ),
     ] {
         let said = refused(workload, deep());
         assert!(said.contains("load.depth") && said.contains(why), "{said}");
     }
+    let mut compressed = asked(
+        json!({"socket": "/run/db.sock", "compression": "zlib"}),
+        points(),
+        deep(),
+    );
+    compressed["load"]["measure_s"] = json!(1.0);
+    assert!(refusal(&compressed).contains("leave out server.compression"));
     let shallow = |depth: Value| refused(points(), json!({"connections": 2, "depth": depth}));
     assert!(shallow(json!(0)).contains("load.depth: 0 is not between 1 and 64"));
     assert!(shallow(json!(65)).contains("load.depth: 65 is not between 1 and 64"));

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from contend import plan as plans
 from contend.plan import HandlerSocket, Load, Plan, Server, Workload
@@ -65,6 +65,14 @@ def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | Non
     return plan
 
 
+_USUAL: dict[Literal["protocol", "depth", "arrival"], Any] = {
+    "protocol": "prepared",
+    "depth": 1,
+    "arrival": {"kind": "closed"},
+}
+"""What an arm may have of its own, as it is if a plan does not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArmSpec:
     """What a run hops to and from: a server or a state of one, or another way to ask.
@@ -89,9 +97,9 @@ class ArmSpec:
         workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))
         if workload != plan["workload"]:
             found["workload"] = workload
-        for name in ("protocol", "depth", "arrival"):
-            if load.get(name) != plan["load"].get(name):
-                found[name] = load[name]
+        for name, usual in _USUAL.items():
+            if (own := load.get(name, usual)) != plan["load"].get(name, usual):
+                found[name] = own
         return found
 
 

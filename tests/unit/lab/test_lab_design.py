@@ -143,6 +143,7 @@ def test_work_that_has_an_end_takes_turns(tmp_path: Path, limit: str) -> None:
 
 ASKED = [
     ('"load.protocol"', '["text", "prepared"]', '"text"'),
+    ('"load.depth"', "[8, 1]", "1"),
     ('"load.arrival.rate"', "[10, 20]", "10"),
     ('"workload.kind"', '["point_select", "random_points"]', '"point_select"'),
 ]

@@ -131,17 +131,22 @@ def test_an_arm_says_what_it_asks_otherwise_and_the_record_of_it_has_that() -> N
     cells = [
         BASE,
         BASE.having(workload=kind),
-        BASE.having(**{"load.protocol": "text", "load.arrival": loop}),
+        BASE.having(**{"load.protocol": "text", "load.arrival": loop, "load.depth": 8}),
     ]
     arms = [ArmSpec(str(place), cell, SOCKET) for place, cell in enumerate(cells)]
     plan = plan_in_slices(arms, Slicing(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
     check("plan", plan)
     said = [sorted(arm.keys() - {"name", "server"}) for arm in plan["arms"]]
-    assert said == [[], ["workload"], ["arrival", "protocol"]]
+    assert said == [[], ["workload"], ["arrival", "depth", "protocol"]]
     first, points, text = (plan_of_arm(plan, place) for place in range(3))
     assert first == plan
     assert points["workload"]["kind"] == "random_points"
     assert points["load"] == plan["load"]
     assert text["workload"] == plan["workload"]
     assert text["load"]["protocol"] == "text"
-    assert text["load"]["arrival"]["kind"] == "open"
+    assert (text["load"]["arrival"]["kind"], text["load"]["depth"]) == ("open", 8)
+    # Whatever comes first.
+    plan = plan_in_slices(arms[::-1], Slicing(slice_s=0.1, settle_s=0.02, rounds=2), seed=1)
+    check("plan", plan)
+    usual = plan_of_arm(plan, 2)["load"]
+    assert (usual["protocol"], usual["depth"], usual["arrival"]["kind"]) == ("prepared", 1, "closed")

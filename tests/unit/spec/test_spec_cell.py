@@ -142,6 +142,7 @@ LEVELS: dict[str, tuple[object, object]] = {
     "load.events": (7, 7),
     "load.events_each": (7, 7),
     "load.idle_connections": (7, 7),
+    "load.depth": (8, 8),
     "load.reconnect_every": (7, 7),
     "load.storm": (True, True),
     "server.change": ("restart", "restart"),

@@ -6,8 +6,7 @@ use super::{
 use crate::outcome::Failure;
 use crate::plan::Protocol;
 use crate::wire::mysql::{Agreed, Capabilities, command};
-use crate::workload::sql::only_touches_rows;
-use crate::workload::statement::{Parameters, Statement};
+use crate::workload::statement::{Parameters, Statement, only_touches_rows};
 use crate::workload::{
     Answer, Call, Class, Ending, LinkNumber, Reply, Request, SeatPlace, Session, Step, Verdict,
 };

@@ -6,7 +6,7 @@ mod placeholder;
 pub use parse::{Comment, SqlError, comment};
 
 use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
-use super::statement::Parameters;
+use super::statement::{Parameters, first_word};
 use super::told::{self, Told, native};
 use super::{EventKind, Workload};
 use parse::{EventText, StatementText};
@@ -212,26 +212,9 @@ pub(super) fn can_be_prepared(statement: &str) -> bool {
     )
 }
 
-/// Whether it only reads or writes rows: it leaves no open transaction behind, and no variable.
-pub(super) fn only_touches_rows(statement: &str) -> bool {
-    matches!(
-        first_word(statement).as_str(),
-        "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH"
-    )
-}
-
 /// The text of a statement before its first placeholder.
 fn beginning(statement: &StatementText) -> &str {
     statement.pieces.first().map_or("", String::as_str)
-}
-
-/// The first word of a statement, in capitals.
-fn first_word(statement: &str) -> String {
-    let text = statement.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
-    let end = text
-        .find(|c: char| !c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    text.get(..end).unwrap_or_default().to_ascii_uppercase()
 }
 
 #[cfg(test)]
