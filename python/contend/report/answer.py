@@ -21,7 +21,7 @@ from contend.findings import (
 )
 from contend.metrics import THROUGHPUT, Metric
 from contend.report.basis import basis_of, repeats_text, would_take
-from contend.report.causes import USE, Explanation
+from contend.report.levels import USE, Explanation
 from contend.report.model import Answer, Progress
 from contend.report.places import place_text, where
 from contend.report.sessions import in_the_sentence, sessions_of

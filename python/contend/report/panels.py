@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from contend.findings import CellFigures, Compared, Finding, Study
-from contend.report.causes import Explanation
+from contend.report.levels import Explanation
 from contend.report.model import (
     ChangeTable,
     GainRow,

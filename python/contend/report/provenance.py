@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from contend.facts import fact
 from contend.findings import Study
-from contend.report.causes import Explanation
+from contend.report.levels import Explanation
 from contend.report.model import FactGroup, TextTable
 from contend.report.words import cell_phrase
 from contend.spec import SCRIPT_SCHEMA, DataSpec, Level, imported_name

@@ -21,7 +21,7 @@ from contend.findings import (
     claims_of,
 )
 from contend.metrics import Metric, metric_of
-from contend.report.causes import Explanation
+from contend.report.levels import Explanation
 from contend.report.model import (
     Layout,
     MetricRow,

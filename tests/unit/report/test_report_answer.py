@@ -21,7 +21,7 @@ from synthetic_run import (
 )
 
 from contend.report import Report, build
-from contend.report.causes import Explanation
+from contend.report.levels import Explanation
 from contend.report.words import gain_text
 from contend.spec import roles_of
 from contend.store import RunFolder, RunRecord
