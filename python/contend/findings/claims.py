@@ -1,4 +1,4 @@
-"""What is certain of a level: the highest thing first, whole before columns, rows and cells.
+"""What is certain of a level: the widest ranges of columns first, then the whole, rows and cells.
 
 A claim is a change whose interval has spoken (better, worse, or equivalent). An effect that
 crosses, faster here and slower there, is told by its parts although its mean may be certain too.
@@ -6,7 +6,7 @@ crosses, faster here and slower there, is told by its parts although its mean ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contend.findings.model import Compared, Finding
@@ -14,37 +14,76 @@ from contend.spec import Level
 
 CERTAIN = ("better", "worse", "equivalent")
 _NAMED_CELLS = 2
+_NAMED_RANGES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What is said of a level, the better first. `depth` is whole, columns, row or cell; empty if
-    nothing is certain. `more` counts certain cells that are too many to name."""
+    """What is said of a level, the widest first. `depth` is whole, columns, row or cell; empty if
+    nothing is certain. `more` counts certain cells that are too many to name, `open` has the
+    columns of which nothing is said because they are not certain. `together` if the columns of a
+    range are certain as a mean only, and not each of its ends."""
 
     findings: tuple[Finding, ...] = ()
     depth: str = ""
     more: tuple[Finding, ...] = ()
+    open: tuple[Finding, ...] = ()
+    together: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.findings or self.more)
 
 
 def claims_of(compared: Compared, level: Level) -> Claims:
-    """The highest things that are certain of a level."""
+    """The widest ranges of columns that are certain at both ends; else the highest things that
+    are."""
     whole = next((one for one in compared.wholes if one.level == level), None)
     columns = _certain(compared.columns, level)
     rows = _certain(compared.rows, level)
-    if whole is not None and whole.tone in CERTAIN and not _against(whole, (*columns, *rows)):
-        return Claims((whole,), "whole")
-    by_column, by_row = _longest(columns), _longest(rows)
+    by_row = _longest(rows)
+    singles = {
+        one.change.place.first_column: one
+        for one in compared.columns
+        if one.level == level and _length(one) == 1
+    }
+    wholes = [whole] if whole is not None and whole.tone in CERTAIN else []
+    candidates = [one for one in (*wholes, *columns) if _is_certain_at_its_ends(one, singles)]
+    widest = _longest(candidates, (*columns, *rows))
+    open_ = [
+        one
+        for one in singles.values()
+        if one.tone == "inconclusive" and not any(_overlap(one, other) for other in widest)
+    ]
+    on_average = bool(wholes) and not _against(wholes[0], (*columns, *rows))
+    is_little = on_average and len(open_) > sum(map(_length, widest))
+    if (
+        0 < len(widest) <= _NAMED_RANGES
+        and not is_little
+        and (_crosses(widest) or not _crosses(by_row))
+    ):
+        depth = "whole" if widest == tuple(wholes) else "columns"
+        return Claims(widest, depth, open=tuple(open_))
+    if on_average:
+        return Claims((wholes[0],), "whole", together=True)
+    by_column = _longest(columns)
     if by_column and (_crosses(by_column) or not _crosses(by_row)):
-        return Claims(by_column, "columns")
+        return Claims(by_column, "columns", together=True)
     if by_row:
         return Claims(by_row, "row")
     cells = _certain(compared.comparisons, level)
     if len(cells) <= _NAMED_CELLS:
         return Claims(tuple(cells), "cell" if cells else "")
     return Claims((), "cell", tuple(cells))
+
+
+def _is_certain_at_its_ends(one: Finding, singles: Mapping[int, Finding]) -> bool:
+    """Whether its first and its last column say the same, each by itself. A mean is certain
+    sooner than that, and would name columns at which nothing is known."""
+    place = one.change.place
+    if place.first_column == place.last_column:
+        return True
+    ends = (singles.get(place.first_column), singles.get(place.last_column))
+    return all(end is not None and end.tone == one.tone for end in ends)
 
 
 def _certain(findings: Iterable[Finding], level: Level) -> list[Finding]:
@@ -81,12 +120,16 @@ def _overlap(one: Finding, other: Finding) -> bool:
     )
 
 
-def _longest(certain: Sequence[Finding]) -> tuple[Finding, ...]:
-    """As few as tell most, none over another; better, worse, and what makes no difference."""
+def _longest(
+    candidates: Sequence[Finding], others: Sequence[Finding] | None = None
+) -> tuple[Finding, ...]:
+    """As few as tell most, none over another and none against `others` (or against one another);
+    better, worse, and what makes no difference."""
     chosen: list[Finding] = []
-    by_length = sorted(certain, key=lambda one: (one.tone == "equivalent", -_length(one)))
+    by_length = sorted(candidates, key=lambda one: (one.tone == "equivalent", -_length(one)))
     for one in by_length:
-        if not _against(one, certain) and not any(_overlap(one, other) for other in chosen):
+        against = _against(one, candidates if others is None else others)
+        if not against and not any(_overlap(one, other) for other in chosen):
             chosen.append(one)
     return tuple(sorted(chosen, key=lambda one: (CERTAIN.index(one.tone), -_length(one))))
 

@@ -51,6 +51,8 @@ class Metric:
     """One figure of a run.
 
     value: reads it off a run; None if the run does not have it. Never negative.
+    verb, noun: what a server does more or less of, if that can be said: "make", "new orders a
+        minute". `counted` if the noun is plural: fewer of them, and not less of it.
     histogram, quantile: set for a percentile whose histogram is kept. The figure of several runs
         is then read from the sum of their histograms, and `value` serves for its interval alone.
     """
@@ -62,6 +64,9 @@ class Metric:
     kind: Literal["rate", "time", "amount"] = "amount"
     histogram: Histogram | None = None
     quantile: float | None = None
+    verb: str = ""
+    noun: str = ""
+    counted: bool = False
 
     @property
     def less_is_better(self) -> bool:
@@ -88,6 +93,11 @@ class Metric:
     def verdict(self, verdict: str) -> str:
         """A verdict as it is shown: `lower` of a time is faster, of a cost it is lower."""
         return _VERDICTS[self.kind].get(verdict, verdict)
+
+    def amount(self, verdict: str) -> str:
+        """`more new orders a minute`, `less server CPU per query`; only with a noun."""
+        less = "fewer" if self.counted else "less"
+        return f"{'more' if verdict == 'higher' else less} {self.noun}"
 
     def changed(self, verdict: str) -> str:
         """What the subject of a sentence became: faster, shorter, lower and their contraries."""

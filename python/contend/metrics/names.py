@@ -72,9 +72,18 @@ def _time(
     return read.field(find, figure)
 
 
-def _per_query(name: str, title: str, unit: str, *counters: Read) -> Metric:
+def _per_query(
+    name: str,
+    title: str,
+    unit: str,
+    *counters: Read,
+    verb: str = "",
+    noun: str = "",
+    counted: bool = False,
+) -> Metric:
     """The sum of some counters for each query of the window."""
-    return Metric(name, title, unit, read.over(read.total(*counters), read.queries))
+    figure = read.over(read.total(*counters), read.queries)
+    return Metric(name, title, unit, figure, verb=verb, noun=noun, counted=counted)
 
 
 FIXED: dict[str, Metric] = {
@@ -93,6 +102,9 @@ FIXED: dict[str, Metric] = {
             "events/s",
             read.over(read.events, read.measured_s),
             "rate",
+            verb="make",
+            noun="events a second",
+            counted=True,
         ),
         Metric(SECONDS, "Time for the whole work", "s", read.whole_work_s, "time"),
         Metric(
@@ -143,25 +155,41 @@ FIXED: dict[str, Metric] = {
             "Server CPU per query",
             "µs",
             read.server_cpu_us,
+            verb="take",
+            noun="server CPU per query",
         ),
         _per_query(
             "client_cpu_us_per_query",
             "Client CPU per query",
             "µs",
             read.client_cpu_us,
+            verb="take",
+            noun="client CPU per query",
         ),
-        Metric("round_trips_per_event", "Round trips per event", "", read.round_trips_per_event),
+        Metric(
+            "round_trips_per_event",
+            "Round trips per event",
+            "",
+            read.round_trips_per_event,
+            verb="take",
+            noun="round trips per event",
+            counted=True,
+        ),
         Metric(
             "server_cpu_us_per_event",
             "Server CPU per event",
             "µs",
             read.over(read.server_cpu_us, read.events),
+            verb="take",
+            noun="server CPU per event",
         ),
         Metric(
             "client_cpu_us_per_event",
             "Client CPU per event",
             "µs",
             read.over(read.client_cpu_us, read.events),
+            verb="take",
+            noun="client CPU per event",
         ),
         Metric(
             "client_ceiling_share",
@@ -175,18 +203,27 @@ FIXED: dict[str, Metric] = {
             "",
             read.field(read.server, lambda used: used["voluntary_switches"]),
             read.field(read.server, lambda used: used["involuntary_switches"]),
+            verb="take",
+            noun="context switches per query",
+            counted=True,
         ),
         _per_query(
             "read_bytes_per_query",
             "Bytes the server read from storage per query",
             "B",
             read.field(read.server, lambda used: used["read_bytes"]),
+            verb="read",
+            noun="bytes from storage per query",
+            counted=True,
         ),
         _per_query(
             "write_bytes_per_query",
             "Bytes the server wrote to storage per query",
             "B",
             read.field(read.server, lambda used: used["write_bytes"]),
+            verb="write",
+            noun="bytes to storage per query",
+            counted=True,
         ),
         Metric(KEY_REQUESTS, "Key cache requests per point", "", read.key_requests_per_point),
         Metric("key_misses_per_query", "Key cache misses per query", "", read.key_misses_per_query),
@@ -320,7 +357,15 @@ def _counter(name: str) -> Metric | None:
     counter = name.removeprefix("status.").removesuffix("_per_query")
     if name != f"status.{counter}_per_query" or not counter.isidentifier():
         return None
-    return Metric(name, f"{counter} per query", "", read.over(read.counter(counter), read.asked))
+    return Metric(
+        name,
+        f"{counter} per query",
+        "",
+        read.over(read.counter(counter), read.asked),
+        verb="take",
+        noun=f"{counter} per query",
+        counted=True,
+    )
 
 
 class UnknownMetric(Exception):

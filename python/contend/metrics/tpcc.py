@@ -61,7 +61,24 @@ def _efficiency(run: Run) -> float | None:
 
 
 TPCC = (
-    Metric("new_orders_per_minute", "Rate of new orders", "orders/min", _only(_per_minute), "rate"),
-    Metric("statements_per_transaction", "Statements per transaction", "", _only(_statements)),
+    Metric(
+        "new_orders_per_minute",
+        "Rate of new orders",
+        "orders/min",
+        _only(_per_minute),
+        "rate",
+        verb="make",
+        noun="new orders a minute",
+        counted=True,
+    ),
+    Metric(
+        "statements_per_transaction",
+        "Statements per transaction",
+        "",
+        _only(_statements),
+        verb="take",
+        noun="statements per transaction",
+        counted=True,
+    ),
     Metric("tpcc_efficiency", "Share of the new orders possible", "", _only(_efficiency), "rate"),
 )

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from contend.findings import Analysis, Finding, Study, noise_of
+from contend.findings import Analysis, Finding, Study, leading_cell, noise_of
 from contend.report.model import Sessions
-from contend.report.places import named
+from contend.report.places import named, place_of
 from contend.report.sessions import in_the_basis
-from contend.report.words import SAYS_NOTHING, detectable_text
+from contend.report.words import SAYS_NOTHING, detectable_text, size_text
+from contend.spec import Level
 from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
 from contend.units import format_duration
@@ -21,8 +22,10 @@ from contend.units import format_duration
 _NAMED = 3
 
 
-def basis_of(study: Study, analysis: Analysis, earlier: Sessions | None) -> tuple[str, ...]:
-    """One statement a line; `earlier` is of the level that the answer is about."""
+def basis_of(
+    study: Study, analysis: Analysis, level: Level, earlier: Sessions | None
+) -> tuple[str, ...]:
+    """One statement a line; `level` is the one that the answer is about, and `earlier` of it."""
     return (
         _how_often(study, analysis),
         _by_what(study),
@@ -33,7 +36,20 @@ def basis_of(study: Study, analysis: Analysis, earlier: Sessions | None) -> tupl
         *_twins(study, analysis),
         *_why_finished(study),
         *_what_would_change_it(study, analysis),
+        *_most(study, analysis, level),
     )
+
+
+def _most(study: Study, analysis: Analysis, level: Level) -> list[str]:
+    """The cell that gains most, if it is certain that it does."""
+    most = leading_cell(study, analysis, level)
+    if most is None or most.tone != "better":
+        return []
+    metric = most.metric
+    return [
+        f"Most {place_of(study.roles, most)}: {size_text(most.change)} "
+        f"{metric.changed(metric.better)}, certainly more than the mean of the other cells."
+    ]
 
 
 def repeats_text(count: int) -> str:
@@ -224,19 +240,19 @@ def _shown(findings: Sequence[Finding]) -> list[float]:
 
 
 def would_take(study: Study, analysis: Analysis, whole: Finding) -> str:
-    """How much more would narrow a level as a whole to the margin."""
+    """What would narrow a level as a whole to the margin, to stand after `Next:`."""
     change, compare = whole.change, study.experiment.compare
-    width = compare.until or compare.margin
+    width = f"±{(compare.until or compare.margin) * 100:g} %"
     if change.n < 2 or not change.sd_log > 0:
-        return "How much more it would take is not known: that takes at least two repeats."
+        return "at least two repeats; one alone says nothing about chance"
     p_each = next(one.p_each for one in analysis.answer.depths if one.depth == "whole")
-    needed = units_to_reach(width, change, p_each)
+    needed = units_to_reach(compare.until or compare.margin, change, p_each)
     if needed is None:
-        return f"No time that anybody waits for would narrow that to ±{width * 100:g} %."
+        return f"something else; no time that anybody waits for would narrow that to {width}"
     more = max(needed - change.n, 1)
     time = format_duration(_repeat_s(study) * more)
     repeats = f"{more} more repeat{'' if more == 1 else 's'}"
-    return f"To narrow that to ±{width * 100:g} % would take about {repeats} ({time})."
+    return f"more time; about {repeats} ({time}) would narrow that to {width}"
 
 
 def _repeat_s(study: Study) -> float:

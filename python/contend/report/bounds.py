@@ -59,6 +59,18 @@ def bounds_of(
     return (*texts, *_together(study, cpus))
 
 
+def is_full_at(
+    study: Study, panels: Sequence[Panel], comparisons: Sequence[Finding]
+) -> tuple[Finding, float] | None:
+    """The cell that certainly gains most, and how many CPUs there are, if all of them were busy
+    there."""
+    cpus, best = cpu_count(study.meta.facts), surest(comparisons)
+    if best is None or best.tone != "better" or cpus is None:
+        return None
+    found = _busy_at(panels, best)
+    return (best, cpus) if found is not None and found[1].mean >= _FULL * cpus else None
+
+
 def _together(study: Study, cpus: float) -> list[str]:
     """What the CPUs are worth if they are no cores of their own."""
     together = fact(study.meta.facts, "cpu.together")

@@ -21,12 +21,12 @@ from contend.report.answer import answer_of, leading_level
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
 from contend.report.causes import cause_of
-from contend.report.charts import panel_charts
+from contend.report.charts import panel_charts, picture_of
 from contend.report.host_state import host_state_section
-from contend.report.levels import Explanation
 from contend.report.model import Report
+from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
-from contend.report.panels import layout_of, overall_of, panels_of
+from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
 from contend.report.servers import differences_of
 from contend.report.sessions import sessions_of
@@ -73,8 +73,8 @@ def _without_collecting() -> Iterator[None]:
 
 def _report(folder: RunFolder, study: Study) -> Report:
     experiment = study.experiment
-    explanation = Explanation(experiment)
-    layout = layout_of(study, explanation)
+    naming = naming_of(experiment)
+    layout = layout_of(study, naming)
     analyses = compared_of(study)
     compared = tuple(
         Compared(metric) if one is None else one.compared
@@ -85,7 +85,17 @@ def _report(folder: RunFolder, study: Study) -> Report:
     progress = progress_of(study, folder.writer_pid())
     arrival = _arrival(study)
     shapes = shapes_of(study, layout, panels)
-    cause, looked_at = cause_of(study, explanation, compared[0])
+    cause, looked_at = cause_of(study, naming, compared[0])
+    lead = leading_level(compared[0]) if compared[0].wholes else None
+    overall = [overall_of(study, layout, panels, one) for one in compared]
+    if lead is not None:
+        overall[0] += other_levels_of(study, layout, analyses[0], lead)
+    charts = (
+        *shape_charts(shapes, layout),
+        *panel_charts(study.metrics, panels, layout, arrival),
+    )
+    costs = _comparable(costs_of(study), study)
+    picture = picture_of(study.roles, layout, panels, compared[0], charts)
     return Report(
         name=experiment.name,
         question=experiment.question,
@@ -99,17 +109,19 @@ def _report(folder: RunFolder, study: Study) -> Report:
         margin=experiment.compare.margin,
         arrival=arrival,
         progress=progress,
-        answer=answer_of(study, explanation, analyses, cells, progress),
+        answer=answer_of(study, naming, analyses, costs, panels, cells, progress),
+        picture=picture,
+        wholes=wholes_of(layout, study.roles, (*compared, *costs)),
         layout=layout,
         panels=panels,
         compared=compared,
-        costs=costs_of(study),
-        overall=tuple(overall_of(study, layout, panels, one) for one in compared),
+        costs=costs,
+        overall=tuple(overall),
         sessions=None
-        if analyses[0] is None
-        else sessions_of(study, analyses[0], leading_level(analyses[0].compared)),
+        if analyses[0] is None or lead is None
+        else sessions_of(study, analyses[0], lead),
         cells=cells,
-        statements=statements_of(study, explanation, layout, panels, cells),
+        statements=statements_of(study, naming, layout, panels, cells),
         shapes=shapes,
         beside=beside_of(study, layout.levels, analyses[0]),
         sections=tuple(
@@ -120,20 +132,24 @@ def _report(folder: RunFolder, study: Study) -> Report:
         ),
         cause=cause,
         bounds=bounds_of(study, layout, panels, compared[0].comparisons),
-        charts=(
-            *panel_charts(study.metrics, panels, layout, arrival),
-            *shape_charts(shapes, layout),
-        ),
+        charts=tuple(one for one in charts if picture is None or one.id != picture.id),
         warnings=warnings_of(study, compared, cells),
         failures=failures_of(study),
         method=_method(study, arrival),
         summary=summary_of(study),
         facts=fact_groups(study),
-        variables=variables_table(study, explanation),
+        variables=variables_table(study, naming),
         differences=differences_of(study),
         spec_text=experiment.source,
         overrides=experiment.overrides,
     )
+
+
+def _comparable(costs: Sequence[Compared], study: Study) -> tuple[Compared, ...]:
+    """Without those of a query if the experiment looks at whole events: then its levels ask by
+    other queries, and what one of them costs says nothing."""
+    by_event = any(metric.name.endswith("_per_event") for metric in study.metrics)
+    return tuple(one for one in costs if not (by_event and one.metric.name.endswith("_per_query")))
 
 
 def _refuse_unmeasured(study: Study) -> None:

@@ -15,8 +15,8 @@ from contend.findings import (
 )
 from contend.findings.evidence import Judged
 from contend.report.charts import shares_chart
-from contend.report.levels import Explanation
 from contend.report.model import Cause, Chart, Section, TextTable
+from contend.report.naming import Naming
 from contend.report.provenance import cpu_count
 from contend.report.said import Writer
 from contend.report.warmth_charts import curves
@@ -24,16 +24,16 @@ from contend.report.words import factor_label, size_text, slug
 
 
 def cause_of(
-    study: Study, explanation: Explanation, compared: Compared
+    study: Study, naming: Naming, compared: Compared
 ) -> tuple[Cause | None, Section | None]:
     """Why, if there is a difference that is certain; else what a cause would go by."""
-    cause = explanation.cause
+    cause = naming.cause
     if cause is None:
         return None, None
     told = told_by(study, cause, compared, cpu_count(study.meta.facts))
     if told is None:
         return None, None
-    writer = Writer(study.roles, explanation.level)
+    writer = Writer(study.roles, naming.level)
     tables = tuple(_table(writer, one) for one in told.tables)
     if not told.certain:
         return None, Section(_LOOKED_AT, _why_not(study), tables)

@@ -6,10 +6,12 @@ with any kind of colour vision, and reach 3:1 against their background.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from contend.report.model import Layout
+from contend.report.model import Chart, Layout
+from contend.report.words import estimate_text
 from contend.spec import Level
 from contend.stats import Estimate, finite
 
@@ -64,10 +66,14 @@ def _config(ink: str, muted: str, grid: str, background: str, palette: list[str]
             "fontWeight": 600,
             "offset": 14,
         },
+        "mark": {"aria": False},
         "rule": {"color": muted},
         "bar": {"color": palette[1]},
     }
 
+
+PALETTE = _LIGHT_PALETTE
+"""Of the levels, in drawings: the baseline's first."""
 
 THEMES: dict[str, dict[str, Any]] = {
     "light": _config("#1c1c1a", "#5b5b57", "#e6e5e0", "#ffffff", _LIGHT_PALETTE),
@@ -78,8 +84,11 @@ THEMES: dict[str, dict[str, Any]] = {
 VEGA_LITE = "https://vega.github.io/schema/vega-lite/v6.json"
 """Names the version of the grammar. Nothing is fetched from it."""
 
-WIDTH, HEIGHT = 560, 320
-"""Of the files. In the page a chart is as wide as its column."""
+WIDTH, HEIGHT = 400, 230
+"""Of a chart in a column of the page, on a phone, and of the files."""
+
+_WIDE = 760
+"""Of the picture under the answer, if there is room."""
 
 DOT = 44
 """Size of a point that shows. Its shape tells the levels apart where their lines lie together."""
@@ -88,18 +97,31 @@ Spec = dict[str, Any]
 
 
 def data_row(
-    layout: Layout, column: int, level: str, estimate: Estimate, scale: float = 1.0
+    layout: Layout, column: int, level: str, estimate: Estimate, what: str, scale: float = 1.0
 ) -> Spec:
-    """One point of a line with its interval; an interval that is not known is left out."""
-    low, high = estimate.low / scale, estimate.high / scale
+    """One point of a line with its interval; an interval that is not known is left out. `what` is
+    what it is called when it is pointed at."""
+    told = replace(
+        estimate,
+        mean=estimate.mean / scale,
+        low=estimate.low / scale,
+        high=estimate.high / scale,
+    )
     return {
         "x": column_value(layout, column),
         "level": level,
-        "value": estimate.mean / scale,
-        "low": finite(low),
-        "high": finite(high),
-        "n": estimate.n,
+        "value": told.mean,
+        "low": finite(told.low),
+        "high": finite(told.high),
+        "said": said(layout, column, level, {what: estimate_text(told), "n": str(told.n)}),
     }
+
+
+def said(layout: Layout, column: int, level: str, figures: Mapping[str, str]) -> str:
+    """What a point says when it is pointed at: `name: figure`, divided by semicolons."""
+    place = {layout.rows_label: level, layout.columns_label: str(column_value(layout, column))}
+    rows = {**place, **figures}
+    return "; ".join(f"{name}: {text}" for name, text in rows.items() if name)
 
 
 def column_value(layout: Layout, column: int) -> Level:
@@ -153,36 +175,9 @@ def colour(levels: Iterable[str], title: str, *, skip_baseline: bool = False) ->
     return {"field": "level", "type": "nominal", "scale": {"domain": names}, "legend": shown}
 
 
-def tooltip(layout: Layout, rows_label: str, value: str, number_format: str) -> list[Spec]:
-    return [
-        {"field": "level", "type": "nominal", "title": rows_label},
-        {"field": "x", "type": "nominal", "title": layout.columns_label or "cell"},
-        {"field": "value", "type": "quantitative", "title": value, "format": number_format},
-        {"field": "low", "type": "quantitative", "title": "from", "format": number_format},
-        {"field": "high", "type": "quantitative", "title": "to", "format": number_format},
-        {"field": "n", "type": "quantitative", "title": "n"},
-    ]
-
-
-def picked(strength: float = 1.0) -> Spec:
-    """Full strength, unless another level was picked in the legend."""
-    return {"condition": {"param": "pick", "value": strength}, "value": strength * 0.12}
-
-
-PICK: Spec = {
-    "name": "pick",
-    "select": {"type": "point", "fields": ["level"]},
-    "bind": "legend",
-}
-
-
-def lines(
-    layout: Layout, y: Spec, encoding: Spec, details: list[Spec], *, pick: bool = True
-) -> list[Spec]:
+def lines(layout: Layout, y: Spec, encoding: Spec) -> list[Spec]:
     """Layers: the interval as a band and as bars, the line, its points, and what the pointer
     finds."""
-    strong = {"opacity": picked()} if pick else {}
-    faint = {"opacity": picked(0.16)} if pick else {"opacity": {"value": 0.16}}
     if layout.columns_label and not numeric_columns(layout):
         # Levels stand side by side in a named column.
         beside = {"field": "level", "type": "nominal", "sort": list(layout.levels)}
@@ -191,17 +186,17 @@ def lines(
     value = {**encoding, "y": {**y, "field": "value"}}
     layers: list[Spec] = []
     if numeric_columns(layout):
-        layers.append({"mark": {"type": "area", "line": False}, "encoding": {**interval, **faint}})
-    layers.append({"mark": {"type": "rule", "strokeWidth": 1}, "encoding": {**interval, **strong}})
+        band = {"type": "area", "line": False, "opacity": 0.16}
+        layers.append({"mark": band, "encoding": interval})
+    layers.append({"mark": {"type": "rule", "strokeWidth": 1}, "encoding": interval})
     if numeric_columns(layout):
-        layers.append({"mark": {"type": "line", "strokeWidth": 2}, "encoding": {**value, **strong}})
-    dot = {"type": "point", "filled": True, "size": DOT}
+        layers.append({"mark": {"type": "line", "strokeWidth": 2}, "encoding": value})
+    dot = {"type": "point", "filled": True, "size": DOT, "opacity": 1}
     shape = {**value["color"], "type": "nominal"}
-    layers.append({"mark": dot, "encoding": {**value, "shape": shape, **strong}})
-    target = {"type": "point", "filled": True, "size": 260, "opacity": 0, "tooltip": True}
-    layers.append({"mark": target, "encoding": {**value, "tooltip": details}})
-    if pick:
-        layers[0] = {**layers[0], "params": [PICK]}
+    layers.append({"mark": dot, "encoding": {**value, "shape": shape}})
+    target = {"type": "point", "filled": True, "size": 260, "opacity": 0, "aria": True}
+    told = {"description": {"field": "said", "type": "nominal"}}
+    layers.append({"mark": target, "encoding": {**value, **told}})
     return layers
 
 
@@ -210,7 +205,8 @@ def chart_title(kind: str, label: str) -> str:
 
 
 def frame(title: str, values: list[Spec], layers: list[Spec]) -> Spec:
-    """A whole specification."""
+    """A whole specification. A point without words of its own has none."""
+    values = [{"said": "", **value} for value in values]
     return {
         "$schema": VEGA_LITE,
         "title": title,
@@ -219,3 +215,8 @@ def frame(title: str, values: list[Spec], layers: list[Spec]) -> Spec:
         "data": {"values": values},
         "layer": layers,
     }
+
+
+def wide(chart: Chart) -> Chart:
+    """The same chart for a wide page."""
+    return replace(chart, spec={**chart.spec, "width": _WIDE})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from contend.findings import Finding
+from contend.findings import Compared, Finding
 from contend.metrics import PERCENTILES, THROUGHPUT, Metric
 from contend.report.chart_style import (
     HEIGHT,
@@ -19,11 +20,12 @@ from contend.report.chart_style import (
     frame,
     lines,
     numeric_columns,
-    tooltip,
+    said,
     x_axis,
 )
-from contend.report.model import Chart, Layout, Panel
-from contend.report.words import change_noun, slug
+from contend.report.model import ChangeTable, Chart, GainRow, Layout, Panel
+from contend.report.words import change_noun, gain_text, plain_gain, slug
+from contend.spec import Roles
 from contend.stats import finite
 
 
@@ -32,7 +34,7 @@ def value_chart(metric: Metric, panel: Panel, layout: Layout) -> Chart | None:
     if table is None:
         return None
     values = [
-        data_row(layout, column, row.label, estimate)
+        data_row(layout, column, row.label, estimate, metric.unit or metric.title)
         for row in table.rows
         for column, estimate in enumerate(row.estimates)
         if estimate is not None
@@ -46,7 +48,6 @@ def value_chart(metric: Metric, panel: Panel, layout: Layout) -> Chart | None:
         "axis": {"format": ",d" if whole else ",~r", "tickCount": 5},
     }
     encoding = {"x": x_axis(layout), "color": colour(layout.levels, layout.rows_label)}
-    details = tooltip(layout, layout.rows_label, what, ",.0f" if whole else ",.4~r")
     title = chart_title(metric.title, panel.title)
     less = ", less is better" if metric.less_is_better else ""
     return Chart(
@@ -56,7 +57,7 @@ def value_chart(metric: Metric, panel: Panel, layout: Layout) -> Chart | None:
         caption=f"{metric.heading}{less}; bands are the intervals.",
         alt=f"{title}: {what} against {layout.columns_label or 'levels'}, one line a level of "
         f"{layout.rows_label}. The figures are in the table of the same name.",
-        spec=frame(title, values, lines(layout, y, encoding, details)),
+        spec=frame(title, values, lines(layout, y, encoding)),
     )
 
 
@@ -83,6 +84,7 @@ def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
             "level": label,
             "value": gain,
             "source": f"{block.name} (published)",
+            "said": said(layout, column, label, {block.name: f"{plain_gain(gain)} %, published"}),
         }
         for block in blocks
         for label, gains in block.rows
@@ -98,15 +100,14 @@ def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
     x = x_axis(layout)
     hue = colour(layout.levels, layout.rows_label, skip_baseline=True)
     here = {"x": x, "color": hue}
-    details = tooltip(layout, layout.rows_label, f"{noun}, %", "+.3~g")
     zero: Spec = {
         "mark": {"type": "rule", "strokeWidth": 1},
         "encoding": {"y": {"datum": 0, "type": "quantitative"}},
     }
     mine = {"transform": [{"filter": f"datum.source == '{_HERE}'"}]}
-    layers = [zero] + [mine | layer for layer in lines(layout, y, here, details)]
+    layers = [zero] + [mine | layer for layer in lines(layout, y, here)]
     if published:
-        layers.insert(1, _dashed(x, y, hue, sources, layout))
+        layers.insert(1, _dashed(x, y, hue, sources))
     kind = f"{metric.title}: {noun}"
     title = chart_title(kind, panel.title)
     less = " Less is better." if metric.less_is_better else ""
@@ -122,7 +123,39 @@ def change_chart(at: int, panel: Panel, layout: Layout) -> Chart | None:
     )
 
 
-def _dashed(x: Spec, y: Spec, hue: Spec, sources: list[str], layout: Layout) -> Spec:
+def picture_of(
+    roles: Roles,
+    layout: Layout,
+    panels: Sequence[Panel],
+    compared: Compared,
+    others: Sequence[Chart],
+) -> Chart | None:
+    """What a reader looks at first: the changes by the metric that decides, along the columns and
+    over all tables. If nothing is compared, the first of the other charts."""
+    if not compared.wholes:
+        return next(iter(others), None)
+    if len(panels) == 1:
+        return change_chart(0, panels[0], layout)
+    singles = {
+        (one.level, one.change.place.first_column): one
+        for one in (compared.columns or compared.wholes)
+        if one.change.place.first_column == one.change.place.last_column
+    }
+    rows = tuple(
+        GainRow(
+            label, level, tuple(singles.get((level, at)) for at in range(len(roles.column_levels)))
+        )
+        for label, level in zip(layout.levels, roles.levels, strict=True)
+        if level is not None and level != roles.baseline
+    )
+    table = ChangeTable(compared.metric, rows)
+    over_all = Panel("", "over-all", {}, (table,), (), ())
+    chart = change_chart(0, over_all, layout)
+    tables = f"A mean over all {len(panels)} tables, in percent"
+    return chart and replace(chart, caption=chart.caption.replace("In percent", tables))
+
+
+def _dashed(x: Spec, y: Spec, hue: Spec, sources: list[str]) -> Spec:
     dash = {
         "field": "source",
         "type": "nominal",
@@ -130,12 +163,6 @@ def _dashed(x: Spec, y: Spec, hue: Spec, sources: list[str], layout: Layout) -> 
         "scale": {"domain": sources, "range": [[1, 0], [7, 4], [2, 3], [9, 3, 2, 3]]},
         "legend": {"symbolType": "stroke", "columns": 2},
     }
-    details = [
-        {"field": "source", "type": "nominal", "title": "machine"},
-        {"field": "level", "type": "nominal", "title": layout.rows_label},
-        {"field": "x", "type": "nominal", "title": layout.columns_label},
-        {"field": "value", "type": "quantitative", "title": "gain, %", "format": "+.3~g"},
-    ]
     return {
         "transform": [{"filter": f"datum.source != '{_HERE}'"}],
         "mark": {"type": "line", "strokeWidth": 1.3, "opacity": 0.75},
@@ -144,21 +171,21 @@ def _dashed(x: Spec, y: Spec, hue: Spec, sources: list[str], layout: Layout) -> 
             "y": {**y, "field": "value"},
             "color": hue,
             "strokeDash": dash,
-            "tooltip": details,
         },
     }
 
 
 def _measured(layout: Layout, column: int, label: str, gain: Finding) -> Spec:
     c = gain.change
+    figures = {change_noun(gain.metric, layout.baseline): f"{gain_text(c)} %", "n": str(c.n)}
     return {
         "x": column_value(layout, column),
         "level": label,
         "value": (c.ratio - 1) * 100,
         "low": (c.low - 1) * 100 if c.n > 1 else None,
         "high": finite((c.high - 1) * 100),
-        "n": c.n,
         "source": _HERE,
+        "said": said(layout, column, label, figures),
     }
 
 
@@ -169,7 +196,8 @@ def response_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
         for row in table.rows if table else ():
             for column, estimate in enumerate(row.estimates):
                 if estimate is not None and estimate.mean > 0:
-                    point = data_row(layout, column, row.label, estimate, 1000.0)
+                    what = f"{percentile}, ms"
+                    point = data_row(layout, column, row.label, estimate, what, 1000.0)
                     values.append({**point, "percentile": percentile})
     if not values:
         return None
@@ -186,11 +214,7 @@ def response_chart(panel: Panel, layout: Layout, arrival: str) -> Chart | None:
         "color": colour(layout.levels, layout.rows_label),
         "detail": {"field": "percentile", "type": "nominal"},
     }
-    details = [
-        {"field": "percentile", "type": "nominal", "title": "percentile"},
-        *tooltip(layout, layout.rows_label, "response time, ms", ".3~g"),
-    ]
-    layers = lines(layout, y, encoding, details)
+    layers = lines(layout, y, encoding)
     spread: Sequence[object]
     percentile_of: Spec = {"field": "percentile", "type": "nominal", "title": None}
     if numeric_columns(layout):
@@ -237,13 +261,13 @@ def shares_chart(
     """`shares` are names with their share of the whole, 0 to 1."""
     ordered = sorted(shares, key=lambda share: -share[1])
     values = [
-        {"rank": rank, "name": name, "percent": share * 100}
+        {"rank": rank, "percent": share * 100, "said": f"{noun}: {name}; share: {share:.1%}"}
         for rank, (name, share) in enumerate(ordered, 1)
     ]
     title = chart_title(kind, label)
     even = 100 / len(ordered)
     bars: Spec = {
-        "mark": {"type": "bar", "tooltip": True},
+        "mark": {"type": "bar", "aria": True},
         "encoding": {
             "x": {
                 "field": "rank",
@@ -252,10 +276,7 @@ def shares_chart(
                 "axis": {"values": _rank_ticks(len(ordered)), "labelAngle": 0},
             },
             "y": {"field": "percent", "type": "quantitative", "title": "share of visits, %"},
-            "tooltip": [
-                {"field": "name", "type": "nominal", "title": noun},
-                {"field": "percent", "type": "quantitative", "title": "share, %", "format": ".3~g"},
-            ],
+            "description": {"field": "said", "type": "nominal"},
         },
     }
     line: Spec = {

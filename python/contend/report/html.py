@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from markupsafe import Markup, escape
 
 from contend.findings import Finding
 from contend.report import images
+from contend.report.chart_style import PALETTE, wide
 from contend.report.model import Chart, FactGroup, MetricTable, Panel, PublishedBlock, Report
 from contend.report.words import (
     cell_phrase,
@@ -25,6 +24,7 @@ from contend.report.words import (
     detectable_text,
     estimate_text,
     gain_text,
+    key_text,
     notices_text,
     plain_gain,
     progress_text,
@@ -137,6 +137,8 @@ def write(report: Report, path: Path) -> list[Path]:
     """
     charts = all_charts(report) if images.can_draw() else ()
     drawings = {chart.id: images.svg(chart) for chart in charts}
+    if charts and report.picture is not None:
+        drawings[f"{report.picture.id}-wide"] = images.svg(wide(report.picture))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render(report, drawings), encoding="utf-8")
     return [path, *images.write_files(charts, drawings, charts_folder(path))]
@@ -154,7 +156,6 @@ def charts_folder(page: Path) -> Path:
 
 def render(report: Report, drawings: Mapping[str, str]) -> str:
     """The text of the page; `drawings` has the SVG of each chart that is drawn."""
-    charts = [chart for chart in all_charts(report) if chart.id in drawings]
     return (
         _environment()
         .get_template("report.html.j2")
@@ -162,7 +163,8 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             report=report,
             css=Markup(_asset("report.css")),
             script=Markup(_asset("report.js")),
-            chart_script=Markup(_packed(images.script(charts)) if charts else ""),
+            palette=PALETTE,
+            dark_style=Markup(images.dark_style() if drawings else ""),
             drawings={name: Markup(images.compact(text)) for name, text in drawings.items()},
             without_charts=note(report),
             chart_groups=_by_kind(report.charts),
@@ -174,12 +176,15 @@ def render(report: Report, drawings: Mapping[str, str]) -> str:
             notices_text=notices_text(report),
             change_title=change_title,
             repeats_each_text=repeats_each_text,
+            key_text=key_text,
         )
     )
 
 
 def all_charts(report: Report) -> tuple[Chart, ...]:
-    return (*(report.cause.charts if report.cause else ()), *report.charts)
+    """The picture under the answer first."""
+    picture = (report.picture,) if report.picture else ()
+    return (*picture, *(report.cause.charts if report.cause else ()), *report.charts)
 
 
 def _by_kind(charts: Sequence[Chart]) -> list[list[Chart]]:
@@ -212,11 +217,6 @@ def _fact_sections(report: Report) -> Iterator[_FactSection]:
 
 def _published(report: Report) -> dict[str, PublishedBlock]:
     return {block.name: block for panel in report.panels for block in panel.published}
-
-
-def _packed(script: str) -> str:
-    """The script as the page carries it: a third of its size, and no text that could end it."""
-    return base64.b64encode(gzip.compress(script.encode(), mtime=0)).decode()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Charts drawn without a browser: as files, as small drawings for the page, and as a script.
+"""Charts drawn without a browser: as files, and as small drawings for the page.
 
 All of it is done by vl-convert, which comes with `contend[images]` and is asked for when a chart
 is drawn.
@@ -6,27 +6,19 @@ is drawn.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import importlib.util
 import json
 import re
-import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib import resources
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-from contend.folders import default_cache
 from contend.report.chart_style import THEMES
 from contend.report.model import Chart
 
 VEGA_LITE_VERSION = "6.4"
-_PNG_SCALE = 2.0
+_PNG_SCALE = 3.0
 _SVG = "{http://www.w3.org/2000/svg}"
 
 WITHOUT_CHARTS = (
@@ -70,61 +62,14 @@ def write_files(charts: Iterable[Chart], drawings: Mapping[str, str], folder: Pa
     return written
 
 
-def script(charts: Iterable[Chart]) -> str:
-    """The script that draws the charts of a page: their specifications, Vega, and our part.
-
-    Vega-Lite is compiled here, which leaves a third of the script out of the page.
-    """
-    specs = {chart.id: _vega(chart) for chart in charts}
-    data = {"charts": specs, "dark": _dark_for_light()}
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return f"window.chartData={text};{_bundle()}"
-
-
-def _vega(chart: Chart) -> dict[str, Any]:
-    """The chart in the light colours, without the title and the width that the page gives it."""
-    spec = {key: value for key, value in chart.spec.items() if key != "title"}
-    spec["autosize"] = {"type": "fit", "contains": "padding"}
-    return dict(
-        _converter().vegalite_to_vega(spec, vl_version=VEGA_LITE_VERSION, config=THEMES["light"])
-    )
-
-
-@cache
-def _bundle() -> str:
-    """Vega with our part. The address names the copy of Vega that vl-convert carries; of what it
-    would import by itself, Vega-Lite and vega-embed among them, the page needs nothing.
-
-    It takes a second to make and is always the same, so it is kept in the user's cache.
-    """
-    converter = _converter()
-    vega = f"https://cdn.jsdelivr.net/npm/vega@{converter.get_vega_version()}/+esm"
-    ours = (resources.files("contend.report") / "templates" / "charts.js").read_text("utf-8")
-    source = f'import {{ View, parse }} from "{vega}";\n{ours}'
-    made_of = f"{version('vl-convert-python')} {VEGA_LITE_VERSION} {source}"
-    digest = hashlib.sha256(made_of.encode()).hexdigest()[:16]
-    kept = default_cache() / "charts" / f"{digest}.js"
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return kept.read_text("utf-8")
-    made = str(converter.javascript_bundle(source, vl_version=VEGA_LITE_VERSION))
-    # A report that cannot be kept is a report all the same.
-    with contextlib.suppress(OSError):
-        _keep(kept, made)
-    return made
-
-
-def _keep(path: Path, text: str) -> None:
-    """Write a file as a whole: nobody ever reads half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        file.write(text)
-    Path(file.name).replace(path)
-
-
-def _dark_for_light() -> dict[str, str]:
-    """Each colour of the light theme with the one in its place in the dark theme."""
+def dark_style() -> str:
+    """The style that gives the drawings of a page the colours of the dark theme."""
     light, dark = (re.findall(r"#[0-9a-f]{6}", json.dumps(THEMES[name])) for name in THEMES)
-    return dict(zip(light, dark, strict=True))
+    return "".join(
+        f'.chart [{name}="{one}"]{{{name}:{other}}}'
+        for one, other in dict(zip(light, dark, strict=True)).items()
+        for name in ("fill", "stroke")
+    )
 
 
 _NOT_SEEN = ("class", "role", "pointer-events", "font-family", "stroke-miterlimit", "version")
@@ -137,19 +82,35 @@ _DEFAULTS = {
 def compact(drawing: str) -> str:
     """The same picture in a quarter of the size, for the page, whose style gives text its font.
 
-    What cannot be seen goes (the targets of the pointer, groups of nothing, words for screen
-    readers, which the page says itself), coordinates are rounded to a tenth, lines of one look
-    become one path.
+    What cannot be seen goes (groups of nothing, words for screen readers and the title, which the
+    page says itself), coordinates are rounded to a tenth, lines of one look become one path. What a
+    mark says when it is pointed at becomes its `data-said`.
     """
     ElementTree.register_namespace("", _SVG[1:-1])
     root = ElementTree.fromstring(drawing)
     for name in ("width", "height"):
         root.attrib.pop(name, None)  # it takes the size of its column
+    _without_title(root)
     _tidy(root)
     return ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
 
 
+_TITLE = 28
+"""What a title takes at the top of a drawing. The page has it in its own type."""
+
+
+def _without_title(root: ElementTree.Element) -> None:
+    for group in root.iter(f"{_SVG}g"):
+        titles = [one for one in group if "role-title" in one.get("class", "")]
+        for one in titles:
+            group.remove(one)
+            x, y, width, height = map(float, root.get("viewBox", "0 0 0 0").split())
+            root.set("viewBox", f"{x:g} {y + _TITLE:g} {width:g} {height - _TITLE:g}")
+
+
 def _tidy(element: ElementTree.Element) -> None:
+    if element.tag == f"{_SVG}path" and (words := element.get("aria-label")):
+        element.set("data-said", words)
     for name, value in list(element.attrib.items()):
         if name in _NOT_SEEN or name.startswith("aria-") or (name, value) in _DEFAULTS:
             del element.attrib[name]
@@ -163,6 +124,8 @@ def _tidy(element: ElementTree.Element) -> None:
         _tidy(child)
         if child.tag == f"{_SVG}line":
             child = _as_path(child)
+        elif child.get("opacity") == "0":
+            child = _as_target(child)
         plain_group = child.tag == f"{_SVG}g" and not child.attrib
         kept += list(child) if plain_group else [child]
     for child in kept:
@@ -173,7 +136,8 @@ def _tidy(element: ElementTree.Element) -> None:
 
 
 def _is_empty(element: ElementTree.Element) -> bool:
-    hidden = element.get("opacity") == "0" or element.get("display") == "none"
+    says = element.get("aria-label") or element.tag != f"{_SVG}path"
+    hidden = (element.get("opacity") == "0" and not says) or element.get("display") == "none"
     backdrop = element.get("class") == "background" and not element.get("fill")
     return hidden or backdrop or (element.tag == f"{_SVG}path" and not element.get("d"))
 
@@ -186,6 +150,14 @@ def _as_path(line: ElementTree.Element) -> ElementTree.Element:
     to = f"l{line.get('x2', '0')},{line.get('y2', '0')}"
     look = {k: v for k, v in line.attrib.items() if k not in ("transform", "x2", "y2")}
     return ElementTree.Element(f"{_SVG}path", {"d": f"M{x},{y}{to}", **look})
+
+
+def _as_target(mark: ElementTree.Element) -> ElementTree.Element:
+    """Where the pointer finds a point: a circle that is not seen."""
+    place = re.fullmatch(r"translate\((-?[\d.]+),(-?[\d.]+)\)", mark.get("transform", ""))
+    x, y = place.groups() if place else ("0", "0")
+    told = {"fill": mark.get("fill", ""), "data-said": mark.get("data-said", "")}
+    return ElementTree.Element(f"{_SVG}circle", {"class": "at", "cx": x, "cy": y, "r": "8", **told})
 
 
 def _same_look(one: ElementTree.Element, other: ElementTree.Element) -> bool:

@@ -74,6 +74,23 @@ class Overall:
 
 
 @dataclass(frozen=True, slots=True)
+class WholeRow:
+    """One metric at each level as a whole; None if it was not measured."""
+
+    metric: Metric
+    gains: tuple[Finding | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wholes:
+    """Every metric that is compared, for each level as a whole. `heads` are the levels."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[WholeRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeTable:
     """The changes by one metric in a panel."""
 
@@ -293,8 +310,9 @@ class FactGroup:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything a reader is shown. `costs` has what each level as a whole costs, `overall` the
-    tables of each metric that is compared."""
+    """Everything a reader is shown, in the order in which it is read. `costs` has what each level
+    as a whole costs, `overall` the tables of each metric that is compared, `charts` all that are
+    not the picture or the cause's."""
 
     name: str
     question: str
@@ -309,6 +327,8 @@ class Report:
     arrival: str
     progress: Progress
     answer: Answer
+    picture: Chart | None
+    wholes: Wholes | None
     layout: Layout
     panels: tuple[Panel, ...]
     compared: tuple[Compared, ...]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from contend.findings import CellFigures, Compared, Finding, Study
-from contend.report.levels import Explanation
+from contend.findings import Analysis, CellFigures, Compared, Finding, Study, level_over
 from contend.report.model import (
     ChangeTable,
     GainRow,
@@ -15,13 +14,16 @@ from contend.report.model import (
     Overall,
     Panel,
     PublishedBlock,
+    WholeRow,
+    Wholes,
 )
+from contend.report.naming import Naming
 from contend.report.places import range_text
 from contend.report.words import factor_label, level_label, level_phrase, slug
 from contend.spec import CellKey, Level, Published, Roles, cell_key, same_level
 
 
-def layout_of(study: Study, explanation: Explanation) -> Layout:
+def layout_of(study: Study, naming: Naming) -> Layout:
     """Heads of rows and columns, the same in every panel."""
     roles = study.roles
     return Layout(
@@ -29,8 +31,8 @@ def layout_of(study: Study, explanation: Explanation) -> Layout:
         columns_label=factor_label(roles.columns.path) if roles.columns else "",
         columns=tuple("" if c is None else level_label(c) for c in roles.column_levels),
         column_values=roles.column_levels,
-        levels=tuple("all" if one is None else explanation.level(one) for one in roles.levels),
-        baseline=None if roles.baseline is None else explanation.level(roles.baseline),
+        levels=tuple("all" if one is None else naming.level(one) for one in roles.levels),
+        baseline=None if roles.baseline is None else naming.level(roles.baseline),
     )
 
 
@@ -58,11 +60,6 @@ def panels_of(
     return tuple(panels)
 
 
-def row_label(layout: Layout, label: str) -> str:
-    """As the study writes it: `(32/off)`."""
-    return f"({label}/{layout.baseline})"
-
-
 def change_table(
     roles: Roles, layout: Layout, context: Mapping[str, Level], compared: Compared
 ) -> ChangeTable:
@@ -81,37 +78,68 @@ def change_table(
     return ChangeTable(compared.metric, tuple(rows))
 
 
+def wholes_of(layout: Layout, roles: Roles, compared: Sequence[Compared]) -> Wholes | None:
+    """Each level as a whole, by every metric; None if nothing is compared."""
+    rows = []
+    for one in compared:
+        by_level = {whole.level: whole for whole in one.wholes}
+        if by_level:
+            gains = tuple(by_level.get(level) for level in _levels(roles))
+            rows.append(WholeRow(one.metric, gains))
+    if not rows:
+        return None
+    many = len(roles.table_contexts()) * len(roles.column_levels)
+    over = f"Over all {many} cells" if many > 1 else "Every metric"
+    return Wholes(f"{over}: change from {layout.baseline}, %", layout.levels[1:], tuple(rows))
+
+
 def overall_of(
     study: Study, layout: Layout, panels: Sequence[Panel], compared: Compared
 ) -> tuple[Overall, ...]:
-    """Each level over all cells and along the columns, then along the tables; none if there is
-    one cell, which says it all."""
+    """Each level along the columns over all tables, then by table over all columns; none if there
+    is one table, which says it all."""
     roles = study.roles
     columns, rows = len(roles.column_levels), len(panels)
-    if not compared.wholes or columns * rows < 2:
+    if not compared.wholes or rows < 2:
         return ()
-    spans = _spans(compared, columns) if columns > 1 else []
-    along = Overall(
-        title=f"Over all cells{', and by ' + layout.columns_label if spans else ''}",
-        heads=("all", *(_head(roles, layout, *span) for span in spans)),
-        rows=_overall_rows(layout, roles, compared, [(0, columns - 1), *spans]),
-    )
-    if rows < 2:
-        return (along,)
     by_level = {
         level: [one for one in compared.rows if one.level == level] for level in _levels(roles)
     }
-    return (
-        along,
-        Overall(
-            title="Over all columns" if columns > 1 else "By table",
-            heads=tuple(panel.title for panel in panels),
-            rows=tuple(
-                GainRow(label, level, _in_rows(by_level[level], rows))
-                for label, level in zip(layout.levels[1:], _levels(roles), strict=True)
-            ),
+    by_table = Overall(
+        title=f"Over all {layout.columns_label}" if columns > 1 else "By table",
+        heads=tuple(panel.title for panel in panels),
+        rows=tuple(
+            GainRow(label, level, _in_rows(by_level[level], rows))
+            for label, level in zip(layout.levels[1:], _levels(roles), strict=True)
         ),
     )
+    if columns < 2:
+        return (by_table,)
+    spans = _spans(compared, columns)
+    along = Overall(
+        title=f"Over all tables, by {layout.columns_label}",
+        heads=tuple(_head(roles, layout, *span) for span in spans),
+        rows=_overall_rows(layout, roles, compared, spans),
+    )
+    return (along, by_table)
+
+
+def other_levels_of(
+    study: Study, layout: Layout, analysis: Analysis | None, lead: Level
+) -> tuple[Overall, ...]:
+    """The other levels over the one that the answer is about, as wholes."""
+    if analysis is None:
+        return ()
+    labels = zip(layout.levels[1:], _levels(study.roles), strict=True)
+    found = [
+        GainRow(label, level, (level_over(study, analysis, level, lead),))
+        for label, level in labels
+        if level != lead
+    ]
+    if not found:
+        return ()
+    name = layout.levels[study.roles.levels.index(lead)]
+    return (Overall(f"The other levels over {name}", ("all",), tuple(found)),)
 
 
 def _levels(roles: Roles) -> list[Level]:

@@ -1,38 +1,83 @@
-"""Where something holds, in words: the place of a finding in the table of all cells."""
+"""Places of the table of all cells, in words: `from 8 connections on`, `at 64 connections with 10
+points`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 
 from contend.findings import Finding
-from contend.report.words import level_label, level_phrase
+from contend.report.words import factor_label, is_counted, level_label, level_phrase
 from contend.spec import Level, Roles
+
+_LISTED = 3
+"""Levels without an order are named up to so many."""
 
 
 def named(roles: Roles, one: Finding) -> str:
     """The place and the level: `from 8 connections on, key_cache_segments = 32`."""
     assert roles.compared is not None
     level = level_phrase(roles.compared.path, one.level)
-    at = where(roles, one).strip()
+    at = place_of(roles, one)
     return f"{at}, {level}" if at else level
 
 
-def where(roles: Roles, one: Finding) -> str:
-    """` from 8 connections on`, ` with 10 points`, ` as a mean over all 21 cells`; nothing if the
+def place_of(roles: Roles, one: Finding) -> str:
+    """`from 8 connections on`, `with 10 points`, `from 1 to 64 connections`; empty if the
     experiment has one place only."""
     place = one.change.place
     rows, columns = roles.table_contexts(), roles.column_levels
-    is_all_columns = place.last_column - place.first_column + 1 == len(columns)
-    is_all_rows = place.last_row - place.first_row + 1 == len(rows)
-    if is_all_columns and is_all_rows and len(rows) * len(columns) > 1:
-        return f" as a mean over all {len(rows) * len(columns)} cells"
-    at = rows[place.first_row] if not is_all_rows or len(rows) == 1 else {}
-    if roles.columns is not None and (not is_all_columns or len(columns) == 1):
-        if place.first_column == place.last_column:
-            column = columns[place.first_column]
-            return place_text({**at, roles.columns.path: column} if column is not None else at)
-        return f" {range_text(roles, place.first_column, place.last_column)}{place_text(at)}"
-    return place_text(at)
+    is_all_rows = len(rows) > 1 and place.last_row - place.first_row + 1 == len(rows)
+    at = {} if is_all_rows else rows[place.first_row]
+    if roles.columns is None:
+        return f"as a mean over all {len(rows)} tables" if is_all_rows else place_text(at).strip()
+    path = roles.columns.path
+    if place.first_column == place.last_column:
+        column = columns[place.first_column]
+        return place_text({**at, path: column} if column is not None else at).strip()
+    if place.first_column > 0 or place.last_column < len(columns) - 1:
+        return f"{range_text(roles, place.first_column, place.last_column)}{place_text(at)}"
+    return f"{_all_columns(roles)}{place_text(at)}"
+
+
+def _all_columns(roles: Roles) -> str:
+    assert roles.columns is not None
+    path, levels = roles.columns.path, roles.columns.levels
+    if not _in_order(levels):
+        if len(levels) <= _LISTED:
+            return _listed(path, levels)
+        return f"on average over all {len(levels)} levels of {factor_label(path)}"
+    if is_counted(path):
+        return f"from {level_label(levels[0])} to {level_phrase(path, levels[-1])}"
+    return f"from {level_phrase(path, levels[0])} to {level_label(levels[-1])}"
+
+
+def _in_order(levels: Sequence[Level]) -> bool:
+    """Whether they are numbers, or sizes such as 64M."""
+    return all(
+        (isinstance(one, int | float) and not isinstance(one, bool))
+        or re.fullmatch(r"\d+[KMGT]", str(one))
+        for one in levels
+    )
+
+
+def _listed(path: str, levels: Sequence[Level]) -> str:
+    *most, last = map(level_label, levels)
+    return f"with {factor_label(path)} = {', '.join(most)} and {last}"
+
+
+def columns_text(roles: Roles, singles: Sequence[Finding]) -> str:
+    """`at 1 connection`, `up to 4 connections`, `at 1 and 16 connections`."""
+    assert roles.columns is not None
+    path, levels = roles.columns.path, roles.columns.levels
+    at = sorted(one.change.place.first_column for one in singles)
+    if len(at) == 1:
+        return place_text({path: levels[at[0]]}).strip()
+    is_at_an_end = at[0] == 0 or at[-1] == len(levels) - 1
+    if is_at_an_end and at == list(range(at[0], at[-1] + 1)):
+        return range_text(roles, at[0], at[-1])
+    *most, last = (level_label(levels[one]) for one in at)
+    return place_text({path: f"{', '.join(most)} and {last}"}).strip()
 
 
 def range_text(roles: Roles, first: int, last: int) -> str:
@@ -41,10 +86,8 @@ def range_text(roles: Roles, first: int, last: int) -> str:
     path, levels = roles.columns.path, roles.columns.levels
     if first == last:
         return place_text({path: levels[first]}).strip()
-    if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in levels):
-        names = [level_label(one) for one in levels[first : last + 1]]
-        listed = f"{', '.join(names[:-1])} and {names[-1]}"
-        return f"with {path.rpartition('.')[2]} = {listed}"
+    if not _in_order(levels):
+        return _listed(path, levels[first : last + 1])
     if last == len(levels) - 1:
         return f"from {level_phrase(path, levels[first])} on"
     return f"up to {level_phrase(path, levels[last])}"

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 from contend.facts import fact
 from contend.findings import Study
-from contend.report.levels import Explanation
 from contend.report.model import FactGroup, TextTable
+from contend.report.naming import Naming
 from contend.report.words import cell_phrase
 from contend.spec import SCRIPT_SCHEMA, DataSpec, Level, imported_name
 from contend.store import RunRecord, Session
@@ -234,7 +234,7 @@ def _begun(study: Study) -> str:
     return study.records[0].started_at[:16].replace("T", " ") + " UTC"
 
 
-def variables_table(study: Study, explanation: Explanation) -> TextTable | None:
+def variables_table(study: Study, naming: Naming) -> TextTable | None:
     """Server variables that differ from their defaults, with their values in the runs."""
     seen: dict[str, dict[str, list[str]]] = {}
     defaults: dict[str, str] = {}
@@ -242,7 +242,7 @@ def variables_table(study: Study, explanation: Explanation) -> TextTable | None:
     path = compared.path if compared else None
     for record in _first_of_each(study, "variables_that_differ", path):
         level = record.cell.get(compared.path) if compared else None
-        label = "" if level is None else explanation.level(level)
+        label = "" if level is None else naming.level(level)
         for name, pair in (record.probes.get("variables_that_differ") or {}).items():
             defaults[name] = fact_text(pair.get("default"))
             cells = seen.setdefault(name, {}).setdefault(fact_text(pair.get("value")), [])

@@ -39,10 +39,11 @@ def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | No
 
 
 def in_the_sentence(study: Study, earlier: Sessions | None) -> str:
-    """After a claim: `, in this minute; on this host sessions differ by ±4 %, from 5 of them`."""
+    """After a claim: ` (measured in this minute; on this host sessions differ by ±4 %, from 5 of
+    them)`."""
     if earlier is None or not earlier.beside or not study.decides:
         return ""
-    return f", in {_minutes_of(study)}; {earlier.beside}"
+    return f" (measured in {_minutes_of(study)}; {earlier.beside})"
 
 
 def in_the_basis(study: Study, earlier: Sessions | None) -> list[str]:

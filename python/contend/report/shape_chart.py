@@ -13,7 +13,6 @@ from contend.report.chart_style import (
     frame,
     lines,
     numeric_columns,
-    tooltip,
     x_axis,
 )
 from contend.report.model import Chart, Layout
@@ -43,7 +42,7 @@ def _chart(shape: Shape, panel: ShapePanel, layout: Layout) -> Chart:
                 begin = {"x": column_value(layout, 0), "level": row.label, "value": 1}
                 values.append({**begin, "source": _HERE})
             elif change is not None:
-                point = data_row(layout, column, row.label, times_of(change))
+                point = data_row(layout, column, row.label, times_of(change), "times")
                 # A bound of 0 has no place on a logarithmic axis.
                 values.append({**point, "low": point["low"] or None, "source": _HERE})
         values += [
@@ -63,14 +62,13 @@ def _chart(shape: Shape, panel: ShapePanel, layout: Layout) -> Chart:
         "axis": {"format": "~g", "tickCount": 5},
     }
     encoding: Spec = {"x": x_axis(layout), "color": colour(labels, "")}
-    details = tooltip(layout, layout.rows_label or "of", "times", ".3~g")
     ours = {"transform": [{"filter": f"datum.source == '{_HERE}'"}]}
     dashed: Spec = {
         "transform": [{"filter": f"datum.source != '{_HERE}'"}],
         "mark": {"type": "line", "strokeWidth": 1.3, "strokeDash": [6, 3]},
         "encoding": {**encoding, "y": {**y, "field": "value"}},
     }
-    layers = [ours | layer for layer in lines(layout, y, encoding, details)]
+    layers = [ours | layer for layer in lines(layout, y, encoding)]
     if any(row.published for row in panel.rows):
         layers.append(dashed)
     title = chart_title(shape.title, panel.title)

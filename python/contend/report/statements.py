@@ -21,7 +21,6 @@ from contend.findings import (
     claims_of,
 )
 from contend.metrics import Metric, metric_of
-from contend.report.levels import Explanation
 from contend.report.model import (
     Layout,
     MetricRow,
@@ -31,6 +30,7 @@ from contend.report.model import (
     Statements,
     StatementTable,
 )
+from contend.report.naming import Naming
 from contend.report.panels import change_table, metric_tables
 from contend.report.words import size_text
 from contend.settings.plan_keys import STATEMENTS
@@ -59,7 +59,7 @@ MOST = 40
 
 def statements_of(
     study: Study,
-    explanation: Explanation,
+    naming: Naming,
     layout: Layout,
     panels: Sequence[Panel],
     cells: Sequence[CellFigures],
@@ -83,7 +83,7 @@ def statements_of(
         lead="Service time, from sending a statement to the last byte of its answer. "
         + ("Intervals of all statements' changes hold together. " if study.roles.baseline else "")
         + (f"The {len(names)} that took most time; {more} more are in the runs." if more else ""),
-        sentences=tuple(_sentences(study, explanation, analyses)),
+        sentences=tuple(_sentences(study, naming, analyses)),
         texts=tuple(_texts(study, names)),
         tables=tables,
         tails=tails,
@@ -170,9 +170,7 @@ def _figures(names: Sequence[str], cells: Sequence[CellFigures]) -> list[Stateme
     return found
 
 
-def _sentences(
-    study: Study, explanation: Explanation, analyses: Mapping[str, Analysis | None]
-) -> list[str]:
+def _sentences(study: Study, naming: Naming, analyses: Mapping[str, Analysis | None]) -> list[str]:
     """`InnoDB instead of MyISAM: count_name takes 40 % (±3) less time; …`, one a level."""
     roles = study.roles
     if roles.baseline is None or not study.decides:
@@ -180,7 +178,7 @@ def _sentences(
     found = []
     for level in roles.levels[1:]:
         if level is not None and (said := _said_of(level, analyses)):
-            instead = f"{explanation.level(level)} instead of {explanation.level(roles.baseline)}"
+            instead = f"{naming.level(level)} instead of {naming.level(roles.baseline)}"
             found.append(f"By statement, {instead}: {said}.")
     return found
 
@@ -194,8 +192,7 @@ def _said_of(level: Level, analyses: Mapping[str, Analysis | None]) -> str:
         whole = next((one for one in compared.wholes if one.level == level), None)
         if whole is None:
             continue
-        claims = claims_of(compared, level)
-        if claims.depth == "whole":
+        if whole.tone not in ("open", "inconclusive") and not _crosses(compared, level):
             size = "" if whole.tone == "equivalent" else f" {size_text(whole.change)}"
             said[whole.tone].append(f"{name}{size}")
         else:

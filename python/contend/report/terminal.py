@@ -28,10 +28,10 @@ from contend.report.words import (
     change_title,
     estimate_text,
     gain_text,
+    key_text,
     notices_text,
     plain_gain,
     progress_text,
-    repeats_each_text,
     significant,
     times_of,
 )
@@ -53,22 +53,29 @@ Rows = list[tuple[Text, list[Text]]]
 
 
 def render(report: Report, console: Console, *, full: bool = False) -> None:
-    """Print the report; `full` adds every figure, the method, the facts and the spec."""
+    """Print the report in the order of the page: the answer, the changes along the load and as a
+    whole, what bears on them. `full` opens what the page has folded."""
     out = _Out(console)
     _head(report, out)
     _answer(report, out)
     if report.comparisons:
-        _gains(report, out)
-        _beside(report, out)
-    _metrics(report, out, [] if full else [one.metric.name for one in report.compared])
+        _changes(report, out, full=full)
+    else:
+        _metrics(report, out, [report.metric.name])
     _shapes(report, out)
     _statements(report, out, full=full)
-    _sections(report, out)
+    _beside(report, out)
     _cause(report, out, full=full)
+    _sections(report, out, full=full)
     _differences(report, out, full=full)
+    if full and report.comparisons:
+        _metrics(report, out, [])
     _notices(report, out)
     if full:
         _provenance(report, out)
+    elif report.cells:
+        out.line()
+        out.line("All figures, the method and the facts: `contend show --full`.", "dim")
 
 
 class _Out:
@@ -172,9 +179,6 @@ def _answer(report: Report, out: _Out) -> None:
     out.line(answer.sentence, "bold")
     for text in answer.others:
         out.line(text)
-    out.line()
-    for text in answer.basis:
-        out.item(text, "dim")
     if report.progress.state == "unfinished":
         out.line(
             f"The run stopped before its end. Resume with `contend run --resume {report.path}`."
@@ -182,38 +186,47 @@ def _answer(report: Report, out: _Out) -> None:
     noticed = notices_text(report)
     if noticed:
         out.line(f"{noticed} See the end.", "yellow")
+    if not report.cells:
+        for text in answer.basis:
+            out.line(text)
 
 
-def _gains(report: Report, out: _Out) -> None:
+def _changes(report: Report, out: _Out, *, full: bool) -> None:
+    """Along the load, as a whole by every metric, then place by place: of the metric that decides,
+    or of all."""
     for at, (compared, overall) in enumerate(zip(report.compared, report.overall, strict=True)):
-        if not compared.comparisons:
+        if not compared.comparisons or (at and not full):
             continue
         out.head(change_title(compared.metric, report.layout.baseline))
-        marks = (
-            "≈ equivalent, ? inconclusive"
-            if report.progress.state == "complete"
-            else "no verdicts before the run is finished"
-        )
-        out.line(
-            f"±: half of the interval; all of them hold together with "
-            f"{report.confidence * 100:g} %; {repeats_each_text(compared.comparisons)}; {marks}",
-            "dim",
-        )
-        if not at and report.sessions is not None and report.sessions.beside:
-            out.line(report.sessions.beside, "dim")
-        for table in overall:
-            out.table(table.title, table.heads, _overall_rows(report.layout, table))
-        for panel in report.panels:
-            rows = _change_rows(report.layout, panel, panel.changes[at])
-            out.figures(report.layout, panel.title, rows)
+        panels = [(panel.title, _change_rows(panel, panel.changes[at])) for panel in report.panels]
+        over = list(overall)
+        if len(panels) > 1:
+            first = over.pop(0)
+            out.table(first.title, first.heads, _overall_rows(first))
+        else:
+            out.figures(report.layout, *panels.pop())
+        if not at:
+            _wholes(report, out)
+        for table in over:
+            out.table(table.title, table.heads, _overall_rows(table))
+        for title, rows in panels:
+            out.figures(report.layout, title, rows)
         _published(report, compared.metric, out)
 
 
-def _overall_rows(layout: Layout, overall: Overall) -> Rows:
-    return [
-        (Text(f"({row.label}/{layout.baseline})"), [_gain(gain) for gain in row.gains])
-        for row in overall.rows
+def _wholes(report: Report, out: _Out) -> None:
+    if report.wholes is None:
+        return
+    rows: Rows = [
+        (Text(row.metric.title), [_gain(gain) for gain in row.gains]) for row in report.wholes.rows
     ]
+    out.table(report.wholes.title, report.wholes.heads, rows)
+    out.line()
+    out.line(key_text(report), "dim")
+
+
+def _overall_rows(overall: Overall) -> Rows:
+    return [(Text(row.label), [_gain(gain) for gain in row.gains]) for row in overall.rows]
 
 
 def _published(report: Report, metric: Metric, out: _Out) -> None:
@@ -296,21 +309,18 @@ def _statement_rows(layout: Layout, table: StatementTable) -> Rows:
             cells = [Text(estimate_text(e) if e else _NOT_MEASURED) for e in row.estimates]
             rows.append((Text(label), cells))
         rows += [
-            (Text(f"  ({row.label}/{layout.baseline}), %"), [_gain(gain) for gain in row.gains])
+            (Text(f"  {row.label} over {layout.baseline}, %"), [_gain(g) for g in row.gains])
             for row in group.changes
         ]
     return rows
 
 
-def _change_rows(layout: Layout, panel: Panel, changes: ChangeTable) -> Rows:
-    rows: Rows = [
-        (Text(f"({row.label}/{layout.baseline})"), [_gain(gain) for gain in row.gains])
-        for row in changes.rows
-    ]
+def _change_rows(panel: Panel, changes: ChangeTable) -> Rows:
+    rows: Rows = [(Text(row.label), [_gain(gain) for gain in row.gains]) for row in changes.rows]
     for block in panel.published_of(changes.metric):
         rows.append((Text(f"{block.name}, published, other machine", style="dim"), []))
         for label, gains in block.rows:
-            name = Text(f"({label}/{layout.baseline})", style="dim")
+            name = Text(label, style="dim")
             cells = [Text("" if gain is None else plain_gain(gain), style="dim") for gain in gains]
             rows.append((name, cells))
     return rows
@@ -348,11 +358,11 @@ def _metrics(report: Report, out: _Out, keys: Sequence[str]) -> None:
             out.figures(report.layout, panel.title, rows)
 
 
-def _sections(report: Report, out: _Out) -> None:
+def _sections(report: Report, out: _Out, *, full: bool) -> None:
     for section in report.sections:
         out.head(section.title)
         out.line(section.lead)
-        for table in section.tables:
+        for table in section.tables if full else ():
             heads = table.columns[1:]
             rows: Rows = [(Text(row[0]), [Text(cell) for cell in row[1:]]) for row in table.rows]
             out.table(table.caption, heads, rows)
@@ -363,14 +373,14 @@ def _cause(report: Report, out: _Out, *, full: bool) -> None:
     if cause is not None:
         out.head(cause.title)
         out.line(cause.lead)
-        for text in cause.paragraphs:
+        for text in cause.paragraphs if full else ():
             out.line()
             out.line(text)
         if full:
             for table in cause.tables:
                 out.words(table)
-        out.line()
-        out.line(f"What would refute it. {cause.refutation}")
+            out.line()
+            out.line(f"What would refute it. {cause.refutation}")
     if report.bounds:
         out.head("What the machine allows")
         out.line(" ".join(report.bounds))
@@ -412,6 +422,9 @@ def _where(notice: Notice) -> str:
 
 
 def _provenance(report: Report, out: _Out) -> None:
+    out.head("What the answer rests on")
+    for text in report.answer.basis:
+        out.item(text)
     out.head("How it was measured")
     for text in report.method:
         out.item(text)

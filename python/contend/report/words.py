@@ -15,7 +15,14 @@ from contend.report.model import Progress, Report
 from contend.spec import Level
 from contend.stats import Change, Estimate
 
-_COUNTED = ("load.connections", "load.threads", "workload.points", "data.rows")
+_COUNTED = {
+    "load.connections": ("connection", "connections"),
+    "load.threads": ("thread", "threads"),
+    "workload.points": ("point", "points"),
+    "workload.batch_rows": ("row a batch", "rows a batch"),
+    "data.rows": ("row", "rows"),
+}
+"""What a level of these counts: one of it, and several."""
 
 
 def factor_label(path: str) -> str:
@@ -38,13 +45,16 @@ def level_label(level: Level) -> str:
     return str(level)
 
 
+def is_counted(path: str) -> bool:
+    return path in _COUNTED
+
+
 def level_phrase(path: str, level: Level) -> str:
     """One level in a sentence: `64 connections`, `1 connection`, `engine = MyISAM`."""
-    name = factor_label(path)
     if path in _COUNTED:
-        singular = name.removesuffix("s") if level == 1 else name
-        return f"{level_label(level)} {singular}"
-    return f"{name} = {level_label(level)}"
+        one, several = _COUNTED[path]
+        return f"{level_label(level)} {one if level == 1 else several}"
+    return f"{factor_label(path)} = {level_label(level)}"
 
 
 def cell_phrase(cell: Mapping[str, Level]) -> str:
@@ -118,7 +128,8 @@ def _rounded(change: Change) -> tuple[int, str | None]:
         covers = change.low <= 1 <= change.high
         for more in range(3):
             error = _gain_error(gain, half) if not more else f"{half:.{places + more}f}"
-            if (abs(float(f"{gain:.{places + more}f}")) <= float(error)) == covers:
+            hides = half > 0 and not float(error)
+            if not hides and (abs(float(f"{gain:.{places + more}f}")) <= float(error)) == covers:
                 return places + more, f"±{error}"
     return places, None
 
@@ -241,3 +252,18 @@ def repeats_each_text(comparisons: Sequence[Finding]) -> str:
     sizes = [one.change.n for one in comparisons]
     fewest, most = min(sizes, default=0), max(sizes, default=0)
     return f"n = {most} repeats each" if fewest == most else f"n = {fewest} to {most} repeats"
+
+
+def key_text(report: Report) -> str:
+    """How the tables of changes are read."""
+    decided = (
+        "≈: the same, within ±{margin:g} %; ?: not certain"
+        if report.progress.state == "complete"
+        else "no verdicts before the run is finished"
+    ).format(margin=report.margin * 100)
+    n = repeats_each_text(report.comparisons)
+    beside = report.sessions.beside if report.sessions else ""
+    return (
+        f"±: half of the interval; all intervals of this report hold together with "
+        f"{report.confidence * 100:g} %; {n}; {decided}{'; ' + beside if beside else ''}."
+    )

@@ -21,6 +21,7 @@ from contend.spec.keys import FIXED, settings_by_section, top_level
 from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
 from contend.spec.paths import Target, factor_paths, known_paths, resolve
 from contend.spec.published import read_published
+from contend.spec.read_words import read_words
 
 _CHECKED_MAX = 10_000
 """Cells that are looked at when a file is read. What nobody could run need not take minutes."""
@@ -49,6 +50,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
         factors=factors,
         compare=CompareSpec(**_fixed(document, "compare"), baseline=_baseline(document, factors)),
         published=read_published(document),
+        words=read_words(document),
         explain=about["explain"],
         variant=variant,
         source=document.text,

@@ -115,7 +115,7 @@ def top_level() -> tuple[str, ...]:
     alone = (setting.key.name for setting in sections.pop("", ()))
     return (
         *("experiment", *sections, *alone),
-        *("factors", "compare", "published", *VARIANTS),
+        *("factors", "compare", "words", "published", *VARIANTS),
     )
 
 
@@ -130,6 +130,7 @@ MEANINGS = {
     "factors": "what varies: a path of this file in quotes, and the list of its levels",
     "compare": "what is compared with what, and how surely",
     "compare.baseline": "the factor compared and the level that the others are compared with",
+    "words": "what the report calls the levels of a factor, by its path in quotes",
     "published": "figures of other machines, shown beside ours",
     "quick": "overrides for --quick: a path in quotes, and its value or list of levels",
     "full": "overrides for --full: a path in quotes, and its value or list of levels",

@@ -167,6 +167,32 @@ class CompareSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """What a report calls the levels of a factor.
+
+    `change` is what is done to get from the baseline to a level, as the subject of a sentence, with
+    places for `{level}` and `{baseline}`; empty if the names of the levels say enough.
+    `levels` has their names by the level as TOML writes it; `plural` those whose name is plural.
+    """
+
+    change: str = ""
+    levels: Mapping[str, str] = field(default_factory=dict)
+    plural: tuple[str, ...] = ()
+
+    def name(self, level: Level) -> str | None:
+        """The name of a level; None if it has none."""
+        return self.levels.get(as_written(level))
+
+    def is_plural(self, level: Level) -> bool:
+        return as_written(level) in self.plural
+
+
+def as_written(level: Level) -> str:
+    """A level as TOML writes it, without quotes: `true`, `32`, `multi_row`."""
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
+@dataclass(frozen=True, slots=True)
 class PublishedRow:
     """Published gains in percent of one level over the baseline, by the columns' factor; or else
     the figures themselves."""
@@ -249,7 +275,8 @@ def cell_key(cell: Cell) -> CellKey:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A whole experiment. `source` is the text it was read from, `overrides` what --set gave.
+    """A whole experiment. `source` is the text it was read from, `overrides` what --set gave,
+    `words` what its levels are called, by the factor's path.
 
     `folder` is where the files of its scripts are sought; empty where it names none.
     """
@@ -260,6 +287,7 @@ class Experiment:
     factors: tuple[Factor, ...]
     compare: CompareSpec
     published: tuple[Published, ...] = ()
+    words: Mapping[str, Words] = field(default_factory=dict)
     explain: str | None = None
     variant: str = "default"
     source: str = ""
@@ -281,9 +309,10 @@ class Experiment:
         return self.base[path] is not None or any(f.path == path for f in self.factors)
 
 
-SPEC_FORMAT = 3
+SPEC_FORMAT = 4
 """Version of the stored form. A change that an older contend would misread raises it.
-2: the load names its engine. 3: the base is the value of each setting, by path; the metrics."""
+2: the load names its engine. 3: the base is the value of each setting, by path; the metrics.
+4: what the levels are called."""
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
@@ -324,6 +353,10 @@ def _experiment(stored: Mapping[str, Any], number: int) -> Experiment:
             compare[several] = tuple(compare[several])
     parts["compare"] = CompareSpec(**compare)
     parts["published"] = tuple(_published(p) for p in parts["published"])
+    parts["words"] = {
+        path: Words(one["change"], one["levels"], tuple(one["plural"]))
+        for path, one in parts.get("words", {}).items()
+    }
     parts["overrides"] = tuple(parts["overrides"])
     return Experiment(**parts)
 

@@ -12,6 +12,7 @@ from contend.settings.tables import Named, Table, Tables, Tagged
 from contend.settings.values import AnyLevel, Duration, Key, ValueKind
 from contend.spec.keys import FIXED, MEANINGS, VARIANTS, settings_by_section
 from contend.spec.paths import factor_paths, known_paths, resolve
+from contend.spec.read_words import KEYS as WORDS
 from contend.units import format_duration
 
 
@@ -29,6 +30,7 @@ def json_schema() -> dict[str, object]:
         "maxProperties": 1,
     }
     properties["factors"] = _by_path("factors", factor_paths(), lists=True, scalars=False)
+    properties["words"] = _words()
     properties["published"] = _published()
     for variant in VARIANTS:
         properties[variant] = _by_path(variant, known_paths(), lists=True, scalars=True)
@@ -95,6 +97,26 @@ def _free_names() -> list[tuple[str, Named]]:
             inner = setting.key.kind.parameters().items()
             found += [(f"{setting.path}.{name}", key) for name, key in inner]
     return [(path, key.kind) for path, key in found if isinstance(key.kind, Named)]
+
+
+def _words() -> dict[str, object]:
+    text: dict[str, object] = {"type": "string"}
+    kinds: dict[str, dict[str, object]] = {
+        "change": text,
+        "levels": {"type": "object", "additionalProperties": text},
+        "plural": {"type": "array", "items": text},
+    }
+    return {
+        "type": "object",
+        "description": MEANINGS["words"],
+        "additionalProperties": {
+            "type": "object",
+            "properties": {
+                name: {**kinds[name], "description": means} for name, means in WORDS.items()
+            },
+            "additionalProperties": False,
+        },
+    }
 
 
 def _published() -> dict[str, object]:

@@ -21,9 +21,7 @@ from synthetic_run import (
 )
 
 from contend.report import Report, build
-from contend.report.levels import Explanation
 from contend.report.words import gain_text
-from contend.spec import roles_of
 from contend.store import RunFolder, RunRecord
 
 SMALL = (f"{CONNECTIONS}=[1, 8, 64]", f"{POINTS}=[10, 100]", f"{SEGMENTS}=[0, 32]")
@@ -47,12 +45,14 @@ def numbers_out(text: str) -> str:
 def test_the_study_has_its_sentence(study_report: Report) -> None:
     answer = study_report.answer
     assert answer.sentence == (
-        "Splitting the key cache into 32 segments makes this server 97 % (±3) faster from 4 "
-        "connections on, and 13 % (±1) slower at 1 connection."
+        "From 4 connections on, splitting the key cache into 32 segments makes this server 97 % "
+        "(±3) faster; at 1 connection, 13 % (±1) slower."
     )
-    assert answer.others[0].startswith("Most at 8 connections with 100 points: 155 % (±4) faster")
-    apart = "Whether key_cache_segments = 64 differs from 32 is not certain"
-    assert answer.others[1].startswith(apart)
+    assert answer.others == (
+        "Next: a machine with more CPUs; all 2 of this one were busy at 8 connections with 100 "
+        "points.",
+    )
+    assert answer.basis[-1].startswith("Most at 8 connections with 100 points: 155 % (±4) faster")
 
 
 def test_it_says_what_was_compared_how_often_and_what_would_change_it(study_report: Report) -> None:
@@ -71,22 +71,49 @@ def test_it_says_what_was_compared_how_often_and_what_would_change_it(study_repo
 def test_a_level_that_is_faster_everywhere_is_told_as_a_whole(tmp_path: Path) -> None:
     answer = with_gains(tmp_path, by_load(1.2, 1.3, 1.4)).answer
     assert numbers_out(answer.sentence) == (
-        "Splitting the key cache into 32 segments makes this server N faster as a mean over all "
-        "6 cells."
+        "From 1 to 64 connections, splitting the key cache into 32 segments makes this server N "
+        "faster."
     )
-    assert answer.others[0].startswith("Most at 64 connections with 10")
+    assert answer.basis[-1].startswith("Most at 64 connections with 10")
 
 
-def test_a_whole_that_columns_have_no_part_in_says_where(tmp_path: Path) -> None:
-    answer = with_gains(tmp_path, by_load(1.0, 1.3, 1.4), server_sd=0.002).answer
-    assert "faster as a mean over all 6 cells." in answer.sentence
-    assert answer.others[0] == "Equivalent at 1, faster at 8 to 64 connections."
+def test_the_widest_range_that_is_certain_leads(tmp_path: Path) -> None:
+    """The whole is certain too, and is a mean over a column at which nothing changes."""
+    report = with_gains(tmp_path, by_load(1.0, 1.3, 1.4), server_sd=0.002)
+    assert [one.tone for one in report.compared[0].wholes] == ["better"]
+    assert numbers_out(report.answer.sentence) == (
+        "From 8 connections on, splitting the key cache into 32 segments makes this server N "
+        "faster; at 1 connection, no difference beyond ±2 %."
+    )
+
+
+def test_a_column_that_is_not_certain_is_named_and_more_time_advised(tmp_path: Path) -> None:
+    answer = with_gains(tmp_path, by_load(1.0, 1.3, 1.4), server_sd=0.02).answer
+    assert answer.sentence.endswith(" faster; at 1 connection it is not certain.")
+    assert answer.others == (
+        "Next: more time (`--for`, `--until`), if the load at 1 connection matters to you.",
+    )
+
+
+def test_a_whole_of_which_no_column_is_certain_is_told_as_a_mean(tmp_path: Path) -> None:
+    report = with_gains(tmp_path, by_load(1.06, 1.06, 1.06), server_sd=0.03)
+    assert not any(
+        one.tone == "better"
+        for one in report.compared[0].columns
+        if one.change.place.first_column == one.change.place.last_column
+    )
+    assert numbers_out(report.answer.sentence) == (
+        "On average from 1 to 64 connections, splitting the key cache into 32 segments makes this "
+        "server N faster."
+    )
 
 
 def test_a_level_that_is_slower_everywhere_too(tmp_path: Path) -> None:
     answer = with_gains(tmp_path, by_load(0.8, 0.8, 0.8)).answer
-    assert "makes this server 20 % (±" in answer.sentence and "slower as a" in answer.sentence
-    assert not any("Most " in text for text in answer.others)
+    assert answer.sentence.startswith("From 1 to 64 connections, splitting")
+    assert "makes this server 20 % (±" in answer.sentence and "slower." in answer.sentence
+    assert answer.others == ("Next: do without.",)
+    assert not any("Most " in text for text in answer.basis)
 
 
 def test_an_effect_that_crosses_is_told_although_its_mean_is_nil(tmp_path: Path) -> None:
@@ -94,16 +121,16 @@ def test_an_effect_that_crosses_is_told_although_its_mean_is_nil(tmp_path: Path)
     (whole,) = report.compared[0].wholes
     assert whole.tone in ("equivalent", "inconclusive")
     assert numbers_out(report.answer.sentence) == (
-        "Splitting the key cache into 32 segments makes this server N faster from 8 connections "
-        "on, and N slower at 1 connection."
+        "From 8 connections on, splitting the key cache into 32 segments makes this server N "
+        "faster; at 1 connection, N slower."
     )
 
 
 def test_an_effect_that_crosses_over_the_tables_is_told_by_them(tmp_path: Path) -> None:
     report = with_gains(tmp_path, lambda _, points, __: 1.25 if points == 10 else 0.8)
     assert numbers_out(report.answer.sentence) == (
-        "Splitting the key cache into 32 segments makes this server N faster with 10 points, and "
-        "N slower with 100 points."
+        "From 1 to 64 connections with 10 points, splitting the key cache into 32 segments makes "
+        "this server N faster; from 1 to 64 connections with 100 points, N slower."
     )
 
 
@@ -114,34 +141,37 @@ def test_what_is_certain_of_the_contrary_is_told_too(tmp_path: Path) -> None:
         return 0.8 if (points, connections) == (100, 1) else 1.6
 
     answer = with_gains(tmp_path, gain).answer
-    assert "slower" not in answer.sentence
-    assert "In 1 of 6 cells it is certainly slower." in answer.others
+    assert answer.sentence.endswith(" faster; but in 1 of 6 cells it is slower.")
 
 
 def test_the_largest_cell_is_named_only_if_its_lead_is_certain(tmp_path: Path) -> None:
     alike = with_gains(tmp_path / "alike", by_load(1.3, 1.3, 1.3)).answer
-    assert not any(text.startswith("Most ") for text in alike.others)
+    assert not any(text.startswith("Most ") for text in alike.basis)
     apart = with_gains(tmp_path / "apart", lambda _, p, c: 1.6 if (p, c) == (10, 8) else 1.2).answer
-    assert any(text.startswith("Most at 8 connections with 10 points: ") for text in apart.others)
+    assert any(text.startswith("Most at 8 connections with 10 points: ") for text in apart.basis)
 
 
 def test_no_difference_within_the_margin_is_an_answer(tmp_path: Path) -> None:
     answer = with_gains(tmp_path, by_load(1.001, 1.0, 1.0), server_sd=0.002).answer
     assert answer.sentence == (
-        "Splitting the key cache into 32 segments makes no difference to this server beyond ±2 % "
-        "as a mean over all 6 cells."
+        "From 1 to 64 connections, splitting the key cache into 32 segments makes no difference to "
+        "the throughput beyond ±2 %."
     )
+    assert answer.others == ("Next: something else; no more of this can be gained here than that.",)
 
 
 def test_noise_is_called_noise_with_what_it_would_take(tmp_path: Path) -> None:
     report = with_gains(tmp_path, by_load(1.0, 1.0, 1.0), server_sd=0.06)
     assert {one.tone for one in report.compared[0].findings} == {"inconclusive"}
     answer = report.answer
-    assert "no difference to this server that this experiment could tell from no" in answer.sentence
-    assert "it saw " in answer.sentence and "±" in answer.sentence
+    assert re.fullmatch(
+        r"Whether splitting the key cache into 32 segments changes the throughput is not certain: "
+        r"it was [+-]\S+ ±\S+ % from 1 to 64 connections\.",
+        answer.sentence,
+    )
     (more,) = answer.others
     assert re.fullmatch(
-        r"To narrow that to ±2 % would take about \d+ more repeats? \(\d.*\)\.", more
+        r"Next: more time; about \d+ more repeats? \(\d.*\) would narrow that to ±2 %\.", more
     )
 
 
@@ -150,7 +180,7 @@ def test_before_the_end_there_are_intervals_and_no_verdicts(tmp_path: Path) -> N
     assert report.progress.state == "unfinished"
     assert {(one.word, one.tone) for one in report.compared[0].findings} == {("", "open")}
     assert report.answer.sentence.startswith(
-        "Nothing is decided before the run is finished. So far (40 of 96 runs): Splitting the key "
+        "Nothing is decided before the run is finished; so far (40 of 96 runs) splitting the key "
         "cache into 32 segments changes the throughput by +"
     )
     assert any("there are no verdicts before" in text for text in report.answer.basis)
@@ -236,26 +266,24 @@ def test_what_allowing_for_a_disturbance_bought_is_told(tmp_path: Path) -> None:
     assert "Allowed for" not in basis("not")
 
 
-def test_another_server_is_no_setting() -> None:
-    roles = roles_of(
-        study(
-            sets=(
-                'server.use=["mariadb@bookworm", "mysql@sid"]',
-                f"{SEGMENTS}=0",
-                'compare.baseline={"server.use" = "mariadb@bookworm"}',
-            )
-        )
-    )
-    change = Explanation().change(roles, "mysql@sid")
-    assert change == "Changing from mariadb@bookworm to mysql@sid"
-
-
-def test_levels_that_differ_are_told_apart(tmp_path: Path) -> None:
+def test_levels_that_differ_are_told_apart_in_a_table(tmp_path: Path) -> None:
     def gain(segments: int, _points: int, _connections: int) -> float:
         return 1.2 if segments == 32 else 1.5
 
-    answer = with_gains(tmp_path, gain, f"{SEGMENTS}=[0, 32, 64]").answer
-    assert answer.sentence.startswith("Splitting the key cache into 64 segments makes this server")
-    assert re.match(
-        r"key_cache_segments = 32 is 20 % \(±\d.*\) slower than 64 as a mean", answer.others[-1]
-    )
+    report = with_gains(tmp_path, gain, f"{SEGMENTS}=[0, 32, 64]")
+    assert "splitting the key cache into 64 segments makes this server" in report.answer.sentence
+    (pairs,) = [one for one in report.overall[0] if one.title == "The other levels over 64"]
+    (row,) = pairs.rows
+    assert row.label == "32" and row.gains[0] is not None
+    assert gain_text(row.gains[0].change).startswith("-20 ±") and row.gains[0].tone == "worse"
+
+
+@pytest.mark.parametrize("server_sd", [0.0, 0.02, 0.06])
+@pytest.mark.parametrize("gains", [(0.9, 1.0, 1.2), (1.2, 1.2, 1.2), (1.0, 1.0, 1.0)])
+def test_there_are_three_sentences_at_most(
+    tmp_path: Path, gains: tuple[float, float, float], server_sd: float
+) -> None:
+    answer = with_gains(tmp_path, by_load(*gains), server_sd=server_sd).answer
+    said = [answer.sentence, *answer.others]
+    assert len(said) <= 3
+    assert all(re.fullmatch(r".+[^.]\.", text) and ". " not in text for text in said), said

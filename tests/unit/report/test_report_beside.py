@@ -55,7 +55,7 @@ def test_gains_of_one_place_stand_under_one_another(both: Report) -> None:
 
 def test_the_page_and_the_document_have_it(both: Report) -> None:
     page = html.render(both, {chart.id: "<svg></svg>" for chart in html.all_charts(both)})
-    assert '<section id="beside"' in page
+    assert '<div id="beside"' in page
     assert "select_random_points over random_points" in page
     beside = as_json(both)["beside"]
     assert [entry["column"] for entry in beside] == [1, 8, 64]

@@ -131,7 +131,7 @@ def test_without_segments_there_is_no_cause(tmp_path: Path, rows: Any) -> None:
 
 
 def test_an_analysis_of_a_newer_contend_is_left_out(tmp_path: Path) -> None:
-    experiment = replace(study("quick"), explain="quantum-locks")
+    experiment = replace(study("quick"), explain="quantum-locks", words={})
     with RunFolder.open(write_run(tmp_path / "run", experiment, runs=12)) as folder:
         report = build(folder)
     assert report.cause is None

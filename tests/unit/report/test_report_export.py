@@ -113,7 +113,7 @@ def test_a_damaged_folder_tells_how_to_save_it_and_that_works(
     saved = tmp_path / "saved"
     assert main(["export", str(broken), "--format", "folder", "--out", str(saved)]) == 0
     assert main(["show", str(saved)]) == 0
-    assert "So far (" in capsys.readouterr().out
+    assert "so far (" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("form", ["parquet", "folder"])

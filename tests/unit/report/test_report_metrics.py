@@ -60,12 +60,13 @@ def test_the_first_metric_decides_and_the_others_stand_beside(tmp_path: Path) ->
     report = report_of(path)
     assert [one.metric.name for one in report.compared] == list(THREE)
     assert report.comparisons == report.compared[0].comparisons
-    assert "makes the p99 response time " in report.answer.sentence
-    assert "shorter at 8 connections" in report.answer.sentence
-    assert "longer at 1 connection" in report.answer.sentence
-    speed, cpu = (one for one in report.answer.others if one.startswith("Splitting"))
-    assert "makes this server 4" in speed and "faster at 8 connections" in speed
-    assert "makes the server CPU per query" in cpu and "higher at 1 connection" in cpu
+    assert report.answer.sentence.startswith(
+        "At 8 connections with 10 points, splitting the key cache into 32 segments makes the p99 "
+        "response time "
+    )
+    assert "shorter; at 1 connection with 10 points, " in report.answer.sentence
+    assert report.wholes is not None
+    assert [row.metric.name for row in report.wholes.rows] == list(THREE)
     assert any(text.endswith("response_us_p99 decides.") for text in report.answer.basis)
 
 
@@ -118,8 +119,11 @@ def test_a_statement_can_be_compared(tmp_path: Path) -> None:
         assert one.word == "faster"
     assert {one.word for one in cheap.comparisons} == {"equivalent"}
     assert "the p95 service time of dear" in report.answer.sentence
-    (beside,) = [one for one in report.answer.others if one.startswith("Splitting")]
-    assert "makes no difference to the p95 service time of cheap" in beside
+    assert report.wholes is not None
+    assert [one.gains[0].word for one in report.wholes.rows if one.gains[0]] == [
+        "faster",
+        "equivalent",
+    ]
 
 
 def test_a_counter_can_be_compared(tmp_path: Path) -> None:
@@ -135,13 +139,13 @@ def test_the_page_has_tables_and_charts_of_each(tmp_path: Path) -> None:
         "Throughput: gain over off, percent",
         "Server CPU per query: change from off, percent; less is better",
         "Response time, p99: ratio over the baseline off",
-        "all others slower (+) or faster (−)",
-        "all others higher (+) or lower (−)",
+        '<th scope="row">Server CPU per query</th>',
     ):
         assert words in page, words
     assert [chart.id.partition("-")[0] for chart in report.charts] == [
-        *("qps", "server", "change", "change", "change", "response")
+        *("qps", "server", "change", "change", "response")
     ]
+    assert report.picture is not None and report.picture.id.startswith("change-response")
     assert 'class="worse"' in page and "published, other machine" in page
 
 

@@ -40,8 +40,8 @@ def test_the_spread_stands_in_the_sentence_the_basis_and_beside_the_intervals(
     tmp_path: Path,
 ) -> None:
     report, shown = report_of(tmp_path / "run", MOVED)
-    assert ", in these 28.5 s; on this host" in report.answer.sentence
-    assert report.answer.sentence.endswith(", from 4 of them.")
+    assert " (measured in these 28.5 s; on this host" in report.answer.sentence
+    assert report.answer.sentence.endswith(", from 4 of them).")
     assert " sessions differ by ±" in report.answer.sentence
     (basis,) = [one for one in report.answer.basis if one.startswith("The intervals are of")]
     assert "The 4 earlier sessions on this host have a mean of +11." in basis
@@ -49,7 +49,7 @@ def test_the_spread_stands_in_the_sentence_the_basis_and_beside_the_intervals(
     assert report.sessions.beside in report.answer.sentence
     assert " ".join(shown.split()).count(report.sessions.beside) == 2
     page = html.render(report, {})
-    assert "On this host sessions differ by ±" in page
+    assert page.count("on this host sessions differ by ±") == 2
     told = as_json(report)["sessions"]
     assert told["n"] == 4 and told["low"] < told["tau"] < told["high"]
 
@@ -65,7 +65,7 @@ def test_no_verdict_and_no_interval_goes_by_them(tmp_path: Path) -> None:
 
 def test_sessions_that_agree_differ_by_no_more_than_their_errors(tmp_path: Path) -> None:
     report, _ = report_of(tmp_path / "run", [session(0.1)] * 3)
-    words = "; on this host 3 sessions differ by no more than their own errors."
+    words = "; on this host 3 sessions differ by no more than their own errors)."
     assert report.answer.sentence.endswith(words)
 
 

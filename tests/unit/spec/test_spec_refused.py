@@ -13,6 +13,36 @@ Load = Callable[..., Experiment]
 # (id, text of the file, start of the message, the hint or None)
 FAULTS: list[tuple[str, str, str, str | None]] = [
     (
+        "words of no path",
+        '[words."load.conections"]\nchange = "x"',
+        'it.toml:1: "load.conections" names nothing in an experiment',
+        'Did you mean "load.connections"?',
+    ),
+    (
+        "unknown key of words",
+        '[words."load.connections"]\nlevel = { 1 = "one" }',
+        'it.toml:2: unknown key "level" in [words."load.connections"]',
+        'Did you mean "levels"?',
+    ),
+    (
+        "a name that is no text",
+        '[words."load.connections"]\nlevels = { 1 = 1 }',
+        "it.toml:2: words.load.connections.levels.1 must be text in quotes, not 1",
+        None,
+    ),
+    (
+        "a plural without a name",
+        '[words."load.connections"]\nlevels = { 8 = "eight" }\nplural = ["9"]',
+        'it.toml:3: plural has "9", which levels does not name',
+        None,
+    ),
+    (
+        "a place that is not filled",
+        '[words."load.connections"]\nchange = "from {base} to {level}"',
+        "it.toml:2: change may have {level} and {baseline} in it, and no other braces",
+        'Write change = "adding {level} instead of {baseline}".',
+    ),
+    (
         "unknown key",
         '[load]\nmesure = "2s"',
         'it.toml:2: unknown key "mesure" in [load]',

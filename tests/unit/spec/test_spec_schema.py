@@ -49,6 +49,7 @@ def test_the_example_of_the_tests_follows_it(small_text: str) -> None:
         pytest.param('[quick]\n"load.conections" = 1', id="variant"),
         pytest.param("[compare]\nbaseline = { a = 1, b = 2 }", id="baseline"),
         pytest.param("[published.a]\nrows = []", id="published"),
+        pytest.param('[words."workload.ask"]\nlevel = "x"', id="words"),
     ],
 )
 def test_faults_do_not(text: str) -> None:

@@ -19,6 +19,15 @@ def test_a_recipe_through_json(variant: str) -> None:
     assert from_dict(json.loads(json.dumps(to_dict(experiment)))) == experiment
 
 
+def test_words_are_stored_and_an_older_experiment_has_none() -> None:
+    experiment = load_experiment("tpcc")
+    words = from_dict(json.loads(json.dumps(to_dict(experiment)))).words["workload.ask"]
+    assert words.name("multi_row") == "multi-row inserts" and words.is_plural("multi_row")
+    assert words.name("another") is None and not words.is_plural("each")
+    older = {name: part for name, part in to_dict(experiment).items() if name != "words"}
+    assert from_dict({**older, "format": 3}).words == {}
+
+
 def test_an_empty_experiment_through_json(load: Load) -> None:
     experiment = load("")
     assert from_dict(json.loads(json.dumps(to_dict(experiment)))) == experiment

@@ -93,5 +93,4 @@ ENGINES = Cause(
     tables=(_table,),
     refuted_by="Counters that differ by as much as the times do would say that the engines were "
     "given different plans, and that statistics or indexes, not the engines, made the difference.",
-    change={"": "{level} instead of {baseline}"},
 )

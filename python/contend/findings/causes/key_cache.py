@@ -337,8 +337,8 @@ KEY_CACHE = Cause(
     refuted_by=_refutation,
     levels={"0": "off"},
     change={
-        "0": "Splitting the key cache into {level} segments",
-        "1": "Splitting the key cache into {level} segments",
-        "": "Splitting the key cache into {level} segments instead of {baseline}",
+        "0": "splitting the key cache into {level} segments",
+        "1": "splitting the key cache into {level} segments",
+        "": "splitting the key cache into {level} segments instead of {baseline}",
     },
 )

@@ -470,5 +470,5 @@ WARM_UP = Cause(
         "list-100": "page list, 100 %",
         "primary": "a primary's page list",
     },
-    change={COLD: "Warming by {level} instead of starting cold"},
+    change={COLD: "warming by {level} instead of starting cold"},
 )

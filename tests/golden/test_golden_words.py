@@ -1,0 +1,45 @@
+"""How each built-in recipe says what it found, to the letter: every level, for the better and for
+the worse, in each of the metrics that it compares.
+
+The findings are made up: 21 % ±5 for the better from the second column on, nothing certain at the
+first; and 8 % ±2 for the worse in all of them. Read aloud what you change here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from made_up_findings import compared_of
+from test_golden_show import check
+
+from contend.metrics import metric_of
+from contend.report.advice import price_of
+from contend.report.naming import naming_of
+from contend.report.sentence import claim_sentence
+from contend.spec import Experiment, load_experiment, recipes, roles_of
+
+
+def said_of(experiment: Experiment) -> Iterator[str]:
+    roles = roles_of(experiment)
+    naming = naming_of(experiment)
+    columns = len(roles.column_levels)
+    first, *others = map(metric_of, experiment.compare.metric)
+    for level in roles.others:
+        at = {"first": "inconclusive", "rest": "better"} if columns > 1 else {"rest": "better"}
+        yield claim_sentence(naming, compared_of(experiment, first, level, 1.21, **at), level)
+        for metric in others:
+            compared = compared_of(experiment, metric, level, 1.08, first="worse", rest="worse")
+            yield f"  {price_of([compared], 'better', level)}"
+    level = roles.others[0]
+    for how in ("worse", "equivalent", "inconclusive", "open"):
+        compared = compared_of(experiment, first, level, 1.08, first=how, rest=how)
+        yield claim_sentence(naming, compared, level)
+
+
+def test_words_of_each_recipe() -> None:
+    lines = []
+    for name in recipes():
+        experiment = load_experiment(name)
+        if experiment.compared is not None:
+            lines += [f"{name}: {experiment.question}", *said_of(experiment), ""]
+    check("words", "\n".join(lines))
