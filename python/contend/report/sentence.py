@@ -29,7 +29,10 @@ def claim_sentence(naming: Naming, compared: Compared, level: Level) -> str:
     place = place_of(naming.roles, first)
     if claims.together and place.startswith(("from ", "up to ")):
         place = f"on average {place}"
-    text = f"{place}, {lead}" if place else lead
+    if place.startswith("with ") and lead.startswith("with "):
+        text = f"{place} and {lead.removeprefix('with ')}"
+    else:
+        text = f"{place}, {lead}" if place else lead
     parts = [as_sentence(text)]
     parts += [_further(naming.roles, one, first) for one in others]
     if claims.open:
@@ -62,7 +65,7 @@ def _first(naming: Naming, one: Finding, level: Level) -> str:
         return f"{subject} {'are' if plural else 'is'} {size} {word}{than}"
     if metric.name == THROUGHPUT or change:
         return f"{subject} {'make' if plural else 'makes'} {metric.subject} {size} {word}{than}"
-    return f"with {subject} {metric.subject} is {size} {word} than with {naming.baseline}"
+    return f"with {subject}, {metric.subject} is {size} {word} than with {naming.baseline}"
 
 
 def _subject(naming: Naming, level: Level) -> tuple[str, bool]:
@@ -113,8 +116,8 @@ def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> 
         return as_sentence(f"{subject} {verb} {change_of(metric)} by {seen}{beside}")
     if metric.name == THROUGHPUT and compared is not None and compared.path == USE:
         than = f"faster or slower than {naming.baseline}"
-        return f"Whether {subject} {'are' if plural else 'is'} {than} is not certain: it was {seen}"
-    return f"Whether {subject} {verb} {change_of(metric)}{beside} is not certain: it was {seen}"
+        return f"Whether {subject} {'are' if plural else 'is'} {than} is not certain ({seen})"
+    return f"Whether {subject} {verb} {change_of(metric)}{beside} is not certain ({seen})"
 
 
 def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -> str:
