@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from browser import Browser, missing_browser
 
-HEIGHT = 1250
+HEIGHT = 1000
 
 
 def main() -> int:
@@ -23,7 +23,6 @@ def main() -> int:
         return 1
     with Browser() as browser:
         browser.open(page, width=1280, height=HEIGHT)
-        browser.wait_for("return document.documentElement.dataset.charts === 'drawn'")
         browser.picture(out, whole=False)
     return 0
 

@@ -88,7 +88,7 @@ def test_answers_of_slices(
     gains = dict(zip((1, 8, 64), by_load, strict=True))
     path = write_slices(Path("run"), study("quick"), gain=lambda _, __, at: gains[at], **how)
     said = shown(capsys, str(path))
-    answer, notices = said.partition("\nThroughput, queries/s")[0], said.partition("\nWarnings")
+    answer, notices = said.partition("\nWhy: ")[0], said.partition("\nWarnings")
     check(f"show-{name}", f"{answer}\n[…]\n{''.join(notices[1:])}")
 
 
@@ -102,7 +102,8 @@ def test_tpcc(capsys: pytest.CaptureFixture[str], name: str, waits_percent: int)
     sets = ("workload.points=10", "load.connections=[64]")
     experiment = load_experiment("segmented-key-cache", variant="quick", sets=sets)
     write_run(Path("run"), experiment, change=lambda record: of_tpcc(record, waits_percent))
-    section = shown(capsys, "run").partition("\nTPC-C: ")[2].partition("\nWhy: ")[0]
+    section = shown(capsys, "run", "--full").partition("\nTPC-C: ")[2]
+    section = section.partition("\nThe state of the host")[0].partition("\nThroughput, ")[0]
     check(f"show-{name}", section)
 
 

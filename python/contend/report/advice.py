@@ -34,7 +34,8 @@ def price_of(beside: Sequence[Compared], lead: str, level: Level) -> str:
 
 
 def _listed(found: Sequence[Finding]) -> str:
-    return " and ".join(map(_size_and_noun, found))
+    are_nouns = all(one.metric.noun for one in found)
+    return (" and " if are_nouns else ", and ").join(map(_size_and_noun, found))
 
 
 def _size_and_noun(one: Finding) -> str:

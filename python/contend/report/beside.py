@@ -76,7 +76,7 @@ def _rows(
             )
 
         for kind in kinds.levels:
-            name = f"({label}/{labels[0]}) {_name(study, kind)}"
+            name = f"{label}, {_name(study, kind)}"
             rows.append(BesideRow(name, along(gains, kind)))
         for kind in kinds.levels[1:]:
             name = f"{_name(study, kind)} over {_name(study, kinds.levels[0])}"

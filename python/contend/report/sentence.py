@@ -29,11 +29,7 @@ def claim_sentence(naming: Naming, compared: Compared, level: Level) -> str:
     place = place_of(naming.roles, first)
     if claims.together and place.startswith(("from ", "up to ")):
         place = f"on average {place}"
-    if place.startswith("with ") and lead.startswith("with "):
-        text = f"{place} and {lead.removeprefix('with ')}"
-    else:
-        text = f"{place}, {lead}" if place else lead
-    parts = [as_sentence(text)]
+    parts = [as_sentence(f"{place}, {lead}" if place else lead)]
     parts += [_further(naming.roles, one, first) for one in others]
     if claims.open:
         parts.append(f"{columns_text(naming.roles, claims.open)} it is not certain")
@@ -65,7 +61,7 @@ def _first(naming: Naming, one: Finding, level: Level) -> str:
         return f"{subject} {'are' if plural else 'is'} {size} {word}{than}"
     if metric.name == THROUGHPUT or change:
         return f"{subject} {'make' if plural else 'makes'} {metric.subject} {size} {word}{than}"
-    return f"with {subject}, {metric.subject} is {size} {word} than with {naming.baseline}"
+    return f"{metric.subject} is {size} {word} with {subject} than with {naming.baseline}"
 
 
 def _subject(naming: Naming, level: Level) -> tuple[str, bool]:

@@ -36,8 +36,8 @@ def test_gains_of_one_place_stand_under_one_another(both: Report) -> None:
     (panel,) = both.beside.panels
     native, script, difference = panel.rows
     assert [row.label for row in panel.rows] == [
-        "(32/off) random_points",
-        "(32/off) select_random_points",
+        "32, random_points",
+        "32, select_random_points",
         "select_random_points over random_points",
     ]
     for column, (one, other, over) in enumerate(

@@ -102,7 +102,7 @@ class TestStatements:
 class TestDirection:
     def test_less_time_is_better_and_said_so(self, engines: Report) -> None:
         assert engines.answer.sentence.startswith(
-            "At 8 connections, with InnoDB, the time for the whole work is 38 % (±1) shorter than "
+            "At 8 connections, the time for the whole work is 38 % (±1) shorter with InnoDB than "
             "with MyISAM; at 1 connection, "
         )
         assert "shorter at 8 connections" in engines.answer.sentence

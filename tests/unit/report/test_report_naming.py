@@ -1,0 +1,115 @@
+"""What levels and places are called, and how a sentence is put together from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from made_up_findings import compared_of
+
+from contend.metrics import FIXED, metric_of
+from contend.report.advice import price_of
+from contend.report.causes import Explanation
+from contend.report.naming import as_sentence, naming_of
+from contend.report.sentence import claim_sentence
+from contend.spec import Experiment, load_experiment, roles_of
+
+
+def experiment_of(tmp_path: Path, factors: str, baseline: str, more: str = "") -> Experiment:
+    path = tmp_path / "it.toml"
+    compare = f"[compare]\nbaseline = {{ {baseline} }}"
+    path.write_text(f"[factors]\n{factors}\n{compare}\n{more}", encoding="utf-8")
+    return load_experiment(str(path))
+
+
+def said(experiment: Experiment, metric: str = "qps", **tones: str) -> str:
+    roles = roles_of(experiment)
+    naming = naming_of(experiment, roles, Explanation())
+    level = roles.others[0]
+    compared = compared_of(experiment, metric_of(metric), level, 1.21, **tones)  # type: ignore[arg-type]
+    return claim_sentence(naming, compared, level)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("multi-row inserts make", "Multi-row inserts make"),
+        ("at 8 connections, it", "At 8 connections, it"),
+        ("with x = 1, it", "With x = 1, it"),
+        ("key_cache_segments = 32 makes", "key_cache_segments = 32 makes"),
+        ("engine = InnoDB makes", "engine = InnoDB makes"),
+        ("mysql@sid is", "mysql@sid is"),
+        ("LOAD DATA makes", "LOAD DATA makes"),
+    ],
+)
+def test_a_sentence_begins_with_a_capital_unless_a_name_has_none(text: str, sentence: str) -> None:
+    assert as_sentence(text) == sentence
+
+
+def test_an_option_is_told_by_its_name_and_the_baseline_by_its_value(tmp_path: Path) -> None:
+    option = "server.options.innodb_flush_log_at_trx_commit"
+    experiment = experiment_of(tmp_path, f'"{option}" = [1, 2]', f'"{option}" = 1')
+    assert said(experiment, rest="better") == (
+        "innodb_flush_log_at_trx_commit = 2 makes this server 21 % (±5) faster than 1"
+    )
+
+
+def test_an_engine_speaks_for_itself(tmp_path: Path) -> None:
+    factors = '"data.engine" = ["MyISAM", "InnoDB"]\n"load.connections" = [1, 8, 64]'
+    experiment = experiment_of(tmp_path, factors, '"data.engine" = "MyISAM"')
+    assert said(experiment, first="inconclusive", rest="better") == (
+        "From 8 connections on, InnoDB makes this server 21 % (±5) faster than MyISAM; at 1 "
+        "connection it is not certain"
+    )
+    assert said(experiment, "response_us_p99", first="worse", rest="better") == (
+        "From 8 connections on, the p99 response time is 21 % (±5) shorter with InnoDB than with "
+        "MyISAM; at 1 connection, 21 % (±2) longer"
+    )
+
+
+def test_words_of_the_file_are_used_and_a_plural_has_its_verb(tmp_path: Path) -> None:
+    words = '[words."server.env.TZ"]\nlevels.b = "bees"\nlevels.a = "an ant"\nplural = ["b"]'
+    experiment = experiment_of(
+        tmp_path, '"server.env.TZ" = ["a", "b"]', '"server.env.TZ" = "a"', words
+    )
+    assert said(experiment, rest="better") == "Bees make this server 21 % (±5) faster than an ant"
+
+
+def test_sizes_are_in_order_and_names_are_listed(tmp_path: Path) -> None:
+    sizes = '"server.options.sort_buffer_size" = ["1M", "2M", "4M"]\n"data.engine" = ["A", "B"]'
+    sizes = sizes.replace('"A", "B"', '"MyISAM", "Aria"')
+    experiment = experiment_of(tmp_path, sizes, '"data.engine" = "MyISAM"')
+    assert said(experiment, first="inconclusive", rest="better").startswith(
+        "From sort_buffer_size = 2M on, Aria makes"
+    )
+    names = sizes.replace('["1M", "2M", "4M"]', '["x", "y", "z"]')
+    experiment = experiment_of(tmp_path, names, '"data.engine" = "MyISAM"')
+    assert said(experiment, first="inconclusive", rest="better").startswith(
+        "With sort_buffer_size = y and z, Aria makes"
+    )
+
+
+def test_the_price_is_what_certainly_matters_on_the_other_side(tmp_path: Path) -> None:
+    factors = '"data.engine" = ["MyISAM", "InnoDB"]'
+    experiment = experiment_of(tmp_path, factors, '"data.engine" = "MyISAM"')
+
+    def price(tone: str, lead: str = "better", ratio: float = 1.21) -> str:
+        beside = [
+            compared_of(experiment, metric_of(name), "InnoDB", ratio, rest=tone)
+            for name in ("server_cpu_us_per_query", "response_us_p99")
+        ]
+        return price_of(beside, lead, "InnoDB")
+
+    assert price("worse") == (
+        "The price: 21 % (±2) more server CPU per query, and the p99 response time is 21 % (±2) "
+        "longer."
+    )
+    assert price("better") == "That also saves CPU: 21 % (±5) less server CPU per query."
+    assert price("better", lead="worse").startswith("In return: 21 % (±5) less server CPU")
+    assert price("inconclusive") == "" and price("worse", ratio=1.03) == ""
+
+
+def test_a_metric_with_a_verb_has_a_noun() -> None:
+    for metric in FIXED.values():
+        assert bool(metric.verb) == bool(metric.noun), metric.name
+        assert not metric.verb.endswith("s"), metric.name
