@@ -14,7 +14,6 @@ from test_golden_show import check
 
 from contend.metrics import metric_of
 from contend.report.advice import price_of
-from contend.report.build import explanation_of
 from contend.report.naming import naming_of
 from contend.report.sentence import claim_sentence
 from contend.spec import Experiment, load_experiment, recipes, roles_of
@@ -22,7 +21,7 @@ from contend.spec import Experiment, load_experiment, recipes, roles_of
 
 def said_of(experiment: Experiment) -> Iterator[str]:
     roles = roles_of(experiment)
-    naming = naming_of(experiment, roles, explanation_of(experiment))
+    naming = naming_of(experiment)
     columns = len(roles.column_levels)
     first, *others = map(metric_of, experiment.compare.metric)
     for level in roles.others:

@@ -8,6 +8,7 @@ Whatever a report says is a finding, or words about findings. Which contrasts ho
 which share of the error, is fixed before the run (`families`).
 """
 
+from contend.findings.causes import CAUSES
 from contend.findings.changes import (
     Analysis,
     Growth,
@@ -23,33 +24,46 @@ from contend.findings.changes import (
     pairs_of,
     table_of,
 )
-from contend.findings.claims import Claims, claims_of
+from contend.findings.claims import Claims, claims_of, surest
 from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
+from contend.findings.evidence import Called, Cause, Curves, Shares, Told, told_by
+from contend.findings.evidence import Table as EvidenceTable
 from contend.findings.families import Family, family_of, rule_of
 from contend.findings.figures import CellFigures, cell_figures
 from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.ratios import Reading, log_ratio, reading_of
 from contend.findings.repeats import Read, means_of_repeats, over_repeats
+from contend.findings.sentence import AtLevel, Given, Sentence, say
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Study, study_of
 
 __all__ = [
+    "CAUSES",
     "Analysis",
+    "AtLevel",
+    "Called",
+    "Cause",
     "CellFigures",
     "Claims",
     "Compared",
     "Contrast",
     "Covariates",
+    "Curves",
     "Disturbed",
+    "EvidenceTable",
     "Family",
     "Figure",
     "Finding",
+    "Given",
     "Growth",
     "Read",
     "Reading",
+    "Sentence",
+    "Shares",
     "SliceRatios",
     "Study",
     "Table",
+    "Told",
     "analyses_of",
     "analysis_of",
     "cell_figures",
@@ -70,6 +84,9 @@ __all__ = [
     "pairs_of",
     "reading_of",
     "rule_of",
+    "say",
     "study_of",
+    "surest",
     "table_of",
+    "told_by",
 ]

@@ -139,5 +139,15 @@ def _length(one: Finding) -> int:
     return place.last_column - place.first_column + 1
 
 
+def surest(gains: Sequence[Finding]) -> Finding | None:
+    """The one that is certain to gain most, by the near end of its interval: the largest gain
+    itself is the largest partly by chance."""
+    if not gains:
+        return None
+    if gains[0].metric.less_is_better:
+        return min(gains, key=lambda one: one.change.high)
+    return max(gains, key=lambda one: one.change.low)
+
+
 def _crosses(findings: Sequence[Finding]) -> bool:
     return {"better", "worse"} <= {one.tone for one in findings}

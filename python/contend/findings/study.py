@@ -27,9 +27,6 @@ from contend.spec import (
 )
 from contend.store import Meta, RunFolder, RunRecord
 
-BY_SECONDS = frozenset({"buffer-pool-warmup"})
-"""Analyses that look at a run interval by interval."""
-
 
 @dataclass(frozen=True, slots=True)
 class Study:
@@ -141,17 +138,24 @@ def _known(name: str, folder: RunFolder) -> Metric:
         ) from None
 
 
-def study_of(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Study:
+def study_of(
+    folder: RunFolder,
+    metrics: Sequence[str] = (),
+    *,
+    percentiles: bool = True,
+    by_seconds: Set[str] = frozenset(),
+) -> Study:
     """Read a run folder into a study that compares `metrics`; without them, the experiment's.
 
     Without `percentiles`, those that are not compared are not shown, and no histogram is read.
+    `by_seconds` has the names of causes that look at a run interval by interval.
     """
     meta = folder.meta()
     experiment = from_dict(meta.experiment)
     compared = tuple(_known(name, folder) for name in metrics or experiment.compare.metric)
     also = (one for one in ALWAYS_SHOWN if percentiles or one.histogram is None)
     # Of runs of their own, hardly anybody looks at the seconds.
-    wanted = _is_in_slices(meta) or experiment.explain in BY_SECONDS
+    wanted = _is_in_slices(meta) or experiment.explain in by_seconds
     records = folder.records(intervals=wanted)
     measured = [record for record in records if record.status == "ok" and record.done]
     by_cell: dict[CellKey, dict[int, list[RunRecord]]] = defaultdict(lambda: defaultdict(list))

@@ -15,7 +15,7 @@ from contend.report.places import named, place_of
 from contend.report.sessions import in_the_basis
 from contend.report.words import SAYS_NOTHING, detectable_text, size_text
 from contend.settings.load import ends_with_its_work
-from contend.spec import Level, cell_spec
+from contend.spec import Level
 from contend.stats import layout_spread, units_to_reach
 from contend.store import RunRecord
 from contend.units import format_duration
@@ -74,8 +74,7 @@ def _how_often(study: Study, analysis: Analysis) -> str:
     connections = _range(*_ends([len(runs) for runs in _blocks(study)]))
     sets = "" if connections == "1" else f", over {connections} sets of connections"
     one, length = "slice", f"{_lengths([cut['slice_s'] for cut in known])} s"
-    specs = (cell_spec(study.experiment, run.cell) for run in study.measured)
-    if any(ends_with_its_work(spec.values) for spec in specs):
+    if any(ends_with_its_work(study.spec_of(run.cell).values) for run in study.measured):
         one, length = "turn", "all of the work"
     slices = f"1 {one}" if rounds == "1" else f"{rounds} {one}s"
     started = " with freshly started servers" if study.way.get("own", True) else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from contend.facts import fact
-from contend.findings import Finding, Study
+from contend.findings import Finding, Study, surest
 from contend.metrics import SECONDS, THROUGHPUT
 from contend.report.model import Layout, Panel
 from contend.report.provenance import cpu_count
@@ -82,16 +82,6 @@ def _together(study: Study, cpus: float) -> list[str]:
         "those too. A thread that waits then leaves its share of the core to the others, and what "
         "ends its waiting gains less than where each CPU is a core."
     ]
-
-
-def surest(gains: Sequence[Finding]) -> Finding | None:
-    """The one that is certain to gain most, by the near end of its interval: the largest gain
-    itself is the largest partly by chance."""
-    if not gains:
-        return None
-    if gains[0].metric.less_is_better:
-        return min(gains, key=lambda one: one.change.high)
-    return max(gains, key=lambda one: one.change.low)
 
 
 def _busy_at(panels: Sequence[Panel], best: Finding) -> tuple[Estimate, Estimate] | None:

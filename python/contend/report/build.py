@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from contend.findings import (
+    CAUSES,
     CellFigures,
     Compared,
     Study,
@@ -19,41 +20,22 @@ from contend.findings import (
 from contend.report.answer import answer_of, leading_level
 from contend.report.beside import beside_of
 from contend.report.bounds import bounds_of
-from contend.report.causes import Explanation
+from contend.report.causes import cause_of
 from contend.report.charts import panel_charts, picture_of
-from contend.report.concurrency import Concurrency
-from contend.report.engines import Engines
 from contend.report.host_state import host_state_section
-from contend.report.key_cache import SegmentedKeyCache
 from contend.report.model import Report
 from contend.report.naming import naming_of
 from contend.report.notices import failures_of, progress_of, warnings_of
 from contend.report.panels import layout_of, other_levels_of, overall_of, panels_of, wholes_of
 from contend.report.provenance import client_text, fact_groups, summary_of, variables_table
-from contend.report.query_cache import QueryCache
 from contend.report.servers import differences_of
 from contend.report.sessions import sessions_of
 from contend.report.shape import shapes_of
 from contend.report.shape_chart import shape_charts
 from contend.report.statements import statements_of
 from contend.report.tpcc import tpcc_section
-from contend.report.warmth import BufferPoolWarmup
-from contend.spec import CellSpec, Experiment, without_metric
+from contend.spec import CellSpec, without_metric
 from contend.store import RunFolder
-
-EXPLANATIONS: dict[str, Explanation] = {
-    "segmented-key-cache": SegmentedKeyCache(),
-    "concurrency": Concurrency(),
-    "query-cache": QueryCache(),
-    "engines": Engines(),
-    "buffer-pool-warmup": BufferPoolWarmup(),
-}
-"""Analyses of the cause, by the name that `experiment.explain` gives."""
-
-
-def explanation_of(experiment: Experiment) -> Explanation:
-    """The plain one for a name that a newer contend may know."""
-    return EXPLANATIONS.get(experiment.explain or "", Explanation())
 
 
 def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool = True) -> Report:
@@ -69,7 +51,8 @@ def build(folder: RunFolder, metrics: Sequence[str] = (), *, percentiles: bool =
         SpecError: one of `metrics` is in no run of the folder.
     """
     with _without_collecting():
-        study = study_of(folder, metrics, percentiles=percentiles)
+        by_seconds = {name for name, cause in CAUSES.items() if cause.by_seconds}
+        study = study_of(folder, metrics, percentiles=percentiles, by_seconds=by_seconds)
         if metrics:
             _refuse_unmeasured(study)
         return _report(folder, study)
@@ -90,8 +73,7 @@ def _without_collecting() -> Iterator[None]:
 
 def _report(folder: RunFolder, study: Study) -> Report:
     experiment = study.experiment
-    explanation = explanation_of(experiment)
-    naming = naming_of(experiment, study.roles, explanation)
+    naming = naming_of(experiment)
     layout = layout_of(study, naming)
     analyses = compared_of(study)
     compared = tuple(
@@ -103,6 +85,7 @@ def _report(folder: RunFolder, study: Study) -> Report:
     progress = progress_of(study, folder.writer_pid())
     arrival = _arrival(study)
     shapes = shapes_of(study, layout, panels)
+    cause, looked_at = cause_of(study, naming, compared[0])
     lead = leading_level(compared[0]) if compared[0].wholes else None
     overall = [overall_of(study, layout, panels, one) for one in compared]
     if lead is not None:
@@ -142,9 +125,12 @@ def _report(folder: RunFolder, study: Study) -> Report:
         shapes=shapes,
         beside=beside_of(study, layout.levels, analyses[0]),
         sections=tuple(
-            filter(None, (tpcc_section(study, cells), host_state_section(study, analyses[0])))
+            filter(
+                None,
+                (tpcc_section(study, cells), host_state_section(study, analyses[0]), looked_at),
+            )
         ),
-        cause=explanation.cause(study, layout, panels, compared[0]),
+        cause=cause,
         bounds=bounds_of(study, layout, panels, compared[0].comparisons),
         charts=tuple(one for one in charts if picture is None or one.id != picture.id),
         warnings=warnings_of(study, compared, cells),

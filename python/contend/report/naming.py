@@ -1,14 +1,17 @@
-"""What the levels of the compared factor are called: by the experiment file, by the analysis of its
-cause, or as they are."""
+"""What the levels of the compared factor are called: by the experiment file, by the cause that it
+names, or as they are."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contend.report.causes import USE, Explanation
-from contend.report.words import level_phrase
-from contend.spec import Experiment, Level, Roles, Words
+from contend.findings import CAUSES, Cause
+from contend.report.words import level_label, level_phrase
+from contend.spec import Experiment, Level, Roles, Words, roles_of
+
+USE = "server.use"
 
 _SPEAK_FOR_THEMSELVES = (USE, "data.engine")
 """Factors whose levels are names that everybody knows: `InnoDB`, `mysql@sid`."""
@@ -16,15 +19,16 @@ _SPEAK_FOR_THEMSELVES = (USE, "data.engine")
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Names of the levels, as tables and sentences use them."""
+    """Names of the levels, as tables and sentences use them. `cause` is that of the experiment."""
 
     roles: Roles
-    explanation: Explanation
     words: Words
+    cause: Cause | None
 
     def level(self, level: Level) -> str:
         """What tables and charts call a level."""
-        return self.words.name(level) or self.explanation.level(level)
+        known: Mapping[str, str] = self.cause.levels if self.cause else {}
+        return self.words.name(level) or known.get(str(level)) or level_label(level)
 
     def noun(self, level: Level) -> str:
         """A level as a thing that a sentence speaks of: `multi-row inserts`, `InnoDB`,
@@ -32,9 +36,9 @@ class Naming:
         compared = self.roles.compared
         named = self.words.name(level)
         if named or compared is None:
-            return named or self.explanation.level(level)
+            return named or self.level(level)
         if compared.path in _SPEAK_FOR_THEMSELVES:
-            return self.explanation.level(level)
+            return self.level(level)
         return level_phrase(compared.path, level)
 
     @property
@@ -44,19 +48,21 @@ class Naming:
         return self.level(self.roles.baseline)
 
     def change(self, level: Level) -> str:
-        """What is done to get to a level, if there are words for that."""
-        if self.words.change:
-            names = {"level": self.level(level), "baseline": self.baseline}
-            return self.words.change.format(**names)
-        return self.explanation.change(self.roles, level)
+        """What is done to get from the baseline to a level, as the subject of a sentence; empty if
+        the names of the two say enough."""
+        known: Mapping[str, str] = self.cause.change if self.cause else {}
+        words = self.words.change or known.get(str(self.roles.baseline)) or known.get("") or ""
+        return words.format(level=self.level(level), baseline=self.baseline) if words else ""
 
     def is_plural(self, level: Level) -> bool:
         return self.words.is_plural(level)
 
 
-def naming_of(experiment: Experiment, roles: Roles, explanation: Explanation) -> Naming:
-    path = roles.compared.path if roles.compared else ""
-    return Naming(roles, explanation, experiment.words.get(path, Words()))
+def naming_of(experiment: Experiment) -> Naming:
+    """A cause from a newer contend is no reason to fail."""
+    roles = roles_of(experiment)
+    words = experiment.words.get(roles.compared.path if roles.compared else "", Words())
+    return Naming(roles, words, CAUSES.get(experiment.explain or ""))
 
 
 def as_sentence(text: str) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from contend.findings import Claims, Compared, Finding, claims_of
 from contend.metrics import THROUGHPUT, Metric
-from contend.report.causes import USE
-from contend.report.naming import Naming, as_sentence
+from contend.report.naming import USE, Naming, as_sentence
 from contend.report.places import columns_text, place_of
 from contend.report.words import change_of, gain_text, size_text
 from contend.spec import Level, Roles
@@ -113,8 +112,8 @@ def _uncertain(naming: Naming, metric: Metric, level: Level, whole: Finding) -> 
         return as_sentence(f"{subject} {verb} {change_of(metric)} by {seen}{beside}")
     if metric.name == THROUGHPUT and compared is not None and compared.path == USE:
         than = f"faster or slower than {naming.baseline}"
-        return f"Whether {subject} {'are' if plural else 'is'} {than} is not certain ({seen})"
-    return f"Whether {subject} {verb} {change_of(metric)}{beside} is not certain ({seen})"
+        return f"Whether {subject} {'are' if plural else 'is'} {than} is not certain: {seen}"
+    return f"Whether {subject} {verb} {change_of(metric)}{beside} is not certain: {seen}"
 
 
 def _counted(naming: Naming, compared: Compared, claims: Claims, level: Level) -> str:

@@ -12,13 +12,15 @@ from contend.report.words import slug
 from contend.spec import Level
 from contend.store import RunRecord
 
-Runs = Mapping[Level | None, Sequence[RunRecord]]
+Runs = Mapping[Level, RunRecord]
+"""The first run of each way."""
+
 Name = Callable[[Level], str]
 
 
 def curves(place: str, name: Name, runs: Runs) -> list[Chart]:
     """Of the first run of each way, because second by second runs are not the same."""
-    first = {name(level): own[0] for level, own in runs.items() if level is not None and own}
+    first = {name(level): own for level, own in runs.items()}
     found = [
         _chart(
             "Warm-up curve",

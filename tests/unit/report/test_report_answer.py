@@ -166,8 +166,8 @@ def test_noise_is_called_noise_with_what_it_would_take(tmp_path: Path) -> None:
     assert {one.tone for one in report.compared[0].findings} == {"inconclusive"}
     answer = report.answer
     assert re.fullmatch(
-        r"Whether splitting the key cache into 32 segments changes the throughput is not certain "
-        r"\([+-]\S+ ±\S+ % from 1 to 64 connections\)\.",
+        r"Whether splitting the key cache into 32 segments changes the throughput is not certain: "
+        r"[+-]\S+ ±\S+ % from 1 to 64 connections\.",
         answer.sentence,
     )
     (more,) = answer.others

@@ -9,7 +9,6 @@ from made_up_findings import compared_of
 
 from contend.metrics import FIXED, metric_of
 from contend.report.advice import price_of
-from contend.report.causes import Explanation
 from contend.report.naming import as_sentence, naming_of
 from contend.report.sentence import claim_sentence
 from contend.spec import Experiment, load_experiment, roles_of
@@ -24,7 +23,7 @@ def experiment_of(tmp_path: Path, factors: str, baseline: str, more: str = "") -
 
 def said(experiment: Experiment, metric: str = "qps", **tones: str) -> str:
     roles = roles_of(experiment)
-    naming = naming_of(experiment, roles, Explanation())
+    naming = naming_of(experiment)
     level = roles.others[0]
     compared = compared_of(experiment, metric_of(metric), level, 1.21, **tones)  # type: ignore[arg-type]
     return claim_sentence(naming, compared, level)

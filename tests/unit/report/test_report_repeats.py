@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from closed_run import ENGINES, write_closed
+from contend.report.key_requests import requests_paragraph
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import Study, means_of_repeats, study_of
 from contend.report import build
 from contend.report.build import EXPLANATIONS
-from contend.report.key_requests import requests_paragraph
 from contend.report.model import Cause
 from contend.store import RunFolder, RunRecord
 

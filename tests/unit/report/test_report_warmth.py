@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-
 from contend.report.warmth import Way, until_warm_s
 from contend.report.warmth_words import asked, open_questions, page_cache_share, payoff
+
 from contend.stats import Estimate, estimate
 from contend.store import RunRecord
 
