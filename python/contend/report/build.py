@@ -119,7 +119,9 @@ def _report(folder: RunFolder, study: Study) -> Report:
             )
         ),
         cause=cause,
-        bounds=bounds_of(study, layout, panels, compared[0].comparisons),
+        bounds=bounds_of(
+            study, layout, panels, compared[0].comparisons, cause_told=cause is not None
+        ),
         charts=(
             *panel_charts(study.metrics, panels, layout, arrival),
             *shape_charts(shapes, layout),

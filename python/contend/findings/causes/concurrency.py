@@ -85,12 +85,12 @@ def _lead(evidence: Evidence) -> Sentence | None:
     others = _neighbours(evidence)
     if others > NEIGHBOURS:
         return say(
-            f"{figures}, and other processes of this machine used {{others:.0%}} of the CPU time. "
-            "So clients wait for those too, and nothing is certain of what the server would do "
+            f"{figures}, and other processes of this machine used {{others:.0f}} % of the CPU "
+            "time. So clients wait for those too, and nothing is certain of what the server would do "
             "with CPUs of its own: measure again when they are gone.",
             most=most,
             cpus=cpus,
-            others=Given(others),
+            others=Given(100 * others),
         )
     return say(
         f"{figures}: the CPUs are never full. What clients wait for is not CPU time: look for "
