@@ -13,7 +13,7 @@ from closed_run import ENGINES, write_closed
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import Compared, Study, means_of_repeats, study_of
-from contend.findings.causes.key_cache import KEY_CACHE, requests
+from contend.findings.causes.segmented_key_cache import KEY_CACHE, requests
 from contend.findings.evidence import Evidence
 from contend.report import build
 from contend.report.causes import cause_of

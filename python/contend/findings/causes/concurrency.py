@@ -86,8 +86,8 @@ def _lead(evidence: Evidence) -> Sentence | None:
     if others > NEIGHBOURS:
         return say(
             f"{figures}, and other processes of this machine used {{others:.0f}} % of the CPU "
-            "time. So clients wait for those too, and nothing is certain of what the server would do "
-            "with CPUs of its own: measure again when they are gone.",
+            "time. So clients wait for those too, and nothing is certain of what the server would "
+            "do with CPUs of its own: measure again when they are gone.",
             most=most,
             cpus=cpus,
             others=Given(100 * others),

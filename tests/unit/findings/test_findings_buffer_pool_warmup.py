@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contend.findings import Contrast, Family, Figure, Sentence
-from contend.findings.causes.warm_up import (
+from contend.findings.causes.buffer_pool_warmup import (
     PAGE,
     Place,
     Way,
