@@ -23,7 +23,7 @@ from contend.findings.evidence import (
     Ratio,
     Rule,
     Told,
-    table_of_cells,
+    figures_table,
 )
 from contend.report import Report, build
 from contend.spec.keys import CAUSES as NAMES_IN_FILES
@@ -60,7 +60,7 @@ MADE_UP = Cause(
         Expects("switches_per_query", "lower", least=1.1, dose=True),
         Expects("server_cpu_us_per_query", "lower"),
     ),
-    tables=(table_of_cells("Switches", (("switches", "switches", ""),)),),
+    tables=(figures_table("Switches", (("switches", "switches", ""),)),),
     refuted_by="A gain without fewer switches would refute it.",
 )
 
