@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contend.facts import fact
 from contend.findings import Finding, Study, surest
 from contend.metrics import SECONDS, THROUGHPUT
+from contend.report.basis import repeats_text
 from contend.report.model import Layout, Panel
 from contend.report.provenance import cpu_count
 from contend.report.words import cell_phrase, estimate_text, gain_text
@@ -86,7 +87,7 @@ def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[
     figures = (
         f"{where} server answered {most} ({estimate_text(speed)} a second), server and client, "
         f"which share this machine, kept {estimate_text(used)} of its {cpus:g} CPUs busy (n = "
-        f"{used.n} repeats)."
+        f"{repeats_text(used.n)})."
     )
     if used.mean >= _FULL * cpus:
         verdict = "That is all the CPU time there is, so CPU time bounds it."
