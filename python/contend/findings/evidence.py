@@ -263,8 +263,10 @@ class Evidence:
     def family(self) -> Family:
         """That of one group of the cause's claims."""
         whole = self.study.family("causes")
-        alpha = (1 - whole.confidence) / self.cause.groups
-        return replace(whole, confidence=1 - alpha)
+        promises, computed = (
+            1 - (1 - one) / self.cause.groups for one in (whole.promises, whole.confidence)
+        )
+        return replace(whole, promises=promises, confidence=computed)
 
     def metric(self, look: str | Metric) -> Metric:
         found = self.cause.looks.get(look, look) if isinstance(look, str) else look

@@ -26,11 +26,13 @@ FIRST_SHARE = 0.8
 class Family:
     """Contrasts that hold together.
 
-    confidence: of all of them together.
+    promises: the confidence of all of them together.
+    confidence: at which they are computed, so that they hold that.
     decides: whether they have verdicts.
     """
 
     name: str
+    promises: float
     confidence: float
     decides: bool = True
 
@@ -44,11 +46,19 @@ def family_of(experiment: Experiment, name: str) -> Family:
     settled. causes: why. asked: what was not named before the run.
     """
     if name == "asked":
-        return Family(name, experiment.compare.confidence, decides=False)
-    first = rule_of(experiment).interval_confidence
-    if name == "first":
-        return Family(name, first)
-    return Family(name, 1 - _share_of_rest(experiment, name) / FIRST_SHARE * (1 - first))
+        return described(name, experiment)
+    rule = rule_of(experiment)
+    of_first = 1.0 if name == "first" else _share_of_rest(experiment, name) / FIRST_SHARE
+    promises, computed = (
+        1 - of_first * (1 - one) for one in (rule.confidence, rule.interval_confidence)
+    )
+    return Family(name, promises, computed)
+
+
+def described(name: str, experiment: Experiment) -> Family:
+    """Without verdicts, at the confidence that the experiment asks for."""
+    usual = experiment.compare.confidence
+    return Family(name, usual, usual, decides=False)
 
 
 def rule_of(experiment: Experiment) -> StoppingRule:

@@ -68,7 +68,7 @@ def text(sentence: Sentence | None) -> str:
 
 
 def figure(value: float, level: Level = "cold", *, estimated: Estimate | None = None) -> Figure:
-    family = Family("described", 0.95, decides=False)
+    family = Family("described", 0.95, 0.95, decides=False)
     contrast = Contrast("figure", metric_of("seconds"), {}, level, None, family)
     known = estimate([value * 0.99, value, value * 1.01])
     return Figure(contrast, known if estimated is None else estimated)

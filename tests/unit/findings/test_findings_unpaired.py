@@ -13,7 +13,7 @@ from contend.findings import Family, Side, run_over_run
 from contend.metrics import metric_of
 from contend.stats import Between, Session, between, welch
 
-FAMILY = Family("first", 0.95)
+FAMILY = Family("first", 0.95, 0.95)
 QPS = metric_of("qps")
 
 
