@@ -1,20 +1,28 @@
-"""How often a table of levels that do nothing claims something, by simulation, and what it costs.
+"""How often levels that do nothing are claimed to do something, by simulation, and what it costs.
 
-    python bench/claims.py [--tables 400]
+    python bench/claims.py [--tables 400] [--reports 1000]
 
 Two rules of `contend.stats` beside what they replaced: pairs of levels that hold together against
 each level tested against the one that came out best, and variances that are only drawn upwards
 against ones that are drawn both ways, and against none that lend anything. Eight units, tables of
 three rows and seven columns, two levels.
+
+Then whole reports of experiments in which nothing differs, with everything that one claims: three
+metrics, costs, statements, the cell that stands out, growth along the columns, whether cells
+settled, and a cause with expectations and a ratio. Eight repeats in slices, two levels, a row of
+four columns.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable, Iterator
 from unittest import mock
 
+import null_reports
 import numpy as np
+from scipy.stats import beta
 
 from contend.stats import Estimate, TableShape, answer_table, family
 from contend.stats.contrasts import chances
@@ -121,6 +129,33 @@ def pairs(tables: int) -> None:
             print(f"| {100 * together / tables:.1f} ({share:.1f}) |", flush=True)
 
 
+def reports(count: int) -> None:
+    """Of so many reports, those with a false claim, by family."""
+    template = null_reports.template()
+    wrong: Counter[str] = Counter()
+    for number in range(count):
+        chance = np.random.default_rng([3, number])
+        families = null_reports.false_claims(null_reports.drawn(template, chance))
+        wrong.update(families)
+        wrong["any"] += bool(families)
+    print("| family | reports with a false claim | of them, % | 95 % interval | promised, % |")
+    print("|---|---|---|---|---|")
+    promised = null_reports.promised(template)
+    for name in (*promised, "any"):
+        low, high = clopper_pearson(wrong[name], count)
+        share, may = 100 * wrong[name] / count, 100 * promised.get(name, 0.05)
+        print(f"| {name} | {wrong[name]} of {count} | {share:.2f} ", end="")
+        print(f"| {100 * low:.2f} to {100 * high:.2f} | {may:.2f} |", flush=True)
+
+
+def clopper_pearson(seen: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The exact interval of a share."""
+    tail = (1 - confidence) / 2
+    low = beta.ppf(tail, seen, of - seen + 1) if seen else 0.0
+    high = beta.ppf(1 - tail, seen + 1, of - seen) if seen < of else 1.0
+    return float(low), float(high)
+
+
 def _excludes_1(one: Estimate) -> bool:
     return not one.low < 1 < one.high
 
@@ -128,10 +163,14 @@ def _excludes_1(one: Estimate) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", type=int, default=400, help="of each kind")
+    parser.add_argument("--reports", type=int, default=1000, help="in which nothing differs")
     asked = parser.parse_args()
-    variances(asked.tables)
-    print()
-    pairs(asked.tables)
+    if asked.tables:
+        variances(asked.tables)
+        print()
+        pairs(asked.tables)
+        print()
+    reports(asked.reports)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from contend.findings.repeats import Read, means_of_repeats, over_repeats
 from contend.findings.sentence import AtLevel, Given, Sentence, say
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Study, study_of
+from contend.findings.unpaired import Side, run_over_run, sessions_before
 
 __all__ = [
     "CAUSES",
@@ -60,6 +61,7 @@ __all__ = [
     "Reading",
     "Sentence",
     "Shares",
+    "Side",
     "SliceRatios",
     "Study",
     "Table",
@@ -84,7 +86,9 @@ __all__ = [
     "pairs_of",
     "reading_of",
     "rule_of",
+    "run_over_run",
     "say",
+    "sessions_before",
     "study_of",
     "surest",
     "table_of",

@@ -20,7 +20,7 @@ from contend.findings.model import Compared, Contrast, Figure, Finding
 from contend.findings.repeats import over_repeats
 from contend.findings.sentence import AtLevel, Sentence, say
 from contend.findings.study import Study
-from contend.metrics import Metric, UnknownMetric, metric_of
+from contend.metrics import Metric, Run, UnknownMetric, metric_of
 from contend.spec import Level
 from contend.stats.estimate import reciprocal
 from contend.store import RunRecord
@@ -263,8 +263,10 @@ class Evidence:
     def family(self) -> Family:
         """That of one group of the cause's claims."""
         whole = self.study.family("causes")
-        alpha = (1 - whole.confidence) / self.cause.groups
-        return replace(whole, confidence=1 - alpha)
+        promises, computed = (
+            1 - (1 - one) / self.cause.groups for one in (whole.promises, whole.confidence)
+        )
+        return replace(whole, promises=promises, confidence=computed)
 
     def metric(self, look: str | Metric) -> Metric:
         found = self.cause.looks.get(look, look) if isinstance(look, str) else look
@@ -410,23 +412,37 @@ def _is_certain(study: Study, cause: Cause, first: Compared) -> bool:
     return any(one.is_certain for one in found)
 
 
-def table_of_cells(
-    caption: str, columns: Sequence[tuple[str, str, str]]
+def figures_table(
+    caption: str, columns: Sequence[tuple[str, str, str]], *, along: bool = False
 ) -> Callable[[Evidence], Iterable[Table]]:
-    """A table with a row for each cell; `columns` are heads, looks, and how these are written."""
+    """A table with a row for each cell; with `along` one for each column of the layout, in its
+    first table at its first level. `columns` are heads, looks, and how these are written."""
 
     def made(evidence: Evidence) -> Iterable[Table]:
-        axes: tuple[Axis, ...] = ("table", "level", "column")
+        axes: tuple[Axis, ...] = ("column",) if along else ("table", "level", "column")
+        places, count = evidence.places, len(evidence.study.roles.column_levels)
         rows = []
-        for place in evidence.places:
+        for place in itertools.islice(places, count) if along else places:
             found = [(evidence.figure(look, *place), how) for _, look, how in columns]
             known = next((one for one, _ in found if one is not None), None)
             if known is not None:
-                at = [say(f"{{it:{axis}}}", it=known) for axis in axes]
+                at = [say(f"{{it:{axis.replace('column', 'head')}}}", it=known) for axis in axes]
                 rows.append((*at, *(written(one, how) for one, how in found)))
         yield Table(caption, (*map(Called, axes), *(head for head, _, _ in columns)), tuple(rows))
 
     return made
+
+
+def per_question(counter: str) -> Metric:
+    """What a counter of SHOW GLOBAL STATUS rose by for each question, those of the control
+    connection too; one that did not change is not recorded."""
+
+    def read(run: Run) -> float | None:
+        status = run.probes.get("status") or {}
+        asked = status.get("Questions") or 0
+        return max(0, status.get(counter, 0)) / asked if asked else None
+
+    return Metric(f"{counter}_per_question", f"{counter} per question", "", read)
 
 
 def written(one: Figure | Finding | None, how: str = "") -> str | Sentence:

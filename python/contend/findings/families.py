@@ -2,8 +2,9 @@
 
 Of the 5 % that a whole report may err with (at a confidence of 95 %), the metric that decides keeps
 4, whatever is looked at beside it: its verdicts are the same alone and among twenty others. All
-else that a report claims shares the rest, evenly among the families that the experiment has. Which
-it has is read off the experiment and not off what was measured.
+else that a report claims shares the rest among the families that the experiment has: what the
+experiment names itself, further metrics and statements, has 4 parts, each of the others 1. Which
+families it has is read off the experiment and not off what was measured.
 
 What somebody asks afterwards (`show --metric`) was chosen with the answer in sight. It has
 intervals and no verdicts, and takes nothing from anybody.
@@ -25,11 +26,13 @@ FIRST_SHARE = 0.8
 class Family:
     """Contrasts that hold together.
 
-    confidence: of all of them together.
+    promises: the confidence of all of them together.
+    confidence: at which they are computed, so that they hold that.
     decides: whether they have verdicts.
     """
 
     name: str
+    promises: float
     confidence: float
     decides: bool = True
 
@@ -43,11 +46,19 @@ def family_of(experiment: Experiment, name: str) -> Family:
     settled. causes: why. asked: what was not named before the run.
     """
     if name == "asked":
-        return Family(name, experiment.compare.confidence, decides=False)
-    first = rule_of(experiment).interval_confidence
-    if name == "first":
-        return Family(name, first)
-    return Family(name, 1 - _share_of_rest(experiment, name) / FIRST_SHARE * (1 - first))
+        return described(name, experiment)
+    rule = rule_of(experiment)
+    of_first = 1.0 if name == "first" else _share_of_rest(experiment, name) / FIRST_SHARE
+    promises, computed = (
+        1 - of_first * (1 - one) for one in (rule.confidence, rule.interval_confidence)
+    )
+    return Family(name, promises, computed)
+
+
+def described(name: str, experiment: Experiment) -> Family:
+    """Without verdicts, at the confidence that the experiment asks for."""
+    usual = experiment.compare.confidence
+    return Family(name, usual, usual, decides=False)
 
 
 def rule_of(experiment: Experiment) -> StoppingRule:
@@ -67,16 +78,18 @@ def _share_of_rest(experiment: Experiment, name: str) -> float:
     compares, columns = roles.baseline is not None, len(roles.column_levels)
     kinds = {str(experiment.base["workload"].get("kind"))}
     kinds |= {str(one) for f in experiment.factors if f.path == "workload.kind" for one in f.levels}
-    there = {
-        "metrics": compares and len(experiment.compare.metric) > 1,
+    explains = experiment.explain is not None
+    figures = any(row.figures for one in experiment.published for row in one.rows)
+    parts = {
+        "metrics": 4 * (compares and len(experiment.compare.metric) > 1),
         "costs": compares,
-        "statements": compares and bool(kinds & set(STATEMENTS)),
+        "statements": 4 * (compares and bool(kinds & set(STATEMENTS))),
         "leads": compares and columns * len(roles.table_contexts()) > 2,
-        "growth": columns > 1,
+        "growth": columns > 1 and (figures or explains),
         "kinds": compares and len(kinds) > 1,
-        "steadiness": True,
-        "causes": experiment.explain is not None,
+        "steadiness": 1,
+        "causes": explains,
     }
-    if not there[name]:
+    if not parts[name]:
         raise ValueError(f"the experiment {experiment.name} has no family {name}")
-    return (1 - FIRST_SHARE) / sum(there.values())
+    return (1 - FIRST_SHARE) * parts[name] / sum(parts.values())

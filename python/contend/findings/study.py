@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from contend.errors import RequestError
-from contend.findings.families import Family, family_of
+from contend.findings.families import Family, described, family_of
 from contend.metrics import ALWAYS_SHOWN, Metric, UnknownMetric, metric_of
 from contend.spec import (
     CellKey,
@@ -64,7 +64,7 @@ class Study:
     @property
     def described(self) -> Family:
         """Of figures, whose intervals hold each for itself."""
-        return Family("described", self.experiment.compare.confidence, decides=False)
+        return described("described", self.experiment)
 
     @property
     def decides(self) -> bool:

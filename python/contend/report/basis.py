@@ -143,7 +143,7 @@ def _intervals(study: Study, analysis: Analysis) -> list[str]:
     count = len(analysis.compared.findings) + len(between)
     kinds = "levels, columns, rows" + (", cells and pairs of levels" if between else " and cells")
     family = analysis.table.family
-    confidence = f"{family.confidence * 100:g} %"
+    confidence = f"{family.promises * 100:g} %"
     together = (
         f"All {count} intervals of this metric ({kinds}) hold together with {confidence}"
         if count > 1

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contend.facts import fact
 from contend.findings import Finding, Study, surest
 from contend.metrics import SECONDS, THROUGHPUT
+from contend.report.basis import repeats_text
 from contend.report.model import Layout, Panel
 from contend.report.provenance import cpu_count
 from contend.report.words import cell_phrase, estimate_text, gain_text
@@ -20,16 +21,22 @@ _OF_THEIR_OWN = 0.85
 
 
 def bounds_of(
-    study: Study, layout: Layout, panels: Sequence[Panel], comparisons: Sequence[Finding]
+    study: Study,
+    layout: Layout,
+    panels: Sequence[Panel],
+    comparisons: Sequence[Finding],
+    *,
+    cause_told: bool,
 ) -> tuple[str, ...]:
-    """Nothing if nothing is certainly faster (throughput, the time for the work), or if the CPUs
-    were not measured."""
+    """Where a gain of throughput, or of the time for the work, is certain: what it was bound by
+    there. If no cause is told either: what bounds the server where it does most. Nothing if the
+    CPUs were not measured."""
     cpus = cpu_count(study.meta.facts)
     best = surest(comparisons)
-    if best is None or best.tone != "better" or cpus is None:
+    if cpus is None or study.metrics[0].name not in (THROUGHPUT, SECONDS):
         return ()
-    if best.metric.name not in (THROUGHPUT, SECONDS):
-        return ()
+    if best is None or best.tone != "better":
+        return () if cause_told or not study.decides else _of_the_server(study, panels, cpus)
     found = _busy_at(panels, best)
     if found is None:
         return ()
@@ -69,6 +76,40 @@ def is_full_at(
         return None
     found = _busy_at(panels, best)
     return (best, cpus) if found is not None and found[1].mean >= _FULL * cpus else None
+
+
+def _of_the_server(study: Study, panels: Sequence[Panel], cpus: float) -> tuple[str, ...]:
+    """What the CPUs did in the cell in which most queries were answered."""
+    found = []
+    for panel in panels:
+        speeds, busy = panel.metric(THROUGHPUT), panel.metric("cpus_busy")
+        if speeds is None or busy is None:
+            continue
+        for row, level in enumerate(study.roles.levels):
+            for at, column in enumerate(study.roles.column_levels):
+                speed, used = speeds.rows[row].estimates[at], busy.rows[row].estimates[at]
+                if speed is not None and used is not None:
+                    cell = study.roles.cell(panel.context, column, level)
+                    found.append((speed.mean, speed, used, cell))
+    if not found:
+        return ()
+    _, speed, used, cell = max(found, key=lambda one: one[0])
+    where = f"At {cell_phrase(cell)}, where the" if len(found) > 1 else "The"
+    most = "most queries" if len(found) > 1 else "queries"
+    figures = (
+        f"{where} server answered {most} ({estimate_text(speed)} a second), server and client, "
+        f"which share this machine, kept {estimate_text(used)} of its {cpus:g} CPUs busy (n = "
+        f"{repeats_text(used.n)})."
+    )
+    if used.mean >= _FULL * cpus:
+        verdict = "That is all the CPU time there is, so CPU time bounds it."
+    else:
+        idle = f"{(1 - used.mean / cpus) * 100:.0f} %"
+        verdict = (
+            f"{idle} of the CPU time was left idle, so CPU time alone does not bound it: look at "
+            "storage, locks, and whether clients were enough."
+        )
+    return (figures, verdict, *_together(study, cpus))
 
 
 def _together(study: Study, cpus: float) -> list[str]:

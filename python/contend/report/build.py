@@ -131,7 +131,9 @@ def _report(folder: RunFolder, study: Study) -> Report:
             )
         ),
         cause=cause,
-        bounds=bounds_of(study, layout, panels, compared[0].comparisons),
+        bounds=bounds_of(
+            study, layout, panels, compared[0].comparisons, cause_told=cause is not None
+        ),
         charts=tuple(one for one in charts if picture is None or one.id != picture.id),
         warnings=warnings_of(study, compared, cells),
         failures=failures_of(study),

@@ -41,6 +41,7 @@ def as_json(report: Report) -> dict[str, Any]:
             name: [_change(report, one) for compared in report.compared for one in of(compared)]
             for name, of in _DEPTHS.items()
         },
+        "costs": [_change(report, one) for compared in report.costs for one in compared.wholes],
         **({"sessions": _sessions(report.sessions)} if report.sessions else {}),
         **({"beside": _beside(report)} if report.beside else {}),
         **(

@@ -6,16 +6,13 @@ An interval is of the minutes in which it was measured. No verdict goes by what 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from datetime import datetime
 
-from contend.facts import fact
-from contend.findings import Analysis, Study
-from contend.probed import EarlierSession
+from contend.findings import Analysis, Study, sessions_before
 from contend.report.model import Sessions
 from contend.report.words import significant
-from contend.spec import Level, same_level
-from contend.stats import SESSIONS_MIN, Between, Session, between
+from contend.spec import Level
+from contend.stats import SESSIONS_MIN, Between
 from contend.units import format_duration
 
 _MINUTE_S = (45, 90)
@@ -23,19 +20,12 @@ _MINUTE_S = (45, 90)
 
 def sessions_of(study: Study, analysis: Analysis, level: Level) -> Sessions | None:
     """What this run was told of a level when it began; None if nobody looked."""
-    known: Sequence[EarlierSession] | None = fact(study.meta.facts, "sessions.earlier")
+    known = sessions_before(study, analysis.table.metric, level)
     if known is None:
         return None
-    told = [
-        Session(one["log_ratio"], one["se"], one["df"])
-        for session in known
-        for one in session["wholes"]
-        if one["metric"] == analysis.table.metric.name and same_level(one["level"], level)
-    ]
-    told = [one for one in told if one.tells]
-    together = between(told)
+    n, together = known
     beside = "" if together is None else f"on this host {_differ(study, together)}"
-    return Sessions(level, len(told), together, beside)
+    return Sessions(level, n, together, beside)
 
 
 def in_the_sentence(study: Study, earlier: Sessions | None) -> str:

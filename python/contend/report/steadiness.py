@@ -43,7 +43,7 @@ def unsteady(study: Study, cells: Sequence[CellFigures]) -> list[Notice]:
         speeds = speeds_of(study.runs_of(cell.cell))
         seen = look_for_trend(speeds, half_width=half_width)
         if seen.state in ("steady", "unknown"):
-            doubt = (1 - study.experiment.compare.confidence) / len(cells)
+            doubt = (1 - study.family("steadiness").confidence) / len(cells)
             by_repeat = list(study.repeats_of(cell.cell).values())
             seen = first_slices(by_repeat, half_width, doubt) or seen
         if seen.state in _MESSAGES:

@@ -6,6 +6,9 @@ the keys here and from those of the settings, so that a key is added in one plac
 
 from __future__ import annotations
 
+from importlib.resources import files
+from pathlib import Path
+
 from contend.errors import did_you_mean
 from contend.metrics import DISTURBANCES, FIXED, THROUGHPUT, Run, UnknownMetric, metric_of, names_in
 from contend.settings import SETTINGS
@@ -78,16 +81,23 @@ def without_metric(name: str, run: Run) -> SpecError:
 
 NAME = Text(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, '.', '_' and '-', for folder names")
 
+CAUSES = tuple(
+    sorted(
+        Path(each.name).stem.replace("_", "-")
+        for each in (files("contend") / "findings" / "causes").iterdir()
+        if each.name.endswith(".py") and not each.name.startswith("_")
+    )
+)
+"""Each has a file of its own, which has its name."""
+
 EXPERIMENT = (
     Key("name", NAME, None, "short name; run folders carry it (default: the file's name)"),
     Key("question", Text(), "", "what the experiment asks, one sentence"),
     Key(
         "explain",
-        Choice(
-            ("segmented-key-cache", "buffer-pool-warmup", "concurrency", "query-cache", "engines")
-        ),
+        Choice(CAUSES),
         None,
-        "which analysis of the cause the report adds",
+        "which cause the report looks at",
     ),
 )
 

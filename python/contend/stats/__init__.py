@@ -25,6 +25,7 @@ from contend.stats.sessions import (
 from contend.stats.steady import Steadiness, look_for_trend
 from contend.stats.stopping import Standing, StoppingRule, progress, units_to_reach
 from contend.stats.table import TableAnswer, advantages, answer_table, answer_tables, wholes
+from contend.stats.welch import welch
 
 __all__ = [
     "SESSIONS_MIN",
@@ -66,5 +67,6 @@ __all__ = [
     "progress",
     "sign_flip_p",
     "units_to_reach",
+    "welch",
     "wholes",
 ]

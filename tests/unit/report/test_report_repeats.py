@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 from closed_run import ENGINES, write_closed
-from contend.report.key_requests import requests_paragraph
+from contend.report.naming import naming_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
-from contend.findings import Study, means_of_repeats, study_of
+from contend.findings import Compared, Study, means_of_repeats, study_of
+from contend.findings.causes.segmented_key_cache import KEY_CACHE, requests
+from contend.findings.evidence import Evidence
 from contend.report import build
-from contend.report.build import EXPLANATIONS
-from contend.report.model import Cause
+from contend.report.causes import cause_of
+from contend.report.model import Cause, Section
+from contend.report.said import Writer
 from contend.store import RunFolder, RunRecord
 
 REPEATS = 8
@@ -53,7 +56,10 @@ def test_servers_that_differ_for_a_whole_repeat_are_what_n_counts(tmp_path: Path
             requests = round(asked * server[run.repeat] * chance.gauss(1, 0.003))
             return [with_status(run, Key_read_requests=requests, Handler_read_key=asked // 9)]
 
-        said = requests_paragraph(changed(whole, drawn))
+        drawn_study = changed(whole, drawn)
+        sentence = requests(Evidence(drawn_study, KEY_CACHE, Compared(drawn_study.metrics[0]), 2))
+        assert sentence is not None
+        said = Writer(drawn_study.roles, str).text(sentence)
         found = re.match(r"A point makes (\S+) ±(\S+) requests .* \(n = (\d+ \w+)\)", said)
         assert found is not None, said
         held += abs(float(found[1]) - 9) <= float(found[2])
@@ -96,14 +102,16 @@ def test_another_block_that_says_the_same_tells_nothing_new(
     with RunFolder.open(write(tmp_path)) as folder:
         once, report = study_of(folder), build(folder)
 
-    def cause_of(whole: Study) -> Cause:
-        explanation = EXPLANATIONS[name]
-        found = explanation.cause(whole, report.layout, report.panels, report.compared[0])
-        assert found is not None
+    def cause(whole: Study) -> Cause | Section:
+        told = replace(whole, experiment=replace(whole.experiment, explain=name))
+        found, looked_at = cause_of(told, naming_of(told.experiment), report.compared[0])
+        if found is None:
+            assert looked_at is not None
+            return looked_at
         # A chart has the last digits of a sum.
         return replace(found, charts=())
 
-    assert cause_of(changed(once, lambda run: [run, run])) == cause_of(once)
+    assert cause(changed(once, lambda run: [run, run])) == cause(once)
 
 
 def test_a_repeat_counts_once_however_many_runs_it_has(tmp_path: Path) -> None:

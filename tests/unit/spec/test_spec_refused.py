@@ -421,8 +421,8 @@ FAULTS: list[tuple[str, str, str, str | None]] = [
     (
         "analysis",
         '[experiment]\nexplain = "magic"',
-        'it.toml:2: experiment.explain must be "segmented-key-cache", "buffer-pool-warmup", '
-        '"concurrency", "query-cache" or "engines", not "magic"',
+        'it.toml:2: experiment.explain must be "buffer-pool-warmup", "concurrency", "engines", '
+        '"query-cache" or "segmented-key-cache", not "magic"',
         None,
     ),
     (

@@ -6,18 +6,14 @@ If besides a query costs more CPU time the more clients there are, they get into
 locks, caches, or memory that belongs to another processor.
 """
 
-from collections.abc import Iterable
-
 from contend.findings.evidence import (
-    Called,
     Cause,
     Certainly,
     Evidence,
     Pick,
     Ratio,
     Rule,
-    Table,
-    written,
+    figures_table,
 )
 from contend.findings.sentence import Given, Sentence, say
 from contend.metrics import DISTURBANCES
@@ -85,12 +81,12 @@ def _lead(evidence: Evidence) -> Sentence | None:
     others = _neighbours(evidence)
     if others > NEIGHBOURS:
         return say(
-            f"{figures}, and other processes of this machine used {{others:.0%}} of the CPU time. "
-            "So clients wait for those too, and nothing is certain of what the server would do "
-            "with CPUs of its own: measure again when they are gone.",
+            f"{figures}, and other processes of this machine used {{others:.0f}} % of the CPU "
+            "time. So clients wait for those too, and nothing is certain of what the server would "
+            "do with CPUs of its own: measure again when they are gone.",
             most=most,
             cpus=cpus,
-            others=Given(others),
+            others=Given(100 * others),
         )
     return say(
         f"{figures}: the CPUs are never full. What clients wait for is not CPU time: look for "
@@ -128,28 +124,6 @@ def _placement(evidence: Evidence) -> Sentence:
     )
 
 
-_COLUMNS = (
-    ("busy", "CPUs busy", ""),
-    ("cost", "server CPU per query, ms", "ms"),
-    ("client", "client CPU per query, ms", "ms"),
-    ("switches", "switches per query", ""),
-)
-
-
-def _table(evidence: Evidence) -> Iterable[Table]:
-    roles = evidence.study.roles
-    table, level = roles.table_contexts()[0], roles.levels[0]
-    rows = []
-    for column in roles.column_levels:
-        found = [(evidence.figure(look, table, level, column), how) for look, _, how in _COLUMNS]
-        known = next((one for one, _ in found if one is not None), None)
-        if known is not None:
-            head = say("{it:head}", it=known)
-            rows.append((head, *(written(one, how) for one, how in found)))
-    heads: tuple[str | Called, ...] = (Called("column"), *(head for _, head, _ in _COLUMNS))
-    yield Table("What the clients cost (intervals after ±)", heads, tuple(rows))
-
-
 CONCURRENCY = Cause(
     name="concurrency",
     title="Why the time grows with the clients",
@@ -162,7 +136,18 @@ CONCURRENCY = Cause(
     of_growth=True,
     lead=_lead,
     says=(_COSTS_MORE, _placement),
-    tables=(_table,),
+    tables=(
+        figures_table(
+            "What the clients cost (intervals after ±)",
+            (
+                ("CPUs busy", "busy", ""),
+                ("server CPU per query, ms", "cost", "ms"),
+                ("client CPU per query, ms", "client", "ms"),
+                ("switches per query", "switches", ""),
+            ),
+            along=True,
+        ),
+    ),
     refuted_by="Idle CPUs while clients wait would refute that CPU time is what is short. A query "
     "that costs more CPU time with many clients, on a machine with one memory node and a server "
     "without the query cache, would ask for another cause than these.",

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
-from contend.findings.evidence import Cause, Evidence, Table, written
+from contend.findings.evidence import Cause, Evidence, Table, per_question, written
 from contend.findings.model import Figure
 from contend.findings.sentence import AtLevel, Sentence, joined, say
-from contend.metrics import Metric, Run
 
 COUNTERS = {
     "Handler_read_rnd_next": "rows read by scans",
@@ -18,16 +17,6 @@ COUNTERS = {
 """Of SHOW GLOBAL STATUS, per query; what stays 0 at all levels is left out."""
 
 _SCANS = "Handler_read_rnd_next"
-
-
-def _per_query(counter: str) -> Metric:
-    def read(run: Run) -> float | None:
-        status = run.probes.get("status") or {}
-        asked = status.get("Questions") or 0
-        # A counter that did not change is not recorded.
-        return max(0, status.get(counter, 0)) / asked if asked else None
-
-    return Metric(f"{counter}_per_question", f"{counter} per question", "", read)
 
 
 def _read(evidence: Evidence) -> dict[str, list[Figure | None]]:
@@ -86,7 +75,7 @@ def _table(evidence: Evidence) -> Iterable[Table]:
 ENGINES = Cause(
     name="engines",
     title="Why: the engines read the same rows along different ways",
-    looks={counter: _per_query(counter) for counter in COUNTERS},
+    looks={counter: per_question(counter) for counter in COUNTERS},
     only_with="data.engine",
     lead=_lead,
     says=(_same_plan, _by_statement),

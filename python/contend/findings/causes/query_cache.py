@@ -5,7 +5,7 @@ for want of memory; from looks at the process list how many of the running queri
 lock.
 """
 
-from contend.findings.evidence import Above, Cause, Pick, Rule, table_of_cells
+from contend.findings.evidence import Above, Cause, Pick, Rule, figures_table, per_question
 from contend.metrics import FIXED, Metric, Run
 
 WAITS_MATTER = 0.1
@@ -19,26 +19,14 @@ def _answered(run: Run) -> float | None:
     return None if missed is None else 1 - missed
 
 
-def _per_query(counter: str) -> Metric:
-    """Per question, those of the control connection too; a counter that did not change is not
-    recorded."""
-
-    def read(run: Run) -> float | None:
-        status = run.probes.get("status") or {}
-        asked = status.get("Questions") or 0
-        return max(0, status.get(counter, 0)) / asked if asked else None
-
-    return Metric(f"{counter}_per_question", f"{counter} per question", "", read)
-
-
 QUERY_CACHE = Cause(
     name="query-cache",
     title="Why: one lock for all, and a write throws away every answer of its table",
     looks={
         "answered": Metric("query_cache_hit_share", "Share answered", "", _answered),
         "waiting": "query_cache_wait_share",
-        "stored": _per_query("Qcache_inserts"),
-        "pruned": _per_query("Qcache_lowmem_prunes"),
+        "stored": per_question("Qcache_inserts"),
+        "pruned": per_question("Qcache_lowmem_prunes"),
     },
     lead=Rule(
         picks={"fewest": Pick("answered", "least"), "most": Pick("answered", "most")},
@@ -75,7 +63,7 @@ QUERY_CACHE = Cause(
         ),
     ),
     tables=(
-        table_of_cells(
+        figures_table(
             "What the cache did (intervals after ±)",
             (
                 ("answered from it", "answered", "share"),

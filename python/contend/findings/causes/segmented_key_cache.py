@@ -134,11 +134,11 @@ def _lead(evidence: Evidence) -> Sentence | None:
     where = " ({hottest:table})" if first.table else ""
     return say(
         "Of {segments} segments, the most visited one takes {hottest:share} of all visits to the "
-        f"key cache{where}, n = {{hottest:n}}; an even share would be {{even:.1%}}. However many "
+        f"key cache{where}, n = {{hottest:n}}; an even share would be {{even:.1f}} %. However many "
         "segments there are, the gain that they alone can bring ends at 1/share - 1 = "
         f"{{ceiling:gain}} %; what was measured there is {measured}.",
         segments=Given(len(first.shares)),
-        even=Given(1 / len(first.shares)),
+        even=Given(100 / len(first.shares)),
         hottest=first.hottest,
         ceiling=first.ceiling,
         columns=Given(columns),

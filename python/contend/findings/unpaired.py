@@ -1,0 +1,98 @@
+"""Two runs that share no unit: two hosts, two days, two versions of a server.
+
+Whatever was not interleaved may differ by its minute and by its host, and no interval from within
+the runs knows of that. What their units say is Welch's interval (1947): two means with their own
+scatter and their own number of units, degrees of freedom by Satterthwaite. What sessions of a host
+differ by, beyond their own errors, is added to the variance of each side (`stats.sessions`); if it
+is not known, the finding says so, and has no verdict.
+
+Units are of the highest tier that was drawn anew in both (repeats: freshly started servers), so
+slices and sets of connections within them count for nothing more than they narrow a unit's figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from contend.errors import RequestError
+from contend.facts import fact
+from contend.findings.families import Family
+from contend.findings.model import Contrast, Finding
+from contend.findings.study import Study
+from contend.metrics import Metric
+from contend.probed import EarlierSession
+from contend.spec import Level, same_level
+from contend.stats import Between, Session, between, welch
+
+MISSING = "what sessions of {whose} differ by is not known, and not in the interval"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One run of two.
+
+    name: what it is called.
+    logs: ln of the figure, or of a level's gain over its baseline, unit by unit.
+    sessions: what sessions of its host differ by; None if that is not known.
+    """
+
+    name: str
+    logs: Sequence[float]
+    sessions: Between | None = None
+
+
+def sessions_before(
+    study: Study, metric: Metric, level: Level
+) -> tuple[int, Between | None] | None:
+    """What a run was told of a level when it began: how many earlier sessions of the same on this
+    host tell, and what they say together; None if nobody looked."""
+    known: Sequence[EarlierSession] | None = fact(study.meta.facts, "sessions.earlier")
+    if known is None:
+        return None
+    told = [
+        Session(one["log_ratio"], one["se"], one["df"])
+        for session in known
+        for one in session["wholes"]
+        if one["metric"] == metric.name and same_level(one["level"], level)
+    ]
+    told = [one for one in told if one.tells]
+    return len(told), between(told)
+
+
+def run_over_run(
+    metric: Metric,
+    cell: Mapping[str, Level],
+    one: Side,
+    other: Side,
+    family: Family,
+    *,
+    members: int = 1,
+    margin: float = 0.02,
+) -> Finding:
+    """How `one` differs from `other`, which is what it is compared with.
+
+    Args:
+        members: contrasts of the family, fixed beforehand, that hold together (Bonferroni).
+
+    Raises:
+        RequestError: a side has fewer than two units.
+    """
+    for side in (one, other):
+        if len(side.logs) < 2:
+            raise RequestError(
+                f"{side.name} has {len(side.logs)} unit of {metric.name}, which gives no interval.",
+                hint="Compare runs of two repeats or more.",
+            )
+    unknown = [side.name for side in (one, other) if side.sessions is None]
+    change = welch(
+        one.logs,
+        other.logs,
+        sessions=tuple(side.sessions for side in (one, other) if side.sessions is not None),
+        margin=margin,
+        confidence=1 - (1 - family.confidence) / members,
+        decides=family.decides and not unknown,
+    )
+    contrast = Contrast("runs", metric, dict(cell), one.name, other.name, family)
+    without = MISSING.format(whose=" and ".join(unknown)) if unknown else ""
+    return Finding(contrast, change, margin, without=without)
