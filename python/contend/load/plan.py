@@ -14,8 +14,7 @@ from typing import Any, cast
 from contend import plan as plans
 from contend.plan import HandlerSocket, Load, Plan, Server, Workload
 from contend.settings.load import Slicing, load_in_slices, load_plan
-from contend.settings.plan_keys import STATEMENTS, STRING_LOOKUP
-from contend.settings.schemas import SBTEST
+from contend.settings.plan_keys import SUPPLIED_OF
 from contend.spec.model import CellSpec
 
 PLAN_VERSION = 1
@@ -124,14 +123,10 @@ def _asked(cell: CellSpec) -> Workload:
 
 
 def _tables(cell: CellSpec) -> dict[str, Any]:
-    """What the workload is told of the tables; nothing if it knows those of the schema, its
-    script makes them, or its statements name them."""
-    if cell.workload.kind == STRING_LOOKUP:
-        return {"rows": cell.data.rows, "string_length": cell.data.string_length}
-    if cell.data.schema != SBTEST or cell.workload.kind in STATEMENTS:
-        return {}
-    tables = {} if cell.data.tables is None else {"tables": cell.data.tables}
-    return {"rows": cell.data.rows, **tables}
+    """What the workload is told of the tables, as far as its plan has them."""
+    asked = SUPPLIED_OF[cell.workload.kind]
+    told = {name: cell.data[name] for name in cell.data.known.supplied if name in asked}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def planned_s(plan: Plan) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contend.errors import did_you_mean
-from contend.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS, TPCC
+from contend.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS
 from contend.settings.schemas import Schema, imported_name, schema_of
 from contend.settings.values import Level
 from contend.spec.document import Document
@@ -79,22 +79,22 @@ def _check_kinds(document: Document, kinds: list[str], schemas: list[Schema]) ->
                 hint=f'Write schema = "{wanted}" in [data], or take another kind of workload.',
             )
     own = next((one for one in schemas if one.tables or imported_name(one.name)), None)
-    # A script of the user's own may ask tables of his own, and one of TPC-C those of TPC-C.
-    takes_scripts = own is not None and (not own.tables or own.name == TPCC)
+    takes_scripts = own is not None and own.scripts
     fits = STATEMENTS | SCHEMA_OF.keys() | ({SCRIPT} if takes_scripts else set())
     kind = next((kind for kind in kinds if kind not in fits), None)
     if own is not None and kind is not None:
-        its = next((kind for kind, schema in SCHEMA_OF.items() if schema == own.name), None)
         document.refuse(
             ("data", "schema"),
             f'workload "{kind}" asks the tables of sbtest, and the schema is "{own.name}"',
-            hint=f'Write kind = "{its}" in [workload], or take statements of your own ("sql").'
-            if its is not None
+            hint=f'Write kind = "{own.kind}" in [workload], or take statements of your own ("sql").'
+            if own.kind is not None
             else 'Take a workload of statements of your own, such as "sql".',
         )
 
 
 def _may_ask(kind: str, schema: str) -> bool:
-    """Whether an import has the tables of TPC-C nobody knows before they are looked at."""
+    """Which tables an import has nobody knows before they are looked at."""
     wanted = SCHEMA_OF.get(kind)
-    return wanted in (None, schema) or (kind == TPCC and imported_name(schema) is not None)
+    if wanted is None or wanted == schema:
+        return True
+    return schema_of(wanted).in_dumps and imported_name(schema) is not None
