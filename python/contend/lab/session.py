@@ -22,7 +22,7 @@ from contend.lab.client import (
     with_engine,
 )
 from contend.lab.design import FACT as DESIGN
-from contend.lab.design import Design, choose_design, is_asked
+from contend.lab.design import Design, choose_design, differs_in
 from contend.lab.effort import require_time, short_of_repeats
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Listener, Notice
@@ -37,7 +37,7 @@ from contend.load import LoadDriver
 from contend.servers.dsn import Password
 from contend.settings import SETTINGS
 from contend.settings.load import ends_with_its_work
-from contend.settings.server import ROUND_TRIP
+from contend.settings.model import Differs
 from contend.spec import (
     SCRIPT_SCHEMA,
     DataSpec,
@@ -154,7 +154,7 @@ def _question(experiment: Experiment) -> str:
 def _leaves_server(experiment: Experiment) -> bool:
     """What is compared is not done to the server."""
     compared = experiment.compared
-    return compared is not None and (compared.path == ROUND_TRIP.path or is_asked(compared.path))
+    return compared is not None and differs_in(compared) in (Differs.ROUTE, Differs.QUERIES)
 
 
 def refuse_settings(experiment: Experiment, *, own: bool) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from contend.errors import RequestError
-from contend.settings.model import Need, Setting, Target, Values
+from contend.settings.load import ends_with_its_work
+from contend.settings.model import Differs, Need, Setting, Target, Values
 from contend.settings.plan_keys import SCRIPT, WORKLOAD, WRITES
 from contend.settings.schemas import (
     IMPORT_NAME,
@@ -61,6 +62,11 @@ class Which(Setting):
                 "is not contend's own",
                 hint="Leave --server out to use a private server.",
             )
+
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        if cell[self.path] == SCRIPT_SCHEMA:
+            return "a script that makes its own tables makes them on one server"
+        return None
 
 
 def _enough_rows(cell: Values) -> None:
@@ -186,6 +192,16 @@ def _texts(values: Iterable[object]) -> Iterator[str]:
 class WorkloadSetting(Setting):
     """The kind of workload and its parameters."""
 
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        workload = cell[self.path]
+        is_known = WRITES.get(workload["kind"]) is not None
+        if ends_with_its_work(cell) and not is_known and may_write(workload["kind"], workload):
+            return (
+                "work that has an end is compared in turns, and these statements may write: each "
+                "turn would find what those before it left"
+            )
+        return None
+
     def between(self, before: Values, after: Values) -> Need:
         # The tables of a script's own are made by the script.
         own_tables = after["data.schema"] == SCRIPT_SCHEMA
@@ -203,4 +219,5 @@ SETTING = WorkloadSetting(
     "",
     Key("workload", WORKLOAD, {"kind": WORKLOAD.default_kind}, "what is asked of the server"),
     each_run=True,
+    differs=Differs.QUERIES,
 )
