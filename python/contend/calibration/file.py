@@ -141,7 +141,7 @@ def _document(calibration: Calibration) -> dict[str, Any]:
         "format": FORMAT,
         "host": asdict(calibration.host),
         "program": asdict(calibration.program),
-        "ceilings": [_ceiling(one) for one in calibration.ceilings.values()],
+        "ceilings": [_ceiling(ceiling) for ceiling in calibration.ceilings.values()],
     }
 
 
@@ -158,44 +158,46 @@ def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
         "workers": ceiling.workers,
         "measured_at": ceiling.measured_at,
         "seconds": ceiling.seconds,
-        "rounds": {name: [getattr(one, name) for one in ceiling.rounds] for name in FIGURES},
+        "rounds": {
+            name: [getattr(measured, name) for measured in ceiling.rounds] for name in FIGURES
+        },
     }
 
 
 def _from_document(document: dict[str, Any], *, named: bool) -> Calibration:
     host, program = document["host"], document["program"]
-    ceilings = [_ceiling_from(one) for one in document["ceilings"]] if named else []
+    ceilings = [_ceiling_from(ceiling) for ceiling in document["ceilings"]] if named else []
     return Calibration(
         ClientHost(str(host["id"]), str(host["cpu"]), int(host["cpus"]), str(host["kernel"])),
         ClientProgram(str(program["version"]), str(program["sha256"])),
-        {one.shape: one for one in ceilings},
+        {ceiling.shape: ceiling for ceiling in ceilings},
     )
 
 
-def _ceiling_from(one: dict[str, Any]) -> Ceiling:
-    threads = one["threads"]
-    if one["transport"] not in ("socket", "tcp") or "kind" not in one["workload"]:
+def _ceiling_from(entry: dict[str, Any]) -> Ceiling:
+    threads = entry["threads"]
+    if entry["transport"] not in ("socket", "tcp") or "kind" not in entry["workload"]:
         raise ValueError("a ceiling without a workload or a transport")
-    if one["engine"] not in ENGINES:
+    if entry["engine"] not in ENGINES:
         raise ValueError("a ceiling without an engine")
-    columns = [[_figure(value) for value in one["rounds"][name]] for name in FIGURES]
+    columns = [[_figure(value) for value in entry["rounds"][name]] for name in FIGURES]
     rounds = tuple(Round(*values) for values in zip(*columns, strict=True))
     if not rounds:
         raise ValueError("a ceiling without rounds")
     return Ceiling(
         shape=RunShape(
-            workload=dict(one["workload"]),
-            protocol=str(one["protocol"]),
-            transport=one["transport"],
-            connections=int(one["connections"]),
-            engine=str(one["engine"]),
+            workload=dict(entry["workload"]),
+            protocol=str(entry["protocol"]),
+            transport=entry["transport"],
+            connections=int(entry["connections"]),
+            engine=str(entry["engine"]),
             threads=None if threads is None else int(threads),
             depth=int(one.get("depth", 1)),
         ),
         rounds=rounds,
-        seconds=_figure(one["seconds"]),
-        workers=max(1, int(one["workers"])),
-        measured_at=str(one["measured_at"]),
+        seconds=_figure(entry["seconds"]),
+        workers=max(1, int(entry["workers"])),
+        measured_at=str(entry["measured_at"]),
     )
 
 

@@ -79,7 +79,7 @@ def measure(
             plan = shape.plan(address, warmup_s=effort.warmup_s, measure_s=effort.measure_s)
             done = load.run(plan, env={}, on_event=heard.append)
             rounds[place] += _round(done)
-            hello = next((one for one in heard if one["type"] == "hello"), None)
+            hello = next((message for message in heard if message["type"] == "hello"), None)
             workers[place] = hello["threads"] if hello is not None else 1
             tell(number * len(shapes) + place + 1, total)
     at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -144,13 +144,13 @@ def watched() -> Iterator[list[str]]:
     yield found
     change = host.change(before, host.pressure())
     own_s = _own_cpu_s() - own_s
-    found += [one.message for one in host.disturbances(change, own_cpu_s=own_s)]
+    found += [disturbance.message for disturbance in host.disturbances(change, own_cpu_s=own_s)]
 
 
 def _own_cpu_s() -> float:
     """CPU of this process and of its children that have ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def stored(program: Path, cache: Path) -> Calibration:

@@ -100,14 +100,14 @@ _WHEN = {
 def _tell(checked: Sequence[Checked]) -> None:
     for line in lines_of(checked):
         _say(line)
-    asked = sum(one["broken"] is not None for one in checked)
-    broken = sum(bool(one["broken"]) for one in checked)
+    asked = sum(condition["broken"] is not None for condition in checked)
+    broken = sum(bool(condition["broken"]) for condition in checked)
     told = f"{broken} broken" if broken else "all hold"
     _say(f"{asked} of {len(checked)} conditions asked: {told}")
 
 
 def _code(checked: Sequence[Checked]) -> int:
-    return 1 if any(one["broken"] for one in checked) else 0
+    return 1 if any(condition["broken"] for condition in checked) else 0
 
 
 def _say(line: str) -> None:

@@ -162,12 +162,14 @@ def _together(errors: list[ContendError]) -> ContendError:
         for error in errors
         for line in (
             error.message,
-            *(f"  {one}" for one in (error.detail or "").splitlines()),
+            *(f"  {line}" for line in (error.detail or "").splitlines()),
             *([f"  {error.hint}"] if error.hint else []),
         )
     ]
     kind = (
-        WorkError if any(one.exit_code == WorkError.exit_code for one in errors) else RequestError
+        WorkError
+        if any(error.exit_code == WorkError.exit_code for error in errors)
+        else RequestError
     )
     return kind("not everything was put back.", detail="\n".join(lines))
 

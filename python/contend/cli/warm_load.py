@@ -223,7 +223,10 @@ def _row(item: Item) -> tuple[str, ...]:
 
 def _left_out(plan: WarmPlan) -> str:
     shown = plan.left_out[:LEFT_OUT_SHOWN]
-    rows = [(one.name, "" if one.size is None else format_size(one.size), one.why) for one in shown]
+    rows = [
+        (skipped.name, "" if skipped.size is None else format_size(skipped.size), skipped.why)
+        for skipped in shown
+    ]
     lines = ["Not loaded:", *_table(rows, ("WHAT", "SIZE", "WHY"))]
     if len(plan.left_out) > len(shown):
         lines.append(f"  … and {len(plan.left_out) - len(shown)} more")

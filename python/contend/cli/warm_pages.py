@@ -195,7 +195,7 @@ def _load(
         pool = seen.cache("innodb")
         page = pool.page if pool is not None else 0
         listed = {args.from_dump.name: wanted.pages} if len(wanted.pages) else {}
-        unlisted = [one for one in wanted.shares if not one.is_listed]
+        unlisted = [share for share in wanted.shares if not share.is_listed]
         by_list = ByList(host, listed, page, plan_of_shares(seen, unlisted).items)
     how = warm_load.how_of(args)
     return warm_load.show(
@@ -232,9 +232,9 @@ def _in_words(wanted: Translated) -> Iterator[str]:
     """What the translation came to."""
     if wanted.same:
         yield f"the very pages of {', '.join(wanted.same)}"
-    for one in wanted.shares:
-        why = "is another one" if one.is_listed else "does not say whose its pages are: scanned"
-        yield f"{one.share:.0%} of {one.table}.{one.index}, whose file here {why}"
+    for share in wanted.shares:
+        why = "is another one" if share.is_listed else "does not say whose its pages are: scanned"
+        yield f"{share.share:.0%} of {share.table}.{share.index}, whose file here {why}"
     for table in wanted.missing:
         yield f"not here: {table}"
     if wanted.unnamed:

@@ -80,19 +80,19 @@ def import_dump(
 
         def load(server: PrivateServer) -> Made:
             contents = load_dump(server, path, rules, name, tell)
-            one = Import(name, path, size, modified_ns, contents.digest, rules, contents.rows)
-            if before is not None and before.digest != one.digest:
+            imported = Import(name, path, size, modified_ns, contents.digest, rules, contents.rows)
+            if before is not None and before.digest != imported.digest:
                 raise _taken(before, "its content has changed since")
-            loaded.append((one, contents))
-            inputs = one.inputs(binary, {})
+            loaded.append((imported, contents))
+            inputs = imported.inputs(binary, {})
             return Made(inputs, contents.rows, contents.database, contents.tables)
 
         options = dump_options(binary, path, rules, cache)
         no_layout: Mapping[str, str] = {}
         dataset = make(binary, no_layout, options, load, cache=cache, tell=tell)
-        one, contents = loaded[0]
-        keep_import(cache, one)
-        return Imported(one, dataset, contents)
+        imported, contents = loaded[0]
+        keep_import(cache, imported)
+        return Imported(imported, dataset, contents)
 
 
 def _before(cache: Path, name: str) -> Import | None:

@@ -99,14 +99,18 @@ def find_import(cache: Path, name: str) -> Import:
         ) from None
 
 
-def keep_import(cache: Path, one: Import) -> None:
+def keep_import(cache: Path, imported: Import) -> None:
     """Have the name stand for this from now on."""
     _folder(cache).mkdir(parents=True, exist_ok=True)
-    rules = {**asdict(one.rules), "allow": sorted(one.rules.allow), "skip": sorted(one.rules.skip)}
-    document = {**asdict(one), "file": str(one.file), "rules": rules}
-    unfinished = _folder(cache) / f"{one.name}.new"
+    rules = {
+        **asdict(imported.rules),
+        "allow": sorted(imported.rules.allow),
+        "skip": sorted(imported.rules.skip),
+    }
+    document = {**asdict(imported), "file": str(imported.file), "rules": rules}
+    unfinished = _folder(cache) / f"{imported.name}.new"
     unfinished.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    unfinished.rename(_path(cache, one.name))
+    unfinished.rename(_path(cache, imported.name))
 
 
 def require_imports(cache: Path, experiment: Experiment) -> None:

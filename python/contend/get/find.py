@@ -206,7 +206,9 @@ def _installed(name: str) -> ServerBinary | None:
 
 def _first_choice(got: Sequence[ServerBinary], root: Path) -> ServerBinary:
     suite = _own_suite(root)
-    return max(got, key=lambda one: (not one.extras, one.suite == suite, one.version_number))
+    return max(
+        got, key=lambda server: (not server.extras, server.suite == suite, server.version_number)
+    )
 
 
 def _own_suite(root: Path) -> str | None:

@@ -140,7 +140,7 @@ class BorrowedUnderTest:
     def remember(self, undos: Sequence[str]) -> None:
         assert self._data is not None
         database = self._database(self._data)
-        before, self._undos = self._undos, [statements.entry(one, database) for one in undos]
+        before, self._undos = self._undos, [statements.entry(undo, database) for undo in undos]
         self._journal.replace(before, self._undos)
 
     def execute(self, statement: str) -> float:
@@ -277,8 +277,8 @@ class BorrowedUnderTest:
         )
 
     def _warnings(self, *, changed: bool) -> Iterator[RunWarning]:
-        for one in self._truncated.values():
-            yield {"code": "option-truncated", "message": str(one)}
+        for option in self._truncated.values():
+            yield {"code": "option-truncated", "message": str(option)}
         if changed:
             yield {"code": "data-changed", "message": DATA_CHANGED}
 

@@ -39,7 +39,7 @@ def choosing_engine(program: Path) -> ChooseEngine:
 
     def choose(experiment: Experiment) -> Mapping[str, Any]:
         """Raises RequestError if the kernel refuses an engine that the experiment names."""
-        in_order = sorted(cell_specs(experiment), key=lambda one: one["load.connections"])
+        in_order = sorted(cell_specs(experiment), key=lambda cell: cell["load.connections"])
         # The largest of each engine: one for all of them, unless it is a factor.
         largest = {spec[PATH]: spec for spec in in_order}
         found = []

@@ -163,7 +163,7 @@ _WAYS: dict[str, Callable[[ColdStart], None]] = {
     "queries-repeated": ColdStart.queries_and_rehearsal,
     "scan": ColdStart.scan,
     "list": ColdStart.list_of_contend,
-    "list-25": lambda one: one.list_of(25),
-    "list-100": lambda one: one.list_of(100),
+    "list-25": lambda start: start.list_of(25),
+    "list-100": lambda start: start.list_of(100),
     "primary": ColdStart.list_of_primary,
 }

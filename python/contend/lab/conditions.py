@@ -77,13 +77,13 @@ class Conditions:
         }
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        broken = [one for one in checked if one["broken"]]
+        broken = [condition for condition in checked if condition["broken"]]
         self._broken += [data.schema for _ in broken]
-        for one in broken:
+        for condition in broken:
             self._listen(
                 Notice(
-                    f"{data.schema}: condition {one['name']} ({one['says']}) is broken by "
-                    f"{one['broken']:,} rows ({when})"
+                    f"{data.schema}: condition {condition['name']} ({condition['says']}) is broken by "
+                    f"{condition['broken']:,} rows ({when})"
                 )
             )
 

@@ -141,8 +141,12 @@ class HostWatch:
         }
         marks = _marks(state)
         return [
-            replace(one, probes={**one.probes, "state": state}, warnings=[*one.warnings, *marks])
-            for one in records
+            replace(
+                record,
+                probes={**record.probes, "state": state},
+                warnings=[*record.warnings, *marks],
+            )
+            for record in records
         ]
 
     def _look(self, *, memory: bool = False) -> CpuState | None:

@@ -33,7 +33,7 @@ def take_over(run_folder: Path, journals: Path) -> list[str]:
     Raises:
         ContendError: the folder or what is noted there cannot be read, or a journal is in use.
     """
-    sources = [str(one.get("source", "")) for one in stored_servers(run_folder).values()]
+    sources = [str(server.get("source", "")) for server in stored_servers(run_folder).values()]
     for number, source in enumerate(sources):
         if not is_dsn(source):
             continue
@@ -44,7 +44,7 @@ def take_over(run_folder: Path, journals: Path) -> list[str]:
         database = Dsn.parse(source).database or stored_experiment(run_folder).base.data.database
         entries = [
             *({"kind": VARIABLE, "name": n, "text": t} for n, t in _read(options, dict).items()),
-            *(statements.entry(str(one), database) for one in _read(undos, list)),
+            *(statements.entry(str(statement), database) for statement in _read(undos, list)),
         ]
         with Journal.open(journals, source) as journal:
             _add(journal, entries)

@@ -189,7 +189,7 @@ class PrivateUnderTest:
         asked = launch.options_of(str(self._program.identity["kind"]))
         truncated = self._server.start({**engine_options(cell.data.engine), **asked})
         self._variables = self._all_variables(cell, asked)
-        self._truncated = {one.name: one for one in truncated}
+        self._truncated = {changed.name: changed for changed in truncated}
         self._options = dict(cell["server.options"])
 
     def set_options(self, options: Mapping[str, Level]) -> None:
@@ -198,7 +198,7 @@ class PrivateUnderTest:
             return
         truncated = self._server.set_global(changes)
         self._truncated = {n: t for n, t in self._truncated.items() if n not in changes}
-        self._truncated |= {one.name: one for one in truncated}
+        self._truncated |= {changed.name: changed for changed in truncated}
         self._options = dict(options)
 
     # --- caches ---
@@ -276,8 +276,8 @@ class PrivateUnderTest:
             expected=self._caches.expected(),
             probes=probes,
             warnings=tuple(
-                {"code": "option-truncated", "message": str(one)}
-                for one in self._truncated.values()
+                {"code": "option-truncated", "message": str(changed)}
+                for changed in self._truncated.values()
             ),
         )
 

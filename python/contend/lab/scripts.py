@@ -126,7 +126,7 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
 
 def _files(experiment: Experiment) -> list[Path]:
     asked = (cell.workload for cell in _distinct(experiment))
-    named = (str(one.parameters["script"]) for one in asked if one.kind == SCRIPT)
+    named = (str(workload.parameters["script"]) for workload in asked if workload.kind == SCRIPT)
     return [Path(name) for name in dict.fromkeys(named) if is_file(name)]
 
 

@@ -267,8 +267,8 @@ def _calibration(
     """The ceilings for the runs that are to come."""
     if equipment.calibrate is None:
         return None
-    ended = {one.run for one in folder.ended()}
-    to_come = (one.cell for one in folder.meta().planned if one.run not in ended)
+    ended = {run.run for run in folder.ended()}
+    to_come = (run.cell for run in folder.meta().planned if run.run not in ended)
     return equipment.calibrate(cell_spec(experiment, cell) for cell in to_come)
 
 
@@ -294,7 +294,7 @@ def _stored(folder: RunFolder) -> str:
 
 def _is_past_first_block(folder: RunFolder) -> bool:
     first = folder.meta().planned[0].block
-    return any(one.block != first for one in folder.ended())
+    return any(run.block != first for run in folder.ended())
 
 
 def _require_same_experiment(
@@ -347,7 +347,7 @@ def _same_engine(
 def _facts(
     equipment: Equipment, experiment: Experiment, engine: Mapping[str, Any], design: Design
 ) -> dict[str, Any]:
-    servers = {kind: dict(one) for kind, one in equipment.servers.items()}
+    servers = {kind: dict(server) for kind, server in equipment.servers.items()}
     of_host: dict[str, Any] = host.facts(folder=equipment.data_folder)
     facts: dict[str, Any] = {
         **of_host,

@@ -184,7 +184,7 @@ class HostProbe:
         found = {
             **asdict(change),
             "own_cpu_s": own_cpu_s,
-            "disturbances": [asdict(one) for one in disturbances],
+            "disturbances": [asdict(disturbance) for disturbance in disturbances],
         }
         return cast(probed.HostUse, found)
 
@@ -197,7 +197,7 @@ def _own_cpu_s(observed: Observed) -> float | None:
     if len(servers) < len(found):
         return None
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(servers) + sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(servers) + sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 class LineProbe:

@@ -130,7 +130,7 @@ def truncations(
         variables: what the server has.
         adjusted: what its log says that it changed.
     """
-    found = {one.name: one for one in adjusted}
+    found = {change.name: change for change in adjusted}
     for name, value in options.items():
         seen = truncation(name, value, variables.get(name.removeprefix("loose_")))
         if seen is not None:

@@ -217,7 +217,7 @@ def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> lis
     """Change dynamic variables and read each back; those that the server did not take as
     requested."""
     found = (set_one(connection, name, value)[0] for name, value in changes.items())
-    return [one for one in found if one is not None]
+    return [change for change in found if change is not None]
 
 
 def set_one(connection: Connection[Any], name: str, value: Value) -> tuple[Truncated | None, bool]:

@@ -70,7 +70,7 @@ def _arrival(key: Key) -> Key:
     """With a rate of one stage, so that a rate can be a factor."""
     assert isinstance(key.kind, Tagged)
     keys = key.kind.kinds["open"]
-    stages = (replace(one, required=False) for one in keys)
+    stages = (replace(key, required=False) for key in keys)
     kinds = {**key.kind.kinds, "open": (_RATE, *stages)}
     return replace(key, kind=replace(key.kind, kinds=kinds))
 

@@ -98,7 +98,7 @@ def load_keys(schema: Mapping[str, Any]) -> tuple[Key, ...]:
 def writes(schema: Mapping[str, Any]) -> dict[str, bool | None]:
     """For each kind whether its events leave other rows than they found; None if it depends."""
     variants = schema["$defs"]["Workload"]["oneOf"]
-    return {one["properties"]["kind"]["const"]: one["x-writes"] for one in variants}
+    return {variant["properties"]["kind"]["const"]: variant["x-writes"] for variant in variants}
 
 
 def _key(
@@ -127,7 +127,7 @@ def _value(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
     if "$ref" in given:
         return _referred(schema, given["$ref"].rpartition("/")[2], told.get("default"))
     types = told["type"] if isinstance(told["type"], list) else [told["type"]]
-    match next(one for one in types if one != "null"):
+    match next(name for name in types if name != "null"):
         case "integer":
             return WholeNumber(told.get("minimum", 0), told.get("maximum", 2**63 - 1))
         case "number" if "exclusiveMinimum" in told:
@@ -168,9 +168,9 @@ def _referred(schema: Mapping[str, Any], name: str, default: object) -> ValueKin
             )
         )
     variants = definition["oneOf"]
-    if any("const" in one or "enum" in one for one in variants):
-        return Choice(tuple(name for one in variants for name in _names(one)))
-    if all("kind" in one["properties"] for one in variants):
+    if any("const" in variant or "enum" in variant for variant in variants):
+        return Choice(tuple(name for variant in variants for name in _names(variant)))
+    if all("kind" in variant["properties"] for variant in variants):
         first = default.get("kind") if isinstance(default, Mapping) else None
         return tagged(schema, name, str(first or variants[0]["properties"]["kind"]["const"]))
     return TomlTable(())  # Told apart by another key: nothing that the lab uses.

@@ -33,7 +33,7 @@ class Profiles:
     def read(self, value: object) -> dict[str, dict[str, Any]]:
         if not isinstance(value, dict):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
-        return {str(name): self._profile(str(name), one) for name, one in value.items()}
+        return {str(name): self._profile(str(name), profile) for name, profile in value.items()}
 
     def _profile(self, name: str, value: object) -> dict[str, Any]:
         try:

@@ -69,7 +69,7 @@ def as_plan(keys: tuple[Key, ...], values: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(key.kind, TomlTable):
             value = as_plan(key.kind.keys, value)
         elif isinstance(key.kind, TomlTables):
-            value = [as_plan(key.kind.keys, one) for one in value]
+            value = [as_plan(key.kind.keys, table) for table in value]
         plan[attribute_name(key)] = value
     return plan
 
@@ -194,12 +194,12 @@ class TomlTables:
     keys: tuple[Key, ...]
 
     def read(self, value: object) -> list[dict[str, Any]]:
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
         tables = []
-        for index, one in enumerate(value):
+        for index, table in enumerate(value):
             try:
-                tables.append(TomlTable(self.keys).read(one))
+                tables.append(TomlTable(self.keys).read(table))
             except Refused as refused:
                 at = (index, *refused.at)
                 raise Refused(refused.reason, hint=refused.hint, at=at) from None

@@ -57,7 +57,7 @@ def _check_key(
     knows = [name in (*schema.common, *schema.keys) for schema in schemas]
     if all(knows) or (any(knows) and place[0] == "data"):
         return
-    schema = next(one for one, known in zip(schemas, knows, strict=True) if not known)
+    schema = next(schema for schema, known in zip(schemas, knows, strict=True) if not known)
     document.refuse(
         place,
         f'data.{name} means nothing to the schema "{schema.name}"',
@@ -70,7 +70,7 @@ def _check_key(
 def _check_kinds(document: Document, kinds: list[str], schemas: list[Schema]) -> None:
     """Most kinds ask the tables of sbtest."""
     for asking in kinds:
-        other = next((one.name for one in schemas if not _may_ask(asking, one.name)), None)
+        other = next((schema.name for schema in schemas if not _may_ask(asking, schema.name)), None)
         if other is not None:
             wanted = SCHEMA_OF[asking]
             document.refuse(
@@ -78,7 +78,7 @@ def _check_kinds(document: Document, kinds: list[str], schemas: list[Schema]) ->
                 f'workload "{asking}" asks the tables of {wanted}, and data.schema is "{other}"',
                 hint=f'Write schema = "{wanted}" in [data], or take another kind of workload.',
             )
-    own = next((one for one in schemas if one.tables or imported_name(one.name)), None)
+    own = next((schema for schema in schemas if schema.tables or imported_name(schema.name)), None)
     takes_scripts = own is not None and own.scripts
     fits = STATEMENTS | SCHEMA_OF.keys() | ({SCRIPT} if takes_scripts else set())
     kind = next((kind for kind in kinds if kind not in fits), None)

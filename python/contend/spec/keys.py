@@ -64,7 +64,7 @@ def without_metric(name: str, run: Run) -> SpecError:
     """The error for a metric that is named rightly but that a run does not have."""
     had = names_in(run)
     part = name.partition(".")[0]
-    same = [one for one in had if one.partition(".")[0] == part]
+    same = [other for other in had if other.partition(".")[0] == part]
     why = {
         "seconds": "It is known of runs that end by their number of events (load.events, times of "
         "a list), not by load.measure.",

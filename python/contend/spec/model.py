@@ -244,7 +244,7 @@ class CellSpec:
             for path, value in self.values.items()
             if path.startswith("data.")
         }
-        of_all = {one.name for one in fields(DataSpec)} & told.keys()
+        of_all = {field.name for field in fields(DataSpec)} & told.keys()
         return DataSpec(**{name: told.pop(name) for name in of_all}, own=told)
 
     @property

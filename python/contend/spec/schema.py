@@ -23,7 +23,7 @@ def json_schema() -> dict[str, object]:
         for section, keys in PLAIN_TABLES.items()
     }
     for section, settings in settings_by_section().items():
-        keys: dict[str, object] = {one.key.name: one.key.schema() for one in settings}
+        keys: dict[str, object] = {setting.key.name: setting.key.schema() for setting in settings}
         properties.update({section: _table(section, keys)} if section else keys)
     _properties(properties, "compare")["baseline"] = {
         **_by_path("compare.baseline", factor_paths(), lists=False, scalars=True),
@@ -201,7 +201,7 @@ def _nested(path: str, key: Key) -> str:
         case Tagged():
             keys = tuple(key.kind.parameters().values())
             parts = [heading + _kinds(key.kind), _key_table(keys)]
-            parts += [_nested(f"{path}.{one.name}", one) for one in keys]
+            parts += [_nested(f"{path}.{key.name}", key) for key in keys]
             return "\n".join(filter(None, parts))
         case TomlTable() | TomlTables():
             return heading + _key_table(key.kind.keys)
@@ -245,7 +245,7 @@ def _default(key: Key) -> str:
     if isinstance(key.default, str):
         return f'`"{key.default}"`'
     if isinstance(key.default, tuple):
-        return ", ".join(f'`"{one}"`' for one in key.default)
+        return ", ".join(f'`"{name}"`' for name in key.default)
     if isinstance(key.default, bool):
         return "`true`" if key.default else "`false`"
     return f"`{key.default}`"

@@ -105,13 +105,13 @@ class Journal:
 
     def drop(self, entry: Entry) -> None:
         """It was put back, or was not changed after all."""
-        self.undo = [one for one in self.undo if one is not entry]
+        self.undo = [noted for noted in self.undo if noted is not entry]
         self.write()
 
     def replace(self, old: Sequence[Entry], new: Sequence[Entry]) -> None:
         """These instead of those."""
         gone = set(map(id, old))
-        self.undo = [*(one for one in self.undo if id(one) not in gone), *new]
+        self.undo = [*(noted for noted in self.undo if id(noted) not in gone), *new]
         self.write()
 
     def forget(self) -> None:
@@ -199,7 +199,7 @@ def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
         said = json.loads(path.read_text(encoding="utf-8"))
         if said["format"] not in (2, FORMAT):
             raise ValueError(f"its format is {said['format']}, and this contend reads {FORMAT}")
-        undo = [_entry(one) for one in said["undo"]]
+        undo = [_entry(entry) for entry in said["undo"]]
         work = said["work"]
         if not isinstance(said["server"], str) or not isinstance(work, dict | None):
             raise ValueError("it is not one of contend's")

@@ -93,7 +93,7 @@ def by_index(
     counted = 0
     for space, indexes in catalogue.by_space.items():
         here = held.get(space, np.empty(0, np.uint32))
-        names = {one.table for one in indexes}
+        names = {index.table for index in indexes}
         unwanted = not names & set(tables) if tables is not None else all(map(is_system, names))
         if unwanted:
             continue

@@ -108,7 +108,7 @@ def _reads(table: WarmTable, index: str | None, reads: Reads | None) -> int | No
     count = reads.get((table.database, table.name, index), 0)
     if index == PRIMARY:
         # A query that walks another index mostly wants the row as well, and only that one counts.
-        others = (reads.get((table.database, table.name, one.name), 0) for one in table.indexes)
+        others = (reads.get((table.database, table.name, index.name), 0) for index in table.indexes)
         return max(count, *others)
     return count
 
@@ -230,9 +230,9 @@ def plan_of_shares(survey: Survey, shares: Sequence[Share]) -> WarmPlan:
         shares: of a partitioned table there may be several of an index; the largest counts.
     """
     largest: dict[tuple[str, str], float] = {}
-    for one in shares:
-        key = one.table, PRIMARY if one.index == CLUSTERED_WITHOUT_KEY else one.index
-        largest[key] = max(largest.get(key, 0.0), one.share)
+    for held in shares:
+        key = held.table, PRIMARY if held.index == CLUSTERED_WITHOUT_KEY else held.index
+        largest[key] = max(largest.get(key, 0.0), held.share)
     items = []
     for table in survey.tables:
         for index in table.indexes:

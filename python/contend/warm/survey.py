@@ -106,7 +106,7 @@ def _table(
     if clustered is None and pages:
         # Without a primary key the first unique one of columns that are never NULL is the
         # clustered one; it is the largest.
-        name = max(pages, key=lambda one: pages[one])
+        name = max(pages, key=lambda name: pages[name])
         clustered = known.pop(name)
         others.pop(name, None)
     each = index_size // max(1, len(others))

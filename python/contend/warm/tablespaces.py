@@ -87,7 +87,7 @@ class Catalogue:
 
     def shared(self, space: int) -> bool:
         """Whether several tables lie in the tablespace, so that a space id says no table."""
-        return len({(one.table, one.partition) for one in self.by_space.get(space, ())}) > 1
+        return len({(index.table, index.partition) for index in self.by_space.get(space, ())}) > 1
 
 
 def is_system(table: str) -> bool:
