@@ -53,13 +53,13 @@ _FACTS = (
 def this_host(facts: Mapping[str, Any] | None = None) -> ClientHost:
     """The host that we are on."""
     facts = host.facts() if facts is None else facts
-    found = {name: fact(facts, name) for name in _FACTS}
-    text = json.dumps(["contend calibration", found], sort_keys=True)
+    known = {name: fact(facts, name) for name in _FACTS}
+    text = json.dumps(["contend calibration", known], sort_keys=True)
     return ClientHost(
         id=hashlib.sha256(text.encode()).hexdigest()[:12],
-        cpu=str(found["cpu.model"] or "unknown CPU"),
-        cpus=int(found["cpu.count"] or 0),
-        kernel=str(found["kernel.release"] or "unknown"),
+        cpu=str(known["cpu.model"] or "unknown CPU"),
+        cpus=int(known["cpu.count"] or 0),
+        kernel=str(known["kernel.release"] or "unknown"),
     )
 
 
@@ -106,18 +106,18 @@ def read(path: Path, host: ClientHost, program: ClientProgram) -> Calibration:
                 f"{path} has format {written}, and this contend reads formats up to {FORMAT}",
                 hint="Upgrade contend, or remove the file to measure anew.",
             )
-        found = _from_document(document, named=written >= 2)
+        calibration = _from_document(document, named=written >= 2)
     except FileNotFoundError:
         return Calibration(host, program)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise DamagedCalibration(f"{path} is damaged ({said})", hint=_MEND) from None
-    if (found.host.id, found.program.sha256) != (host.id, program.sha256):
+    if (calibration.host.id, calibration.program.sha256) != (host.id, program.sha256):
         raise ForeignCalibration(
             f"{path} was measured on another host or with another contend-load",
             hint=_MEND,
         )
-    return found
+    return calibration
 
 
 def write(path: Path, calibration: Calibration) -> None:
@@ -125,7 +125,7 @@ def write(path: Path, calibration: Calibration) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(_document(calibration), indent=1, ensure_ascii=False, allow_nan=False)
     # The figures of the rounds stand side by side.
-    text = re.sub(r"\[[-\d.e+,\s]+\]", lambda found: " ".join(found[0].split()), text)
+    text = re.sub(r"\[[-\d.e+,\s]+\]", lambda match: " ".join(match[0].split()), text)
     descriptor, unfinished = tempfile.mkstemp(prefix=".calibration-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

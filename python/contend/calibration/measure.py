@@ -140,11 +140,11 @@ def _figure(value: float) -> float:
 def watched() -> Iterator[list[str]]:
     """What disturbed the host meanwhile, in words; the list is filled at the end."""
     before, own_s = host.pressure(), _own_cpu_s()
-    found: list[str] = []
-    yield found
+    warnings: list[str] = []
+    yield warnings
     change = host.change(before, host.pressure())
     own_s = _own_cpu_s() - own_s
-    found += [disturbance.message for disturbance in host.disturbances(change, own_cpu_s=own_s)]
+    warnings += [disturbance.message for disturbance in host.disturbances(change, own_cpu_s=own_s)]
 
 
 def _own_cpu_s() -> float:

@@ -111,8 +111,8 @@ def _calibrate(args: argparse.Namespace) -> int:
     program, cache = find_program(), default_cache()
     if args.show:
         _refuse(args, _ONLY_MEASURED, "--show", "It measures nothing.")
-        found = room.stored(program, cache)
-        _print(found, found.ceilings.values(), cache, as_json=args.json)
+        calibration = room.stored(program, cache)
+        _print(calibration, calibration.ceilings.values(), cache, as_json=args.json)
         return 0
     shapes, effort = _shapes(args, program), _effort(args)
     with display_on(Console(stderr=True)) as display:
@@ -264,8 +264,12 @@ def _entry(ceiling: Ceiling) -> dict[str, Any]:
     shape = ceiling.shape
     figures = {}
     for name in FIGURES:
-        found = ceiling.figure(name)
-        figures[name] = {"mean": found.mean, "low": finite(found.low), "high": finite(found.high)}
+        estimate = ceiling.figure(name)
+        figures[name] = {
+            "mean": estimate.mean,
+            "low": finite(estimate.low),
+            "high": finite(estimate.high),
+        }
     return {
         "workload": dict(shape.workload),
         "protocol": shape.protocol,

@@ -139,15 +139,15 @@ def _servers(
 ) -> Iterator[str]:
     """The servers that have a journal, one DSN for each place; of those that are wanted all."""
     seen: set[str] = set()
-    found = list(wanted or ())
+    servers = list(wanted or ())
     for path in journals_in(folder):
         try:
-            found.append(server_in(path))
+            servers.append(server_in(path))
         except ContendError as error:
             if wanted is None:
                 errors.append(error)
     places = None if wanted is None else set(map(place_of, wanted))
-    for server in found:
+    for server in servers:
         # A journal of before has its name from the whole DSN, so each spelling is opened.
         if server not in seen and (places is None or place_of(server) in places):
             seen.add(server)

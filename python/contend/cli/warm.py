@@ -225,13 +225,13 @@ def _plan(args: argparse.Namespace, server: ExistingServer) -> tuple[WarmPlan, s
 
 
 def _key_caches(given: Sequence[str], connection: Connection[Any]) -> dict[str, Cache]:
-    found = {}
+    caches = {}
     for word in given:
         table, equals, name = word.partition("=")
         if not (table and equals and name):
             raise RequestError(f"--key-cache {word} is not TABLE=NAME, such as shop.orders=hot.")
-        found[table] = named_key_cache(connection, name)
-    return found
+        caches[table] = named_key_cache(connection, name)
+    return caches
 
 
 def _is_here(dsn: Dsn) -> bool:

@@ -217,15 +217,15 @@ def _names(args: argparse.Namespace) -> Names:
         )
         with other.connect() as connection:
             return Names(read_catalogue(connection, other.identity().kind), {})
-    found = read_names(args.from_dump)
-    if found is None:
+    names = read_names(args.from_dump)
+    if names is None:
         raise RequestError(
             f"{args.from_dump} has ids of tablespaces alone, and {names_path(args.from_dump)} "
             "with their tables is not there.",
             hint="Copy it as well, or name the server that the list is of: --names DSN. A server "
             "that was made from a physical copy of it has the same ids: name that itself.",
         )
-    return found
+    return names
 
 
 def _in_words(wanted: Translated) -> Iterator[str]:

@@ -124,25 +124,25 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
 
 
 def _checked(cursor: Any, condition: tpcc_conditions.Condition, *, asked: bool) -> Checked:
-    found: Checked = {
+    checked: Checked = {
         "name": condition.name,
         "says": condition.says,
         "broken": None,
         "examples": [],
     }
     if not asked:
-        return found
+        return checked
     cursor.execute(
         f"SELECT breaking.*, COUNT(*) OVER () FROM ({condition.breaking}) AS breaking"
         f" LIMIT {EXAMPLES}"
     )
     rows = cursor.fetchall()
     columns = [column[0] for column in cursor.description][:-1]
-    found["broken"] = int(rows[0][-1]) if rows else 0
-    found["examples"] = [
+    checked["broken"] = int(rows[0][-1]) if rows else 0
+    checked["examples"] = [
         {column: _plain(value) for column, value in zip(columns, row, strict=False)} for row in rows
     ]
-    return found
+    return checked
 
 
 def _plain(value: object) -> object:

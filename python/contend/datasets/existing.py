@@ -84,8 +84,8 @@ def ensure_on(
         TableNotOurs: a table of that name exists, and contend did not make it. Nothing was touched.
         LoadingDeclined: `confirm` said no. Nothing was touched.
     """
-    found = server.identity()
-    key = dataset_key(key_inputs(data, kind=found.kind, version=found.version, options={}))
+    identity = server.identity()
+    key = dataset_key(key_inputs(data, kind=identity.kind, version=identity.version, options={}))
     database = server.dsn.database or data.database
     about = {"key": key, "engine": data.engine, "rows": data.rows_in_all, "bytes": None}
     names = data.table_names

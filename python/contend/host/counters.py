@@ -243,10 +243,10 @@ def _switches(tree: Tree, pid: int) -> tuple[int | None, int | None]:
 
 def _fields(text: str | None) -> dict[str, int]:
     """`name: number` lines; other lines are left out."""
-    found = {}
+    counters = {}
     for line in (text or "").splitlines():
         name, _, rest = line.partition(":")
         words = rest.split()
         if words and words[0].isdigit():
-            found[name.strip()] = int(words[0])
-    return found
+            counters[name.strip()] = int(words[0])
+    return counters

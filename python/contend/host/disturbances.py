@@ -42,7 +42,7 @@ def disturbances(
         own_cpu_s: CPU seconds that the experiment's own processes (server, load generator, lab)
             used in that time. None: not known, and neighbours are not looked for.
     """
-    found = [
+    checks = [
         _steal(change),
         _quota(change),
         _neighbours(change, own_cpu_s),
@@ -51,7 +51,7 @@ def disturbances(
         _storage(change),
         _heat(change),
     ]
-    return tuple(item for item in found if item is not None)
+    return tuple(item for item in checks if item is not None)
 
 
 def _steal(change: PressureChange) -> Disturbance | None:

@@ -162,13 +162,13 @@ def facts(root: Path = Path("/"), *, folder: Path | None = None) -> dict[str, ob
         root: where /proc, /sys and /etc are looked for.
         folder: a folder on the disk to describe, normally the one of the data.
     """
-    found = Facts(Tree(root))
-    record_cpu(found)
-    record_numa(found)
-    record_memory(found)
-    record_kernel(found)
-    record_limits(found)
-    record_network(found)
-    record_disk(found, folder)
-    record_machine(found)
-    return found.nested()
+    facts = Facts(Tree(root))
+    record_cpu(facts)
+    record_numa(facts)
+    record_memory(facts)
+    record_kernel(facts)
+    record_limits(facts)
+    record_network(facts)
+    record_disk(facts, folder)
+    record_machine(facts)
+    return facts.nested()

@@ -325,13 +325,13 @@ def _key_ports(variables: Mapping[str, str]) -> HandlerSocket | None:
     reads, writes = (variables.get(f"handlersocket_port{end}", "") for end in ("", "_wr"))
     if not reads:
         return None
-    found: HandlerSocket
+    sockets: HandlerSocket
     if variables.get("handlersocket_address") == "/":
-        found = {"socket": reads, "socket_wr": writes}
+        sockets = {"socket": reads, "socket_wr": writes}
     else:
-        found = {"port": int(reads), "port_wr": int(writes or reads)}
+        sockets = {"port": int(reads), "port_wr": int(writes or reads)}
     if KEY_SECRET in os.environ:
-        found["secret_env"] = KEY_SECRET
+        sockets["secret_env"] = KEY_SECRET
     if f"{KEY_SECRET}_WR" in os.environ:
-        found["secret_wr_env"] = f"{KEY_SECRET}_WR"
-    return found
+        sockets["secret_wr_env"] = f"{KEY_SECRET}_WR"
+    return sockets

@@ -42,16 +42,16 @@ def choosing_engine(program: Path) -> ChooseEngine:
         in_order = sorted(cell_specs(experiment), key=lambda cell: cell["load.connections"])
         # The largest of each engine: one for all of them, unless it is a factor.
         largest = {spec[PATH]: spec for spec in in_order}
-        found = []
+        engines = []
         for spec in largest.values():
             plan = plan_of(spec, _NOWHERE, seed=0, watch_pid=None)
             try:
-                found.append(ask_engine(program, plan))
+                engines.append(ask_engine(program, plan))
             except ContendError as error:
                 raise RequestError(f"{PATH}: {error.message}", hint=error.hint) from error
-        if len(found) > 1:
+        if len(engines) > 1:
             return {}
-        (engine,) = found
+        (engine,) = engines
         refused = {} if engine.refused is None else {"io_uring_refused": engine.refused}
         return {"engine": engine.name, **refused}
 

@@ -68,7 +68,7 @@ class ColdStart:
         with self._server.journal() as journal:
             self._journal = journal
             _WAYS[how](self)
-            found = held(
+            pool = held(
                 self._server.connection(),
                 survey(self._server.connection(), self._server.database),
                 journal,
@@ -76,7 +76,7 @@ class ColdStart:
                 database=self._server.database,
             )
             put_back(journal, self._server)
-        parts = [part for part in found.parts if part.table != OTHERS and part.pages]
+        parts = [part for part in pool.parts if part.table != OTHERS and part.pages]
         whole = sum(part.pages or 0 for part in parts)
         return {
             "how": how,

@@ -82,8 +82,8 @@ class Conditions:
         for condition in broken:
             self._listen(
                 Notice(
-                    f"{data.schema}: condition {condition['name']} ({condition['says']}) is broken by "
-                    f"{condition['broken']:,} rows ({when})"
+                    f"{data.schema}: condition {condition['name']} ({condition['says']}) is broken "
+                    f"by {condition['broken']:,} rows ({when})"
                 )
             )
 

@@ -265,8 +265,8 @@ def _closing(testbed: ServerTestbed, listen: Listener) -> Iterator[ServerTestbed
 
 
 def _identity_of(server: ExistingServer) -> dict[str, Any]:
-    found = server.identity()
-    return {"kind": found.kind, "version": found.version, "source": str(server.dsn)}
+    identity = server.identity()
+    return {"kind": identity.kind, "version": identity.version, "source": str(server.dsn)}
 
 
 def identity(binary: ServerBinary) -> dict[str, Any]:

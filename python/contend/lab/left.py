@@ -62,8 +62,8 @@ def _add(journal: Journal, entries: Iterable[dict[str, Any]]) -> None:
 def _read(file: Path, kind: type) -> Any:
     """What is in it, or nothing if it is not there."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(found, kind):
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(content, kind):
             raise ValueError("it is not one of contend's")
     except FileNotFoundError:
         return kind()
@@ -73,7 +73,7 @@ def _read(file: Path, kind: type) -> Any:
             hint="It says what a run changed on a server. Put that back by what can be read of it, "
             "then remove the file.",
         ) from error
-    return found
+    return content
 
 
 def _numbered(name: str, number: int) -> str:

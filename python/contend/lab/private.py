@@ -233,8 +233,8 @@ class PrivateUnderTest:
     @property
     def database(self) -> str:
         """Where the tables are: a dump has a database of its own."""
-        found = None if self._dataset is None else self._dataset.database
-        return found or self._data.database
+        database = None if self._dataset is None else self._dataset.database
+        return database or self._data.database
 
     @property
     def kind(self) -> str:

@@ -34,17 +34,17 @@ class Address:
     """Where that plugin listens, if the server has it."""
 
     def as_plan(self) -> Server:
-        found: Server = (
+        server: Server = (
             {"socket": self.socket} if self.socket else {"host": self.host, "port": self.port}
         )
-        found["user"] = self.user
+        server["user"] = self.user
         if self.password_env is not None:
-            found["password_env"] = self.password_env
+            server["password_env"] = self.password_env
         if self.database is not None:
-            found["database"] = self.database
+            server["database"] = self.database
         if self.handler_socket is not None:
-            found["handler_socket"] = self.handler_socket
-        return found
+            server["handler_socket"] = self.handler_socket
+        return server
 
 
 def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | None) -> Plan:
@@ -80,18 +80,18 @@ class ArmSpec:
 
     def as_plan(self, plan: Plan, slices: Slicing) -> plans.Arm:
         """The arm, as far as it differs from the plan."""
-        found: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
+        arm: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
         if self.watch_pid is not None:
-            found["watch"] = {"pid": self.watch_pid}
+            arm["watch"] = {"pid": self.watch_pid}
         if self.enter:
-            found["enter"] = list(self.enter)
+            arm["enter"] = list(self.enter)
         workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))
         if workload != plan["workload"]:
-            found["workload"] = workload
+            arm["workload"] = workload
         for name in ("protocol", "depth", "arrival"):
             if load.get(name) != plan["load"].get(name):
-                found[name] = load[name]
-        return found
+                arm[name] = load[name]
+        return arm
 
 
 def plan_in_slices(arms: Sequence[ArmSpec], slices: Slicing, *, seed: int) -> Plan:

@@ -388,9 +388,9 @@ def metric_of(name: str) -> Metric:
     part, _, rest = name.partition(".")
     whose = rest.rpartition(".")[0]
     own = _metrics_of(part, whose) if whose and part in _PARTS else {}
-    found = FIXED.get(name) or own.get(name) or _counter(name)
-    if found is not None:
-        return found
+    metric = FIXED.get(name) or own.get(name) or _counter(name)
+    if metric is not None:
+        return metric
     for other, ours in _ALSO_CALLED.items():
         if name.startswith(other):
             raise UnknownMetric([name.replace(other, ours, 1)])

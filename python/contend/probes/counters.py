@@ -118,28 +118,28 @@ class KeyCachesProbe:
                 " FROM information_schema.KEY_CACHES"
             )
             rows = cursor.fetchall()
-        found = {
+        changes = {
             (str(name), None if segment is None else int(segment)): tuple(map(int, counters))
             for name, segment, *counters in rows
         }
         # A segmented cache has a row for each segment and one for all together, which says
         # nothing that its parts do not.
-        parted = {name for name, segment in found if segment is not None}
+        parted = {name for name, segment in changes if segment is not None}
         return {
             (name, segment): counters
-            for (name, segment), counters in found.items()
+            for (name, segment), counters in changes.items()
             if segment is not None or name not in parted
         }
 
     def change(self, before: Visits, after: Visits) -> list[probed.Segment]:
         nothing = (0,) * len(COUNTERS)
-        found: list[probed.Segment] = []
+        segments: list[probed.Segment] = []
         for (cache, segment), now in sorted(after.items(), key=lambda item: _order(item[0])):
             then = before.get((cache, segment), nothing)
             requests, reads, write_requests, writes = (
                 there - here for here, there in zip(then, now, strict=True)
             )
-            found.append(
+            segments.append(
                 {
                     "cache": cache,
                     "segment": segment,
@@ -149,7 +149,7 @@ class KeyCachesProbe:
                     "writes": writes,
                 }
             )
-        return found
+        return segments
 
 
 def _order(segment: Segment) -> tuple[str, int]:
@@ -181,12 +181,12 @@ class HostProbe:
             else None
         )
         disturbances = host.disturbances(change, own_cpu_s=own_cpu_s)
-        found = {
+        use = {
             **asdict(change),
             "own_cpu_s": own_cpu_s,
             "disturbances": [asdict(disturbance) for disturbance in disturbances],
         }
-        return cast(probed.HostUse, found)
+        return cast(probed.HostUse, use)
 
 
 def _own_cpu_s(observed: Observed) -> float | None:

@@ -145,5 +145,5 @@ PROFILE = Profile(
 def options_of(cell: Values) -> Mapping[str, Mapping[str, Any]]:
     """The options of the cell's profile, by kind of server."""
     name = cell[PROFILE.path]
-    found: Mapping[str, Mapping[str, Any]] = cell[PROFILES.path].get(name, {}) if name else {}
-    return found
+    profile: Mapping[str, Mapping[str, Any]] = cell[PROFILES.path].get(name, {}) if name else {}
+    return profile

@@ -247,8 +247,8 @@ class Tagged:
             return None
         if not inner:
             return (name,), key
-        found = key.kind.inside(inner) if isinstance(key.kind, Nested) else None
-        return None if found is None else ((name, *found[0]), found[1])
+        inside = key.kind.inside(inner) if isinstance(key.kind, Nested) else None
+        return None if inside is None else ((name, *inside[0]), inside[1])
 
     def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
         return put_in_table(value, steps, level)

@@ -54,10 +54,10 @@ def resolve(path: str) -> PathTarget:
             return PathTarget(path, setting.steps, setting.key, setting)
         kind = setting.key.kind
         if path.startswith(f"{setting.path}.") and isinstance(kind, Nested):
-            found = kind.inside(path.removeprefix(f"{setting.path}."))
-            if found is not None:
-                steps = (*setting.steps, *found[0])
-                return PathTarget(".".join(steps), steps, found[1], setting)
+            inside = kind.inside(path.removeprefix(f"{setting.path}."))
+            if inside is not None:
+                steps = (*setting.steps, *inside[0])
+                return PathTarget(".".join(steps), steps, inside[1], setting)
     section, _, name = path.partition(".")
     for key in PLAIN_TABLES.get(section, ()):
         if key.name == name:

@@ -90,13 +90,13 @@ def _by_path(
 
 def _free_names() -> list[tuple[str, Named]]:
     """Tables whose names are free, by path."""
-    found: list[tuple[str, Key]] = []
+    keys: list[tuple[str, Key]] = []
     for setting in SETTINGS:
-        found.append((setting.path, setting.key))
+        keys.append((setting.path, setting.key))
         if isinstance(setting.key.kind, Tagged):
             inner = setting.key.kind.parameters().items()
-            found += [(f"{setting.path}.{name}", key) for name, key in inner]
-    return [(path, key.kind) for path, key in found if isinstance(key.kind, Named)]
+            keys += [(f"{setting.path}.{name}", key) for name, key in inner]
+    return [(path, key.kind) for path, key in keys if isinstance(key.kind, Named)]
 
 
 def _words() -> dict[str, object]:

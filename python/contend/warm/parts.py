@@ -180,13 +180,13 @@ class _Scan:
             low = high - (high - low) * self.item.take // self.item.size
         ranges = min(ranges, high - low + 1)
         statement = f"{self.select} {self._what()} {self._from} WHERE {name} BETWEEN"
-        found = [Piece(str(self.item), statement, (low, high, ranges))]
+        pieces = [Piece(str(self.item), statement, (low, high, ranges))]
         if column.is_nullable:
             where = f"WHERE {name} IS NULL"
-            found.append(
+            pieces.append(
                 Piece(str(self.item), f"{self.select} {self._what()} {self._from} {where}")
             )
-        return found
+        return pieces
 
     def _key(self) -> Column | None:
         """The first column of the primary key, if it is a whole number."""

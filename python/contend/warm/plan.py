@@ -91,10 +91,10 @@ def _items(table: WarmTable, reads: Reads | None, named: Mapping[str, Cache]) ->
     cache = named.get(str(table)) if table.engine.lower() == "myisam" else None
     key_cache = None if cache is None else cache.engine.partition(" ")[2]
     counted = _reads(table, None, reads)
-    found = [Item(table, KEYS, keys, keys, counted, key_cache)] if keys else []
+    items_of_table = [Item(table, KEYS, keys, keys, counted, key_cache)] if keys else []
     if table.rows_size:
-        found.append(Item(table, ROWS, table.rows_size, table.rows_size, counted))
-    return found
+        items_of_table.append(Item(table, ROWS, table.rows_size, table.rows_size, counted))
+    return items_of_table
 
 
 def _reads(table: WarmTable, index: str | None, reads: Reads | None) -> int | None:
@@ -133,10 +133,10 @@ def _named(
 ) -> list[Item]:
     chosen: list[Item] = []
     for name in names:
-        found = [item for item in items if _matches(item, name, database)]
-        if not found:
+        matching = [item for item in items if _matches(item, name, database)]
+        if not matching:
             raise _unknown(name, items, database, survey)
-        chosen += [item for item in found if item not in chosen]
+        chosen += [item for item in matching if item not in chosen]
     return chosen
 
 
@@ -163,10 +163,10 @@ def _first(
     chosen: list[Item] = []
     unknown = []
     for name in names:
-        found = [item for item in items if _matches(item, name, database)]
-        if not found:
+        matching = [item for item in items if _matches(item, name, database)]
+        if not matching:
             unknown.append(name)
-        chosen += [item for item in found if item not in chosen]
+        chosen += [item for item in matching if item not in chosen]
     return chosen, unknown
 
 

@@ -230,8 +230,8 @@ def _same(space: int, listed: Numbers, names: Names, here: Catalogue, members: _
         if name not in ours or ours[name].root != index.root:
             return False
         count = names.pages.get((space, index.id))
-        found = np.isin(members[ours[name].id], listed, assume_unique=True).sum()
-        if count is not None and abs(int(found) - count[0]) > INDEXES_AGREE * len(listed):
+        held = np.isin(members[ours[name].id], listed, assume_unique=True).sum()
+        if count is not None and abs(int(held) - count[0]) > INDEXES_AGREE * len(listed):
             return False
     return True
 

@@ -40,56 +40,56 @@ READABLE = frozenset({"INFORMATION_SCHEMA", "PERFORMANCE_SCHEMA"})
 """Every server has them and nobody can write to them."""
 
 
-def other_databases(statement: bytes, found: Sequence[Token], home: str) -> Iterator[str]:
+def other_databases(statement: bytes, tokens: Sequence[Token], home: str) -> Iterator[str]:
     """The databases beside `home` that the statement names, as far as its words show it."""
-    all_tables = bool(found) and found[0].text in _ONLY_TABLES
-    for place in range(len(found) - 2):
-        owner, dot, owned = found[place : place + 3]
+    all_tables = bool(tokens) and tokens[0].text in _ONLY_TABLES
+    for place in range(len(tokens) - 2):
+        owner, dot, owned = tokens[place : place + 3]
         if dot.text != "." or dot.kind != "mark" or owner.names() is None:
             continue
-        if owned.names() is None or (place and found[place - 1].text == "."):
+        if owned.names() is None or (place and tokens[place - 1].text == "."):
             continue
-        if not all_tables and not _is_table(found, place):
+        if not all_tables and not _is_table(tokens, place):
             continue
         name = spelled(statement, owner)
         if name.casefold() != home.casefold() and name.upper() not in READABLE:
             yield name
 
 
-def _is_table(found: Sequence[Token], place: int) -> bool:
+def _is_table(tokens: Sequence[Token], place: int) -> bool:
     """Whether the name at this place is behind a word that tables follow."""
-    if place and all(token.text in _BEFORE_FIRST for token in found[:place]):
+    if place and all(token.text in _BEFORE_FIRST for token in tokens[:place]):
         return True
     before = place - 1
-    while before >= 0 and found[before].kind == "mark" and found[before].text == "(":
+    while before >= 0 and tokens[before].kind == "mark" and tokens[before].text == "(":
         before -= 1
-    if before < 0 or found[before].kind != "word" or found[before].text not in _BEFORE_TABLE:
+    if before < 0 or tokens[before].kind != "word" or tokens[before].text not in _BEFORE_TABLE:
         return False
-    word = found[before].text
-    if found[place].text.upper() in _ROWS:
+    word = tokens[before].text
+    if tokens[place].text.upper() in _ROWS:
         return False
     if word == "FROM":
-        return not _in_function(found, before)
+        return not _in_function(tokens, before)
     if word == "UPDATE":
-        return found[before - 1].text != "KEY"  # `ON DUPLICATE KEY UPDATE t.a = …`
+        return tokens[before - 1].text != "KEY"  # `ON DUPLICATE KEY UPDATE t.a = …`
     if word not in _COLUMN_AFTER:
         return True
     # `… TRIGGER t BEFORE INSERT ON shop.orders`, `CREATE TABLE a LIKE shop.b`; otherwise a
     # condition: `JOIN b ON a.id = b.id`, `a LIKE b.c`.
-    head = [token.text for token in found[:before]]
+    head = [token.text for token in tokens[:before]]
     if word == "ON":
         return ("TRIGGER" in head or "INDEX" in head) and "JOIN" not in head
     return head[:2] == ["CREATE", "TABLE"]
 
 
-def _in_function(found: Sequence[Token], place: int) -> bool:
+def _in_function(tokens: Sequence[Token], place: int) -> bool:
     """Whether the FROM at this place is that of a function: `EXTRACT(YEAR FROM a.b)`."""
     depth = 0
     for before in range(place - 1, 0, -1):
-        token = found[before]
+        token = tokens[before]
         if token.kind != "mark":
             continue
         depth += {")": 1, "(": -1}.get(token.text, 0)
         if depth < 0:
-            return found[before - 1].text in _TAKE_FROM
+            return tokens[before - 1].text in _TAKE_FROM
     return False

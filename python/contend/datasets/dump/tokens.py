@@ -46,18 +46,18 @@ class Token:
 
 def tokens(statement: bytes) -> Iterator[Token]:
     """The statement's tokens, one after the other; nothing is read beyond what is asked for."""
-    for found in _TOKEN.finditer(statement):
-        kind = found.lastgroup
+    for match in _TOKEN.finditer(statement):
+        kind = match.lastgroup
         if kind == "blank" or kind is None:
             continue
-        text = found[0].decode("utf-8", "replace")
+        text = match[0].decode("utf-8", "replace")
         if kind == "word":
             text = text.upper()
         elif kind == "name":
             text = text[1:-1].replace("``", "`")
         elif kind == "text":
             text = text[1:-1]
-        yield Token(kind, text, found.start(), found.end())  # type: ignore[arg-type]
+        yield Token(kind, text, match.start(), match.end())  # type: ignore[arg-type]
 
 
 def spelled(statement: bytes, token: Token) -> str:
