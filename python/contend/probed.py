@@ -73,8 +73,12 @@ class CalibrationRecord(CeilingRecord):
     share: float
 
 
-class HostUse(TypedDict):
-    """The host over the run, as `contend.host` counts it. Shares are of all CPUs' time, 0 to 1."""
+class PressureChange(TypedDict):
+    """The host between two looks, as `contend.host` counts it. Shares are of all CPUs' time.
+
+    stall_share: `cpu.some`, `memory.full`, …: of the elapsed time, that some or all tasks stood
+        still.
+    """
 
     elapsed_s: float
     cpus: int
@@ -86,6 +90,14 @@ class HostUse(TypedDict):
     vm: dict[str, int]
     throttled_s: float | None
     thermal_events: int | None
+
+
+class HostUse(PressureChange):
+    """The host over the run, and what disturbed it.
+
+    own_cpu_s: CPU of the experiment's own processes; None if not all of them can be seen.
+    """
+
     own_cpu_s: float | None
     disturbances: list[RunWarning]
 

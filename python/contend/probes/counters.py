@@ -3,9 +3,8 @@ entry of `PROBES`."""
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from contend import host, probed
@@ -171,7 +170,9 @@ class HostProbe:
     name = "host"
 
     def look(self, observed: Observed) -> HostLook:
-        return HostLook(host.pressure(), _own_cpu_s(observed))
+        if observed.pid is None:
+            return HostLook(host.pressure(), None)
+        return HostLook(host.pressure(), host.own_cpu_s((observed.pid, *observed.others)))
 
     def change(self, before: HostLook, after: HostLook) -> probed.HostUse:
         change = host.change(before.pressure, after.pressure)
@@ -181,23 +182,7 @@ class HostProbe:
             else None
         )
         disturbances = host.disturbances(change, own_cpu_s=own_cpu_s)
-        use = {
-            **asdict(change),
-            "own_cpu_s": own_cpu_s,
-            "disturbances": [asdict(disturbance) for disturbance in disturbances],
-        }
-        return cast(probed.HostUse, use)
-
-
-def _own_cpu_s(observed: Observed) -> float | None:
-    if observed.pid is None:
-        return None
-    found = [host.process_counters(pid) for pid in (observed.pid, *observed.others)]
-    servers = [counters.cpu_s for counters in found if counters is not None]
-    if len(servers) < len(found):
-        return None
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(servers) + sum(usage.ru_utime + usage.ru_stime for usage in used)
+        return {**change, "own_cpu_s": own_cpu_s, "disturbances": disturbances}
 
 
 class LineProbe:

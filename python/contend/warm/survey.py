@@ -126,9 +126,9 @@ def _columns(
     connection: Connection[Any], names: str, values: Sequence[str]
 ) -> Mapping[tuple[str, str], list[Column]]:
     columns: dict[tuple[str, str], list[Column]] = defaultdict(list)
-    for schema, table, name, kind, whole, extra, nullable, octets in _rows(
+    for schema, table, name, kind, extra, nullable, octets in _rows(
         connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, EXTRA, IS_NULLABLE,"
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, EXTRA, IS_NULLABLE,"
         " CHARACTER_OCTET_LENGTH"
         f" FROM information_schema.COLUMNS WHERE {names} ORDER BY ORDINAL_POSITION",
         values,
@@ -137,7 +137,6 @@ def _columns(
             Column(
                 str(name),
                 str(kind).lower(),
-                is_unsigned="unsigned" in str(whole).lower(),
                 is_virtual="VIRTUAL" in str(extra).upper(),
                 is_nullable=str(nullable) == "YES",
                 octets=int(octets or 0),
