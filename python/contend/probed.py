@@ -191,6 +191,80 @@ class DelayLine(TypedDict):
     cpu_us: int
 
 
+class ServerIdentity(TypedDict):
+    """A server: its kind, its version, and its source, by which it is found again."""
+
+    kind: str
+    version: str
+    source: str
+
+
+class ServerRecord(ServerIdentity, total=False):
+    """The server that answered, and how its options are changed; `comment` is its version's."""
+
+    change: str
+    comment: str
+
+
+class DatasetRecord(TypedDict, total=False):
+    """The tables of a run.
+
+    fresh: made for this run alone.
+    rows, bytes: of all tables; bytes of None are not known.
+    tables: how many, of a dump.
+    prepared: if a script made them: which, with its options.
+    """
+
+    key: str
+    fresh: bool
+    engine: str
+    rows: int
+    tables: int
+    bytes: int | None
+    prepared: dict[str, object]
+
+
+class Warmed(TypedDict):
+    """What was in the caches when a run began.
+
+    cache: all that the queries touch, in the caches of the server; `why_not` if not.
+    files: the tables' files, in the page cache; None if that is not known, or no matter.
+    """
+
+    cache: bool
+    why_not: str | None
+    files: bool | None
+
+
+class ResidentPart(TypedDict):
+    """Pages of an index that were in the buffer pool, of all that it has."""
+
+    table: str
+    index: str | None
+    resident_pages: int
+    pages: int | None
+
+
+class Warming(TypedDict, total=False):
+    """How the buffer pool was warmed after a cold start.
+
+    seconds: that it took.
+    resident_share: of the tables' pages that were in the pool then.
+    """
+
+    how: str
+    seconds: float
+    resident_share: float | None
+    parts: list[ResidentPart]
+
+
+class LayoutRecord(TypedDict):
+    """What sets how the memory of a server is laid out; None as the system has it."""
+
+    padding_bytes: int | None
+    stack_limit_bytes: int | None
+
+
 class Probes(TypedDict, total=False):
     """What was seen; a key is missing if there was nothing to see, or if an older contend saw less.
 
@@ -199,17 +273,12 @@ class Probes(TypedDict, total=False):
     variables_that_differ: from their defaults, by name.
     query_cache_waits: of a MariaDB server whose query cache is on.
     variables: all of a server that is one of several, by name; in its first run with these options.
-    server: kind, version, source and more of the server that answered.
-    dataset: key, engine, rows and more; if a script made it, its `prepared`.
     warmed: what was brought into caches before the run; None if nothing was.
-    warming: after a cold start: how the buffer pool was warmed, the seconds that took, and the
-        pages of each index that were in it when the run began.
+    warming: after a cold start.
     settings: what settings noted of themselves, by path.
     line: of the delay line, if one stands before the server.
     place: number of the run's server, and of its folder, among those of its block. In slices only.
-    layout: `padding_bytes` of environment and `stack_limit_bytes`, with which the server's memory
-        is laid out as that of the other levels in its block; None as the system has it. In slices
-        only.
+    layout: of the server's memory, as that of the other levels in its block. In slices only.
     state: of the host, before and after.
     """
 
@@ -218,15 +287,15 @@ class Probes(TypedDict, total=False):
     query_cache_waits: QueryCacheWaits
     variables_that_differ: dict[str, Variable]
     variables: dict[str, str]
-    server: dict[str, Any]
-    dataset: dict[str, Any]
+    server: ServerRecord
+    dataset: DatasetRecord
     load_generator: Generator
-    warmed: dict[str, Any] | None
-    warming: dict[str, Any]
+    warmed: Warmed | None
+    warming: Warming
     calibration: CalibrationRecord
     host: HostUse
     settings: dict[str, Any]
     line: DelayLine
     place: int
-    layout: dict[str, int | None]
+    layout: LayoutRecord
     state: HostState

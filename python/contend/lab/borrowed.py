@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from contend.datasets import entrance
@@ -20,7 +20,7 @@ from contend.lab.events import Listener, Notice
 from contend.lab.testbed import Ready
 from contend.load import LoadDriver
 from contend.plan import HandlerSocket
-from contend.probed import RunWarning
+from contend.probed import DatasetRecord, RunWarning
 from contend.probes import Observed
 from contend.servers.client import LONG_S, LazyControl
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
@@ -51,7 +51,7 @@ DATA_CHANGED = (
     "server that is not contend's own"
 )
 
-Provide = Callable[[DataSpec], Mapping[str, Any]]
+Provide = Callable[[DataSpec], DatasetRecord]
 """See that the server has the data; what the record says of them."""
 
 Spoil = Callable[[DataSpec], None]
@@ -96,7 +96,7 @@ class BorrowedUnderTest:
         self._truncated: dict[str, Truncated] = {}
         self._control = LazyControl(server.connect)
         self._data: DataSpec | None = None
-        self._dataset: dict[str, Any] = {}
+        self._dataset: DatasetRecord = {}
         self._may_be_changed = False
         self._differing: Differing | None = None
         self._caches = Caches()
@@ -119,7 +119,7 @@ class BorrowedUnderTest:
         if cell.data == self._data:
             return
         self._caches = Caches()
-        self._dataset = dict(self._provide(cell.data))
+        self._dataset = self._provide(cell.data)
         self._data = cell.data
         self._may_be_changed = False
 
@@ -265,7 +265,9 @@ class BorrowedUnderTest:
             expected=self._caches.expected(),
             probes={
                 "server": {
-                    **asdict(self._identity),
+                    "kind": self._identity.kind,
+                    "version": self._identity.version,
+                    "comment": self._identity.comment,
                     "source": str(dsn),
                     "change": "in_place",
                 },

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from contend.errors import WorkError
 from contend.host import page_cache
 from contend.load import LoadDriver
+from contend.probed import Warmed
 from contend.probes import Expected
 from contend.servers import Dsn
 from contend.settings.model import EVERY_CACHE
@@ -138,7 +139,7 @@ class Caches:
         warm = filled.why_not is None and len(counters) == 1
         return Expected(counters.pop() if warm else None, files_cached=bool(filled.files))
 
-    def record(self) -> dict[str, Any] | None:
+    def record(self) -> Warmed | None:
         if self._how is None or self._filled is None:
             return None
         filled = self._filled

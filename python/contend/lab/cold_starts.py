@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from contend.lab.caches import Warmable, load
+from contend.probed import Warming
 from contend.settings.warm import COLD
 from contend.undo import put_back
 from contend.warm import page_list, server_list
@@ -56,7 +57,7 @@ class ColdStart:
         self._server, self._seed = server, seed
         self._seconds = 0.0
 
-    def warm(self, how: str) -> dict[str, Any]:
+    def warm(self, how: str) -> Warming:
         """Warm it; what the record says of that: how long it took, what is in the pool then.
 
         Raises:

@@ -6,7 +6,6 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from contend.datasets import (
     Dataset,
@@ -31,6 +30,7 @@ from contend.lab.sessions import default_history
 from contend.lab.testbed import ServerTestbed
 from contend.lab.trial import try_starts
 from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
+from contend.probed import DatasetRecord, ServerIdentity
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
@@ -190,7 +190,7 @@ def borrowed_equipment(
     load = LoadProcess(program)
 
     def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedUnderTest:
-        def fill_server(data: DataSpec) -> Mapping[str, Any]:
+        def fill_server(data: DataSpec) -> DatasetRecord:
             return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
 
         def spoil(data: DataSpec) -> None:
@@ -264,12 +264,12 @@ def _closing(testbed: ServerTestbed, listen: Listener) -> Iterator[ServerTestbed
     testbed.close()
 
 
-def _identity_of(server: ExistingServer) -> dict[str, Any]:
+def _identity_of(server: ExistingServer) -> ServerIdentity:
     identity = server.identity()
     return {"kind": identity.kind, "version": identity.version, "source": str(server.dsn)}
 
 
-def identity(binary: ServerBinary) -> dict[str, Any]:
+def identity(binary: ServerBinary) -> ServerIdentity:
     """What is recorded of a server program. By its source it is found again."""
     source = str(binary.program) if binary.source == "path" else binary.name
     return {"kind": binary.kind, "version": binary.version, "source": source}

@@ -15,7 +15,7 @@ from contend.lab.cold_starts import ColdStart
 from contend.lab.testbed import OwnServer, Ready
 from contend.load import Address, LoadDriver, plan_of
 from contend.plan import HandlerSocket
-from contend.probed import Probes
+from contend.probed import DatasetRecord, Probes, ServerIdentity, Warming
 from contend.probes import Observed
 from contend.servers import Dsn
 from contend.servers.client import LONG_S, LazyControl
@@ -59,7 +59,7 @@ class PrivateProgram:
     """
 
     server: OwnServer
-    identity: Mapping[str, Any]
+    identity: ServerIdentity
     provide: Provide
 
 
@@ -96,7 +96,7 @@ class PrivateUnderTest:
         self._told: set[str] = set()
         self._cell: CellSpec | None = None
         self._launch = Launch()
-        self._warming: dict[str, Any] | None = None
+        self._warming: Warming | None = None
         self._locked: LockedFiles | None = None
 
     @property
@@ -186,7 +186,7 @@ class PrivateUnderTest:
         if launch.from_disk:
             drop_files(self._server.data_folder)
         assert self._program is not None
-        asked = launch.options_of(str(self._program.identity["kind"]))
+        asked = launch.options_of(self._program.identity["kind"])
         truncated = self._server.start({**engine_options(cell.data.engine), **asked})
         self._variables = self._all_variables(cell, asked)
         self._truncated = {changed.name: changed for changed in truncated}
@@ -239,7 +239,7 @@ class PrivateUnderTest:
     @property
     def kind(self) -> str:
         assert self._program is not None
-        return str(self._program.identity["kind"])
+        return self._program.identity["kind"]
 
     def connection(self) -> Connection[Any]:
         return self._control.connection()
@@ -260,7 +260,12 @@ class PrivateUnderTest:
         assert program is not None
         variables, self._variables = self._variables, {}
         probes: Probes = {
-            "server": {**program.identity, "change": cell["server.change"]},
+            "server": {
+                "kind": program.identity["kind"],
+                "version": program.identity["version"],
+                "source": program.identity["source"],
+                "change": cell["server.change"],
+            },
             "variables_that_differ": self._variables_that_differ(),
             "dataset": self._about_data(cell),
             "warmed": self._caches.record(),
@@ -291,18 +296,20 @@ class PrivateUnderTest:
         self._told.add(state)
         return self._server.variables()
 
-    def _about_data(self, cell: CellSpec) -> dict[str, Any]:
+    def _about_data(self, cell: CellSpec) -> DatasetRecord:
         if self._dataset is None:
             return {"prepared": dict(cell.data.prepare or {})}
-        return {
+        about: DatasetRecord = {
             "key": self._dataset.key,
             # Made for this run alone, which may write to it.
             "fresh": self._stale,
             "engine": self._dataset.engines or cell.data.engine,
             "rows": self._dataset.rows,
-            **({"tables": len(self._dataset.tables)} if self._dataset.tables else {}),
             "bytes": self._dataset.bytes,
         }
+        if self._dataset.tables:
+            about["tables"] = len(self._dataset.tables)
+        return about
 
     def _address(self) -> Address:
         keys: HandlerSocket | None = None

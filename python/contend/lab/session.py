@@ -34,6 +34,7 @@ from contend.lab.slices import SliceRunner
 from contend.lab.testbed import ServerTestbed
 from contend.lab.walk import Runner, SingleRunner, walk
 from contend.load import LoadDriver
+from contend.probed import ServerIdentity
 from contend.servers.dsn import Password
 from contend.settings import SETTINGS
 from contend.settings.load import ends_with_its_work
@@ -53,7 +54,7 @@ from contend.spec import (
 )
 from contend.store import RunFolder, redacted
 
-Identities = Mapping[str, Mapping[str, Any]]
+Identities = Mapping[str, ServerIdentity]
 """kind -> what is recorded of the server: kind, version, source."""
 
 OpenTestbeds = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[ServerTestbed]]]
@@ -317,7 +318,7 @@ def _require_same_experiment(
 
 def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
     for kind, before in folder.meta().facts.get("servers", {}).items():
-        now = servers.get(kind, {})
+        now: Mapping[str, object] = servers.get(kind) or {}
         if now.get("version") != before.get("version"):
             raise OtherServer(
                 f"{folder.path} was begun with {kind} {before.get('version')}, "

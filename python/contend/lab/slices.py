@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from contend.calibration import Calibration
 from contend.errors import ContendError
@@ -78,7 +78,7 @@ class SliceRunner:
                 testbed.start_anew(self._layout.apply)
             self._repeat = repeat
             self._blocks.clear()
-        about: Probes = {"layout": asdict(self._layout)}
+        about: Probes = {"layout": self._layout.record()}
         indexes = [self._testbed_of(one) for one in runs]
         self._blocks[cell_key(self._context_of(runs[0]))] += 1
         readies = [

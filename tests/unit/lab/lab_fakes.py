@@ -18,6 +18,7 @@ from contend.lab.schedule import Schedule
 from contend.lab.testbed import Ready
 from contend.lab.walk import SingleRunner, walk
 from contend.load import Address, LoadDriver
+from contend.probed import ServerIdentity
 from contend.probes import Expected, Observed
 from contend.servers import Truncated
 from contend.servers.errors import ServerDied, ServerFailed
@@ -55,6 +56,8 @@ baseline = { "server.options.key_cache_segments" = 0 }
 by = "runs"
 repeats = 2
 """
+
+IDENTITY: ServerIdentity = {"kind": "mariadb", "version": "10.11.19", "source": "path"}
 
 
 def experiment(tmp_path: Path, text: str = EXPERIMENT, **changes: str) -> Experiment:

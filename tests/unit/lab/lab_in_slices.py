@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fake_load import FakeLoad, Rates, done_of
-from lab_fakes import EXPERIMENT, FakeServer, NoLoad, dataset, experiment
+from lab_fakes import EXPERIMENT, IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.lab import measure, walk
 from contend.lab.design import Design
@@ -147,7 +147,7 @@ class Bench:
             self.clock.now_s += self.copy_s
             return dataset(data, into)
 
-        program = PrivateProgram(server, {"kind": "mariadb", "version": "10.11.19"}, provide)
+        program = PrivateProgram(server, IDENTITY, provide)
         return ServerTestbed(
             PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad()),
             self.heard.append,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from closed_run import ENGINES, STATEMENTS, SWEEP
 from fake_load import FakeLoad, done_of
-from lab_fakes import FakeServer, FakeTestbed, NoLoad, dataset, experiment
+from lab_fakes import IDENTITY, FakeServer, FakeTestbed, NoLoad, dataset, experiment
 from lab_in_slices import IN_SLICES, Bench, made_up
 
 from contend.errors import RequestError, WorkError
@@ -73,9 +73,7 @@ class Stage:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: list[str] = []
-        program = PrivateProgram(
-            FakeServer(folder), {"kind": "mariadb"}, lambda d, _o, to: dataset(d, to)
-        )
+        program = PrivateProgram(FakeServer(folder), IDENTITY, lambda d, _o, to: dataset(d, to))
         place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
         self.testbed = ServerTestbed(place, lambda _event: None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from lab_fakes import FakeServer, NoLoad, dataset, experiment
+from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import ServerTestbed
@@ -86,9 +86,7 @@ def test_the_lab_applies_undoes_and_records_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = FakeServer(tmp_path)
-    program = PrivateProgram(
-        server, {"kind": "mariadb"}, lambda data, _options, into: dataset(data, into)
-    )
+    program = PrivateProgram(server, IDENTITY, lambda data, _options, into: dataset(data, into))
     said: list[str] = []
     place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
     run: Callable[[str], float] = lambda statement: float(said.append(statement) or 0)  # noqa: E731

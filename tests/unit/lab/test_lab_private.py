@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from lab_fakes import FakeServer, NoLoad, dataset, experiment
+from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.errors import ContendError, WorkError
 from contend.host import page_cache
@@ -26,8 +26,7 @@ class Bench:
         self.provided: list[DataSpec] = []
         self.refuses: ContendError | None = None
         self.prepared: list[Address] = []
-        identity = {"kind": "mariadb", "version": "10.11.19"}
-        program = PrivateProgram(self.server, identity, self.provide)
+        program = PrivateProgram(self.server, IDENTITY, self.provide)
         self.heard: list[Event] = []
         place = PrivateUnderTest(lambda _cell: program, self.prepare, NoLoad())
         self.testbed = ServerTestbed(place, self.heard.append)

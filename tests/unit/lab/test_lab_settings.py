@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_fakes import FakeServer, NoLoad, dataset, experiment
+from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.errors import ContendError, RequestError, WorkError
 from contend.host import page_cache
@@ -39,7 +39,7 @@ class Bench:
         self.heard: list[Event] = []
         self.said: list[str] = []
         self.refuses: set[str] = set()
-        self.program = PrivateProgram(self.server, {"kind": "mariadb"}, self.provide)
+        self.program = PrivateProgram(self.server, IDENTITY, self.provide)
         place = PrivateUnderTest(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
         self.testbed = ServerTestbed(place, self.heard.append, strict=strict)
