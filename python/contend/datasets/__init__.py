@@ -5,7 +5,7 @@ build      making one with a private server
 existing   making one on a server that is not contend's own
 dump       dumps of other programs, read statement by statement
 contents   a dump in a server
-importing  a dump imported, and known by a name: imports
+imports    a dump imported, and known by a name
 loading    what loading takes: engine, options, room, time
 cache      the kept ones: find, list, drop, restore; folders for private servers' data
 files      copying and checking files
@@ -26,12 +26,13 @@ from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
 from contend.datasets.files import SnapshotDamaged
-from contend.datasets.importing import Imported, import_dump
 from contend.datasets.imports import (
     Import,
+    Imported,
     ImportTaken,
     UnknownImport,
     find_import,
+    import_dump,
     require_imports,
 )
 from contend.datasets.loading import (

@@ -18,7 +18,7 @@ from contend.settings import SETTINGS
 from contend.settings.model import Differs
 from contend.settings.workload import may_write
 from contend.spec import CellSpec, Experiment, Factor, cell_specs
-from contend.spec.paths import resolve
+from contend.spec.keys import resolve
 from contend.units import format_size
 
 FACT = "way"

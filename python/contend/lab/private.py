@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
-from contend.host.locked import LockedFiles
+from contend.host.page_cache import LockedFiles
 from contend.lab.caches import Caches, drop_files, files_of
 from contend.lab.cold_starts import ColdStart
 from contend.lab.testbed import OwnServer, Ready

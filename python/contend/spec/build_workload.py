@@ -11,8 +11,8 @@ from contend.settings.schemas import SCRIPT_SCHEMA, imported_name, schema_of
 from contend.settings.tables import Named, Tagged
 from contend.settings.values import Key, Level, Refused
 from contend.spec.document import Document
+from contend.spec.keys import SCRIPT_OPTIONS_PREFIX, resolve
 from contend.spec.model import Factor, WorkloadSpec
-from contend.spec.paths import SCRIPT_OPTIONS_PREFIX, resolve
 from contend.spec.scripts import (
     BUNDLED,
     is_file,

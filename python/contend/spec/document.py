@@ -16,9 +16,8 @@ from typing import NoReturn
 
 from contend.settings.tables import Nested
 from contend.settings.values import Key, Refused, shown
-from contend.spec.keys import VARIANTS
+from contend.spec.keys import VARIANTS, PathTarget, resolve
 from contend.spec.model import SpecError
-from contend.spec.paths import PathTarget, resolve
 
 Path = tuple[str | int, ...]
 """Keys from the top of the document; an int is the index of an array's element."""

@@ -10,8 +10,15 @@ from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.tables import Named, Tagged, TomlTable, TomlTables
 from contend.settings.values import AnyLevel, Duration, Key, ValueKind
-from contend.spec.keys import MEANINGS, PLAIN_TABLES, VARIANTS, settings_by_section
-from contend.spec.paths import factor_paths, known_paths, resolve
+from contend.spec.keys import (
+    MEANINGS,
+    PLAIN_TABLES,
+    VARIANTS,
+    factor_paths,
+    known_paths,
+    resolve,
+    settings_by_section,
+)
 from contend.spec.read_words import KEYS as WORDS
 from contend.units import format_duration
 

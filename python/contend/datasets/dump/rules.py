@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Literal
 
-from contend.datasets.dump.names import other_databases
-from contend.datasets.dump.tokens import Token, spelled, tokens
+from contend.datasets.dump.tokens import Token, other_databases, spelled, tokens
 
 KINDS = {
     "other-database": "about another database than the one that is imported",
