@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,6 +23,7 @@ from contend.calibration import (
 )
 from contend.calibration.file import folder_of
 from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
+from contend.cli.output import columns, say, say_json
 from contend.cli.progress import display_on
 from contend.errors import RequestError
 from contend.folders import default_cache
@@ -244,10 +243,10 @@ def _print(
     path = path_of(cache, calibration.host, calibration.program)
     shown = list(ceilings)
     if as_json:
-        sys.stdout.write(json.dumps(_document(calibration, shown, path), indent=2) + "\n")
+        say_json(_document(calibration, shown, path))
         return
     for line in _lines(calibration, shown, path):
-        sys.stdout.write(line + "\n")
+        say(line)
 
 
 def _document(calibration: Calibration, shown: list[Ceiling], path: Path) -> dict[str, Any]:
@@ -325,6 +324,4 @@ def _table(ceilings: list[Ceiling]) -> Iterator[str]:
                 str(len(ceiling.rounds)),
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+    yield from columns(rows, right=range(len(rows[0])))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import json
 import re
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from contend.cli.output import columns, say, say_json
 from contend.cli.parser import confirmed
 from contend.cli.progress import display_on
 from contend.datasets import Dataset, Imported, Rules, drop, drop_on, import_dump, list_datasets
@@ -68,18 +68,17 @@ def _data(args: argparse.Namespace) -> int:
 def _list(*, as_json: bool) -> int:
     kept = list_datasets(default_cache())
     if as_json:
-        _say(json.dumps({"datasets": [_entry(dataset) for dataset in kept]}, indent=2))
+        say_json({"datasets": [_entry(dataset) for dataset in kept]})
         return 0
     if not kept:
-        _say("no datasets are kept. `contend run` loads what it needs and keeps it.")
+        say("no datasets are kept. `contend run` loads what it needs and keeps it.")
         return 0
     rows: list[tuple[str, ...]] = [
         ("KEY", "SERVER", "ENGINE", "ROWS", "SIZE", "LOADED IN", "CREATED")
     ]
     rows += [_row(dataset) for dataset in kept]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for line in columns(rows):
+        say(line)
     return 0
 
 
@@ -111,7 +110,7 @@ def _entry(dataset: Dataset) -> dict[str, Any]:
 
 def _drop(key: str) -> int:
     size = drop(default_cache(), key)
-    _say(f"Removed {key}, freed {format_size(size)}.")
+    say(f"Removed {key}, freed {format_size(size)}.")
     return 0
 
 
@@ -122,7 +121,7 @@ def _drop_all(*, yes: bool) -> int:
         raise RequestError("nothing was removed.", hint="`--yes` removes them without asking.")
     for dataset in kept:
         drop(default_cache(), dataset.key)
-    _say(f"Removed {len(kept)} datasets, freed {size}.")
+    say(f"Removed {len(kept)} datasets, freed {size}.")
     return 0
 
 
@@ -130,12 +129,8 @@ def _drop_on(dsn: str) -> int:
     ask = getpass.getpass if sys.stdin.isatty() else None
     server = ExistingServer(Dsn.parse(dsn), ask=ask)
     dropped = drop_on(server, DataSpec())
-    _say("the table is dropped." if dropped else "there is no table of contend's on that server.")
+    say("the table is dropped." if dropped else "there is no table of contend's on that server.")
     return 0
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
 
 
 ENGINES = ("InnoDB", "MyISAM", "Aria", "RocksDB")
@@ -232,18 +227,18 @@ def _kinds(option: str, given: list[str]) -> frozenset[str]:
 def _show(imported: Imported, server: str) -> None:
     dataset, contents = imported.dataset, imported.contents
     if contents is None:
-        _say(f"import:{imported.what.name} is kept already for {server}: {dataset.key}.")
+        say(f"import:{imported.what.name} is kept already for {server}: {dataset.key}.")
     else:
-        _say(
+        say(
             f"import:{imported.what.name}: {format_count(dataset.rows)} rows in "
             f"{len(dataset.tables)} tables of {contents.database}, loaded by {server} in "
             f"{format_duration(dataset.manifest.load_s)} ({format_size(imported.what.bytes)} of "
             "dump)."
         )
         for table in dataset.tables[:_TABLES_SHOWN]:
-            _say(f"  {table.name}: {format_count(table.rows)} rows, {table.engine}")
+            say(f"  {table.name}: {format_count(table.rows)} rows, {table.engine}")
         if len(dataset.tables) > _TABLES_SHOWN:
-            _say(f"  and {len(dataset.tables) - _TABLES_SHOWN} more")
+            say(f"  and {len(dataset.tables) - _TABLES_SHOWN} more")
         for what, count in contents.left_out.items():
-            _say(f"Left out: {count} statement{'' if count == 1 else 's'} ({what}).")
-    _say(f'Use it in an experiment: [data] schema = "import:{imported.what.name}".')
+            say(f"Left out: {count} statement{'' if count == 1 else 's'} ({what}).")
+    say(f'Use it in an experiment: [data] schema = "import:{imported.what.name}".')

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
+from contend.cli.output import remark, say
 from contend.cli.parser import confirmed
 from contend.errors import ContendError, RequestError, WorkError
 from contend.servers.dsn import Dsn
@@ -81,13 +82,13 @@ def _restore(args: argparse.Namespace) -> int:
         except JournalInUse as error:
             if wanted is not None:
                 raise
-            sys.stderr.write(f"{error.message}\n")
+            remark(error.message)
         except ContendError as error:
             errors.append(error)
     if errors:
         raise _together(errors)
     if is_empty:
-        sys.stdout.write(f"{NOTHING}{f' on {dsn}' if dsn is not None else ''}.\n")
+        say(f"{NOTHING}{f' on {dsn}' if dsn is not None else ''}.")
     return 0
 
 
@@ -95,7 +96,7 @@ def _one(journal: Journal, dsn: Dsn, args: argparse.Namespace) -> None:
     if args.dry_run or args.forget:
         does = "would be put back" if args.dry_run else "forgotten"
         for entry in reversed(journal.undo):
-            sys.stdout.write(f"{does}: {in_words(entry)}, on {journal.server}\n")
+            say(f"{does}: {in_words(entry)}, on {journal.server}")
         if args.forget:
             journal.forget()
         return
@@ -108,7 +109,7 @@ def restore_server(journal: Journal, server: ExistingServer, *, yes: bool) -> No
         journal,
         server,
         lambda question: confirmed(question, yes=yes),
-        tell=lambda words: sys.stdout.write(f"put back on {server.dsn}: {words}\n"),
+        tell=lambda words: say(f"put back on {server.dsn}: {words}"),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.cli import warm_load, warm_pages
+from contend.cli.output import say
 from contend.cli.restore import NOTHING, restore_server, server_of
 from contend.cli.warm_load import plan_in_words
 from contend.errors import RequestError, WorkError
@@ -255,6 +256,6 @@ def _restore(args: argparse.Namespace, server: ExistingServer) -> int:
     folder = args.journal or default_folder()
     with Journal.open(folder, str(server.dsn)) as journal:
         if not journal.undo:
-            sys.stdout.write(f"{NOTHING} on {server.dsn}.\n")
+            say(f"{NOTHING} on {server.dsn}.")
         restore_server(journal, server, yes=args.yes)
     return 0

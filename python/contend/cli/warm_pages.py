@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.cli import warm_load
+from contend.cli.output import remark
 from contend.cli.warm_load import plan_in_words
 from contend.errors import RequestError, WorkError
 from contend.servers.client import LONG_S
@@ -75,7 +76,7 @@ def is_asked(args: argparse.Namespace) -> bool:
 def run(args: argparse.Namespace, server: ExistingServer) -> int:
     """Do it, and put back what was changed for it."""
     with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
-        listen = Listener(_say, lambda _progress: None)
+        listen = Listener(remark, lambda _progress: None)
         warm_load.put_back_what_is_left(server, journal, yes=args.yes)
         with (
             undone(server, journal, listen),
@@ -86,10 +87,6 @@ def run(args: argparse.Namespace, server: ExistingServer) -> int:
             if args.save:
                 return _save(args.save, server, connection, journal)
             return _load(args, server, connection, journal)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
 
 
 def _host(server: ExistingServer, connection: Connection[Any]) -> ServerHost | NoList:
@@ -176,12 +173,14 @@ def _load(
     names = _names(args)
     host = warm_load.host_or_why(args, server)
     if isinstance(host, str):
-        _say(f"The list itself is not loaded: {host.rstrip('.')}. Its indexes are scanned instead.")
+        remark(
+            f"The list itself is not loaded: {host.rstrip('.')}. Its indexes are scanned instead."
+        )
     seen = survey(connection, server.dsn.database)
     here = read_catalogue(connection, seen.kind)
     wanted = translate(pages, names, here, None if isinstance(host, str) else host)
     for line in _in_words(wanted):
-        _say(line)
+        remark(line)
     if not (len(wanted.pages) or wanted.shares):
         raise RequestError(
             f"none of the {len(pages):,} pages of {args.from_dump} is of a table that "

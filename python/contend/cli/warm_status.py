@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from contend.cli.output import columns
 from contend.units import format_size
 from contend.warm.coverage import OTHERS, Coverage
 from contend.warm.model import Cache
@@ -222,16 +223,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns side by side, numbers flush right."""
     if not rows:
         return []
-    lines = [head, *rows]
-    widths = [max(len(row[column]) for row in lines) for column in range(len(head))]
     right = {column for column, name in enumerate(head) if name in _NUMBERS}
-    return [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in lines
-    ]
+    return columns([head, *rows], right=right)
 
 
 _NUMBERS = frozenset({"used", "of", "in the buffer pool", "in the page cache"})
