@@ -91,7 +91,7 @@ def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) ->
 
 
 Calibrate = Callable[[Iterable[CellSpec]], Calibration | None]
-"""The calibration for some cells; None where there can be none, which is told."""
+"""The calibration for some cells; None if there can be none, which is told."""
 
 ADDRESSES = {"socket": Address(socket="s"), "tcp": Address(host="127.0.0.1")}
 """What plans of each transport look like; nobody connects there."""

@@ -42,7 +42,7 @@ OF_INNODB = frozenset({".ibd"})
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
 """Put the dataset for (data, server options) into an empty data folder; none, and a data folder
-without tables, where a script makes them."""
+without tables, if a script makes them."""
 
 Prepare = Callable[[CellSpec, Address], None]
 """Make the tables that the data folder lacks, on the server that runs."""

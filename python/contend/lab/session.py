@@ -71,7 +71,7 @@ class Equipment:
         open_testbeds: opens the testbeds.
         load: drives load.
         data_folder: on the disk that holds the servers' data, for the host's facts.
-        calibrate: gives the ceilings of the client; None where it is no real client.
+        calibrate: gives the ceilings of the client; None if it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
         blocking_script: names a script of the experiment that needs threads of its own.
         choose_engine: says which engine of the load generator all cells get.
@@ -174,7 +174,7 @@ def resume(
         path: the run folder. Its stored spec is used, whatever its recipe says by now.
         equipment: to work with.
         listen: is told what happens.
-        experiment: what the caller believes the folder is for; None where it does not say.
+        experiment: what the caller believes the folder is for; None if it does not say.
 
     Raises:
         ChangedExperiment: the folder is for another experiment, or its file was edited since.

@@ -32,8 +32,8 @@ class Ready:
 
     Args:
         address: where contend-load connects.
-        env: what contend-load finds in its environment; holds the password where there is one.
-        watch_pid: the server's process, where it runs on this host.
+        env: what contend-load finds in its environment; holds the password if there is one.
+        watch_pid: the server's process, if it runs on this host.
         observed: what the probes look at.
         expected: which caches are meant to be warm.
         probes: what the testbed knows of itself, for the record.

@@ -69,7 +69,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
 
 
 def _check_compare(document: Document, experiment: Experiment) -> None:
-    """Refuse ways of comparing where nothing is compared."""
+    """Refuse ways of comparing if nothing is compared."""
     compare = experiment.compare
     asked = {"by": compare.by == "slices", "until": compare.until, "layout": compare.layout}
     for name, wanted in asked.items():

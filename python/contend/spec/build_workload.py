@@ -100,7 +100,7 @@ def _tagged(
     """The keys given in a table whose `kind` says which keys it has.
 
     Where the kind is a factor, a key must belong to one of its levels, and a factor to all; to a
-    script a factor belongs too where one of its options refers to it.
+    script a factor belongs too if one of its options refers to it.
     """
     table = document.table(path)
     prefix = ".".join(path)

@@ -139,7 +139,7 @@ class Factor:
 class CompareSpec:
     """Every other level of the baseline's factor is compared with the baseline, pair by pair.
 
-    `baseline` names one factor and one of its levels; empty where nothing is compared.
+    `baseline` names one factor and one of its levels; empty if nothing is compared.
     `metric` has the names of what is compared, the one that decides first.
     `by` is `slices` or `runs`, and None if the lab is to choose.
     `repeats` is how often each comparison is made, at least. With `until` (half the width of an
@@ -280,7 +280,7 @@ class Experiment:
     """A whole experiment. `source` is the text it was read from, `overrides` what --set gave,
     `words` what its levels are called, by the factor's path.
 
-    `folder` is where the files of its scripts are sought; empty where it names none.
+    `folder` is where the files of its scripts are sought; empty if it names none.
     """
 
     name: str
@@ -303,7 +303,7 @@ class Experiment:
 
     @property
     def compared(self) -> Factor | None:
-        """The factor whose levels are compared; None where nothing is."""
+        """The factor whose levels are compared; None if nothing is."""
         return next((f for f in self.factors if f.path in self.compare.baseline), None)
 
     def gives(self, path: str) -> bool:
@@ -325,7 +325,7 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 
 
 def from_dict(stored: Mapping[str, Any]) -> Experiment:
-    """The experiment that `to_dict` wrote; raises SpecError where it is damaged or newer."""
+    """The experiment that `to_dict` wrote; raises SpecError if it is damaged or newer."""
     number = stored.get("format")
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise SpecError("the stored experiment has no format number")

@@ -241,7 +241,7 @@ def _write_whole(path: Path, text: str) -> None:
 
 def _broken(path: Path, what: str, error: Exception) -> JournalBroken:
     said = getattr(error, "strerror", None) or error
-    hint = "Name another folder with XDG_STATE_HOME, or with --journal where a command takes it."
+    hint = "Name another folder with XDG_STATE_HOME, or with --journal if the command takes it."
     if what == "read":
         hint = (
             "It says what a command of contend changed on a server. Put that back by what can be "
