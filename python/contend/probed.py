@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from contend.outcome import Percentiles
 
@@ -299,3 +299,60 @@ class Probes(TypedDict, total=False):
     place: int
     layout: LayoutRecord
     state: HostState
+
+
+class DesignFacts(TypedDict, total=False):
+    """How levels are compared; see `lab.design.Design`."""
+
+    by: Literal["slices", "runs"]
+    why: str
+    servers: int
+    own: bool
+
+
+class EngineFacts(TypedDict, total=False):
+    """The engine of contend-load in all cells, and why it is not io_uring if the kernel refused
+    that; nothing if it is a factor."""
+
+    engine: str
+    io_uring_refused: str
+
+
+class ScriptFacts(TypedDict):
+    """A script that is a file."""
+
+    path: str
+    sha256: str
+
+
+class EarlierFacts(TypedDict):
+    """What earlier sessions of the host said when a run began."""
+
+    earlier: list[EarlierSession]
+
+
+class SessionFacts(TypedDict, total=False):
+    """What is known when a session of a run folder begins. A key is missing if an older contend did
+    not know it. Those from `machine` on are the host's, as `contend.host.facts` has them.
+
+    servers: by the experiment's names of them.
+    content_version: of the tables that contend makes.
+    missing: dotted names of the host's facts that are None, with the reason.
+    """
+
+    servers: dict[str, ServerIdentity]
+    content_version: int
+    load_generator: EngineFacts
+    way: DesignFacts
+    scripts: list[ScriptFacts]
+    sessions: EarlierFacts
+    machine: dict[str, Any]
+    cpu: dict[str, Any]
+    numa: dict[str, Any]
+    memory: dict[str, Any]
+    kernel: dict[str, Any]
+    limits: dict[str, Any]
+    network: dict[str, Any]
+    disk: dict[str, Any]
+    os: dict[str, Any]
+    missing: dict[str, str]

@@ -7,11 +7,13 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import cast
 
 from contend.host.cpu import record_cpu, record_numa
 from contend.host.disk import mount_of, record_disk
 from contend.host.kernel import record_kernel, record_limits, record_memory, record_network
 from contend.host.tree import Facts, Tree
+from contend.probed import SessionFacts
 
 _VENDORS = {
     "QEMU": "kvm",
@@ -152,11 +154,10 @@ def _os_release(tree: Tree) -> dict[str, str]:
     return fields
 
 
-def facts(root: Path = Path("/"), *, folder: Path | None = None) -> dict[str, object]:
+def facts(root: Path = Path("/"), *, folder: Path | None = None) -> SessionFacts:
     """The facts of a host, nested by group; JSON values only.
 
-    Groups: `cpu`, `numa`, `memory`, `kernel`, `limits`, `network`, `disk`, `os`, `machine`,
-    and `missing`: dotted names of the facts that are None, with the reason. Sizes are bytes.
+    Sizes are bytes.
 
     Args:
         root: where /proc, /sys and /etc are looked for.
@@ -171,4 +172,4 @@ def facts(root: Path = Path("/"), *, folder: Path | None = None) -> dict[str, ob
     record_network(facts)
     record_disk(facts, folder)
     record_machine(facts)
-    return facts.nested()
+    return cast(SessionFacts, facts.nested())

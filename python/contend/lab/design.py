@@ -13,6 +13,7 @@ from contend.datasets import estimated_bytes
 from contend.errors import RequestError
 from contend.lab.layouts import why_not_matched
 from contend.lab.switching import why_not_switched
+from contend.probed import DesignFacts
 from contend.servers.options import as_text, normal_name, size_in_bytes
 from contend.settings import SETTINGS
 from contend.settings.model import Differs
@@ -20,9 +21,6 @@ from contend.settings.workload import may_write
 from contend.spec import CellSpec, Experiment, Factor, cell_specs
 from contend.spec.keys import resolve
 from contend.units import format_size
-
-FACT = "way"
-"""Where the facts of a session keep it."""
 
 SERVER_BYTES = 200 << 20
 """What a server takes beside the caches of its tables."""
@@ -63,6 +61,10 @@ class Design:
     @property
     def in_slices(self) -> bool:
         return self.by == "slices"
+
+    def facts(self) -> DesignFacts:
+        """What a session keeps of it, under `way`."""
+        return {"by": self.by, "why": self.why, "servers": self.servers, "own": self.own}
 
 
 def choose_design(

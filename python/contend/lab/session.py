@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,12 @@ from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.client import (
-    FACT,
     Calibrate,
     ChooseEngine,
     kept_engine,
     require_engine,
     with_engine,
 )
-from contend.lab.design import FACT as DESIGN
 from contend.lab.design import Design, choose_design, differs_in
 from contend.lab.effort import require_time, short_of_repeats
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
@@ -34,7 +32,7 @@ from contend.lab.slices import SliceRunner
 from contend.lab.testbed import ServerTestbed
 from contend.lab.walk import Runner, SingleRunner, walk
 from contend.load import LoadDriver
-from contend.probed import ServerIdentity
+from contend.probed import EngineFacts, ServerIdentity, SessionFacts
 from contend.servers.dsn import Password
 from contend.settings import SETTINGS
 from contend.settings.load import ends_with_its_work
@@ -126,7 +124,7 @@ def begin(experiment: Experiment, path: Path, equipment: Equipment, listen: List
     engine = equipment.choose_engine(experiment)
     facts = _facts(equipment, experiment, engine, design)
     if (sessions := sessions_of(equipment.history, experiment, facts)) is not None:
-        facts |= sessions.facts(listen)
+        facts["sessions"] = sessions.facts(listen)
     with RunFolder.create(path, _kept(experiment, equipment), planned, facts) as folder:
         try:
             keep_scripts(experiment, path)
@@ -200,7 +198,7 @@ def resume(
         _conduct(with_engine(stored, engine.get("engine")), folder, design, equipment, listen)
 
 
-def require_same_tables(path: Path, facts: Mapping[str, Any], data: DataSpec) -> None:
+def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None:
     """Refuse to go on with tables that are made otherwise than when the run began.
 
     Raises:
@@ -221,7 +219,7 @@ def stored_experiment(path: Path) -> Experiment:
         return from_dict(folder.meta().experiment)
 
 
-def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
+def stored_servers(path: Path) -> dict[str, ServerIdentity]:
     """The servers a run folder was made with, by kind."""
     with RunFolder.open(path) as folder:
         return dict(folder.meta().facts.get("servers", {}))
@@ -229,7 +227,7 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
 
 def _kept_design(folder: RunFolder) -> Design:
     """How the runs of a folder were made so far. Before there were slices there were runs."""
-    return Design(**folder.meta().facts.get(DESIGN, {"by": "runs"}))
+    return Design(**folder.meta().facts.get("way", {"by": "runs"}))
 
 
 def _conduct(
@@ -329,7 +327,7 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
 
 def _same_engine(
     folder: RunFolder, equipment: Equipment, experiment: Experiment, listen: Listener
-) -> Mapping[str, Any]:
+) -> EngineFacts:
     """The engine of the runs before, as the facts of this session keep it."""
     before = kept_engine(folder.meta())
     if before is not None:
@@ -346,17 +344,14 @@ def _same_engine(
 
 
 def _facts(
-    equipment: Equipment, experiment: Experiment, engine: Mapping[str, Any], design: Design
-) -> dict[str, Any]:
-    servers = {kind: dict(server) for kind, server in equipment.servers.items()}
-    of_host: dict[str, Any] = host.facts(folder=equipment.data_folder)
-    facts: dict[str, Any] = {
-        **of_host,
-        "cpu": {**of_host.get("cpu", {}), "together": equipment.cpus_together()},
-        "servers": servers,
-        "content_version": CONTENT_VERSION,
-        FACT: dict(engine),
-        DESIGN: asdict(design),
-    }
-    scripts = script_facts(experiment)
-    return {**facts, "scripts": scripts} if scripts else facts
+    equipment: Equipment, experiment: Experiment, engine: EngineFacts, design: Design
+) -> SessionFacts:
+    facts = host.facts(folder=equipment.data_folder)
+    facts["cpu"] = {**facts.get("cpu", {}), "together": equipment.cpus_together()}
+    facts["servers"] = dict(equipment.servers)
+    facts["content_version"] = CONTENT_VERSION
+    facts["load_generator"] = engine
+    facts["way"] = design.facts()
+    if scripts := script_facts(experiment):
+        facts["scripts"] = scripts
+    return facts
