@@ -68,7 +68,7 @@ def _show_run(args: argparse.Namespace) -> int:
     folder = Path(args.where)
     if not folder.is_dir():
         raise RequestError(
-            f"{args.where} is no DSN, and there is no such run folder",
+            f"{args.where} is not a DSN, and there is no such run folder",
             hint="Write mysql://user@host/database, or mysql://user@/database?socket=/path.",
         )
     if args.fresh:
@@ -103,7 +103,7 @@ def _tell(checked: Sequence[Checked]) -> None:
     asked = sum(condition["broken"] is not None for condition in checked)
     broken = sum(bool(condition["broken"]) for condition in checked)
     told = f"{broken} broken" if broken else "all hold"
-    say(f"{asked} of {len(checked)} conditions asked: {told}")
+    say(f"{asked} of {len(checked)} conditions checked: {told}")
 
 
 def _code(checked: Sequence[Checked]) -> int:

@@ -88,7 +88,9 @@ def provide(
     with locked(
         cache,
         key,
-        on_wait=lambda: tell.notice(f"waiting for another contend, which uses dataset {key}"),
+        on_wait=lambda: tell.notice(
+            f"waiting for another contend process, which uses dataset {key}"
+        ),
     ):
         dataset = find(cache, key)
         if dataset is not None:

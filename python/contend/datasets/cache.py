@@ -148,7 +148,7 @@ def locked(cache: Path, key: str, *, on_wait: Callable[[], None] | None) -> Iter
             held.enter_context(locks.locked(path, on_wait=on_wait))
         except locks.Locked:
             raise DatasetInUse(
-                f"dataset {key} is in use by another contend",
+                f"dataset {key} is in use by another contend process",
                 hint="Try again when that one has ended.",
             ) from None
         yield

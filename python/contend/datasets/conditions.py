@@ -156,7 +156,7 @@ def _words_for(name: str) -> Iterator[None]:
         yield
     except pymysql.err.MySQLError as error:
         raise WorkError(
-            f"the conditions of {name} could not be asked: {error.args[-1]}",
+            f"the conditions of {name} could not be checked: {error.args[-1]}",
             hint="The tables may be those of another kit, with other columns.",
         ) from error
 

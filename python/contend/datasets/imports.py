@@ -185,7 +185,7 @@ def import_dump(
     with locked(
         cache,
         f"import-{name}",
-        on_wait=lambda: tell.notice(f"waiting for another contend, which imports {name}"),
+        on_wait=lambda: tell.notice(f"waiting for another contend process, which imports {name}"),
     ):
         before = None if replace else _before(cache, name)
         if before is not None:

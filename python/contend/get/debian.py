@@ -115,7 +115,7 @@ def get(
             hint="Add a mirror to its sources, or install a server with its package manager.",
         )
     with new_folder(
-        cache, lambda: on_progress("waiting for another contend that gets a server", None)
+        cache, lambda: on_progress("waiting for another contend process that gets a server", None)
     ) as folder:
         if not refresh and (here := _newest(cache, kind, suite, extras)) is not None:
             return here  # Whoever held the lock got it meanwhile.

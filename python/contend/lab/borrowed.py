@@ -155,7 +155,7 @@ class BorrowedUnderTest:
         return self._server.connect(read_timeout=LONG_S), self._database(self._data)
 
     def lock_files(self) -> str:
-        raise RequestError("files are locked of private servers alone")
+        raise RequestError("only the files of private servers can be locked in memory")
 
     def unlock_files(self) -> None:
         """None are locked."""

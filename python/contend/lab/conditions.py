@@ -66,7 +66,7 @@ class Conditions:
                 checked = check(connection, database, data.schema, fresh=when == "loaded")
         except (ContendError, pymysql.err.MySQLError) as error:
             said = error.message if isinstance(error, ContendError) else str(error.args[-1])
-            self._listen(Notice(f"the conditions of {data.schema} were not asked: {said}"))
+            self._listen(Notice(f"the conditions of {data.schema} were not checked: {said}"))
             return
         line: Look = {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),

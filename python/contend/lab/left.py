@@ -64,7 +64,7 @@ def _read(file: Path, kind: type) -> Any:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         if not isinstance(content, kind):
-            raise ValueError("it is not one of contend's")
+            raise ValueError("it was not written by contend")
     except FileNotFoundError:
         return kind()
     except (OSError, ValueError) as error:

@@ -336,8 +336,8 @@ def _same_engine(
     if engine and folder.ended():
         listen(
             Notice(
-                f"{folder.path} was begun by a contend that left the engine of each run to "
-                f"contend-load; the runs to come have {engine['engine']}"
+                f"{folder.path} was begun by a version of contend that left the engine of each run "
+                f"to contend-load; the runs to come use {engine['engine']}"
             )
         )
     return engine

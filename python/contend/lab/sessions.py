@@ -75,7 +75,12 @@ def earlier(path: Path, key: Key, listen: Listener) -> list[EarlierSession]:
             left_out += 1
     if left_out:
         lines_are = "line is" if left_out == 1 else "lines are"
-        listen(Notice(f"{left_out} {lines_are} left out of {path}: damaged, or of another contend"))
+        listen(
+            Notice(
+                f"{left_out} {lines_are} left out of {path}: damaged, or written by another version "
+                "of contend"
+            )
+        )
     return found
 
 

@@ -331,7 +331,8 @@ def from_dict(stored: Mapping[str, Any]) -> Experiment:
         raise SpecError("the stored experiment has no format number")
     if number > SPEC_FORMAT:
         raise SpecError(
-            f"the stored experiment has format {number}, and this contend reads {SPEC_FORMAT}",
+            f"the stored experiment has format {number}, and this version of contend reads "
+            f"{SPEC_FORMAT}",
             hint="Read it with the newer contend that wrote it.",
         )
     try:

@@ -236,7 +236,7 @@ def _lock_folder(path: Path) -> int:
     except Locked:
         owner = _read_pid(path / LOCK_NAME)
         raise FolderLocked(
-            f"{path} is in use by another contend" + (f" (pid {owner})" if owner else ""),
+            f"{path} is in use by another contend process" + (f" (pid {owner})" if owner else ""),
             hint="Wait until it ends, stop it, or give another folder with --out.",
         ) from None
     os.ftruncate(held, 0)

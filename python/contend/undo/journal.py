@@ -182,7 +182,8 @@ def _locked(path: Path, server: str) -> int:
         return lock(path.with_suffix(".lock"))
     except Locked:
         raise JournalInUse(
-            f"another contend is at work on {server}, and puts back itself what it changes there.",
+            f"another contend process is at work on {server}, and puts back itself what it "
+            "changes there.",
             hint="Wait until it is done, or stop it first.",
         ) from None
     except OSError as error:
@@ -198,11 +199,13 @@ def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         if said["format"] not in (2, FORMAT):
-            raise ValueError(f"its format is {said['format']}, and this contend reads {FORMAT}")
+            raise ValueError(
+                f"its format is {said['format']}, and this version of contend reads {FORMAT}"
+            )
         undo = [_entry(entry) for entry in said["undo"]]
         work = said["work"]
         if not isinstance(said["server"], str) or not isinstance(work, dict | None):
-            raise ValueError("it is not one of contend's")
+            raise ValueError("it was not written by contend")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _broken(path, "read", error) from error
     return said["server"], undo, work
@@ -210,7 +213,7 @@ def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
 
 def _entry(said: Any) -> Entry:
     if not isinstance(said, dict) or not isinstance(said.get("kind"), str):
-        raise ValueError("it is not one of contend's")
+        raise ValueError("it was not written by contend")
     if said["kind"] == "variable" and "value" in said:
         return {"kind": "variable", "name": said["name"], "before": said["value"]}
     return said

@@ -60,7 +60,7 @@ def make_plan(
     items = [item for table in survey.tables for item in _items(table, reads, named)]
     lost = named.keys() - {str(item.table) for item in items if item.key_cache is not None}
     if lost:
-        raise RequestError(f"{min(lost)} is no MyISAM table with an index.")
+        raise RequestError(f"{min(lost)} is not a MyISAM table with an index.")
     caches = (*survey.caches, *dict.fromkeys(named.values()))
     notices = list(survey.notices)
     left_out = [Skipped(name, None, why) for name, why in survey.passed_over]

@@ -91,7 +91,9 @@ def read_names(path: Path) -> Names | None:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
-            raise ValueError(f"its format is {document['format']}, and this contend reads {FORMAT}")
+            raise ValueError(
+                f"its format is {document['format']}, and this version of contend reads {FORMAT}"
+            )
         counts, indexes = {}, []
         for entry in document["indexes"]:
             known = entry.pop("pages")

@@ -163,7 +163,7 @@ def test_a_folder_of_before_is_gone_on_with_and_told_of(bench: Bench) -> None:
     bench.heard.clear()
     bench.resume()
     told = [event.text for event in bench.heard if isinstance(event, Notice)]
-    assert any("the runs to come have io_uring" in text for text in told), told
+    assert any("the runs to come use io_uring" in text for text in told), told
 
 
 def test_an_engine_that_the_kernel_refuses_is_refused_before_anything_is_made(
