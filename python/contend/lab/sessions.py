@@ -77,8 +77,8 @@ def earlier(path: Path, key: Key, listen: Listener) -> list[EarlierSession]:
         lines_are = "line is" if left_out == 1 else "lines are"
         listen(
             Notice(
-                f"{left_out} {lines_are} left out of {path}: damaged, or written by another version "
-                "of contend"
+                f"{left_out} {lines_are} left out of {path}: damaged, or written by another "
+                "version of contend"
             )
         )
     return found
