@@ -80,7 +80,7 @@ ANSWERS: dict[str, Rows] = {
     "UNIX_TIMESTAMP": [(1_800_000_000,)],
     "TABLE_NAME = 'STATISTICS'": [],
     "information_schema.COLUMNS": [
-        ("sbtest", table, "id", "int", "int(11)", "", "NO", None) for table in TABLES
+        ("sbtest", table, "id", "int", "", "NO", None) for table in TABLES
     ],
     "information_schema.STATISTICS": [
         ("sbtest", table, "PRIMARY", "id", None, "BTREE", 0) for table in TABLES
