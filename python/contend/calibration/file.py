@@ -192,7 +192,7 @@ def _ceiling_from(entry: dict[str, Any]) -> Ceiling:
             connections=int(entry["connections"]),
             engine=str(entry["engine"]),
             threads=None if threads is None else int(threads),
-            depth=int(one.get("depth", 1)),
+            depth=int(entry.get("depth", 1)),
         ),
         rounds=rounds,
         seconds=_figure(entry["seconds"]),

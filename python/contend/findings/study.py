@@ -81,7 +81,7 @@ class Study:
 
     @property
     def way(self) -> Mapping[str, Any]:
-        """How the levels were compared: by, why, servers, own, as `contend.lab.ways.Way` says."""
+        """How the levels were compared: by, why, servers, own, as `contend.lab.design.Design` says."""
         way: Mapping[str, Any] = self.meta.facts.get("way", {})
         return way
 
