@@ -15,17 +15,3 @@ from contend.host.disturbances import disturbances
 from contend.host.kernel import limits, memory_available_bytes
 from contend.host.machine import facts
 from contend.host.tree import Tree
-
-__all__ = [
-    "Pressure",
-    "Tree",
-    "change",
-    "disturbances",
-    "facts",
-    "limits",
-    "memory_available_bytes",
-    "own_cpu_s",
-    "page_cache",
-    "pressure",
-    "process_cpu_s",
-]

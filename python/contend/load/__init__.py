@@ -9,24 +9,3 @@ from contend.load.fill import FillProcess
 from contend.load.plan import Address, ArmSpec, plan_in_slices, plan_of, plan_of_arm
 from contend.load.process import LoadDriver, LoadFailed, LoadProcess
 from contend.program import find_program
-
-__all__ = [
-    "Address",
-    "ArmSpec",
-    "ClientEngine",
-    "FillProcess",
-    "Line",
-    "LineFailed",
-    "Lines",
-    "LoadDriver",
-    "LoadFailed",
-    "LoadProcess",
-    "ScriptProcess",
-    "ask_engine",
-    "cpu_state",
-    "cpus_together",
-    "find_program",
-    "plan_in_slices",
-    "plan_of",
-    "plan_of_arm",
-]

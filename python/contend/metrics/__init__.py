@@ -20,20 +20,3 @@ from contend.metrics.names import (
     names_in,
 )
 from contend.metrics.read import DISTURBANCES
-
-__all__ = [
-    "ALWAYS_SHOWN",
-    "COSTS",
-    "DISTURBANCES",
-    "FIXED",
-    "KEY_REQUESTS",
-    "PERCENTILES",
-    "SECONDS",
-    "THROUGHPUT",
-    "Histogram",
-    "Metric",
-    "Run",
-    "UnknownMetric",
-    "metric_of",
-    "names_in",
-]

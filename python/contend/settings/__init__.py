@@ -16,8 +16,6 @@ from contend.settings import (
 )
 from contend.settings.model import Setting
 
-__all__ = ["SETTINGS"]
-
 SETTINGS: list[Setting] = [
     server.KIND,
     server.USE,

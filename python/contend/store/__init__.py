@@ -23,23 +23,3 @@ from contend.store.model import (
     StoreFailed,
 )
 from contend.store.schema import STORE_VERSION, redacted
-
-__all__ = [
-    "STORE_VERSION",
-    "DamagedStore",
-    "Ended",
-    "FolderExists",
-    "FolderLocked",
-    "LabSession",
-    "Meta",
-    "NewerStore",
-    "NotARunFolder",
-    "Planned",
-    "Rescued",
-    "RunFolder",
-    "RunRecord",
-    "StoreFailed",
-    "find_run",
-    "redacted",
-    "rescue",
-]

@@ -11,17 +11,6 @@ from collections.abc import Mapping
 from contend.settings.schemas import employees, test_data, tpcc
 from contend.settings.schemas.model import Schema
 
-__all__ = [
-    "IMPORT_NAME",
-    "IMPORT_PREFIX",
-    "SBTEST",
-    "SCHEMAS",
-    "SCRIPT_SCHEMA",
-    "Schema",
-    "imported_name",
-    "schema_of",
-]
-
 SCRIPT_SCHEMA = "script"
 """The schema of tables that a script's own `prepare` makes."""
 
