@@ -15,8 +15,6 @@ conditions checks of a schema: what its tables hold whatever was done to them
 from contend.datasets.build import DatasetSource, provide
 from contend.datasets.cache import (
     Dataset,
-    DatasetInUse,
-    UnknownDataset,
     drop,
     list_datasets,
     restore,
@@ -25,18 +23,13 @@ from contend.datasets.cache import (
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
-from contend.datasets.files import SnapshotDamaged
 from contend.datasets.imports import (
-    Import,
     Imported,
-    ImportTaken,
-    UnknownImport,
     find_import,
     import_dump,
     require_imports,
 )
 from contend.datasets.loading import (
-    EngineMissing,
     LoadingDeclined,
     LoadingFailed,
     NoRoomForDataset,

@@ -27,7 +27,7 @@ from contend.lab.rehearsal import rehearse_options
 from contend.lab.scripts import blocking_script, check_workloads, prepare_tables
 from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.lab.trial import try_starts
 from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
 from contend.probed import DatasetRecord, ServerIdentity
@@ -78,7 +78,7 @@ def private_equipment(
     load = LoadProcess(program)
 
     @contextlib.contextmanager
-    def open_testbeds(logs: Path, count: int) -> Iterator[list[ServerTestbed]]:
+    def open_testbeds(logs: Path, count: int) -> Iterator[list[Testbed]]:
         with workspace(cache) as work:
 
             @functools.cache
@@ -106,8 +106,8 @@ def private_equipment(
                     tell.notice("the script makes its tables (prepare)")
                     prepare_tables(cell, address, program)
 
-            def testbed(number: int) -> ServerTestbed:
-                return ServerTestbed(
+            def testbed(number: int) -> Testbed:
+                return Testbed(
                     PrivateUnderTest(
                         lambda cell: program_of(server_name(cell), number), prepare, load
                     ),
@@ -198,8 +198,8 @@ def borrowed_equipment(
 
         return BorrowedUnderTest(server, fill_server, spoil, load, journal, listen, number)
 
-    def testbed_of(server: ExistingServer, journal: Journal, number: int) -> ServerTestbed:
-        return ServerTestbed(
+    def testbed_of(server: ExistingServer, journal: Journal, number: int) -> Testbed:
+        return Testbed(
             place_of(server, journal, number),
             listen,
             lines=Lines(program),
@@ -207,7 +207,7 @@ def borrowed_equipment(
         )
 
     @contextlib.contextmanager
-    def open_testbeds(_logs: Path, _count: int) -> Iterator[list[ServerTestbed]]:
+    def open_testbeds(_logs: Path, _count: int) -> Iterator[list[Testbed]]:
         with contextlib.ExitStack() as stack:
 
             @functools.cache
@@ -250,7 +250,7 @@ def borrowed_equipment(
 
 
 @contextlib.contextmanager
-def _closing(testbed: ServerTestbed, listen: Listener) -> Iterator[ServerTestbed]:
+def _closing(testbed: Testbed, listen: Listener) -> Iterator[Testbed]:
     """The testbed, closed in the end. If something else went wrong, that is raised, and what could
     not be put back is told beside it."""
     try:

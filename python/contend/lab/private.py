@@ -12,12 +12,12 @@ from contend.errors import ContendError
 from contend.host.page_cache import LockedFiles
 from contend.lab.caches import Caches, drop_files, files_of
 from contend.lab.cold_starts import ColdStart
-from contend.lab.testbed import OwnServer, Ready
+from contend.lab.testbed import Ready
 from contend.load import Address, LoadDriver, plan_of
 from contend.plan import HandlerSocket
 from contend.probed import DatasetRecord, Probes, ServerIdentity, Warming
 from contend.probes import Observed
-from contend.servers import Dsn
+from contend.servers import Dsn, PrivateServer
 from contend.servers.client import LONG_S, LazyControl
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
@@ -58,7 +58,7 @@ class PrivateProgram:
         provide: fills its data folder.
     """
 
-    server: OwnServer
+    server: PrivateServer
     identity: ServerIdentity
     provide: Provide
 
@@ -100,7 +100,7 @@ class PrivateUnderTest:
         self._locked: LockedFiles | None = None
 
     @property
-    def _server(self) -> OwnServer:
+    def _server(self) -> PrivateServer:
         assert self._program is not None
         return self._program.server
 

@@ -29,7 +29,7 @@ from contend.lab.schedule import Schedule
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
 from contend.lab.sessions import sessions_of
 from contend.lab.slices import SliceRunner
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.lab.walk import Runner, SingleRunner, walk
 from contend.load import LoadDriver
 from contend.probed import EngineFacts, ServerIdentity, SessionFacts
@@ -55,7 +55,7 @@ from contend.store import RunFolder, redacted
 Identities = Mapping[str, ServerIdentity]
 """kind -> what is recorded of the server: kind, version, source."""
 
-OpenTestbeds = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[ServerTestbed]]]
+OpenTestbeds = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[Testbed]]]
 """Opens so many testbeds, each with a server of its own; the path is where servers write their
 logs. If the server is not contend's own, it has one."""
 

@@ -13,7 +13,7 @@ from contend.lab.events import Listener
 from contend.lab.layouts import MemoryLayout, layout_of
 from contend.lab.measure import measure_in_slices
 from contend.lab.switching import entering
-from contend.lab.testbed import Ready, ServerTestbed
+from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.probed import Probes
 from contend.settings.load import ends_with_its_work
@@ -51,7 +51,7 @@ class SliceRunner:
     def __init__(
         self,
         experiment: Experiment,
-        testbeds: Sequence[ServerTestbed],
+        testbeds: Sequence[Testbed],
         load: LoadDriver,
         effort: Effort,
         listen: Listener,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from contend.errors import ContendError, WorkError
@@ -21,9 +20,6 @@ from contend.spec import CellSpec, Level
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
-
-    from contend.servers import Truncated
-    from contend.servers.variables import Differing
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,23 +105,7 @@ class _Undo:
     action: Callable[[], None] | str | None
 
 
-class Testbed(Protocol):
-    """What cells run on."""
-
-    def set(self, cell: CellSpec, seed: int = 0) -> Ready:
-        """Make everything as the cell wants it; `seed` is that of the queries of its run."""
-        ...
-
-    def death(self) -> ContendError | None:
-        """How the server ended, if it did although nobody asked it to."""
-        ...
-
-    def close(self) -> None:
-        """Leave nothing behind that is not kept on purpose."""
-        ...
-
-
-class ServerTestbed:
+class Testbed:
     """Brings a server from cell to cell, setting by setting; it knows none of them by name.
 
     Args:
@@ -381,31 +361,3 @@ class ServerTestbed:
             and setting.path != "workload"
             and cell[setting.path] != setting.key.default
         }
-
-
-class OwnServer(Protocol):
-    """What the lab needs of a private server."""
-
-    @property
-    def data_folder(self) -> Path: ...
-    @property
-    def socket(self) -> Path: ...
-    @property
-    def pid(self) -> int: ...
-    @property
-    def running(self) -> bool: ...
-    @property
-    def key_sockets(self) -> tuple[Path, Path] | None: ...
-
-    wrap: tuple[str, ...]
-    environment: dict[str, str]
-
-    def claim(self) -> None: ...
-    def start(self, options: Mapping[str, Level]) -> list[Truncated]: ...
-    def stop(self) -> None: ...
-    def kill(self) -> None: ...
-    def check(self) -> None: ...
-    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
-    def set_global(self, changes: Mapping[str, Level]) -> list[Truncated]: ...
-    def variables(self) -> dict[str, str]: ...
-    def variables_that_differ(self) -> Differing: ...

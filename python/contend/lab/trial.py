@@ -16,7 +16,7 @@ from pathlib import Path
 from contend.errors import ContendError, RequestError
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.load import Address, FillProcess, LoadProcess
 from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
@@ -79,7 +79,7 @@ def _try(
             )
 
     place = PrivateUnderTest(program_of, make_tables, LoadProcess(load))
-    with closing(ServerTestbed(place, listen, TRIED, strict=True)) as testbed:
+    with closing(Testbed(place, listen, TRIED, strict=True)) as testbed:
         for file, cell in wanted.items():
             try:
                 marks = testbed.set(cell).warnings

@@ -5,7 +5,7 @@ from contend.settings.options import layout_options
 from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.schemas import SCRIPT_SCHEMA, imported_name
 from contend.settings.values import Level, Refused
-from contend.spec.cell import cell_spec, cell_specs, cells, combinations
+from contend.spec.cell import cell_spec, cell_specs, cells
 from contend.spec.document import hide_in_comments
 from contend.spec.keys import MetricNames, without_metric
 from contend.spec.load import load_experiment, read_experiment, recipe_text, recipes
@@ -20,10 +20,8 @@ from contend.spec.model import (
     Factor,
     Planned,
     Published,
-    PublishedRow,
     SpecError,
     Words,
-    WorkloadSpec,
     cell_key,
     from_dict,
     same_level,

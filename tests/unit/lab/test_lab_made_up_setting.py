@@ -11,7 +11,7 @@ import pytest
 from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need, Setting, Target, Values
 from contend.settings.values import Key, WholeNumber
@@ -91,7 +91,7 @@ def test_the_lab_applies_undoes_and_records_it(
     place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
     run: Callable[[str], float] = lambda statement: float(said.append(statement) or 0)  # noqa: E731
     monkeypatch.setattr(place, "execute", run)
-    testbed = ServerTestbed(place, lambda _event: None)
+    testbed = Testbed(place, lambda _event: None)
     made = experiment(tmp_path, TEXT)
     ready = testbed.set(cell_spec(made, {"server.gremlins": 3}))
     assert ready.probes["settings"] == {"server.gremlins": 3}

@@ -12,7 +12,7 @@ from contend.errors import ContendError, WorkError
 from contend.host import page_cache
 from contend.lab.events import Event
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.load import Address
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
@@ -29,7 +29,7 @@ class Bench:
         program = PrivateProgram(self.server, IDENTITY, self.provide)
         self.heard: list[Event] = []
         place = PrivateUnderTest(lambda _cell: program, self.prepare, NoLoad())
-        self.testbed = ServerTestbed(place, self.heard.append)
+        self.testbed = Testbed(place, self.heard.append)
         self.tiny = experiment(tmp_path)
 
     def provide(self, data: DataSpec, _options: Mapping[str, Level], into: Path) -> object:

@@ -16,7 +16,7 @@ from contend.lab import caches, trial
 from contend.lab.caches import NotCold
 from contend.lab.events import Event, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.servers.statements import StatementFailed
 from contend.settings.lock_files import SETTING
 from contend.settings.options import layout_options
@@ -42,7 +42,7 @@ class Bench:
         self.program = PrivateProgram(self.server, IDENTITY, self.provide)
         place = PrivateUnderTest(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
-        self.testbed = ServerTestbed(place, self.heard.append, strict=strict)
+        self.testbed = Testbed(place, self.heard.append, strict=strict)
 
     def provide(self, data: DataSpec, options: Mapping[str, Level], into: Path) -> object:
         self.provided.append(layout_options(options))
