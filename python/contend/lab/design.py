@@ -141,8 +141,8 @@ def _share_server(experiment: Experiment, cells: Sequence[CellSpec]) -> bool:
     if differs_in(compared) is not Differs.QUERIES:
         return False
     # In slices each level has connections of its own.
-    writes = any(may_write(one.workload.kind, one.workload.parameters) for one in cells)
-    return not writes and all(_has_room(one, len(compared.levels)) for one in cells)
+    writes = any(may_write(cell.workload.kind, cell.workload.parameters) for cell in cells)
+    return not writes and all(_has_room(cell, len(compared.levels)) for cell in cells)
 
 
 def _has_room(cell: CellSpec, levels: int) -> bool:

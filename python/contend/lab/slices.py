@@ -79,11 +79,11 @@ class SliceRunner:
             self._repeat = repeat
             self._blocks.clear()
         about: Probes = {"layout": self._layout.record()}
-        indexes = [self._testbed_of(one) for one in runs]
+        indexes = [self._testbed_of(run) for run in runs]
         self._blocks[cell_key(self._context_of(runs[0]))] += 1
         readies = [
-            self._testbeds[index].set(cell_spec(self._experiment, one.cell))
-            for index, one in zip(indexes, runs, strict=True)
+            self._testbeds[index].set(cell_spec(self._experiment, run.cell))
+            for index, run in zip(indexes, runs, strict=True)
         ]
         pids = {ready.observed.pid for ready in readies if ready.observed.pid is not None}
         return [
@@ -96,7 +96,7 @@ class SliceRunner:
         ]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
-        cells = [cell_spec(self._experiment, one.cell) for one in runs]
+        cells = [cell_spec(self._experiment, run.cell) for run in runs]
         switch = entering(cells) if self._is_switched else [()] * len(cells)
         enter = [
             (*first, *(cell["server.before_run"] if ends_with_its_work(cell.values) else ()))
@@ -145,24 +145,24 @@ class SliceRunner:
             for testbed in self._testbeds:
                 testbed.spoil_data()
 
-    def _testbed_of(self, one: Planned) -> int:
+    def _testbed_of(self, run: Planned) -> int:
         """The number of the testbed that has the run's level."""
         compared = self._experiment.compared
         assert compared is not None
-        level = one.cell[compared.path]
+        level = run.cell[compared.path]
         index = next(n for n, each in enumerate(compared.levels) if same_level(each, level))
         if not self._testbeds[index % len(self._testbeds)].own:
             # Servers that are levels by themselves.
             return index % len(self._testbeds)
-        context = self._context_of(one)
+        context = self._context_of(run)
         again = self._blocks[cell_key(context)]
-        turn = turn_of(self._experiment, context, one.repeat, again)
+        turn = turn_of(self._experiment, context, run.repeat, again)
         return (index + turn) % len(self._testbeds)
 
-    def _context_of(self, one: Planned) -> Cell:
+    def _context_of(self, run: Planned) -> Cell:
         compared = self._experiment.compared
         assert compared is not None
-        return {path: value for path, value in one.cell.items() if path != compared.path}
+        return {path: value for path, value in run.cell.items() if path != compared.path}
 
 
 def _drift(cell: CellSpec, record: RunRecord) -> float:
