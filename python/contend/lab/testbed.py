@@ -14,7 +14,7 @@ from contend.probed import Probes, RunWarning
 from contend.probes import Expected, Observed
 from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
-from contend.settings.check import EACH_RUN, NEVER
+from contend.settings.before_run import EACH_RUN, NEVER
 from contend.settings.model import Launch, Need, Setting
 from contend.spec import CellSpec, Level
 

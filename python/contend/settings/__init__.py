@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from contend.settings import (
     before_run,
-    check,
     load,
-    lock_files,
     options,
     profiles,
     server,
@@ -29,11 +27,11 @@ SETTINGS: list[Setting] = [
     *workload.DATA,
     setup.SETTING,
     workload.SETTING,
-    check.SETTING,
-    lock_files.SETTING,
+    before_run.CHECK,
+    before_run.LOCK_FILES,
     # After whatever disturbs the caches.
     warm.SETTING,
-    before_run.SETTING,
+    before_run.BEFORE_RUN,
     *load.LOAD_SETTINGS,
     *load.SLICES,
     load.SEED,

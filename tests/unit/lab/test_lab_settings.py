@@ -18,7 +18,7 @@ from contend.lab.events import Event, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.testbed import Testbed
 from contend.servers.statements import StatementFailed
-from contend.settings.lock_files import SETTING
+from contend.settings.before_run import LOCK_FILES
 from contend.settings.options import layout_options
 from contend.settings.values import Refused
 from contend.spec import CellSpec, DataSpec, Experiment, Level, cell_spec
@@ -257,11 +257,11 @@ class TestLockedFiles:
 
     def test_another_s_server_has_none_locked(self) -> None:
         with pytest.raises(RequestError, match="locks none of a server that is not its own"):
-            SETTING.refuse(cell([], server__lock_files=True).values, own=False)
+            LOCK_FILES.refuse(cell([], server__lock_files=True).values, own=False)
 
     def test_what_is_to_be_cold_cannot_be_locked(self) -> None:
         with pytest.raises(Refused, match="wants them out of it"):
-            SETTING.check(cell([], **COLD, server__lock_files=True).values)
+            LOCK_FILES.check(cell([], **COLD, server__lock_files=True).values)
 
 
 class TestWarm:
