@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from contend.outcome import Percentiles
 
@@ -73,8 +73,12 @@ class CalibrationRecord(CeilingRecord):
     share: float
 
 
-class HostUse(TypedDict):
-    """The host over the run, as `contend.host` counts it. Shares are of all CPUs' time, 0 to 1."""
+class PressureChange(TypedDict):
+    """The host between two looks, as `contend.host` counts it. Shares are of all CPUs' time.
+
+    stall_share: `cpu.some`, `memory.full`, …: of the elapsed time, that some or all tasks stood
+        still.
+    """
 
     elapsed_s: float
     cpus: int
@@ -86,6 +90,14 @@ class HostUse(TypedDict):
     vm: dict[str, int]
     throttled_s: float | None
     thermal_events: int | None
+
+
+class HostUse(PressureChange):
+    """The host over the run, and what disturbed it.
+
+    own_cpu_s: CPU of the experiment's own processes; None if not all of them can be seen.
+    """
+
     own_cpu_s: float | None
     disturbances: list[RunWarning]
 
@@ -179,6 +191,80 @@ class DelayLine(TypedDict):
     cpu_us: int
 
 
+class ServerIdentity(TypedDict):
+    """A server: its kind, its version, and its source, by which it is found again."""
+
+    kind: str
+    version: str
+    source: str
+
+
+class ServerRecord(ServerIdentity, total=False):
+    """The server that answered, and how its options are changed; `comment` is its version's."""
+
+    change: str
+    comment: str
+
+
+class DatasetRecord(TypedDict, total=False):
+    """The tables of a run.
+
+    fresh: made for this run alone.
+    rows, bytes: of all tables; bytes of None are not known.
+    tables: how many, of a dump.
+    prepared: if a script made them: which, with its options.
+    """
+
+    key: str
+    fresh: bool
+    engine: str
+    rows: int
+    tables: int
+    bytes: int | None
+    prepared: dict[str, object]
+
+
+class Warmed(TypedDict):
+    """What was in the caches when a run began.
+
+    cache: all that the queries touch, in the caches of the server; `why_not` if not.
+    files: the tables' files, in the page cache; None if that is not known, or no matter.
+    """
+
+    cache: bool
+    why_not: str | None
+    files: bool | None
+
+
+class ResidentPart(TypedDict):
+    """Pages of an index that were in the buffer pool, of all that it has."""
+
+    table: str
+    index: str | None
+    resident_pages: int
+    pages: int | None
+
+
+class Warming(TypedDict, total=False):
+    """How the buffer pool was warmed after a cold start.
+
+    seconds: that it took.
+    resident_share: of the tables' pages that were in the pool then.
+    """
+
+    how: str
+    seconds: float
+    resident_share: float | None
+    parts: list[ResidentPart]
+
+
+class LayoutRecord(TypedDict):
+    """What sets how the memory of a server is laid out; None as the system has it."""
+
+    padding_bytes: int | None
+    stack_limit_bytes: int | None
+
+
 class Probes(TypedDict, total=False):
     """What was seen; a key is missing if there was nothing to see, or if an older contend saw less.
 
@@ -187,17 +273,12 @@ class Probes(TypedDict, total=False):
     variables_that_differ: from their defaults, by name.
     query_cache_waits: of a MariaDB server whose query cache is on.
     variables: all of a server that is one of several, by name; in its first run with these options.
-    server: kind, version, source and more of the server that answered.
-    dataset: key, engine, rows and more; if a script made it, its `prepared`.
     warmed: what was brought into caches before the run; None if nothing was.
-    warming: after a cold start: how the buffer pool was warmed, the seconds that took, and the
-        pages of each index that were in it when the run began.
+    warming: after a cold start.
     settings: what settings noted of themselves, by path.
     line: of the delay line, if one stands before the server.
     place: number of the run's server, and of its folder, among those of its block. In slices only.
-    layout: `padding_bytes` of environment and `stack_limit_bytes`, with which the server's memory
-        is laid out as that of the other levels in its block; None as the system has it. In slices
-        only.
+    layout: of the server's memory, as that of the other levels in its block. In slices only.
     state: of the host, before and after.
     """
 
@@ -206,15 +287,72 @@ class Probes(TypedDict, total=False):
     query_cache_waits: QueryCacheWaits
     variables_that_differ: dict[str, Variable]
     variables: dict[str, str]
-    server: dict[str, Any]
-    dataset: dict[str, Any]
+    server: ServerRecord
+    dataset: DatasetRecord
     load_generator: Generator
-    warmed: dict[str, Any] | None
-    warming: dict[str, Any]
+    warmed: Warmed | None
+    warming: Warming
     calibration: CalibrationRecord
     host: HostUse
     settings: dict[str, Any]
     line: DelayLine
     place: int
-    layout: dict[str, int | None]
+    layout: LayoutRecord
     state: HostState
+
+
+class DesignFacts(TypedDict, total=False):
+    """How levels are compared; see `lab.design.Design`."""
+
+    by: Literal["slices", "runs"]
+    why: str
+    servers: int
+    own: bool
+
+
+class EngineFacts(TypedDict, total=False):
+    """The engine of contend-load in all cells, and why it is not io_uring if the kernel refused
+    that; nothing if it is a factor."""
+
+    engine: str
+    io_uring_refused: str
+
+
+class ScriptFacts(TypedDict):
+    """A script that is a file."""
+
+    path: str
+    sha256: str
+
+
+class EarlierFacts(TypedDict):
+    """What earlier sessions of the host said when a run began."""
+
+    earlier: list[EarlierSession]
+
+
+class SessionFacts(TypedDict, total=False):
+    """What is known when a session of a run folder begins. A key is missing if an older contend did
+    not know it. Those from `machine` on are the host's, as `contend.host.facts` has them.
+
+    servers: by the experiment's names of them.
+    content_version: of the tables that contend makes.
+    missing: dotted names of the host's facts that are None, with the reason.
+    """
+
+    servers: dict[str, ServerIdentity]
+    content_version: int
+    load_generator: EngineFacts
+    way: DesignFacts
+    scripts: list[ScriptFacts]
+    sessions: EarlierFacts
+    machine: dict[str, Any]
+    cpu: dict[str, Any]
+    numa: dict[str, Any]
+    memory: dict[str, Any]
+    kernel: dict[str, Any]
+    limits: dict[str, Any]
+    network: dict[str, Any]
+    disk: dict[str, Any]
+    os: dict[str, Any]
+    missing: dict[str, str]

@@ -126,7 +126,7 @@ def test_the_command_says_what_is_broken_and_ends_with_1(
 ) -> None:
     dsn = f"mysql://root@/{DATABASE}?socket={server.socket}"
     assert main(["check", "tpcc", dsn, "--fresh"]) == 0
-    assert "12 of 12 conditions asked: all hold\n" in capsys.readouterr().out
+    assert "12 of 12 conditions checked: all hold\n" in capsys.readouterr().out
     with tables.cursor() as cursor:
         cursor.execute("UPDATE warehouse SET w_ytd = 1")
     assert main(["check", "tpcc", dsn, "--json"]) == 1
@@ -225,5 +225,7 @@ def test_a_run_that_breaks_its_tables_says_so_in_the_end(lab: Lab) -> None:
     assert {record.status for record in lab.records()} == {"ok"}
     shown = lab.contend("check", "tpcc", lab.out)
     assert shown.returncode == 1
-    assert "after loading" in shown.stdout and "12 of 12 conditions asked: all hold" in shown.stdout
+    assert (
+        "after loading" in shown.stdout and "12 of 12 conditions checked: all hold" in shown.stdout
+    )
     assert "8  w_ytd is the sum of the warehouse's h_amount: BROKEN by 1" in shown.stdout

@@ -117,7 +117,7 @@ def test_a_target_that_has_gone_is_named(gone: Path, load_program: Path) -> None
         # A number of the client libraries' own would be a broken packet to MariaDB's.
         assert int.from_bytes(said[5:7], "little") < 2000
         assert line.report()["refused"] == 1
-        with pytest.raises(LineFailed, match="does not stand") as caught:
+        with pytest.raises(LineFailed, match="could not be set up") as caught:
             lines.before(Address(socket=str(gone)), 0.1)
         assert "cannot connect to socket" in str(caught.value.detail)
     finally:

@@ -126,7 +126,7 @@ class TestRefused:
         wait_for(lambda: bool(lab.servers_alive()) or first.poll() is not None)
         second = lab.contend("run", "--resume", lab.out)
         assert second.returncode == 2
-        assert "is in use by another contend" in second.stderr
+        assert "is in use by another contend process" in second.stderr
         _out, err = first.communicate()
         assert first.returncode == 0, err
 

@@ -53,13 +53,13 @@ _FACTS = (
 def this_host(facts: Mapping[str, Any] | None = None) -> ClientHost:
     """The host that we are on."""
     facts = host.facts() if facts is None else facts
-    found = {name: fact(facts, name) for name in _FACTS}
-    text = json.dumps(["contend calibration", found], sort_keys=True)
+    known = {name: fact(facts, name) for name in _FACTS}
+    text = json.dumps(["contend calibration", known], sort_keys=True)
     return ClientHost(
         id=hashlib.sha256(text.encode()).hexdigest()[:12],
-        cpu=str(found["cpu.model"] or "unknown CPU"),
-        cpus=int(found["cpu.count"] or 0),
-        kernel=str(found["kernel.release"] or "unknown"),
+        cpu=str(known["cpu.model"] or "unknown CPU"),
+        cpus=int(known["cpu.count"] or 0),
+        kernel=str(known["kernel.release"] or "unknown"),
     )
 
 
@@ -106,18 +106,18 @@ def read(path: Path, host: ClientHost, program: ClientProgram) -> Calibration:
                 f"{path} has format {written}, and this contend reads formats up to {FORMAT}",
                 hint="Upgrade contend, or remove the file to measure anew.",
             )
-        found = _from_document(document, named=written >= 2)
+        calibration = _from_document(document, named=written >= 2)
     except FileNotFoundError:
         return Calibration(host, program)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         said = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise DamagedCalibration(f"{path} is damaged ({said})", hint=_MEND) from None
-    if (found.host.id, found.program.sha256) != (host.id, program.sha256):
+    if (calibration.host.id, calibration.program.sha256) != (host.id, program.sha256):
         raise ForeignCalibration(
             f"{path} was measured on another host or with another contend-load",
             hint=_MEND,
         )
-    return found
+    return calibration
 
 
 def write(path: Path, calibration: Calibration) -> None:
@@ -125,7 +125,7 @@ def write(path: Path, calibration: Calibration) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(_document(calibration), indent=1, ensure_ascii=False, allow_nan=False)
     # The figures of the rounds stand side by side.
-    text = re.sub(r"\[[-\d.e+,\s]+\]", lambda found: " ".join(found[0].split()), text)
+    text = re.sub(r"\[[-\d.e+,\s]+\]", lambda match: " ".join(match[0].split()), text)
     descriptor, unfinished = tempfile.mkstemp(prefix=".calibration-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -141,7 +141,7 @@ def _document(calibration: Calibration) -> dict[str, Any]:
         "format": FORMAT,
         "host": asdict(calibration.host),
         "program": asdict(calibration.program),
-        "ceilings": [_ceiling(one) for one in calibration.ceilings.values()],
+        "ceilings": [_ceiling(ceiling) for ceiling in calibration.ceilings.values()],
     }
 
 
@@ -158,44 +158,46 @@ def _ceiling(ceiling: Ceiling) -> dict[str, Any]:
         "workers": ceiling.workers,
         "measured_at": ceiling.measured_at,
         "seconds": ceiling.seconds,
-        "rounds": {name: [getattr(one, name) for one in ceiling.rounds] for name in FIGURES},
+        "rounds": {
+            name: [getattr(measured, name) for measured in ceiling.rounds] for name in FIGURES
+        },
     }
 
 
 def _from_document(document: dict[str, Any], *, named: bool) -> Calibration:
     host, program = document["host"], document["program"]
-    ceilings = [_ceiling_from(one) for one in document["ceilings"]] if named else []
+    ceilings = [_ceiling_from(ceiling) for ceiling in document["ceilings"]] if named else []
     return Calibration(
         ClientHost(str(host["id"]), str(host["cpu"]), int(host["cpus"]), str(host["kernel"])),
         ClientProgram(str(program["version"]), str(program["sha256"])),
-        {one.shape: one for one in ceilings},
+        {ceiling.shape: ceiling for ceiling in ceilings},
     )
 
 
-def _ceiling_from(one: dict[str, Any]) -> Ceiling:
-    threads = one["threads"]
-    if one["transport"] not in ("socket", "tcp") or "kind" not in one["workload"]:
+def _ceiling_from(entry: dict[str, Any]) -> Ceiling:
+    threads = entry["threads"]
+    if entry["transport"] not in ("socket", "tcp") or "kind" not in entry["workload"]:
         raise ValueError("a ceiling without a workload or a transport")
-    if one["engine"] not in ENGINES:
+    if entry["engine"] not in ENGINES:
         raise ValueError("a ceiling without an engine")
-    columns = [[_figure(value) for value in one["rounds"][name]] for name in FIGURES]
+    columns = [[_figure(value) for value in entry["rounds"][name]] for name in FIGURES]
     rounds = tuple(Round(*values) for values in zip(*columns, strict=True))
     if not rounds:
         raise ValueError("a ceiling without rounds")
     return Ceiling(
         shape=RunShape(
-            workload=dict(one["workload"]),
-            protocol=str(one["protocol"]),
-            transport=one["transport"],
-            connections=int(one["connections"]),
-            engine=str(one["engine"]),
+            workload=dict(entry["workload"]),
+            protocol=str(entry["protocol"]),
+            transport=entry["transport"],
+            connections=int(entry["connections"]),
+            engine=str(entry["engine"]),
             threads=None if threads is None else int(threads),
-            depth=int(one.get("depth", 1)),
+            depth=int(entry.get("depth", 1)),
         ),
         rounds=rounds,
-        seconds=_figure(one["seconds"]),
-        workers=max(1, int(one["workers"])),
-        measured_at=str(one["measured_at"]),
+        seconds=_figure(entry["seconds"]),
+        workers=max(1, int(entry["workers"])),
+        measured_at=str(entry["measured_at"]),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import resource
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -79,7 +78,7 @@ def measure(
             plan = shape.plan(address, warmup_s=effort.warmup_s, measure_s=effort.measure_s)
             done = load.run(plan, env={}, on_event=heard.append)
             rounds[place] += _round(done)
-            hello = next((one for one in heard if one["type"] == "hello"), None)
+            hello = next((message for message in heard if message["type"] == "hello"), None)
             workers[place] = hello["threads"] if hello is not None else 1
             tell(number * len(shapes) + place + 1, total)
     at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -139,18 +138,12 @@ def _figure(value: float) -> float:
 @contextlib.contextmanager
 def watched() -> Iterator[list[str]]:
     """What disturbed the host meanwhile, in words; the list is filled at the end."""
-    before, own_s = host.pressure(), _own_cpu_s()
-    found: list[str] = []
-    yield found
-    change = host.change(before, host.pressure())
-    own_s = _own_cpu_s() - own_s
-    found += [one.message for one in host.disturbances(change, own_cpu_s=own_s)]
-
-
-def _own_cpu_s() -> float:
-    """CPU of this process and of its children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    before, own_before_s = host.pressure(), host.own_cpu_s()
+    warnings: list[str] = []
+    yield warnings
+    change, own_s = host.change(before, host.pressure()), host.own_cpu_s()
+    used_s = None if own_s is None or own_before_s is None else own_s - own_before_s
+    warnings += [warning["message"] for warning in host.disturbances(change, own_cpu_s=used_s)]
 
 
 def stored(program: Path, cache: Path) -> Calibration:

@@ -200,7 +200,7 @@ class Round:
     busiest_thread_share: float
 
 
-FIGURES = tuple(one.name for one in fields(Round))
+FIGURES = tuple(field.name for field in fields(Round))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class Ceiling:
 
     def figure(self, name: str) -> Estimate:
         """One of FIGURES over the rounds, with its interval."""
-        return estimate([getattr(one, name) for one in self.rounds])
+        return estimate([getattr(measured, name) for measured in self.rounds])
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ class Calibration:
 
     def with_more(self, ceilings: Iterable[Ceiling]) -> Calibration:
         """The same with `ceilings` in place of older ones of their shapes."""
-        more = {one.shape: one for one in ceilings}
+        more = {ceiling.shape: ceiling for ceiling in ceilings}
         return Calibration(self.host, self.program, {**self.ceilings, **more})
 
     def record(self, ceiling: Ceiling) -> probed.CeilingRecord:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,6 +23,7 @@ from contend.calibration import (
 )
 from contend.calibration.file import folder_of
 from contend.calibration.model import FIGURES, RANGE_ROWS, Transport
+from contend.cli.output import columns, say, say_json
 from contend.cli.progress import display_on
 from contend.errors import RequestError
 from contend.folders import default_cache
@@ -111,8 +110,8 @@ def _calibrate(args: argparse.Namespace) -> int:
     program, cache = find_program(), default_cache()
     if args.show:
         _refuse(args, _ONLY_MEASURED, "--show", "It measures nothing.")
-        found = room.stored(program, cache)
-        _print(found, found.ceilings.values(), cache, as_json=args.json)
+        calibration = room.stored(program, cache)
+        _print(calibration, calibration.ceilings.values(), cache, as_json=args.json)
         return 0
     shapes, effort = _shapes(args, program), _effort(args)
     with display_on(Console(stderr=True)) as display:
@@ -174,7 +173,7 @@ def _shapes_of(name: str, program: Path, transport: Transport) -> list[RunShape]
     experiment = load_experiment(name)
     address = ADDRESSES[transport]
     experiment = with_engine(experiment, choosing_engine(program)(experiment).get("engine"))
-    cells = (cell_spec(experiment, one.cell) for one in planned_runs(experiment))
+    cells = (cell_spec(experiment, run.cell) for run in planned_runs(experiment))
     plans = (plan_of(cell, address, seed=0, watch_pid=None) for cell in cells)
     shapes = [shape_of(plan) for plan in plans if has_ceiling(plan["workload"])]
     if not shapes:
@@ -244,10 +243,10 @@ def _print(
     path = path_of(cache, calibration.host, calibration.program)
     shown = list(ceilings)
     if as_json:
-        sys.stdout.write(json.dumps(_document(calibration, shown, path), indent=2) + "\n")
+        say_json(_document(calibration, shown, path))
         return
     for line in _lines(calibration, shown, path):
-        sys.stdout.write(line + "\n")
+        say(line)
 
 
 def _document(calibration: Calibration, shown: list[Ceiling], path: Path) -> dict[str, Any]:
@@ -256,7 +255,7 @@ def _document(calibration: Calibration, shown: list[Ceiling], path: Path) -> dic
         "host": {"id": host.id, "cpu": host.cpu, "cpus": host.cpus, "kernel": host.kernel},
         "program": {"version": program.version, "sha256": program.sha256},
         "file": str(path),
-        "ceilings": [_entry(one) for one in shown],
+        "ceilings": [_entry(ceiling) for ceiling in shown],
     }
 
 
@@ -264,8 +263,12 @@ def _entry(ceiling: Ceiling) -> dict[str, Any]:
     shape = ceiling.shape
     figures = {}
     for name in FIGURES:
-        found = ceiling.figure(name)
-        figures[name] = {"mean": found.mean, "low": finite(found.low), "high": finite(found.high)}
+        estimate = ceiling.figure(name)
+        figures[name] = {
+            "mean": estimate.mean,
+            "low": finite(estimate.low),
+            "high": finite(estimate.high),
+        }
     return {
         "workload": dict(shape.workload),
         "protocol": shape.protocol,
@@ -293,13 +296,13 @@ def _lines(calibration: Calibration, shown: list[Ceiling], path: Path) -> Iterat
             yield f"({others} of other hosts or programs in {path.parent})"
         return
     groups: dict[str, list[Ceiling]] = {}
-    for one in shown:
-        groups.setdefault(one.shape.group, []).append(one)
+    for ceiling in shown:
+        groups.setdefault(ceiling.shape.group, []).append(ceiling)
     for group in groups.values():
         yield ""
-        at = max(one.measured_at for one in group)
+        at = max(ceiling.measured_at for ceiling in group)
         yield from textwrap.wrap(f"{group[0].shape.title}; {at[:10]}", _TEXT_WIDTH)
-        yield from _table(sorted(group, key=lambda one: one.shape.connections))
+        yield from _table(sorted(group, key=lambda ceiling: ceiling.shape.connections))
     yield ""
     yield "Against a server without work. ±: half of the 95 % interval over n rounds; thread: CPU"
     yield "share of the client's busiest. A run that asks for over half of the queries a second of"
@@ -311,16 +314,14 @@ def _table(ceilings: list[Ceiling]) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [
         ("connections", "queries/s", "CPU µs/query", "p50 µs", "p99 µs", "thread", "n")
     ]
-    for one in ceilings:
+    for ceiling in ceilings:
         figures = ("qps", "cpu_us_per_query", "p50_us", "p99_us")
         rows.append(
             (
-                str(one.shape.connections),
-                *(estimate_text(one.figure(name)) for name in figures),
-                f"{one.figure('busiest_thread_share').mean:.0%}",
-                str(len(one.rounds)),
+                str(ceiling.shape.connections),
+                *(estimate_text(ceiling.figure(name)) for name in figures),
+                f"{ceiling.figure('busiest_thread_share').mean:.0%}",
+                str(len(ceiling.rounds)),
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+    yield from columns(rows, right=range(len(rows[0])))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from contend.cli.output import say, say_json
 from contend.datasets.conditions import SCHEMAS, Checked, check, lines_of, schema_of
 from contend.errors import RequestError
 from contend.lab.conditions import looks_in
@@ -45,7 +45,7 @@ def _check(args: argparse.Namespace) -> int:
         return _show_run(args)
     checked = _ask_server(args.where, args.schema, fresh=args.fresh)
     if args.json:
-        _say(json.dumps({"schema": args.schema, "conditions": checked}, indent=2))
+        say_json({"schema": args.schema, "conditions": checked})
     else:
         _tell(checked)
     return _code(checked)
@@ -68,7 +68,7 @@ def _show_run(args: argparse.Namespace) -> int:
     folder = Path(args.where)
     if not folder.is_dir():
         raise RequestError(
-            f"{args.where} is no DSN, and there is no such run folder",
+            f"{args.where} is not a DSN, and there is no such run folder",
             hint="Write mysql://user@host/database, or mysql://user@/database?socket=/path.",
         )
     if args.fresh:
@@ -81,11 +81,11 @@ def _show_run(args: argparse.Namespace) -> int:
             "each run.",
         )
     if args.json:
-        _say(json.dumps({"schema": args.schema, "looks": looks}, indent=2))
+        say_json({"schema": args.schema, "looks": looks})
     else:
         for look in looks:
             told = ", ".join(f"{path} = {value}" for path, value in look["settings"].items())
-            _say(f"{look['at']} {_WHEN[look['when']]}{f' ({told})' if told else ''}")
+            say(f"{look['at']} {_WHEN[look['when']]}{f' ({told})' if told else ''}")
             _tell(look["conditions"])
     return max(_code(look["conditions"]) for look in looks)
 
@@ -99,16 +99,12 @@ _WHEN = {
 
 def _tell(checked: Sequence[Checked]) -> None:
     for line in lines_of(checked):
-        _say(line)
-    asked = sum(one["broken"] is not None for one in checked)
-    broken = sum(bool(one["broken"]) for one in checked)
+        say(line)
+    asked = sum(condition["broken"] is not None for condition in checked)
+    broken = sum(bool(condition["broken"]) for condition in checked)
     told = f"{broken} broken" if broken else "all hold"
-    _say(f"{asked} of {len(checked)} conditions asked: {told}")
+    say(f"{asked} of {len(checked)} conditions checked: {told}")
 
 
 def _code(checked: Sequence[Checked]) -> int:
-    return 1 if any(one["broken"] for one in checked) else 0
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+    return 1 if any(condition["broken"] for condition in checked) else 0

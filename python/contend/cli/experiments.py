@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from contend.cli.output import say
 from contend.spec import json_schema, key_tables, load_experiment, recipe_text, recipes
 
 
@@ -26,7 +27,7 @@ def _recipes(args: argparse.Namespace) -> int:
         sys.stdout.write(recipe_text(args.name))
         return 0
     for name in recipes():
-        sys.stdout.write(f"{name}\n    {load_experiment(name).question}\n")
+        say(f"{name}\n    {load_experiment(name).question}")
     return 0
 
 

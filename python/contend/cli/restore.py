@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
+from contend.cli.output import remark, say
 from contend.cli.parser import confirmed
 from contend.errors import ContendError, RequestError, WorkError
 from contend.servers.dsn import Dsn
@@ -81,13 +82,13 @@ def _restore(args: argparse.Namespace) -> int:
         except JournalInUse as error:
             if wanted is not None:
                 raise
-            sys.stderr.write(f"{error.message}\n")
+            remark(error.message)
         except ContendError as error:
             errors.append(error)
     if errors:
         raise _together(errors)
     if is_empty:
-        sys.stdout.write(f"{NOTHING}{f' on {dsn}' if dsn is not None else ''}.\n")
+        say(f"{NOTHING}{f' on {dsn}' if dsn is not None else ''}.")
     return 0
 
 
@@ -95,7 +96,7 @@ def _one(journal: Journal, dsn: Dsn, args: argparse.Namespace) -> None:
     if args.dry_run or args.forget:
         does = "would be put back" if args.dry_run else "forgotten"
         for entry in reversed(journal.undo):
-            sys.stdout.write(f"{does}: {in_words(entry)}, on {journal.server}\n")
+            say(f"{does}: {in_words(entry)}, on {journal.server}")
         if args.forget:
             journal.forget()
         return
@@ -108,7 +109,7 @@ def restore_server(journal: Journal, server: ExistingServer, *, yes: bool) -> No
         journal,
         server,
         lambda question: confirmed(question, yes=yes),
-        tell=lambda words: sys.stdout.write(f"put back on {server.dsn}: {words}\n"),
+        tell=lambda words: say(f"put back on {server.dsn}: {words}"),
     )
 
 
@@ -139,15 +140,15 @@ def _servers(
 ) -> Iterator[str]:
     """The servers that have a journal, one DSN for each place; of those that are wanted all."""
     seen: set[str] = set()
-    found = list(wanted or ())
+    servers = list(wanted or ())
     for path in journals_in(folder):
         try:
-            found.append(server_in(path))
+            servers.append(server_in(path))
         except ContendError as error:
             if wanted is None:
                 errors.append(error)
     places = None if wanted is None else set(map(place_of, wanted))
-    for server in found:
+    for server in servers:
         # A journal of before has its name from the whole DSN, so each spelling is opened.
         if server not in seen and (places is None or place_of(server) in places):
             seen.add(server)
@@ -162,12 +163,14 @@ def _together(errors: list[ContendError]) -> ContendError:
         for error in errors
         for line in (
             error.message,
-            *(f"  {one}" for one in (error.detail or "").splitlines()),
+            *(f"  {line}" for line in (error.detail or "").splitlines()),
             *([f"  {error.hint}"] if error.hint else []),
         )
     ]
     kind = (
-        WorkError if any(one.exit_code == WorkError.exit_code for one in errors) else RequestError
+        WorkError
+        if any(error.exit_code == WorkError.exit_code for error in errors)
+        else RequestError
     )
     return kind("not everything was put back.", detail="\n".join(lines))
 

@@ -12,6 +12,7 @@ import json
 import sys
 from pathlib import Path
 
+from contend.cli.output import remark, say
 from contend.cli.parser import add_metric, metrics_of
 from contend.errors import RequestError
 from contend.report import as_json, build
@@ -54,7 +55,7 @@ def _show(args: argparse.Namespace) -> int:
         report = build(folder, metrics, percentiles=args.full or args.json)
     if args.json:
         json.dump(as_json(report), sys.stdout, indent=2, ensure_ascii=False)
-        sys.stdout.write("\n")
+        say("")
         return 0
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot say ± is no reason to fail.
@@ -86,11 +87,11 @@ def _report(args: argparse.Namespace) -> int:
     with RunFolder.open(path) as folder:
         report = build(folder, metrics)
     page, *drawings = html.write(report, out)
-    sys.stdout.write(f"{page}\n")
+    say(str(page))
     if drawings:
-        sys.stdout.write(f"{drawings[0].parent} ({len(drawings)} files)\n")
+        say(f"{drawings[0].parent} ({len(drawings)} files)")
     if note := html.note(report):
-        sys.stderr.write(f"contend: {note}\n")
+        remark(f"contend: {note}")
     return 0
 
 
@@ -122,7 +123,7 @@ def _export(args: argparse.Namespace) -> int:
         )
     if args.format == "folder":
         saved = rescue(path, args.out)
-        sys.stdout.write(f"{saved.folder}: {saved.runs} runs of {saved.planned} planned\n")
+        say(f"{saved.folder}: {saved.runs} runs of {saved.planned} planned")
         return 0
     metrics = metrics_of(args)
     with RunFolder.open(path) as folder:

@@ -159,7 +159,9 @@ def _resume(args: argparse.Namespace, program: Path, display: Display) -> Path:
     take_over(path, default_folder())
     experiment = session.stored_experiment(path)
     before = {
-        name: one["source"] for name, one in session.stored_servers(path).items() if "source" in one
+        name: server["source"]
+        for name, server in session.stored_servers(path).items()
+        if "source" in server
     }
     equipment = _equipment(
         args, experiment, path, program, display, wanted=args.server, before=before
@@ -188,7 +190,7 @@ def _equipment(
     names of them."""
     before = before or {}
     names = servers_named(experiment)
-    running = next((one for one in before.values() if is_dsn(one)), None)
+    running = next((source for source in before.values() if is_dsn(source)), None)
     wanted = wanted if wanted is not None or len(names) > 1 else running
     dsns = {names[0]: wanted} if wanted is not None and is_dsn(wanted) else {}
     dsns = dsns or {name: name for name in names if is_dsn(name)}
@@ -203,7 +205,7 @@ def _equipment(
     for name in servers_named(experiment):
         named = wanted or before.get(name) or (None if name in KINDS else name)
         binary = _server(name, named, yes=args.yes, display=display)
-        same = next((other for other, one in binaries.items() if one == binary), None)
+        same = next((other for other, known in binaries.items() if known == binary), None)
         if same is not None:
             raise RequestError(
                 f"{same} and {name} are the same server, {binary.name}",
@@ -246,8 +248,8 @@ def _running(
         confirm=lambda question: _asked(question, args.yes, display),
         exact=exact,
     )
-    for one in equipment.servers.values():
-        display(Notice(f"server: {one['source']}, {one['kind']} {one['version']}"))
+    for identity in equipment.servers.values():
+        display(Notice(f"server: {identity['source']}, {identity['kind']} {identity['version']}"))
     return equipment
 
 

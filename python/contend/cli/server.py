@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from contend.cli.output import columns, say, say_json
 from contend.cli.parser import confirmed
 from contend.errors import RequestError
 from contend.folders import default_cache
@@ -73,7 +73,7 @@ def _get(args: argparse.Namespace) -> int:
         except NoServer:
             pass
         else:
-            _say(f"{here.name} is at hand: {_home(here.program)}")
+            say(f"{here.name} is at hand: {_home(here.program)}")
             return 0
     progress = _Progress()
     try:
@@ -88,10 +88,8 @@ def _get(args: argparse.Namespace) -> int:
     finally:
         progress.clear()
     got = got_servers.find_by_name(default_cache(), binary.name)
-    _say(f"{binary.name} is ready: {_home(got.folder)}")
-    _say(
-        f"{format_size(got.bytes)}, {len(got.packages)} packages, signatures {_signatures(binary)}"
-    )
+    say(f"{binary.name} is ready: {_home(got.folder)}")
+    say(f"{format_size(got.bytes)}, {len(got.packages)} packages, signatures {_signatures(binary)}")
     return 0
 
 
@@ -104,10 +102,10 @@ def _list(*, as_json: bool) -> int:
         entries += [_entry(g.binary, g.folder, g.bytes, g.packages) for g in got]
         for entry in entries:
             entry["default"] = entry["name"] in taken
-        _say(json.dumps({"servers": entries}, indent=2))
+        say_json({"servers": entries})
         return 0
     if not got and not installed:
-        _say("no servers. `contend server get mariadb` gets one.")
+        say("no servers. `contend server get mariadb` gets one.")
         return 0
     rows = [("NAME", "VERSION", "FROM", "SIZE", "SIGNATURES")]
     rows += [(b.name, b.version, str(b.program), "", "") for b in installed]
@@ -121,10 +119,9 @@ def _list(*, as_json: bool) -> int:
         )
         for g in got
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    _say(f"\n`contend run` takes {' or '.join(taken)}; `--server NAME` takes another.")
+    for line in columns(rows):
+        say(line)
+    say(f"\n`contend run` takes {' or '.join(taken)}; `--server NAME` takes another.")
     return 0
 
 
@@ -156,7 +153,7 @@ def _remove(name: str, *, yes: bool) -> int:
     if not confirmed(f"Remove {got.binary.name} ({size})?", yes=yes):
         raise RequestError("nothing was removed.", hint="`--yes` removes it without asking.")
     got_servers.remove(default_cache(), got.binary.name)
-    _say(f"Removed {got.binary.name}, freed {size}.")
+    say(f"Removed {got.binary.name}, freed {size}.")
     return 0
 
 
@@ -167,10 +164,6 @@ def _signatures(binary: ServerBinary) -> str:
 def _home(path: Path) -> str:
     """The path as people write it."""
     return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
 
 
 class _Progress:

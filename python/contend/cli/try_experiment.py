@@ -19,7 +19,7 @@ from contend.cli.try_levels import (
 from contend.errors import RequestError, did_you_mean
 from contend.servers.dsn import Dsn
 from contend.servers.options import as_arguments, as_text
-from contend.settings.plan_keys import SCHEMA_OF, TPCC, WORKLOAD
+from contend.settings.plan_keys import SCHEMA_OF, WORKLOAD
 from contend.settings.schemas import (
     IMPORT_NAME,
     SBTEST,
@@ -308,7 +308,8 @@ def _data(args: argparse.Namespace, file: _File, kind: str) -> None:
         rows = _rows(args.data)
         schema = schema if rows is not None else _schema(args.data)
     wanted = SCHEMA_OF.get(kind, SBTEST)
-    if kind != "sql" and schema != wanted and (kind != TPCC or imported_name(schema) is None):
+    in_dump = schema_of(wanted).in_dumps and imported_name(schema) is not None
+    if kind != "sql" and schema != wanted and not in_dump:
         raise RequestError(
             f'{typed}: the workload "{kind}" asks the tables of {wanted}',
             hint="Ask other tables with --sql.",

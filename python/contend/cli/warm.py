@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pymysql
 
 from contend.cli import warm_load, warm_pages
+from contend.cli.output import say
 from contend.cli.restore import NOTHING, restore_server, server_of
 from contend.cli.warm_load import plan_in_words
 from contend.errors import RequestError, WorkError
@@ -225,13 +226,13 @@ def _plan(args: argparse.Namespace, server: ExistingServer) -> tuple[WarmPlan, s
 
 
 def _key_caches(given: Sequence[str], connection: Connection[Any]) -> dict[str, Cache]:
-    found = {}
+    caches = {}
     for word in given:
         table, equals, name = word.partition("=")
         if not (table and equals and name):
             raise RequestError(f"--key-cache {word} is not TABLE=NAME, such as shop.orders=hot.")
-        found[table] = named_key_cache(connection, name)
-    return found
+        caches[table] = named_key_cache(connection, name)
+    return caches
 
 
 def _is_here(dsn: Dsn) -> bool:
@@ -255,6 +256,6 @@ def _restore(args: argparse.Namespace, server: ExistingServer) -> int:
     folder = args.journal or default_folder()
     with Journal.open(folder, str(server.dsn)) as journal:
         if not journal.undo:
-            sys.stdout.write(f"{NOTHING} on {server.dsn}.\n")
+            say(f"{NOTHING} on {server.dsn}.")
         restore_server(journal, server, yes=args.yes)
     return 0

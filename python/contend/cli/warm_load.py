@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from contend.cli.output import columns, remark
 from contend.cli.parser import confirmed
 from contend.cli.restore import offer, what_is_left
 from contend.program import find_program
@@ -105,15 +106,12 @@ def put_back_what_is_left(server: ExistingServer, journal: Journal, *, yes: bool
     def agreed(question: str) -> bool:
         return confirmed(question, yes=yes)
 
-    def say(text: str) -> None:
-        sys.stderr.write(f"{text}\n")
-
     try:
-        if offer(journal, server, agreed if sys.stdin.isatty() else always, agreed, say):
+        if offer(journal, server, agreed if sys.stdin.isatty() else always, agreed, remark):
             return
-        say(f"{what_is_left(journal)}. `{journal.remedy}` puts it back.")
+        remark(f"{what_is_left(journal)}. `{journal.remedy}` puts it back.")
     except NotAgreed as error:
-        say(" ".join(filter(None, (error.message, error.detail, error.hint))))
+        remark(" ".join(filter(None, (error.message, error.detail, error.hint))))
 
 
 def show(
@@ -223,7 +221,10 @@ def _row(item: Item) -> tuple[str, ...]:
 
 def _left_out(plan: WarmPlan) -> str:
     shown = plan.left_out[:LEFT_OUT_SHOWN]
-    rows = [(one.name, "" if one.size is None else format_size(one.size), one.why) for one in shown]
+    rows = [
+        (skipped.name, "" if skipped.size is None else format_size(skipped.size), skipped.why)
+        for skipped in shown
+    ]
     lines = ["Not loaded:", *_table(rows, ("WHAT", "SIZE", "WHY"))]
     if len(plan.left_out) > len(shown):
         lines.append(f"  … and {len(plan.left_out) - len(shown)} more")
@@ -233,11 +234,5 @@ def _left_out(plan: WarmPlan) -> str:
 def _table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> list[str]:
     """Columns aligned; one that is empty in all rows is left out."""
     rows = list(rows)
-    kept = [place for place in range(len(head)) if any(row[place] for row in rows)]
-    lines = [[head[place] for place in kept], *([row[place] for place in kept] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(kept))]
-    return [
-        "  "
-        + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
+    kept = [column for column in range(len(head)) if any(row[column] for row in rows)]
+    return [f"  {line}" for line in columns([[row[i] for i in kept] for row in (head, *rows)])]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contend.cli import warm_load
+from contend.cli.output import remark
 from contend.cli.warm_load import plan_in_words
 from contend.errors import RequestError, WorkError
 from contend.servers.client import LONG_S
@@ -75,7 +76,7 @@ def is_asked(args: argparse.Namespace) -> bool:
 def run(args: argparse.Namespace, server: ExistingServer) -> int:
     """Do it, and put back what was changed for it."""
     with Journal.open(args.journal or default_folder(), str(server.dsn)) as journal:
-        listen = Listener(_say, lambda _progress: None)
+        listen = Listener(remark, lambda _progress: None)
         warm_load.put_back_what_is_left(server, journal, yes=args.yes)
         with (
             undone(server, journal, listen),
@@ -86,10 +87,6 @@ def run(args: argparse.Namespace, server: ExistingServer) -> int:
             if args.save:
                 return _save(args.save, server, connection, journal)
             return _load(args, server, connection, journal)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
 
 
 def _host(server: ExistingServer, connection: Connection[Any]) -> ServerHost | NoList:
@@ -176,12 +173,14 @@ def _load(
     names = _names(args)
     host = warm_load.host_or_why(args, server)
     if isinstance(host, str):
-        _say(f"The list itself is not loaded: {host.rstrip('.')}. Its indexes are scanned instead.")
+        remark(
+            f"The list itself is not loaded: {host.rstrip('.')}. Its indexes are scanned instead."
+        )
     seen = survey(connection, server.dsn.database)
     here = read_catalogue(connection, seen.kind)
     wanted = translate(pages, names, here, None if isinstance(host, str) else host)
     for line in _in_words(wanted):
-        _say(line)
+        remark(line)
     if not (len(wanted.pages) or wanted.shares):
         raise RequestError(
             f"none of the {len(pages):,} pages of {args.from_dump} is of a table that "
@@ -195,7 +194,7 @@ def _load(
         pool = seen.cache("innodb")
         page = pool.page if pool is not None else 0
         listed = {args.from_dump.name: wanted.pages} if len(wanted.pages) else {}
-        unlisted = [one for one in wanted.shares if not one.is_listed]
+        unlisted = [share for share in wanted.shares if not share.is_listed]
         by_list = ByList(host, listed, page, plan_of_shares(seen, unlisted).items)
     how = warm_load.how_of(args)
     return warm_load.show(
@@ -217,24 +216,24 @@ def _names(args: argparse.Namespace) -> Names:
         )
         with other.connect() as connection:
             return Names(read_catalogue(connection, other.identity().kind), {})
-    found = read_names(args.from_dump)
-    if found is None:
+    names = read_names(args.from_dump)
+    if names is None:
         raise RequestError(
             f"{args.from_dump} has ids of tablespaces alone, and {names_path(args.from_dump)} "
             "with their tables is not there.",
             hint="Copy it as well, or name the server that the list is of: --names DSN. A server "
             "that was made from a physical copy of it has the same ids: name that itself.",
         )
-    return found
+    return names
 
 
 def _in_words(wanted: Translated) -> Iterator[str]:
     """What the translation came to."""
     if wanted.same:
         yield f"the very pages of {', '.join(wanted.same)}"
-    for one in wanted.shares:
-        why = "is another one" if one.is_listed else "does not say whose its pages are: scanned"
-        yield f"{one.share:.0%} of {one.table}.{one.index}, whose file here {why}"
+    for share in wanted.shares:
+        why = "is another one" if share.is_listed else "does not say whose its pages are: scanned"
+        yield f"{share.share:.0%} of {share.table}.{share.index}, whose file here {why}"
     for table in wanted.missing:
         yield f"not here: {table}"
     if wanted.unnamed:

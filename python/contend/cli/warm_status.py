@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from contend.cli.output import columns
 from contend.units import format_size
 from contend.warm.coverage import OTHERS, Coverage
 from contend.warm.model import Cache
@@ -39,9 +40,9 @@ def as_text(status: Status) -> str:
             if cache.engine != "myisam"
         ]
         + [
-            [f"key cache {one.name}", format_size(one.used), format_size(one.size),
-             _bar(one.used / one.size if one.size else None)]
-            for one in status.key_caches
+            [f"key cache {cache.name}", format_size(cache.used), format_size(cache.size),
+             _bar(cache.used / cache.size if cache.size else None)]
+            for cache in status.key_caches
         ],
     )  # fmt: skip
     lines.append("")
@@ -100,9 +101,9 @@ def _files(status: Status) -> list[str]:
             "",
         ]
     rows = [
-        [one.table, f"{one.part} ({one.engine})", format_size(one.resident),
-         format_size(one.size), _bar(one.share)]
-        for one in status.files
+        [file.table, f"{file.part} ({file.engine})", format_size(file.resident),
+         format_size(file.size), _bar(file.share)]
+        for file in status.files
     ]  # fmt: skip
     lines = _table(["table", "files", "in the page cache", "of", ""], rows)
     lines += [
@@ -115,9 +116,13 @@ def _files(status: Status) -> list[str]:
 
 def _miss_lines(misses: Sequence[Misses]) -> list[str]:
     rows = [
-        [_TITLES[one.engine], *(_rate(rate) for rate in (one.first, one.second)), _slope(one)]
-        for one in misses
-        if one.first.requests_per_s or one.second.requests_per_s
+        [
+            _TITLES[entry.engine],
+            *(_rate(rate) for rate in (entry.first, entry.second)),
+            _slope(entry),
+        ]
+        for entry in misses
+        if entry.first.requests_per_s or entry.second.requests_per_s
     ]
     if not rows:
         return ["Nothing was asked of the caches while this looked, so there is no miss rate.", ""]
@@ -129,10 +134,10 @@ def _rate(rate: Rate) -> str:
     return f"{rate.misses_per_s:,.0f}/s{share}"
 
 
-def _slope(one: Misses) -> str:
+def _slope(misses: Misses) -> str:
     """Whether misses still fall. Two readings of some thousands of requests are no more certain
     than that."""
-    first, second = one.first.share, one.second.share
+    first, second = misses.first.share, misses.second.share
     if first is None or second is None:
         return ""
     if max(first, second) < 0.001:
@@ -148,9 +153,9 @@ def as_json(status: Status) -> str:
     document: dict[str, Any] = {
         "server": {"kind": status.survey.kind, "version": status.survey.version},
         "caches": [
-            {"engine": one.engine, "size_bytes": one.size, "used_bytes": one.used,
-             "page_bytes": one.page}
-            for one in status.caches
+            {"engine": cache.engine, "size_bytes": cache.size, "used_bytes": cache.used,
+             "page_bytes": cache.page}
+            for cache in status.caches
         ],
         "innodb": {
             "how": held.how,
@@ -158,19 +163,19 @@ def as_json(status: Status) -> str:
             "parts": [_part(part) for part in held.parts],
         },
         "key_caches": [
-            {"name": one.name, "size_bytes": one.size, "used_bytes": one.used}
-            for one in status.key_caches
+            {"name": cache.name, "size_bytes": cache.size, "used_bytes": cache.used}
+            for cache in status.key_caches
         ],
         "files": [
-            {"table": one.table, "engine": one.engine, "part": one.part,
-             "resident_bytes": one.resident, "size_bytes": one.size}
-            for one in status.files
+            {"table": file.table, "engine": file.engine, "part": file.part,
+             "resident_bytes": file.resident, "size_bytes": file.size}
+            for file in status.files
         ],
         "files_why_not": status.files_why_not,
         "without_files": list(status.without_files),
         "misses": [
-            {"engine": one.engine, "readings": [_reading(one.first), _reading(one.second)]}
-            for one in status.misses
+            {"engine": entry.engine, "readings": [_reading(entry.first), _reading(entry.second)]}
+            for entry in status.misses
         ],
     }  # fmt: skip
     return json.dumps(document, indent=2) + "\n"
@@ -218,16 +223,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns side by side, numbers flush right."""
     if not rows:
         return []
-    lines = [head, *rows]
-    widths = [max(len(row[column]) for row in lines) for column in range(len(head))]
     right = {column for column, name in enumerate(head) if name in _NUMBERS}
-    return [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in lines
-    ]
+    return columns([head, *rows], right=right)
 
 
 _NUMBERS = frozenset({"used", "of", "in the buffer pool", "in the page cache"})

@@ -5,7 +5,7 @@ build      making one with a private server
 existing   making one on a server that is not contend's own
 dump       dumps of other programs, read statement by statement
 contents   a dump in a server
-importing  a dump imported, and known by a name: imports
+imports    a dump imported, and known by a name
 loading    what loading takes: engine, options, room, time
 cache      the kept ones: find, list, drop, restore; folders for private servers' data
 files      copying and checking files
@@ -15,8 +15,6 @@ conditions checks of a schema: what its tables hold whatever was done to them
 from contend.datasets.build import DatasetSource, provide
 from contend.datasets.cache import (
     Dataset,
-    DatasetInUse,
-    UnknownDataset,
     drop,
     list_datasets,
     restore,
@@ -25,17 +23,13 @@ from contend.datasets.cache import (
 from contend.datasets.dump import DumpFailed, DumpRefused
 from contend.datasets.dump.load import Rules
 from contend.datasets.existing import drop_on, ensure_on, entrance, mark_changed
-from contend.datasets.files import SnapshotDamaged
-from contend.datasets.importing import Imported, import_dump
 from contend.datasets.imports import (
-    Import,
-    ImportTaken,
-    UnknownImport,
+    Imported,
     find_import,
+    import_dump,
     require_imports,
 )
 from contend.datasets.loading import (
-    EngineMissing,
     LoadingDeclined,
     LoadingFailed,
     NoRoomForDataset,
@@ -43,39 +37,3 @@ from contend.datasets.loading import (
     estimated_bytes,
 )
 from contend.datasets.manifest import CONTENT_VERSION, dataset_key, key_inputs
-
-__all__ = [
-    "CONTENT_VERSION",
-    "Dataset",
-    "DatasetInUse",
-    "DatasetSource",
-    "DumpFailed",
-    "DumpRefused",
-    "EngineMissing",
-    "Import",
-    "ImportTaken",
-    "Imported",
-    "LoadingDeclined",
-    "LoadingFailed",
-    "NoRoomForDataset",
-    "Rules",
-    "SnapshotDamaged",
-    "UnknownDataset",
-    "UnknownImport",
-    "dataset_key",
-    "drop",
-    "drop_on",
-    "engine_options",
-    "ensure_on",
-    "entrance",
-    "estimated_bytes",
-    "find_import",
-    "import_dump",
-    "key_inputs",
-    "list_datasets",
-    "mark_changed",
-    "provide",
-    "require_imports",
-    "restore",
-    "workspace",
-]

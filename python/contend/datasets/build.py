@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contend.datasets.cache import (
     Dataset,
@@ -21,7 +21,6 @@ from contend.datasets.cache import (
 from contend.datasets.contents import dump_options, load_dump
 from contend.datasets.files import SnapshotDamaged
 from contend.datasets.files import describe as describe_files
-from contend.datasets.imports import Import
 from contend.datasets.loading import (
     DISK_FULL_CODES,
     ROOM_HINT,
@@ -39,6 +38,9 @@ from contend.datasets.manifest import Manifest, TableEntry, dataset_key, key_inp
 from contend.load import Address, FillProcess, LoadFailed
 from contend.servers import PrivateServer, ServerBinary
 from contend.spec import DataSpec, Level, layout_options
+
+if TYPE_CHECKING:
+    from contend.datasets.imports import Import
 
 VOLATILE = ("ib_buffer_pool", "ibtmp1", "#innodb_temp", "aria_log_control.lock", "*.pid", "*.err")
 """What a server makes anew or would act on at its next start; a list of hot pages, say, would be
@@ -86,7 +88,9 @@ def provide(
     with locked(
         cache,
         key,
-        on_wait=lambda: tell.notice(f"waiting for another contend, which uses dataset {key}"),
+        on_wait=lambda: tell.notice(
+            f"waiting for another contend process, which uses dataset {key}"
+        ),
     ):
         dataset = find(cache, key)
         if dataset is not None:

@@ -97,8 +97,8 @@ def list_datasets(cache: Path) -> list[Dataset]:
     root = datasets_root(cache)
     if not root.is_dir():
         return []
-    found = (find(cache, path.name) for path in sorted(root.iterdir()) if path.is_dir())
-    return [dataset for dataset in found if dataset is not None]
+    datasets = (find(cache, path.name) for path in sorted(root.iterdir()) if path.is_dir())
+    return [dataset for dataset in datasets if dataset is not None]
 
 
 def drop(cache: Path, key: str) -> int:
@@ -148,7 +148,7 @@ def locked(cache: Path, key: str, *, on_wait: Callable[[], None] | None) -> Iter
             held.enter_context(locks.locked(path, on_wait=on_wait))
         except locks.Locked:
             raise DatasetInUse(
-                f"dataset {key} is in use by another contend",
+                f"dataset {key} is in use by another contend process",
                 hint="Try again when that one has ended.",
             ) from None
         yield

@@ -116,33 +116,33 @@ def check(connection: Connection[Any], database: str, name: str, *, fresh: bool)
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
         try:
             return [
-                _checked(cursor, one, asked=fresh or not one.fresh_only)
-                for one in schema.conditions
+                _checked(cursor, condition, asked=fresh or not condition.fresh_only)
+                for condition in schema.conditions
             ]
         finally:
             cursor.execute("ROLLBACK")
 
 
 def _checked(cursor: Any, condition: tpcc_conditions.Condition, *, asked: bool) -> Checked:
-    found: Checked = {
+    checked: Checked = {
         "name": condition.name,
         "says": condition.says,
         "broken": None,
         "examples": [],
     }
     if not asked:
-        return found
+        return checked
     cursor.execute(
         f"SELECT breaking.*, COUNT(*) OVER () FROM ({condition.breaking}) AS breaking"
         f" LIMIT {EXAMPLES}"
     )
     rows = cursor.fetchall()
     columns = [column[0] for column in cursor.description][:-1]
-    found["broken"] = int(rows[0][-1]) if rows else 0
-    found["examples"] = [
+    checked["broken"] = int(rows[0][-1]) if rows else 0
+    checked["examples"] = [
         {column: _plain(value) for column, value in zip(columns, row, strict=False)} for row in rows
     ]
-    return found
+    return checked
 
 
 def _plain(value: object) -> object:
@@ -156,26 +156,26 @@ def _words_for(name: str) -> Iterator[None]:
         yield
     except pymysql.err.MySQLError as error:
         raise WorkError(
-            f"the conditions of {name} could not be asked: {error.args[-1]}",
+            f"the conditions of {name} could not be checked: {error.args[-1]}",
             hint="The tables may be those of another kit, with other columns.",
         ) from error
 
 
 def lines_of(checked: Sequence[Checked]) -> Iterator[str]:
     """For people: a line for each condition, and for one that is broken some examples."""
-    for one in checked:
-        if one["broken"] is None:
+    for condition in checked:
+        if condition["broken"] is None:
             verdict = "not asked: it holds only as long as nothing was done to the tables"
-        elif one["broken"] == 0:
+        elif condition["broken"] == 0:
             verdict = "holds"
         else:
-            verdict = f"BROKEN by {one['broken']:,}"
-        yield f"{one['name']:>3}  {one['says']}: {verdict}"
-        for example in one["examples"]:
+            verdict = f"BROKEN by {condition['broken']:,}"
+        yield f"{condition['name']:>3}  {condition['says']}: {verdict}"
+        for example in condition["examples"]:
             told = ", ".join(
                 f"{column} = {'NULL' if value is None else value}"
                 for column, value in example.items()
             )
             yield f"       {told}"
-        if one["broken"] and one["broken"] > len(one["examples"]):
-            yield f"       and {one['broken'] - len(one['examples']):,} more"
+        if condition["broken"] and condition["broken"] > len(condition["examples"]):
+            yield f"       and {condition['broken'] - len(condition['examples']):,} more"

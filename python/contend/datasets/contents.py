@@ -158,8 +158,8 @@ def _tables(connection: Connection[Any], database: str) -> Iterable[TableEntry]:
             " WHERE TABLE_SCHEMA = %s AND TABLE_TYPE = 'BASE TABLE' ORDER BY TABLE_NAME",
             (database,),
         )
-        found = [(str(name), str(engine)) for name, engine in cursor.fetchall()]
-        for name, engine in found:
+        tables = [(str(name), str(engine)) for name, engine in cursor.fetchall()]
+        for name, engine in tables:
             table = qualified(database, name)
             cursor.execute(f"ANALYZE TABLE {table}")
             cursor.fetchall()

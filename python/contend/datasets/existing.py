@@ -23,6 +23,7 @@ from contend.datasets.loading import (
 from contend.datasets.manifest import dataset_key, key_inputs
 from contend.errors import ContendError
 from contend.load import Address, FillProcess, LoadFailed
+from contend.probed import DatasetRecord
 from contend.servers.dsn import DEFAULT_PORT, PASSWORD_VARIABLE, Dsn
 from contend.servers.existing import TABLE_MARK, ExistingServer, table_comment, table_key
 from contend.servers.statements import qualified
@@ -72,7 +73,7 @@ def ensure_on(
     program: Path,
     tell: Tell,
     confirm: Callable[[str], bool],
-) -> dict[str, Any]:
+) -> DatasetRecord:
     """See that the server has the tables, and return what a record says of them.
 
     Tables that a script makes itself are not made here: the owner of the server prepares them.
@@ -84,10 +85,15 @@ def ensure_on(
         TableNotOurs: a table of that name exists, and contend did not make it. Nothing was touched.
         LoadingDeclined: `confirm` said no. Nothing was touched.
     """
-    found = server.identity()
-    key = dataset_key(key_inputs(data, kind=found.kind, version=found.version, options={}))
+    identity = server.identity()
+    key = dataset_key(key_inputs(data, kind=identity.kind, version=identity.version, options={}))
     database = server.dsn.database or data.database
-    about = {"key": key, "engine": data.engine, "rows": data.rows_in_all, "bytes": None}
+    about: DatasetRecord = {
+        "key": key,
+        "engine": data.engine,
+        "rows": data.rows_in_all,
+        "bytes": None,
+    }
     names = data.table_names
     if not names:
         tell.notice(f"using the script's own tables in {database} on {server.dsn} as they are")

@@ -1,6 +1,7 @@
-"""Imports by name: which dump `import:NAME` stands for, and how it is read.
+"""Importing a dump: loaded by a private server, kept, and known by a name from then on.
 
-    imports/<name>.json    under the user's cache
+    imports/<name>.json    under the user's cache: which dump `import:NAME` stands for, and how it
+                           is read
 
 The dump itself stays where it is. It is read again when another server, or other options that lay
 out files, need a dataset of it that is not kept yet.
@@ -14,9 +15,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from contend.datasets.dump.load import Rules
+from contend.datasets.build import Made, make
+from contend.datasets.cache import Dataset, find, locked
+from contend.datasets.contents import Contents, dump_options, files_bytes, load_dump
+from contend.datasets.dump.load import Rules, refuse_cut_off
+from contend.datasets.loading import Tell
+from contend.datasets.manifest import dataset_key
 from contend.errors import RequestError, did_you_mean
-from contend.servers import ServerBinary
+from contend.servers import PrivateServer, ServerBinary
 from contend.settings.schemas import IMPORT_PREFIX, imported_name
 from contend.spec import Experiment, Level, cell_specs, layout_options
 
@@ -99,14 +105,18 @@ def find_import(cache: Path, name: str) -> Import:
         ) from None
 
 
-def keep_import(cache: Path, one: Import) -> None:
+def keep_import(cache: Path, imported: Import) -> None:
     """Have the name stand for this from now on."""
     _folder(cache).mkdir(parents=True, exist_ok=True)
-    rules = {**asdict(one.rules), "allow": sorted(one.rules.allow), "skip": sorted(one.rules.skip)}
-    document = {**asdict(one), "file": str(one.file), "rules": rules}
-    unfinished = _folder(cache) / f"{one.name}.new"
+    rules = {
+        **asdict(imported.rules),
+        "allow": sorted(imported.rules.allow),
+        "skip": sorted(imported.rules.skip),
+    }
+    document = {**asdict(imported), "file": str(imported.file), "rules": rules}
+    unfinished = _folder(cache) / f"{imported.name}.new"
     unfinished.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    unfinished.rename(_path(cache, one.name))
+    unfinished.rename(_path(cache, imported.name))
 
 
 def require_imports(cache: Path, experiment: Experiment) -> None:
@@ -127,3 +137,97 @@ def _folder(cache: Path) -> Path:
 
 def _path(cache: Path, name: str) -> Path:
     return _folder(cache) / f"{name}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import came to.
+
+    Args:
+        what: the name, and what it stands for.
+        dataset: as it is kept.
+        contents: what was loaded; None if it was kept already.
+    """
+
+    what: Import
+    dataset: Dataset
+    contents: Contents | None
+
+
+def import_dump(
+    path: Path,
+    rules: Rules,
+    name: str,
+    binary: ServerBinary,
+    *,
+    cache: Path,
+    tell: Tell,
+    replace: bool = False,
+) -> Imported:
+    """Load a dump and keep it as `import:NAME`, for this server; others load it when they need it.
+
+    Args:
+        path: the dump.
+        rules: how it is read.
+        name: what it is known by.
+        binary: the server that loads it.
+        cache: the user's.
+        tell: is told of notices and of progress.
+        replace: the name may stand for something else by now.
+
+    Raises:
+        ImportTaken: the name stands for something else.
+        DumpRefused, DumpFailed, LoadingFailed, DiskFull: see `load_dump`.
+    """
+    path = path.absolute()
+    size, modified_ns = files_bytes(path), path.stat().st_mtime_ns
+    refuse_cut_off(path)
+    with locked(
+        cache,
+        f"import-{name}",
+        on_wait=lambda: tell.notice(f"waiting for another contend process, which imports {name}"),
+    ):
+        before = None if replace else _before(cache, name)
+        if before is not None:
+            _require_same(before, path, rules)
+            dataset = find(cache, dataset_key(before.inputs(binary, {})))
+            if dataset is not None and (before.bytes, before.modified_ns) == (size, modified_ns):
+                return Imported(before, dataset, None)
+        loaded: list[tuple[Import, Contents]] = []
+
+        def load(server: PrivateServer) -> Made:
+            contents = load_dump(server, path, rules, name, tell)
+            imported = Import(name, path, size, modified_ns, contents.digest, rules, contents.rows)
+            if before is not None and before.digest != imported.digest:
+                raise _taken(before, "its content has changed since")
+            loaded.append((imported, contents))
+            inputs = imported.inputs(binary, {})
+            return Made(inputs, contents.rows, contents.database, contents.tables)
+
+        options = dump_options(binary, path, rules, cache)
+        no_layout: Mapping[str, str] = {}
+        dataset = make(binary, no_layout, options, load, cache=cache, tell=tell)
+        imported, contents = loaded[0]
+        keep_import(cache, imported)
+        return Imported(imported, dataset, contents)
+
+
+def _before(cache: Path, name: str) -> Import | None:
+    try:
+        return find_import(cache, name)
+    except UnknownImport:
+        return None
+
+
+def _require_same(before: Import, path: Path, rules: Rules) -> None:
+    if before.file != path:
+        raise _taken(before, f"which was made of {before.file}")
+    if before.rules != rules:
+        raise _taken(before, "which was read with other options")
+
+
+def _taken(before: Import, why: str) -> ImportTaken:
+    return ImportTaken(
+        f"there is an import {before.name} already, {why}",
+        hint="Give this one another --name, or put it in its place with --replace.",
+    )

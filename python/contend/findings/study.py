@@ -78,7 +78,7 @@ class Study:
 
     @property
     def way(self) -> Mapping[str, Any]:
-        """How the levels were compared: by, why, servers, own, as `lab.design.Design` says."""
+        """How the levels were compared: by, why, servers, own; see `contend.lab.design`."""
         way: Mapping[str, Any] = self.meta.facts.get("way", {})
         return way
 

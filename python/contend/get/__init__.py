@@ -7,5 +7,3 @@ cache      the servers that were got
 """
 
 from contend.get.find import find_server, on_path, servers_at_hand
-
-__all__ = ["find_server", "on_path", "servers_at_hand"]

@@ -121,8 +121,8 @@ class Apt:
     def candidate(self, package: str) -> str | None:
         """The version of a package that would be downloaded; None if there is none."""
         done = self._run("apt-cache", "policy", package)
-        found = re.search(r"^\s*Candidate:\s*(\S+)", done.stdout, re.MULTILINE)
-        return found[1] if found and found[1] != "(none)" else None
+        match = re.search(r"^\s*Candidate:\s*(\S+)", done.stdout, re.MULTILINE)
+        return match[1] if match and match[1] != "(none)" else None
 
     def pretend_installed(self, versions: Mapping[str, str]) -> None:
         """Have apt believe that these packages are here, so that they are not downloaded.
@@ -163,11 +163,11 @@ class Apt:
     def download_alone(self, package: str) -> Path:
         """Download one package and nothing that it needs."""
         done = self._run("apt-get", "download", package, folder=self.folder / "archives")
-        found = sorted((self.folder / "archives").glob(f"{package}_*.deb"))
-        if done.returncode != 0 or not found:
+        archives = sorted((self.folder / "archives").glob(f"{package}_*.deb"))
+        if done.returncode != 0 or not archives:
             detail = _last_lines(done.stdout + done.stderr)
             raise GetFailed(f"apt could not download {package}.", detail=detail)
-        return found[-1]
+        return archives[-1]
 
     def _run(
         self,

@@ -45,12 +45,12 @@ def servers_folder(cache: Path) -> Path:
 
 def list_got(cache: Path) -> list[CachedServer]:
     """All servers in the cache by name; the newest version of a suite last."""
-    found = [
+    servers = [
         got
         for manifest in servers_folder(cache).glob(f"*/{MANIFEST}")
         if not manifest.parent.name.startswith(_PARTIAL) and (got := read(manifest.parent))
     ]
-    return sorted(found, key=lambda g: (g.binary.kind, g.binary.suite or "", _number(g)))
+    return sorted(servers, key=lambda g: (g.binary.kind, g.binary.suite or "", _number(g)))
 
 
 def _number(got: CachedServer) -> tuple[int, ...]:

@@ -115,7 +115,7 @@ def get(
             hint="Add a mirror to its sources, or install a server with its package manager.",
         )
     with new_folder(
-        cache, lambda: on_progress("waiting for another contend that gets a server", None)
+        cache, lambda: on_progress("waiting for another contend process that gets a server", None)
     ) as folder:
         if not refresh and (here := _newest(cache, kind, suite, extras)) is not None:
             return here  # Whoever held the lock got it meanwhile.
@@ -221,12 +221,12 @@ def read_sources(root: Path) -> list[Source]:
     """Every enabled archive of the machine, in apt's own order."""
     folder = root / "etc/apt"
     files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
-    found: list[Source] = []
+    sources: list[Source] = []
     for file in files:
         if file.suffix in (".list", ".sources") and file.is_file():
             text = file.read_text(encoding="utf-8", errors="replace")
-            found += parse_sources(text, deb822=file.suffix == ".sources")
-    return found
+            sources += parse_sources(text, deb822=file.suffix == ".sources")
+    return sources
 
 
 def own_suite(sources: list[Source], root: Path) -> str:
@@ -247,5 +247,5 @@ def _codename(root: Path) -> str:
         text = (root / "etc/os-release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    found = re.search(r'^VERSION_CODENAME="?([a-z0-9-]+)"?', text, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r'^VERSION_CODENAME="?([a-z0-9-]+)"?', text, re.MULTILINE)
+    return match[1] if match else ""

@@ -41,11 +41,11 @@ def on_path(kind: str, search_path: str | None = None) -> ServerBinary | None:
     search = os.environ.get("PATH", os.defpath) if search_path is None else search_path
     folders = [*search.split(os.pathsep), *(() if search_path is not None else _MORE_FOLDERS)]
     for name in PROGRAMS[kind]:
-        found = shutil.which(name, path=os.pathsep.join(folders))
-        if found is None:
+        program = shutil.which(name, path=os.pathsep.join(folders))
+        if program is None:
             continue
         try:
-            binary = server_at(Path(found))
+            binary = server_at(Path(program))
         except UnusableServer:
             continue
         if binary.kind == kind:
@@ -161,7 +161,7 @@ def find_server(
 
 def servers_at_hand(cache: Path | None = None) -> list[ServerBinary]:
     """What is installed on this machine, then what was got."""
-    installed = [found for kind in KINDS if (found := on_path(kind)) is not None]
+    installed = [binary for kind in KINDS if (binary := on_path(kind)) is not None]
     cache = default_cache() if cache is None else cache
     return [*installed, *(each.binary for each in list_got(cache))]
 
@@ -200,13 +200,15 @@ def _got(name: str, cache: Path) -> ServerBinary:
 def _installed(name: str) -> ServerBinary | None:
     """The server of this machine that goes by a name such as `mariadb-path-10.11.19`."""
     kind = name.partition("-path-")[0]
-    found = on_path(kind) if kind != name and kind in KINDS else None
-    return found if found is not None and found.name == name else None
+    binary = on_path(kind) if kind != name and kind in KINDS else None
+    return binary if binary is not None and binary.name == name else None
 
 
 def _first_choice(got: Sequence[ServerBinary], root: Path) -> ServerBinary:
     suite = _own_suite(root)
-    return max(got, key=lambda one: (not one.extras, one.suite == suite, one.version_number))
+    return max(
+        got, key=lambda server: (not server.extras, server.suite == suite, server.version_number)
+    )
 
 
 def _own_suite(root: Path) -> str | None:

@@ -38,7 +38,7 @@ def parse_sources(text: str, *, deb822: bool) -> list[Source]:
 
 
 def _parse_one_line(text: str) -> list[Source]:
-    found = []
+    sources = []
     for raw in text.splitlines():
         line = raw.split("#", 1)[0].strip()
         kind, _, rest = line.partition(" ")
@@ -54,7 +54,7 @@ def _parse_one_line(text: str) -> list[Source]:
         words = rest.split()
         if len(words) < 2:
             continue
-        found.append(
+        sources.append(
             Source(
                 uri=words[0],
                 suite=words[1],
@@ -63,17 +63,17 @@ def _parse_one_line(text: str) -> list[Source]:
                 trusted=_is_yes(options.get("trusted", "")),
             )
         )
-    return found
+    return sources
 
 
 def _parse_deb822(text: str) -> list[Source]:
-    found = []
+    sources = []
     for fields in _stanzas(text):
         if "deb" not in fields.get("types", "").split():
             continue
         if fields.get("enabled", "yes").strip().lower() in ("no", "false", "0", "off"):
             continue
-        found += [
+        sources += [
             Source(
                 uri=uri,
                 suite=suite,
@@ -84,7 +84,7 @@ def _parse_deb822(text: str) -> list[Source]:
             for uri in fields.get("uris", "").split()
             for suite in fields.get("suites", "").split()
         ]
-    return found
+    return sources
 
 
 def _stanzas(text: str) -> Iterable[Mapping[str, str]]:

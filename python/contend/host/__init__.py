@@ -6,29 +6,12 @@ Reads /proc and /sys under an injected root, and changes nothing but the page ca
 from contend.host import page_cache
 from contend.host.counters import (
     Pressure,
-    PressureChange,
-    ProcessCounters,
     change,
+    own_cpu_s,
     pressure,
-    process_counters,
+    process_cpu_s,
 )
-from contend.host.disturbances import Disturbance, disturbances
+from contend.host.disturbances import disturbances
 from contend.host.kernel import limits, memory_available_bytes
 from contend.host.machine import facts
 from contend.host.tree import Tree
-
-__all__ = [
-    "Disturbance",
-    "Pressure",
-    "PressureChange",
-    "ProcessCounters",
-    "Tree",
-    "change",
-    "disturbances",
-    "facts",
-    "limits",
-    "memory_available_bytes",
-    "page_cache",
-    "pressure",
-    "process_counters",
-]

@@ -1,4 +1,4 @@
-"""What the host and a process have used so far: CPU time, stalls, swapping, throttling, faults.
+"""What the host and its processes have used so far: CPU time, stalls, swapping, throttling.
 
 A snapshot before a run and one after it give what happened between. Nothing here judges; see
 `disturbances`.
@@ -7,14 +7,15 @@ A snapshot before a run and one after it give what happened between. Nothing her
 from __future__ import annotations
 
 import os
+import resource
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from contend.host.machine import cgroup_file
 from contend.host.tree import Tree
+from contend.probed import PressureChange
 
 _CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _STALLS = ("cpu", "memory", "io")
@@ -42,25 +43,6 @@ class Pressure:
     load_1m: float | None
     vm: dict[str, int]
     throttled_us: int | None
-    thermal_events: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PressureChange:
-    """What happened between two snapshots. Shares are of all CPUs' time, 0 to 1.
-
-    stall_share: as in `Pressure.stall_us`, of the elapsed time.
-    """
-
-    elapsed_s: float
-    cpus: int
-    busy_share: float
-    steal_share: float
-    iowait_share: float
-    stall_share: dict[str, float]
-    load_1m_before: float | None
-    vm: dict[str, int]
-    throttled_s: float | None
     thermal_events: int | None
 
 
@@ -125,12 +107,12 @@ def _cpu_seconds(lines: list[str]) -> dict[str, float]:
 def _stalls(tree: Tree) -> dict[str, int]:
     """Totals of `some avg10=0.00 avg60=0.00 avg300=0.00 total=89980605`."""
     stalls = {}
-    for resource in _STALLS:
-        for line in (tree.text(f"proc/pressure/{resource}") or "").splitlines():
+    for kind in _STALLS:
+        for line in (tree.text(f"proc/pressure/{kind}") or "").splitlines():
             words = line.split()
             total = words[-1].removeprefix("total=") if words else ""
             if total.isdigit():
-                stalls[f"{resource}.{words[0]}"] = int(total)
+                stalls[f"{kind}.{words[0]}"] = int(total)
     return stalls
 
 
@@ -176,77 +158,20 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 
-_VOLUNTARY, _INVOLUNTARY = "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"
+def own_cpu_s(servers: Sequence[int] = ()) -> float | None:
+    """CPU seconds so far of this process, of its children that ended, and of these servers, by pid;
+    None if one of those cannot be seen."""
+    of_servers = [process_cpu_s(pid) for pid in servers]
+    seen_s = [seconds for seconds in of_servers if seconds is not None]
+    if len(seen_s) < len(of_servers):
+        return None
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(seen_s) + sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessCounters:
-    """Counters of all threads since the process began; None if the kernel does not show them.
-
-    Switches are summed over the threads alive at that moment: those of threads that ended are
-    lost, so a server that ends threads during a run shows too few, never too many.
-    """
-
-    user_s: float
-    system_s: float
-    minor_faults: int
-    major_faults: int
-    voluntary_switches: int | None
-    involuntary_switches: int | None
-    read_bytes: int | None
-    write_bytes: int | None
-
-    @property
-    def cpu_s(self) -> float:
-        return self.user_s + self.system_s
-
-    def since(self, earlier: ProcessCounters) -> ProcessCounters:
-        """What was used from `earlier` to now; never below 0."""
-        values: dict[str, Any] = {}
-        for field in fields(self):
-            now, then = getattr(self, field.name), getattr(earlier, field.name)
-            values[field.name] = None if now is None or then is None else max(now - then, 0)
-        return ProcessCounters(**values)
-
-
-def process_counters(pid: int, root: Path = Path("/")) -> ProcessCounters | None:
-    """Counters of a process; None if it is gone or cannot be seen."""
-    tree = Tree(root)
-    stat = (tree.text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+def process_cpu_s(pid: int, root: Path = Path("/")) -> float | None:
+    """CPU seconds of all threads of a process so far; None if it is gone or cannot be seen."""
+    stat = (Tree(root).text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
     if len(stat) < 13:
         return None
-    ticks = os.sysconf("SC_CLK_TCK")
-    voluntary, involuntary = _switches(tree, pid)
-    io = _fields(tree.text(f"proc/{pid}/io"))
-    return ProcessCounters(
-        user_s=int(stat[11]) / ticks,
-        system_s=int(stat[12]) / ticks,
-        minor_faults=int(stat[7]),
-        major_faults=int(stat[9]),
-        voluntary_switches=voluntary,
-        involuntary_switches=involuntary,
-        read_bytes=io.get("read_bytes"),
-        write_bytes=io.get("write_bytes"),
-    )
-
-
-def _switches(tree: Tree, pid: int) -> tuple[int | None, int | None]:
-    voluntary, involuntary, seen = 0, 0, False
-    for thread in tree.names(f"proc/{pid}/task"):
-        status = _fields(tree.text(f"proc/{pid}/task/{thread}/status"))
-        if _VOLUNTARY in status and _INVOLUNTARY in status:
-            voluntary += status[_VOLUNTARY]
-            involuntary += status[_INVOLUNTARY]
-            seen = True
-    return (voluntary, involuntary) if seen else (None, None)
-
-
-def _fields(text: str | None) -> dict[str, int]:
-    """`name: number` lines; other lines are left out."""
-    found = {}
-    for line in (text or "").splitlines():
-        name, _, rest = line.partition(":")
-        words = rest.split()
-        if words and words[0].isdigit():
-            found[name.strip()] = int(words[0])
-    return found
+    return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")

@@ -127,10 +127,10 @@ def _record_frequency(facts: Facts, online: list[int]) -> None:
         ("max_khz", "cpuinfo_max_freq"),
     ):
         paths = [f"{_CPUS}/cpu{cpu}/cpufreq/{file}" for cpu in online]
-        found = sorted({text for path in paths if (text := facts.tree.text(path)) is not None})
+        values = sorted({text for path in paths if (text := facts.tree.text(path)) is not None})
         # CPUs may differ, and then all their settings matter.
         reason = "the kernel offers no frequency control here, as is usual in a virtual machine"
-        facts.put(f"cpu.{name}", ", ".join(found) or None, reason=reason)
+        facts.put(f"cpu.{name}", ", ".join(values) or None, reason=reason)
     no_turbo = facts.tree.text(f"{_CPUS}/intel_pstate/no_turbo")
     boost = facts.tree.text(f"{_CPUS}/cpufreq/boost")
     turbo = no_turbo == "0" if no_turbo in ("0", "1") else boost == "1" if boost else None

@@ -70,22 +70,22 @@ def record_kernel(facts: Facts) -> None:
 
 def record_limits(facts: Facts) -> None:
     """Everything below `limits.`: soft and hard, as `ulimit -a` of this process."""
-    found = limits(facts.tree)
+    known = limits(facts.tree)
     for name in _LIMITS.values():
-        facts.put(f"limits.{name}", found.get(name), reason="/proc/self/limits does not show it")
+        facts.put(f"limits.{name}", known.get(name), reason="/proc/self/limits does not show it")
 
 
 def limits(tree: Tree, pid: int | str = "self") -> dict[str, dict[str, int | str]]:
     """Limits of a process: `{"open_files": {"soft": 1024, "hard": "unlimited"}, …}`."""
-    found: dict[str, dict[str, int | str]] = {}
+    sizes: dict[str, dict[str, int | str]] = {}
     for line in (tree.text(f"proc/{pid}/limits") or "").splitlines():
         for words, name in _LIMITS.items():
             if line.startswith(words):
                 values = line.removeprefix(words).split()
                 if len(values) >= 2 and all(v == "unlimited" or v.isdigit() for v in values[:2]):
                     soft, hard = (int(v) if v.isdigit() else v for v in values[:2])
-                    found[name] = {"soft": soft, "hard": hard}
-    return found
+                    sizes[name] = {"soft": soft, "hard": hard}
+    return sizes
 
 
 def _record_parameters(facts: Facts) -> None:

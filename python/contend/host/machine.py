@@ -7,11 +7,13 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import cast
 
 from contend.host.cpu import record_cpu, record_numa
 from contend.host.disk import mount_of, record_disk
 from contend.host.kernel import record_kernel, record_limits, record_memory, record_network
 from contend.host.tree import Facts, Tree
+from contend.probed import SessionFacts
 
 _VENDORS = {
     "QEMU": "kvm",
@@ -152,23 +154,22 @@ def _os_release(tree: Tree) -> dict[str, str]:
     return fields
 
 
-def facts(root: Path = Path("/"), *, folder: Path | None = None) -> dict[str, object]:
+def facts(root: Path = Path("/"), *, folder: Path | None = None) -> SessionFacts:
     """The facts of a host, nested by group; JSON values only.
 
-    Groups: `cpu`, `numa`, `memory`, `kernel`, `limits`, `network`, `disk`, `os`, `machine`,
-    and `missing`: dotted names of the facts that are None, with the reason. Sizes are bytes.
+    Sizes are bytes.
 
     Args:
         root: where /proc, /sys and /etc are looked for.
         folder: a folder on the disk to describe, normally the one of the data.
     """
-    found = Facts(Tree(root))
-    record_cpu(found)
-    record_numa(found)
-    record_memory(found)
-    record_kernel(found)
-    record_limits(found)
-    record_network(found)
-    record_disk(found, folder)
-    record_machine(found)
-    return found.nested()
+    facts = Facts(Tree(root))
+    record_cpu(facts)
+    record_numa(facts)
+    record_memory(facts)
+    record_kernel(facts)
+    record_limits(facts)
+    record_network(facts)
+    record_disk(facts, folder)
+    record_machine(facts)
+    return cast(SessionFacts, facts.nested())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from contend.datasets import entrance
@@ -20,7 +20,7 @@ from contend.lab.events import Listener, Notice
 from contend.lab.testbed import Ready
 from contend.load import LoadDriver
 from contend.plan import HandlerSocket
-from contend.probed import RunWarning
+from contend.probed import DatasetRecord, RunWarning
 from contend.probes import Observed
 from contend.servers.client import LONG_S, LazyControl
 from contend.servers.dsn import PASSWORD_VARIABLE, Dsn
@@ -51,7 +51,7 @@ DATA_CHANGED = (
     "server that is not contend's own"
 )
 
-Provide = Callable[[DataSpec], Mapping[str, Any]]
+Provide = Callable[[DataSpec], DatasetRecord]
 """See that the server has the data; what the record says of them."""
 
 Spoil = Callable[[DataSpec], None]
@@ -96,7 +96,7 @@ class BorrowedUnderTest:
         self._truncated: dict[str, Truncated] = {}
         self._control = LazyControl(server.connect)
         self._data: DataSpec | None = None
-        self._dataset: dict[str, Any] = {}
+        self._dataset: DatasetRecord = {}
         self._may_be_changed = False
         self._differing: Differing | None = None
         self._caches = Caches()
@@ -119,7 +119,7 @@ class BorrowedUnderTest:
         if cell.data == self._data:
             return
         self._caches = Caches()
-        self._dataset = dict(self._provide(cell.data))
+        self._dataset = self._provide(cell.data)
         self._data = cell.data
         self._may_be_changed = False
 
@@ -140,7 +140,7 @@ class BorrowedUnderTest:
     def remember(self, undos: Sequence[str]) -> None:
         assert self._data is not None
         database = self._database(self._data)
-        before, self._undos = self._undos, [statements.entry(one, database) for one in undos]
+        before, self._undos = self._undos, [statements.entry(undo, database) for undo in undos]
         self._journal.replace(before, self._undos)
 
     def execute(self, statement: str) -> float:
@@ -155,7 +155,7 @@ class BorrowedUnderTest:
         return self._server.connect(read_timeout=LONG_S), self._database(self._data)
 
     def lock_files(self) -> str:
-        raise RequestError("files are locked of private servers alone")
+        raise RequestError("only the files of private servers can be locked in memory")
 
     def unlock_files(self) -> None:
         """None are locked."""
@@ -265,7 +265,9 @@ class BorrowedUnderTest:
             expected=self._caches.expected(),
             probes={
                 "server": {
-                    **asdict(self._identity),
+                    "kind": self._identity.kind,
+                    "version": self._identity.version,
+                    "comment": self._identity.comment,
                     "source": str(dsn),
                     "change": "in_place",
                 },
@@ -277,8 +279,8 @@ class BorrowedUnderTest:
         )
 
     def _warnings(self, *, changed: bool) -> Iterator[RunWarning]:
-        for one in self._truncated.values():
-            yield {"code": "option-truncated", "message": str(one)}
+        for option in self._truncated.values():
+            yield {"code": "option-truncated", "message": str(option)}
         if changed:
             yield {"code": "data-changed", "message": DATA_CHANGED}
 
@@ -325,13 +327,13 @@ def _key_ports(variables: Mapping[str, str]) -> HandlerSocket | None:
     reads, writes = (variables.get(f"handlersocket_port{end}", "") for end in ("", "_wr"))
     if not reads:
         return None
-    found: HandlerSocket
+    sockets: HandlerSocket
     if variables.get("handlersocket_address") == "/":
-        found = {"socket": reads, "socket_wr": writes}
+        sockets = {"socket": reads, "socket_wr": writes}
     else:
-        found = {"port": int(reads), "port_wr": int(writes or reads)}
+        sockets = {"port": int(reads), "port_wr": int(writes or reads)}
     if KEY_SECRET in os.environ:
-        found["secret_env"] = KEY_SECRET
+        sockets["secret_env"] = KEY_SECRET
     if f"{KEY_SECRET}_WR" in os.environ:
-        found["secret_wr_env"] = f"{KEY_SECRET}_WR"
-    return found
+        sockets["secret_wr_env"] = f"{KEY_SECRET}_WR"
+    return sockets

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from contend.errors import WorkError
 from contend.host import page_cache
 from contend.load import LoadDriver
+from contend.probed import Warmed
 from contend.probes import Expected
 from contend.servers import Dsn
 from contend.settings.model import EVERY_CACHE
@@ -115,7 +116,11 @@ class Caches:
                 refused = load(server, journal, one, seen.kind, host=host)
         if not ours:
             return None
-        too_large = [f"{one.name}: {one.why}" for one in plan.left_out if one.size is not None]
+        too_large = [
+            f"{skipped.name}: {skipped.why}"
+            for skipped in plan.left_out
+            if skipped.size is not None
+        ]
         of_host = {str(item) for item in plan.items if item.cache == FILES}
         wrong = [f"{name}: {why}" for name, why in refused.items() if name not in of_host]
         return CacheContents(
@@ -134,7 +139,7 @@ class Caches:
         warm = filled.why_not is None and len(counters) == 1
         return Expected(counters.pop() if warm else None, files_cached=bool(filled.files))
 
-    def record(self) -> dict[str, Any] | None:
+    def record(self) -> Warmed | None:
         if self._how is None or self._filled is None:
             return None
         filled = self._filled
@@ -163,7 +168,7 @@ def load(
 
 
 def _with_room_for_all(seen: Survey) -> Survey:
-    return replace(seen, caches=tuple(replace(one, size=sys.maxsize) for one in seen.caches))
+    return replace(seen, caches=tuple(replace(cache, size=sys.maxsize) for cache in seen.caches))
 
 
 def _without_files(plan: WarmPlan) -> WarmPlan:
@@ -187,8 +192,8 @@ def _files_cached(
         paths = list(files_of(host.data_folder / database))
         return all(page_cache.fill(path) >= path.stat().st_size for path in paths)
     names = {f"{database}.{table}" for table in tables}
-    parts = [one for one in files_held(connection, host, database) if one.table in names]
-    return all(one.resident >= one.size for one in parts) if parts else None
+    parts = [file for file in files_held(connection, host, database) if file.table in names]
+    return all(part.resident >= part.size for part in parts) if parts else None
 
 
 def drop_files(folder: Path) -> None:

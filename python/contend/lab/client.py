@@ -10,10 +10,9 @@ are missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from contend.calibration import QUICK, Calibration, ensure, has_ceiling, shape_of
 from contend.calibration.model import Transport
@@ -21,39 +20,38 @@ from contend.errors import ContendError, RequestError
 from contend.lab.errors import OtherEngine
 from contend.lab.events import Listener, Notice, StepProgress
 from contend.load import Address, ask_engine, plan_of
+from contend.probed import EngineFacts
 from contend.spec import CellSpec, Experiment, cell_specs
 from contend.store import Meta
 
 PATH = "load.engine"
-FACT = "load_generator"
-"""Where the facts of a session keep the engine."""
-
 _NOWHERE = Address(socket="/", database="sbtest")
 
-ChooseEngine = Callable[[Experiment], Mapping[str, Any]]
+ChooseEngine = Callable[[Experiment], EngineFacts]
 """What a session keeps of the engine of all cells: its name; nothing if it is a factor."""
 
 
 def choosing_engine(program: Path) -> ChooseEngine:
     """Let contend-load at `program` choose."""
 
-    def choose(experiment: Experiment) -> Mapping[str, Any]:
+    def choose(experiment: Experiment) -> EngineFacts:
         """Raises RequestError if the kernel refuses an engine that the experiment names."""
-        in_order = sorted(cell_specs(experiment), key=lambda one: one["load.connections"])
+        in_order = sorted(cell_specs(experiment), key=lambda cell: cell["load.connections"])
         # The largest of each engine: one for all of them, unless it is a factor.
         largest = {spec[PATH]: spec for spec in in_order}
-        found = []
+        engines = []
         for spec in largest.values():
             plan = plan_of(spec, _NOWHERE, seed=0, watch_pid=None)
             try:
-                found.append(ask_engine(program, plan))
+                engines.append(ask_engine(program, plan))
             except ContendError as error:
                 raise RequestError(f"{PATH}: {error.message}", hint=error.hint) from error
-        if len(found) > 1:
+        if len(engines) > 1:
             return {}
-        (engine,) = found
-        refused = {} if engine.refused is None else {"io_uring_refused": engine.refused}
-        return {"engine": engine.name, **refused}
+        (engine,) = engines
+        if engine.refused is None:
+            return {"engine": engine.name}
+        return {"engine": engine.name, "io_uring_refused": engine.refused}
 
     return choose
 
@@ -68,13 +66,13 @@ def with_engine(experiment: Experiment, engine: str | None) -> Experiment:
 def kept_engine(meta: Meta) -> str | None:
     """The engine that a run folder's cells have had so far; None if none was kept."""
     for session in meta.sessions:
-        engine = session.facts.get(FACT, {}).get("engine")
+        engine = session.facts.get("load_generator", {}).get("engine")
         if engine is not None:
-            return str(engine)
+            return engine
     return None
 
 
-def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) -> Mapping[str, Any]:
+def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) -> EngineFacts:
     """What a session keeps that goes on with `engine`.
 
     Raises:
@@ -91,7 +89,7 @@ def require_engine(choose: ChooseEngine, experiment: Experiment, engine: str) ->
 
 
 Calibrate = Callable[[Iterable[CellSpec]], Calibration | None]
-"""The calibration for some cells; None where there can be none, which is told."""
+"""The calibration for some cells; None if there can be none, which is told."""
 
 ADDRESSES = {"socket": Address(socket="s"), "tcp": Address(host="127.0.0.1")}
 """What plans of each transport look like; nobody connects there."""

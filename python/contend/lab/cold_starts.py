@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from contend.lab.caches import Warmable, load
+from contend.probed import Warming
 from contend.settings.warm import COLD
 from contend.undo import put_back
 from contend.warm import page_list, server_list
@@ -56,7 +57,7 @@ class ColdStart:
         self._server, self._seed = server, seed
         self._seconds = 0.0
 
-    def warm(self, how: str) -> dict[str, Any]:
+    def warm(self, how: str) -> Warming:
         """Warm it; what the record says of that: how long it took, what is in the pool then.
 
         Raises:
@@ -68,7 +69,7 @@ class ColdStart:
         with self._server.journal() as journal:
             self._journal = journal
             _WAYS[how](self)
-            found = held(
+            pool = held(
                 self._server.connection(),
                 survey(self._server.connection(), self._server.database),
                 journal,
@@ -76,7 +77,7 @@ class ColdStart:
                 database=self._server.database,
             )
             put_back(journal, self._server)
-        parts = [part for part in found.parts if part.table != OTHERS and part.pages]
+        parts = [part for part in pool.parts if part.table != OTHERS and part.pages]
         whole = sum(part.pages or 0 for part in parts)
         return {
             "how": how,
@@ -163,7 +164,7 @@ _WAYS: dict[str, Callable[[ColdStart], None]] = {
     "queries-repeated": ColdStart.queries_and_rehearsal,
     "scan": ColdStart.scan,
     "list": ColdStart.list_of_contend,
-    "list-25": lambda one: one.list_of(25),
-    "list-100": lambda one: one.list_of(100),
+    "list-25": lambda start: start.list_of(25),
+    "list-100": lambda start: start.list_of(100),
     "primary": ColdStart.list_of_primary,
 }

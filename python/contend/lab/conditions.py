@@ -66,7 +66,7 @@ class Conditions:
                 checked = check(connection, database, data.schema, fresh=when == "loaded")
         except (ContendError, pymysql.err.MySQLError) as error:
             said = error.message if isinstance(error, ContendError) else str(error.args[-1])
-            self._listen(Notice(f"the conditions of {data.schema} were not asked: {said}"))
+            self._listen(Notice(f"the conditions of {data.schema} were not checked: {said}"))
             return
         line: Look = {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -77,13 +77,13 @@ class Conditions:
         }
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        broken = [one for one in checked if one["broken"]]
+        broken = [condition for condition in checked if condition["broken"]]
         self._broken += [data.schema for _ in broken]
-        for one in broken:
+        for condition in broken:
             self._listen(
                 Notice(
-                    f"{data.schema}: condition {one['name']} ({one['says']}) is broken by "
-                    f"{one['broken']:,} rows ({when})"
+                    f"{data.schema}: condition {condition['name']} ({condition['says']}) is broken "
+                    f"by {condition['broken']:,} rows ({when})"
                 )
             )
 

@@ -13,17 +13,14 @@ from contend.datasets import estimated_bytes
 from contend.errors import RequestError
 from contend.lab.layouts import why_not_matched
 from contend.lab.switching import why_not_switched
+from contend.probed import DesignFacts
 from contend.servers.options import as_text, normal_name, size_in_bytes
-from contend.settings.load import ends_with_its_work
-from contend.settings.plan_keys import WRITES
-from contend.settings.server import ROUND_TRIP
-from contend.settings.warm import COLD_STARTS
+from contend.settings import SETTINGS
+from contend.settings.model import Differs
 from contend.settings.workload import may_write
-from contend.spec import SCRIPT_SCHEMA, CellSpec, Experiment, cell_specs
+from contend.spec import CellSpec, Experiment, Factor, cell_specs
+from contend.spec.keys import resolve
 from contend.units import format_size
-
-FACT = "way"
-"""Where the facts of a session keep it."""
 
 SERVER_BYTES = 200 << 20
 """What a server takes beside the caches of its tables."""
@@ -35,13 +32,8 @@ _CACHES = {
 }
 """Options that size a server's caches, with what a server takes if nobody says."""
 
-_ASKED = ("workload", "load.protocol", "load.depth", "load.arrival")
-"""What is asked, and how. In slices each level has connections of its own to do so."""
-
 CONNECTIONS_MAX = 151
 """A server's max_connections if nobody says."""
-
-USE = "server.use"
 
 NOT_OURS = "contend starts no server for each level beside one that is not its own"
 
@@ -69,6 +61,10 @@ class Design:
     @property
     def in_slices(self) -> bool:
         return self.by == "slices"
+
+    def facts(self) -> DesignFacts:
+        """What a session keeps of it, under `way`."""
+        return {"by": self.by, "why": self.why, "servers": self.servers, "own": self.own}
 
 
 def choose_design(
@@ -99,14 +95,15 @@ def choose_design(
     if compared is None or compare.by == "runs":
         return Design("runs", own=own)
     cells = list(cell_specs(experiment))
-    why = _of_load(compared.path) or next(filter(None, map(_of_cell, cells)), None)
+    why = _of_load(compared) or next(filter(None, map(_of_cell, cells)), None)
     if why is None and blocking is not None:
         why = f"the script {blocking} needs threads of its own, which cannot ask in turn"
-    if why is None and (compared.path == ROUND_TRIP.path or _share_server(experiment, cells)):
+    differs = differs_in(compared)
+    if why is None and (differs is Differs.ROUTE or _share_server(experiment, cells)):
         # One server for all of them: each level reaches it by another route, or asks it otherwise.
         return Design("slices", own=own)
     servers = len(compared.levels)
-    if why is None and (own or compared.path != USE):
+    if why is None and (own or differs is not Differs.SERVERS):
         # One server for each level, or one for all of them.
         why = _no_room(servers, cells, disk) if own else NOT_OURS
         if why is not None and (switched := why_not_switched(experiment)) is not None:
@@ -123,15 +120,17 @@ def choose_design(
     return Design("runs", why, own=own)
 
 
-def _of_load(path: str) -> str | None:
-    if not path.startswith("load.") or is_asked(path):
+def _of_load(compared: Factor) -> str | None:
+    if differs_in(compared) is not Differs.LOAD:
         return None
-    return f"{path} is a matter of the load, which all levels share in slices"
+    return f"{compared.path} is a matter of the load, which all levels share in slices"
 
 
-def is_asked(path: str) -> bool:
-    """Whether levels of it differ by what is asked, and by nothing that is done to a server."""
-    return any(path == one or path.startswith(f"{one}.") for one in _ASKED)
+def differs_in(compared: Factor) -> Differs:
+    """What is other at each level of a factor."""
+    setting = resolve(compared.path).setting
+    assert setting is not None, "a factor is a path into a cell"
+    return setting.differs
 
 
 def _share_server(experiment: Experiment, cells: Sequence[CellSpec]) -> bool:
@@ -139,10 +138,11 @@ def _share_server(experiment: Experiment, cells: Sequence[CellSpec]) -> bool:
     the connections of all of them."""
     compared = experiment.compared
     assert compared is not None
-    if not is_asked(compared.path):
+    if differs_in(compared) is not Differs.QUERIES:
         return False
-    writes = any(may_write(one.workload.kind, one.workload.parameters) for one in cells)
-    return not writes and all(_has_room(one, len(compared.levels)) for one in cells)
+    # In slices each level has connections of its own.
+    writes = any(may_write(cell.workload.kind, cell.workload.parameters) for cell in cells)
+    return not writes and all(_has_room(cell, len(compared.levels)) for cell in cells)
 
 
 def _has_room(cell: CellSpec, levels: int) -> bool:
@@ -172,20 +172,9 @@ def _no_room(servers: int, cells: Sequence[CellSpec], disk: Path) -> str | None:
 
 
 def _of_cell(cell: CellSpec) -> str | None:
-    if cell.data.schema == SCRIPT_SCHEMA:
-        return "a script that makes its own tables makes them on one server"
-    if cell["server.warm"] in COLD_STARTS:
-        return f'server.warm = "{cell["server.warm"]}" takes a restart before each measurement'
-    kind, parameters = cell.workload.kind, cell.workload.parameters
-    is_known = WRITES.get(kind) is not None
-    if ends_with_its_work(cell.values) and not is_known and may_write(kind, parameters):
-        return (
-            "work that has an end is compared in turns, and these statements may write: each turn "
-            "would find what those before it left"
-        )
-    stages = cell["load.arrival"].get("stages") or ()
-    if len(stages) > 1 or any(one.get("end_rate") is not None for one in stages):
-        return "a rate that changes cannot be cut into slices (load.arrival.stages)"
+    for setting in SETTINGS:
+        if (why := setting.why_not_in_slices(cell.values)) is not None:
+            return why
     return None
 
 

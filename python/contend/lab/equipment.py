@@ -6,7 +6,6 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from contend.datasets import (
     Dataset,
@@ -28,9 +27,10 @@ from contend.lab.rehearsal import rehearse_options
 from contend.lab.scripts import blocking_script, check_workloads, prepare_tables
 from contend.lab.session import Equipment
 from contend.lab.sessions import default_history
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.lab.trial import try_starts
 from contend.load import Address, Lines, LoadProcess, cpu_state, cpus_together
+from contend.probed import DatasetRecord, ServerIdentity
 from contend.servers import PrivateServer, ServerBinary
 from contend.servers.dsn import passwords
 from contend.servers.existing import ExistingServer
@@ -78,7 +78,7 @@ def private_equipment(
     load = LoadProcess(program)
 
     @contextlib.contextmanager
-    def open_testbeds(logs: Path, count: int) -> Iterator[list[ServerTestbed]]:
+    def open_testbeds(logs: Path, count: int) -> Iterator[list[Testbed]]:
         with workspace(cache) as work:
 
             @functools.cache
@@ -106,8 +106,8 @@ def private_equipment(
                     tell.notice("the script makes its tables (prepare)")
                     prepare_tables(cell, address, program)
 
-            def testbed(number: int) -> ServerTestbed:
-                return ServerTestbed(
+            def testbed(number: int) -> Testbed:
+                return Testbed(
                     PrivateUnderTest(
                         lambda cell: program_of(server_name(cell), number), prepare, load
                     ),
@@ -190,7 +190,7 @@ def borrowed_equipment(
     load = LoadProcess(program)
 
     def place_of(server: ExistingServer, journal: Journal, number: int) -> BorrowedUnderTest:
-        def fill_server(data: DataSpec) -> Mapping[str, Any]:
+        def fill_server(data: DataSpec) -> DatasetRecord:
             return ensure_on(server, data, program=program, tell=tell, confirm=confirm)
 
         def spoil(data: DataSpec) -> None:
@@ -198,8 +198,8 @@ def borrowed_equipment(
 
         return BorrowedUnderTest(server, fill_server, spoil, load, journal, listen, number)
 
-    def testbed_of(server: ExistingServer, journal: Journal, number: int) -> ServerTestbed:
-        return ServerTestbed(
+    def testbed_of(server: ExistingServer, journal: Journal, number: int) -> Testbed:
+        return Testbed(
             place_of(server, journal, number),
             listen,
             lines=Lines(program),
@@ -207,7 +207,7 @@ def borrowed_equipment(
         )
 
     @contextlib.contextmanager
-    def open_testbeds(_logs: Path, _count: int) -> Iterator[list[ServerTestbed]]:
+    def open_testbeds(_logs: Path, _count: int) -> Iterator[list[Testbed]]:
         with contextlib.ExitStack() as stack:
 
             @functools.cache
@@ -250,7 +250,7 @@ def borrowed_equipment(
 
 
 @contextlib.contextmanager
-def _closing(testbed: ServerTestbed, listen: Listener) -> Iterator[ServerTestbed]:
+def _closing(testbed: Testbed, listen: Listener) -> Iterator[Testbed]:
     """The testbed, closed in the end. If something else went wrong, that is raised, and what could
     not be put back is told beside it."""
     try:
@@ -264,12 +264,12 @@ def _closing(testbed: ServerTestbed, listen: Listener) -> Iterator[ServerTestbed
     testbed.close()
 
 
-def _identity_of(server: ExistingServer) -> dict[str, Any]:
-    found = server.identity()
-    return {"kind": found.kind, "version": found.version, "source": str(server.dsn)}
+def _identity_of(server: ExistingServer) -> ServerIdentity:
+    identity = server.identity()
+    return {"kind": identity.kind, "version": identity.version, "source": str(server.dsn)}
 
 
-def identity(binary: ServerBinary) -> dict[str, Any]:
+def identity(binary: ServerBinary) -> ServerIdentity:
     """What is recorded of a server program. By its source it is found again."""
     source = str(binary.program) if binary.source == "path" else binary.name
     return {"kind": binary.kind, "version": binary.version, "source": source}

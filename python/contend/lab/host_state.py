@@ -108,7 +108,9 @@ class HostWatch:
         waited_s = self._clock() - begun_s
         self._patience_s -= waited_s
         if near < CALM_LOOKS:
-            self._listen(Notice("the CPUs stayed far apart; the run goes on, and says so"))
+            self._listen(
+                Notice("the CPUs stayed far apart; the run goes on anyway, and the report says so")
+            )
         return waited_s
 
     @staticmethod
@@ -141,8 +143,12 @@ class HostWatch:
         }
         marks = _marks(state)
         return [
-            replace(one, probes={**one.probes, "state": state}, warnings=[*one.warnings, *marks])
-            for one in records
+            replace(
+                record,
+                probes={**record.probes, "state": state},
+                warnings=[*record.warnings, *marks],
+            )
+            for record in records
         ]
 
     def _look(self, *, memory: bool = False) -> CpuState | None:

@@ -17,6 +17,7 @@ import resource
 import shutil
 from dataclasses import dataclass
 
+from contend.probed import LayoutRecord
 from contend.settings.model import Launch
 from contend.spec import Experiment
 from contend.units import format_size
@@ -48,6 +49,13 @@ class MemoryLayout:
 
     padding_bytes: int | None = None
     stack_limit_bytes: int | None = None
+
+    def record(self) -> LayoutRecord:
+        """What the record of a run says of it."""
+        return {
+            "padding_bytes": self.padding_bytes,
+            "stack_limit_bytes": self.stack_limit_bytes,
+        }
 
     def apply(self, launch: Launch) -> None:
         if self.padding_bytes is None or self.stack_limit_bytes is None:

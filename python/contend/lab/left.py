@@ -33,7 +33,7 @@ def take_over(run_folder: Path, journals: Path) -> list[str]:
     Raises:
         ContendError: the folder or what is noted there cannot be read, or a journal is in use.
     """
-    sources = [str(one.get("source", "")) for one in stored_servers(run_folder).values()]
+    sources = [str(server.get("source", "")) for server in stored_servers(run_folder).values()]
     for number, source in enumerate(sources):
         if not is_dsn(source):
             continue
@@ -44,7 +44,7 @@ def take_over(run_folder: Path, journals: Path) -> list[str]:
         database = Dsn.parse(source).database or stored_experiment(run_folder).base.data.database
         entries = [
             *({"kind": VARIABLE, "name": n, "text": t} for n, t in _read(options, dict).items()),
-            *(statements.entry(str(one), database) for one in _read(undos, list)),
+            *(statements.entry(str(statement), database) for statement in _read(undos, list)),
         ]
         with Journal.open(journals, source) as journal:
             _add(journal, entries)
@@ -62,9 +62,9 @@ def _add(journal: Journal, entries: Iterable[dict[str, Any]]) -> None:
 def _read(file: Path, kind: type) -> Any:
     """What is in it, or nothing if it is not there."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(found, kind):
-            raise ValueError("it is not one of contend's")
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(content, kind):
+            raise ValueError("it was not written by contend")
     except FileNotFoundError:
         return kind()
     except (OSError, ValueError) as error:
@@ -73,7 +73,7 @@ def _read(file: Path, kind: type) -> Any:
             hint="It says what a run changed on a server. Put that back by what can be read of it, "
             "then remove the file.",
         ) from error
-    return found
+    return content
 
 
 def _numbered(name: str, number: int) -> str:

@@ -74,7 +74,7 @@ def measure_in_slices(
     Raises:
         LoadFailed: contend-load gave no result, or one of the levels answered not one query.
     """
-    names = [f"{index} {_level_of(block, one)}" for index, one in enumerate(block)]
+    names = [f"{index} {_level_of(block, run)}" for index, run in enumerate(block)]
     arms = [
         ArmSpec(name, cell, ready.address, ready.watch_pid, statements)
         for name, cell, ready, statements in zip(names, cells, readies, enter, strict=True)
@@ -126,11 +126,11 @@ def seed_of(planned: Planned, cell: CellSpec) -> int:
     return random.Random(f"queries {cell['load.seed']} {planned.block}").getrandbits(53)
 
 
-def _level_of(block: Sequence[Planned], one: Planned) -> str:
+def _level_of(block: Sequence[Planned], run: Planned) -> str:
     """What tells the run from the others of its block."""
     first = block[0].cell
     differs = [path for path in first if any(other.cell[path] != first[path] for other in block)]
-    return " ".join(str(one.cell[path]) for path in differs)
+    return " ".join(str(run.cell[path]) for path in differs)
 
 
 def _of_level(seen: Probes, *, shared: bool) -> Probes:

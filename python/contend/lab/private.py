@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from contend.datasets import Dataset, engine_options
 from contend.errors import ContendError
-from contend.host.locked import LockedFiles
+from contend.host.page_cache import LockedFiles
 from contend.lab.caches import Caches, drop_files, files_of
 from contend.lab.cold_starts import ColdStart
-from contend.lab.testbed import OwnServer, Ready
+from contend.lab.testbed import Ready
 from contend.load import Address, LoadDriver, plan_of
 from contend.plan import HandlerSocket
-from contend.probed import Probes
+from contend.probed import DatasetRecord, Probes, ServerIdentity, Warming
 from contend.probes import Observed
-from contend.servers import Dsn
+from contend.servers import Dsn, PrivateServer
 from contend.servers.client import LONG_S, LazyControl
 from contend.servers.errors import ServerDied, ServerFailed
 from contend.servers.options import as_arguments
@@ -42,7 +42,7 @@ OF_INNODB = frozenset({".ibd"})
 
 Provide = Callable[[DataSpec, Mapping[str, Level], Path], Dataset | None]
 """Put the dataset for (data, server options) into an empty data folder; none, and a data folder
-without tables, where a script makes them."""
+without tables, if a script makes them."""
 
 Prepare = Callable[[CellSpec, Address], None]
 """Make the tables that the data folder lacks, on the server that runs."""
@@ -58,8 +58,8 @@ class PrivateProgram:
         provide: fills its data folder.
     """
 
-    server: OwnServer
-    identity: Mapping[str, Any]
+    server: PrivateServer
+    identity: ServerIdentity
     provide: Provide
 
 
@@ -96,11 +96,11 @@ class PrivateUnderTest:
         self._told: set[str] = set()
         self._cell: CellSpec | None = None
         self._launch = Launch()
-        self._warming: dict[str, Any] | None = None
+        self._warming: Warming | None = None
         self._locked: LockedFiles | None = None
 
     @property
-    def _server(self) -> OwnServer:
+    def _server(self) -> PrivateServer:
         assert self._program is not None
         return self._program.server
 
@@ -186,10 +186,10 @@ class PrivateUnderTest:
         if launch.from_disk:
             drop_files(self._server.data_folder)
         assert self._program is not None
-        asked = launch.options_of(str(self._program.identity["kind"]))
+        asked = launch.options_of(self._program.identity["kind"])
         truncated = self._server.start({**engine_options(cell.data.engine), **asked})
         self._variables = self._all_variables(cell, asked)
-        self._truncated = {one.name: one for one in truncated}
+        self._truncated = {changed.name: changed for changed in truncated}
         self._options = dict(cell["server.options"])
 
     def set_options(self, options: Mapping[str, Level]) -> None:
@@ -198,7 +198,7 @@ class PrivateUnderTest:
             return
         truncated = self._server.set_global(changes)
         self._truncated = {n: t for n, t in self._truncated.items() if n not in changes}
-        self._truncated |= {one.name: one for one in truncated}
+        self._truncated |= {changed.name: changed for changed in truncated}
         self._options = dict(options)
 
     # --- caches ---
@@ -233,13 +233,13 @@ class PrivateUnderTest:
     @property
     def database(self) -> str:
         """Where the tables are: a dump has a database of its own."""
-        found = None if self._dataset is None else self._dataset.database
-        return found or self._data.database
+        database = None if self._dataset is None else self._dataset.database
+        return database or self._data.database
 
     @property
     def kind(self) -> str:
         assert self._program is not None
-        return str(self._program.identity["kind"])
+        return self._program.identity["kind"]
 
     def connection(self) -> Connection[Any]:
         return self._control.connection()
@@ -260,7 +260,12 @@ class PrivateUnderTest:
         assert program is not None
         variables, self._variables = self._variables, {}
         probes: Probes = {
-            "server": {**program.identity, "change": cell["server.change"]},
+            "server": {
+                "kind": program.identity["kind"],
+                "version": program.identity["version"],
+                "source": program.identity["source"],
+                "change": cell["server.change"],
+            },
             "variables_that_differ": self._variables_that_differ(),
             "dataset": self._about_data(cell),
             "warmed": self._caches.record(),
@@ -276,8 +281,8 @@ class PrivateUnderTest:
             expected=self._caches.expected(),
             probes=probes,
             warnings=tuple(
-                {"code": "option-truncated", "message": str(one)}
-                for one in self._truncated.values()
+                {"code": "option-truncated", "message": str(changed)}
+                for changed in self._truncated.values()
             ),
         )
 
@@ -291,18 +296,20 @@ class PrivateUnderTest:
         self._told.add(state)
         return self._server.variables()
 
-    def _about_data(self, cell: CellSpec) -> dict[str, Any]:
+    def _about_data(self, cell: CellSpec) -> DatasetRecord:
         if self._dataset is None:
             return {"prepared": dict(cell.data.prepare or {})}
-        return {
+        about: DatasetRecord = {
             "key": self._dataset.key,
             # Made for this run alone, which may write to it.
             "fresh": self._stale,
             "engine": self._dataset.engines or cell.data.engine,
             "rows": self._dataset.rows,
-            **({"tables": len(self._dataset.tables)} if self._dataset.tables else {}),
             "bytes": self._dataset.bytes,
         }
+        if self._dataset.tables:
+            about["tables"] = len(self._dataset.tables)
+        return about
 
     def _address(self) -> Address:
         keys: HandlerSocket | None = None

@@ -38,7 +38,7 @@ class Schedule:
         self._design = design
         self._planned = list(folder.meta().planned)
         before = folder.ended()
-        self._ended = {one.run for one in before}
+        self._ended = {run.run for run in before}
         self.effort = Effort(experiment, design, clock, spent_s=_spent_s(before))
         # What fixed numbers of runs have come to decides nothing.
         if before and (design.in_slices or is_open(experiment)):
@@ -62,45 +62,45 @@ class Schedule:
             return self.effort.more_s
         if not self._design.in_slices:
             return None
-        left = {one.block for one in self._planned if one.run not in self._ended}
+        left = {run.block for run in self._planned if run.run not in self._ended}
         return self.effort.blocks_s(len(left))
 
-    def is_first(self, one: Planned) -> bool:
+    def is_first(self, run: Planned) -> bool:
         """Whether the run is of the first block."""
-        return one.block == self._planned[0].block
+        return run.block == self._planned[0].block
 
     def next(self) -> list[Planned]:
         """The runs that are made next: those of a block in slices, else one. None at the end,
         which is stored with its reason."""
-        one = next((each for each in self._planned if each.run not in self._ended), None)
-        if one is None or one.repeat != self._repeat:
-            if (why := self._why_over(one)) is not None:
+        run = next((each for each in self._planned if each.run not in self._ended), None)
+        if run is None or run.repeat != self._repeat:
+            if (why := self._why_over(run)) is not None:
                 self._folder.finish(why)
                 return []
             self.effort.begin_repeat()
-            if one is not None:
-                of_repeat = {each.block for each in self._planned if each.repeat == one.repeat}
+            if run is not None:
+                of_repeat = {each.block for each in self._planned if each.repeat == run.repeat}
                 self.effort.keep_blocks(len(of_repeat))
-        if one is None:
+        if run is None:
             in_slices, blocks = self._design.in_slices, self.effort.blocks
             more = next_repeat(self._experiment, self._planned, in_slices=in_slices, blocks=blocks)
             self._folder.add_planned(more)
             self._planned += more
-            one = more[0]
-        self._repeat = one.repeat
+            run = more[0]
+        self._repeat = run.repeat
         if not self._design.in_slices:
-            return [one]
-        return [each for each in self._planned if each.block == one.block]
+            return [run]
+        return [each for each in self._planned if each.block == run.block]
 
     def ended(self, records: Sequence[RunRecord]) -> None:
         """These runs were made and stored."""
         self._ended |= {record.run for record in records}
         self.effort.ended(records)
 
-    def _why_over(self, one: Planned | None) -> str | None:
-        """Why no further repeat is begun; `one` is its first run, if it is planned already."""
+    def _why_over(self, run: Planned | None) -> str | None:
+        """Why no further repeat is begun; `run` is its first, if it is planned already."""
         if not is_open(self._experiment):
-            return "every planned run was made" if one is None else None
+            return "every planned run was made" if run is None else None
         if not self._ended:
             # That the time suffices for one look was seen to before.
             return None
@@ -117,9 +117,9 @@ class Schedule:
 def _spent_s(ended: Sequence[Ended]) -> float:
     """What earlier sessions have measured: their blocks from begin to end."""
     spans: dict[int, list[Ended]] = {}
-    for one in ended:
-        spans.setdefault(one.block, []).append(one)
+    for run in ended:
+        spans.setdefault(run.block, []).append(run)
     return sum(
-        max(one.ended_s for one in block) - min(one.started_s for one in block)
+        max(run.ended_s for run in block) - min(run.started_s for run in block)
         for block in spans.values()
     )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from contend.datasets import LoadingFailed
 from contend.errors import RequestError
 from contend.lab.errors import ChangedExperiment
 from contend.load import Address, LoadFailed, ScriptProcess, plan_of
+from contend.probed import ScriptFacts, SessionFacts
 from contend.spec import (
     SCRIPT,
     SCRIPT_SCHEMA,
@@ -84,7 +84,7 @@ def prepare_tables(cell: CellSpec, address: Address, program: Path) -> None:
         ) from error
 
 
-def script_facts(experiment: Experiment) -> list[dict[str, Any]]:
+def script_facts(experiment: Experiment) -> list[ScriptFacts]:
     """Path and checksum of every script that is a file."""
     return [{"path": str(path), "sha256": _digest(path)} for path in _files(experiment)]
 
@@ -97,7 +97,7 @@ def keep_scripts(experiment: Experiment, run_folder: Path) -> None:
         shutil.copyfile(path, kept)
 
 
-def require_same_scripts(facts: Mapping[str, Any]) -> None:
+def require_same_scripts(facts: SessionFacts) -> None:
     """Refuse to go on with a script that is not what the run began with.
 
     Raises:
@@ -126,7 +126,7 @@ def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
 
 def _files(experiment: Experiment) -> list[Path]:
     asked = (cell.workload for cell in _distinct(experiment))
-    named = (str(one.parameters["script"]) for one in asked if one.kind == SCRIPT)
+    named = (str(workload.parameters["script"]) for workload in asked if workload.kind == SCRIPT)
     return [Path(name) for name in dict.fromkeys(named) if is_file(name)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,13 @@ from contend.calibration import Calibration
 from contend.datasets import CONTENT_VERSION
 from contend.errors import ContendError, RequestError, WorkError
 from contend.lab.client import (
-    FACT,
     Calibrate,
     ChooseEngine,
     kept_engine,
     require_engine,
     with_engine,
 )
-from contend.lab.design import FACT as DESIGN
-from contend.lab.design import Design, choose_design, is_asked
+from contend.lab.design import Design, choose_design, differs_in
 from contend.lab.effort import require_time, short_of_repeats
 from contend.lab.errors import ChangedExperiment, Interrupted, OtherServer, OtherTables
 from contend.lab.events import Began, Listener, Notice
@@ -31,13 +29,14 @@ from contend.lab.schedule import Schedule
 from contend.lab.scripts import keep_scripts, require_same_scripts, script_facts
 from contend.lab.sessions import sessions_of
 from contend.lab.slices import SliceRunner
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.lab.walk import Runner, SingleRunner, walk
 from contend.load import LoadDriver
+from contend.probed import EngineFacts, ServerIdentity, SessionFacts
 from contend.servers.dsn import Password
 from contend.settings import SETTINGS
 from contend.settings.load import ends_with_its_work
-from contend.settings.server import ROUND_TRIP
+from contend.settings.model import Differs
 from contend.spec import (
     SCRIPT_SCHEMA,
     DataSpec,
@@ -53,10 +52,10 @@ from contend.spec import (
 )
 from contend.store import RunFolder, redacted
 
-Identities = Mapping[str, Mapping[str, Any]]
+Identities = Mapping[str, ServerIdentity]
 """kind -> what is recorded of the server: kind, version, source."""
 
-OpenTestbeds = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[ServerTestbed]]]
+OpenTestbeds = Callable[[Path, int], contextlib.AbstractContextManager[Sequence[Testbed]]]
 """Opens so many testbeds, each with a server of its own; the path is where servers write their
 logs. If the server is not contend's own, it has one."""
 
@@ -70,7 +69,7 @@ class Equipment:
         open_testbeds: opens the testbeds.
         load: drives load.
         data_folder: on the disk that holds the servers' data, for the host's facts.
-        calibrate: gives the ceilings of the client; None where it is no real client.
+        calibrate: gives the ceilings of the client; None if it is no real client.
         check: refuses what is wrong with the experiment's scripts, before anything is started.
         blocking_script: names a script of the experiment that needs threads of its own.
         choose_engine: says which engine of the load generator all cells get.
@@ -125,7 +124,7 @@ def begin(experiment: Experiment, path: Path, equipment: Equipment, listen: List
     engine = equipment.choose_engine(experiment)
     facts = _facts(equipment, experiment, engine, design)
     if (sessions := sessions_of(equipment.history, experiment, facts)) is not None:
-        facts |= sessions.facts(listen)
+        facts["sessions"] = sessions.facts(listen)
     with RunFolder.create(path, _kept(experiment, equipment), planned, facts) as folder:
         try:
             keep_scripts(experiment, path)
@@ -154,7 +153,7 @@ def _question(experiment: Experiment) -> str:
 def _leaves_server(experiment: Experiment) -> bool:
     """What is compared is not done to the server."""
     compared = experiment.compared
-    return compared is not None and (compared.path == ROUND_TRIP.path or is_asked(compared.path))
+    return compared is not None and differs_in(compared) in (Differs.ROUTE, Differs.QUERIES)
 
 
 def refuse_settings(experiment: Experiment, *, own: bool) -> None:
@@ -173,7 +172,7 @@ def resume(
         path: the run folder. Its stored spec is used, whatever its recipe says by now.
         equipment: to work with.
         listen: is told what happens.
-        experiment: what the caller believes the folder is for; None where it does not say.
+        experiment: what the caller believes the folder is for; None if it does not say.
 
     Raises:
         ChangedExperiment: the folder is for another experiment, or its file was edited since.
@@ -199,7 +198,7 @@ def resume(
         _conduct(with_engine(stored, engine.get("engine")), folder, design, equipment, listen)
 
 
-def require_same_tables(path: Path, facts: Mapping[str, Any], data: DataSpec) -> None:
+def require_same_tables(path: Path, facts: SessionFacts, data: DataSpec) -> None:
     """Refuse to go on with tables that are made otherwise than when the run began.
 
     Raises:
@@ -220,7 +219,7 @@ def stored_experiment(path: Path) -> Experiment:
         return from_dict(folder.meta().experiment)
 
 
-def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
+def stored_servers(path: Path) -> dict[str, ServerIdentity]:
     """The servers a run folder was made with, by kind."""
     with RunFolder.open(path) as folder:
         return dict(folder.meta().facts.get("servers", {}))
@@ -228,7 +227,7 @@ def stored_servers(path: Path) -> dict[str, dict[str, Any]]:
 
 def _kept_design(folder: RunFolder) -> Design:
     """How the runs of a folder were made so far. Before there were slices there were runs."""
-    return Design(**folder.meta().facts.get(DESIGN, {"by": "runs"}))
+    return Design(**folder.meta().facts.get("way", {"by": "runs"}))
 
 
 def _conduct(
@@ -267,8 +266,8 @@ def _calibration(
     """The ceilings for the runs that are to come."""
     if equipment.calibrate is None:
         return None
-    ended = {one.run for one in folder.ended()}
-    to_come = (one.cell for one in folder.meta().planned if one.run not in ended)
+    ended = {run.run for run in folder.ended()}
+    to_come = (run.cell for run in folder.meta().planned if run.run not in ended)
     return equipment.calibrate(cell_spec(experiment, cell) for cell in to_come)
 
 
@@ -294,7 +293,7 @@ def _stored(folder: RunFolder) -> str:
 
 def _is_past_first_block(folder: RunFolder) -> bool:
     first = folder.meta().planned[0].block
-    return any(one.block != first for one in folder.ended())
+    return any(run.block != first for run in folder.ended())
 
 
 def _require_same_experiment(
@@ -317,7 +316,7 @@ def _require_same_experiment(
 
 def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
     for kind, before in folder.meta().facts.get("servers", {}).items():
-        now = servers.get(kind, {})
+        now: Mapping[str, object] = servers.get(kind) or {}
         if now.get("version") != before.get("version"):
             raise OtherServer(
                 f"{folder.path} was begun with {kind} {before.get('version')}, "
@@ -328,7 +327,7 @@ def _require_same_servers(folder: RunFolder, servers: Identities) -> None:
 
 def _same_engine(
     folder: RunFolder, equipment: Equipment, experiment: Experiment, listen: Listener
-) -> Mapping[str, Any]:
+) -> EngineFacts:
     """The engine of the runs before, as the facts of this session keep it."""
     before = kept_engine(folder.meta())
     if before is not None:
@@ -337,25 +336,22 @@ def _same_engine(
     if engine and folder.ended():
         listen(
             Notice(
-                f"{folder.path} was begun by a contend that left the engine of each run to "
-                f"contend-load; the runs to come have {engine['engine']}"
+                f"{folder.path} was begun by a version of contend that left the engine of each run "
+                f"to contend-load; the runs to come use {engine['engine']}"
             )
         )
     return engine
 
 
 def _facts(
-    equipment: Equipment, experiment: Experiment, engine: Mapping[str, Any], design: Design
-) -> dict[str, Any]:
-    servers = {kind: dict(one) for kind, one in equipment.servers.items()}
-    of_host: dict[str, Any] = host.facts(folder=equipment.data_folder)
-    facts: dict[str, Any] = {
-        **of_host,
-        "cpu": {**of_host.get("cpu", {}), "together": equipment.cpus_together()},
-        "servers": servers,
-        "content_version": CONTENT_VERSION,
-        FACT: dict(engine),
-        DESIGN: asdict(design),
-    }
-    scripts = script_facts(experiment)
-    return {**facts, "scripts": scripts} if scripts else facts
+    equipment: Equipment, experiment: Experiment, engine: EngineFacts, design: Design
+) -> SessionFacts:
+    facts = host.facts(folder=equipment.data_folder)
+    facts["cpu"] = {**facts.get("cpu", {}), "together": equipment.cpus_together()}
+    facts["servers"] = dict(equipment.servers)
+    facts["content_version"] = CONTENT_VERSION
+    facts["load_generator"] = engine
+    facts["way"] = design.facts()
+    if scripts := script_facts(experiment):
+        facts["scripts"] = scripts
+    return facts

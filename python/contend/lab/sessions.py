@@ -23,7 +23,7 @@ from contend.folders import default_state
 from contend.lab.events import Listener, Notice
 from contend.lab.observations import Observations
 from contend.locks import locked
-from contend.probed import EarlierSession, SessionWhole
+from contend.probed import EarlierFacts, EarlierSession, SessionFacts, SessionWhole
 from contend.spec import Experiment, cell_spec, contexts
 from contend.stats import wholes
 from contend.store import RunFolder
@@ -75,7 +75,12 @@ def earlier(path: Path, key: Key, listen: Listener) -> list[EarlierSession]:
             left_out += 1
     if left_out:
         lines_are = "line is" if left_out == 1 else "lines are"
-        listen(Notice(f"{left_out} {lines_are} left out of {path}: damaged, or of another contend"))
+        listen(
+            Notice(
+                f"{left_out} {lines_are} left out of {path}: damaged, or written by another "
+                "version of contend"
+            )
+        )
     return found
 
 
@@ -88,9 +93,6 @@ def _is_whole(said: Any) -> bool:
         for one in said["wholes"]
     )
 
-
-FACT = "sessions"
-"""Where a run folder keeps what the earlier ones said."""
 
 _DRAWN_ANEW = frozenset({"load.seed", "load.engine"})
 """Settings in which sessions may differ: another draw of the same; what the host's kernel gives."""
@@ -107,9 +109,9 @@ class SessionSeries:
     path: Path
     key: Key
 
-    def facts(self, listen: Listener) -> dict[str, Any]:
+    def facts(self, listen: Listener) -> EarlierFacts:
         """What the earlier ones said."""
-        return {FACT: {"earlier": earlier(self.path, self.key, listen)}}
+        return {"earlier": earlier(self.path, self.key, listen)}
 
     def note(self, experiment: Experiment, folder: RunFolder, listen: Listener) -> None:
         """Keep what a finished run said. That it cannot be kept takes nothing from the run."""
@@ -124,7 +126,7 @@ class SessionSeries:
 
 
 def sessions_of(
-    path: Path | None, experiment: Experiment, facts: Mapping[str, Any]
+    path: Path | None, experiment: Experiment, facts: SessionFacts
 ) -> SessionSeries | None:
     """Those that a run with these facts is one of; None if nothing is compared, or kept."""
     if path is None or experiment.compared is None:
@@ -132,7 +134,7 @@ def sessions_of(
     return SessionSeries(path, key_of(experiment, facts))
 
 
-def key_of(experiment: Experiment, facts: Mapping[str, Any]) -> dict[str, Any]:
+def key_of(experiment: Experiment, facts: SessionFacts) -> dict[str, Any]:
     """What sessions must have in common: the machine and its kernel, the servers' versions, and
     all that is measured: data, workload and settings of every cell, how levels are compared, and
     what is allowed for. Other levels beside the same ones do not matter, nor does the time given.

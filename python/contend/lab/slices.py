@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from contend.calibration import Calibration
 from contend.errors import ContendError
@@ -13,7 +13,7 @@ from contend.lab.events import Listener
 from contend.lab.layouts import MemoryLayout, layout_of
 from contend.lab.measure import measure_in_slices
 from contend.lab.switching import entering
-from contend.lab.testbed import Ready, ServerTestbed
+from contend.lab.testbed import Ready, Testbed
 from contend.load import LoadDriver
 from contend.probed import Probes
 from contend.settings.load import ends_with_its_work
@@ -51,7 +51,7 @@ class SliceRunner:
     def __init__(
         self,
         experiment: Experiment,
-        testbeds: Sequence[ServerTestbed],
+        testbeds: Sequence[Testbed],
         load: LoadDriver,
         effort: Effort,
         listen: Listener,
@@ -78,12 +78,12 @@ class SliceRunner:
                 testbed.start_anew(self._layout.apply)
             self._repeat = repeat
             self._blocks.clear()
-        about: Probes = {"layout": asdict(self._layout)}
-        indexes = [self._testbed_of(one) for one in runs]
+        about: Probes = {"layout": self._layout.record()}
+        indexes = [self._testbed_of(run) for run in runs]
         self._blocks[cell_key(self._context_of(runs[0]))] += 1
         readies = [
-            self._testbeds[index].set(cell_spec(self._experiment, one.cell))
-            for index, one in zip(indexes, runs, strict=True)
+            self._testbeds[index].set(cell_spec(self._experiment, run.cell))
+            for index, run in zip(indexes, runs, strict=True)
         ]
         pids = {ready.observed.pid for ready in readies if ready.observed.pid is not None}
         return [
@@ -96,7 +96,7 @@ class SliceRunner:
         ]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
-        cells = [cell_spec(self._experiment, one.cell) for one in runs]
+        cells = [cell_spec(self._experiment, run.cell) for run in runs]
         switch = entering(cells) if self._is_switched else [()] * len(cells)
         enter = [
             (*first, *(cell["server.before_run"] if ends_with_its_work(cell.values) else ()))
@@ -145,24 +145,24 @@ class SliceRunner:
             for testbed in self._testbeds:
                 testbed.spoil_data()
 
-    def _testbed_of(self, one: Planned) -> int:
+    def _testbed_of(self, run: Planned) -> int:
         """The number of the testbed that has the run's level."""
         compared = self._experiment.compared
         assert compared is not None
-        level = one.cell[compared.path]
+        level = run.cell[compared.path]
         index = next(n for n, each in enumerate(compared.levels) if same_level(each, level))
         if not self._testbeds[index % len(self._testbeds)].own:
             # Servers that are levels by themselves.
             return index % len(self._testbeds)
-        context = self._context_of(one)
+        context = self._context_of(run)
         again = self._blocks[cell_key(context)]
-        turn = turn_of(self._experiment, context, one.repeat, again)
+        turn = turn_of(self._experiment, context, run.repeat, again)
         return (index + turn) % len(self._testbeds)
 
-    def _context_of(self, one: Planned) -> Cell:
+    def _context_of(self, run: Planned) -> Cell:
         compared = self._experiment.compared
         assert compared is not None
-        return {path: value for path, value in one.cell.items() if path != compared.path}
+        return {path: value for path, value in run.cell.items() if path != compared.path}
 
 
 def _drift(cell: CellSpec, record: RunRecord) -> float:

@@ -36,7 +36,7 @@ def entering(cells: Sequence[CellSpec]) -> list[tuple[str, ...]]:
     differ = [name for name in options[0] if any(o.get(name) != options[0][name] for o in options)]
     data = cells[0].data
     refill = _refill(data.engine, differ, data.table_names) or ()
-    return [(*(assignment(name, one[name]) for name in differ), *refill) for one in options]
+    return [(*(assignment(name, of_cell[name]) for name in differ), *refill) for of_cell in options]
 
 
 def _refill(engine: str, changed: Sequence[str], tables: Sequence[str]) -> tuple[str, ...] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from contend.errors import ContendError, WorkError
@@ -15,15 +14,12 @@ from contend.probed import Probes, RunWarning
 from contend.probes import Expected, Observed
 from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
-from contend.settings.check import EACH_RUN, NEVER
+from contend.settings.before_run import EACH_RUN, NEVER
 from contend.settings.model import Launch, Need, Setting
 from contend.spec import CellSpec, Level
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
-
-    from contend.servers import Truncated
-    from contend.servers.variables import Differing
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +28,8 @@ class Ready:
 
     Args:
         address: where contend-load connects.
-        env: what contend-load finds in its environment; holds the password where there is one.
-        watch_pid: the server's process, where it runs on this host.
+        env: what contend-load finds in its environment; holds the password if there is one.
+        watch_pid: the server's process, if it runs on this host.
         observed: what the probes look at.
         expected: which caches are meant to be warm.
         probes: what the testbed knows of itself, for the record.
@@ -109,23 +105,7 @@ class _Undo:
     action: Callable[[], None] | str | None
 
 
-class Testbed(Protocol):
-    """What cells run on."""
-
-    def set(self, cell: CellSpec, seed: int = 0) -> Ready:
-        """Make everything as the cell wants it; `seed` is that of the queries of its run."""
-        ...
-
-    def death(self) -> ContendError | None:
-        """How the server ended, if it did although nobody asked it to."""
-        ...
-
-    def close(self) -> None:
-        """Leave nothing behind that is not kept on purpose."""
-        ...
-
-
-class ServerTestbed:
+class Testbed:
     """Brings a server from cell to cell, setting by setting; it knows none of them by name.
 
     Args:
@@ -187,14 +167,14 @@ class ServerTestbed:
         need = self._need(cell)
         self._look_back(is_end=need is Need.DATA)
         self._cell = None
-        due = [one for one in self._settings if self._is_due(one, before, cell, need)]
+        due = [setting for setting in self._settings if self._is_due(setting, before, cell, need)]
         if not self._undo(due, need):
             need, due = Need.DATA, list(self._settings)
         launch = Launch()
         for setting in self._settings:
             setting.launch(cell.values, launch)
         self._shape_launch(launch)
-        again = {one.path for one in due}
+        again = {setting.path for setting in due}
         self._notes = {path: said for path, said in self._notes.items() if path not in again}
         if need is Need.DATA:
             self._data_of = None
@@ -310,7 +290,7 @@ class ServerTestbed:
         before = self._cell or self._data_of
         if before is None or not self._server.usable():
             return Need.DATA
-        need = max(one.between(before.values, cell.values) for one in self._settings)
+        need = max(setting.between(before.values, cell.values) for setting in self._settings)
         # After a cell that could not be set up nobody knows what the server works with.
         return need if self._cell is not None else max(need, Need.RESTART)
 
@@ -327,35 +307,35 @@ class ServerTestbed:
     def _undo(self, settings: Sequence[Setting], need: Need) -> bool:
         """Undo what these settings did, the last first, unless it goes with what is thrown away;
         whether the data are as they were made."""
-        theirs = [one for one in self._undos if one.setting in settings]
+        theirs = [undo for undo in self._undos if undo.setting in settings]
         if not theirs:
             return True
-        due = [one for one in theirs if not (self._server.own and need >= one.setting.lasts)]
+        due = [undo for undo in theirs if not (self._server.own and need >= undo.setting.lasts)]
         failed: list[ContendError] = []
-        for one in reversed(theirs):
-            error = self._undone(one) if one in due else None
-            self._undos.remove(one)
+        for undo in reversed(theirs):
+            error = self._undone(undo) if undo in due else None
+            self._undos.remove(undo)
             if error is not None:
                 failed.append(error)
-                self._stuck += [one.action] if isinstance(one.action, str) else []
+                self._stuck += [undo.action] if isinstance(undo.action, str) else []
             self._remember()
         if failed and (self._strict or not self._server.own):
             raise failed[0]
         for error in failed:
             text = f"{error.message}, so the copy of the data is thrown away"
             self._listen(Notice(text))
-        return not failed and all(one.action is not None for one in due)
+        return not failed and all(undo.action is not None for undo in due)
 
-    def _undone(self, one: _Undo) -> ContendError | None:
+    def _undone(self, undo: _Undo) -> ContendError | None:
         """Undo one thing, if that can be done; why it failed."""
         try:
-            if isinstance(one.action, str):
-                self._server.execute(one.action)
-            elif one.action is not None:
-                one.action()
+            if isinstance(undo.action, str):
+                self._server.execute(undo.action)
+            elif undo.action is not None:
+                undo.action()
         except ContendError as error:
             failed = WorkError(
-                f"{one.setting.path} could not be undone: {error.message}",
+                f"{undo.setting.path} could not be undone: {error.message}",
                 hint=None if self._server.own else "`contend restore` tries it again.",
             )
             failed.__cause__ = error
@@ -363,7 +343,7 @@ class ServerTestbed:
         return None
 
     def _remember(self) -> None:
-        due = [one.action for one in self._undos if isinstance(one.action, str)]
+        due = [undo.action for undo in self._undos if isinstance(undo.action, str)]
         self._server.remember([*self._stuck, *due])
 
     def _give_up(self) -> None:
@@ -375,37 +355,9 @@ class ServerTestbed:
         """What the cell has otherwise than usual, as far as neither its plan nor its dataset says
         it."""
         return {
-            one.path: cell[one.path]
-            for one in self._settings
-            if one.section not in ("data", "load")
-            and one.path != "workload"
-            and cell[one.path] != one.key.default
+            setting.path: cell[setting.path]
+            for setting in self._settings
+            if setting.section not in ("data", "load")
+            and setting.path != "workload"
+            and cell[setting.path] != setting.key.default
         }
-
-
-class OwnServer(Protocol):
-    """What the lab needs of a private server."""
-
-    @property
-    def data_folder(self) -> Path: ...
-    @property
-    def socket(self) -> Path: ...
-    @property
-    def pid(self) -> int: ...
-    @property
-    def running(self) -> bool: ...
-    @property
-    def key_sockets(self) -> tuple[Path, Path] | None: ...
-
-    wrap: tuple[str, ...]
-    environment: dict[str, str]
-
-    def claim(self) -> None: ...
-    def start(self, options: Mapping[str, Level]) -> list[Truncated]: ...
-    def stop(self) -> None: ...
-    def kill(self) -> None: ...
-    def check(self) -> None: ...
-    def connect(self, database: str | None = None, **more: Any) -> Connection[Any]: ...
-    def set_global(self, changes: Mapping[str, Level]) -> list[Truncated]: ...
-    def variables(self) -> dict[str, str]: ...
-    def variables_that_differ(self) -> Differing: ...

@@ -16,7 +16,7 @@ from pathlib import Path
 from contend.errors import ContendError, RequestError
 from contend.lab.events import Listener, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.load import Address, FillProcess, LoadProcess
 from contend.servers.statements import StatementFailed
 from contend.settings import SETTINGS
@@ -79,7 +79,7 @@ def _try(
             )
 
     place = PrivateUnderTest(program_of, make_tables, LoadProcess(load))
-    with closing(ServerTestbed(place, listen, TRIED, strict=True)) as testbed:
+    with closing(Testbed(place, listen, TRIED, strict=True)) as testbed:
         for file, cell in wanted.items():
             try:
                 marks = testbed.set(cell).warnings
@@ -137,14 +137,14 @@ def _is_statement(error: BaseException | None) -> bool:
 
 def _distinct(experiment: Experiment) -> Iterator[CellSpec]:
     """A cell for each way to start a server that could be refused, those on one server together."""
-    found: dict[str, CellSpec] = {}
+    starts: dict[str, CellSpec] = {}
     for cell in cell_specs(experiment):
         if cell.data.schema == SCRIPT_SCHEMA or imported_name(cell.data.schema) is not None:
             # Its tables come from the script, whose prepare may take hours, or from a dump.
             cell = cell.having(setup=[], **{"data.schema": "sbtest", "data.prepare": None})
         if any(cell[setting.path] for setting in TRIED if setting.key.default in ({}, [])):
-            found.setdefault(_asked(cell), cell)
-    return iter(found.values())
+            starts.setdefault(_asked(cell), cell)
+    return iter(starts.values())
 
 
 def _asked(cell: CellSpec) -> str:

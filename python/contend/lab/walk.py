@@ -67,20 +67,20 @@ class SingleRunner:
     calibration: Calibration | None = None
 
     def set(self, runs: Sequence[Planned]) -> Sequence[Ready]:
-        cells = [(one, cell_spec(self.experiment, one.cell)) for one in runs]
-        return [self.testbed.set(cell, seed_of(one, cell)) for one, cell in cells]
+        cells = [(planned, cell_spec(self.experiment, planned.cell)) for planned in runs]
+        return [self.testbed.set(cell, seed_of(planned, cell)) for planned, cell in cells]
 
     def measure(self, runs: Sequence[Planned], readies: Sequence[Ready]) -> list[RunRecord]:
         return [
             measure(
-                one,
-                cell_spec(self.experiment, one.cell),
+                run,
+                cell_spec(self.experiment, run.cell),
                 ready,
                 self.load,
                 self.listen,
                 self.calibration,
             )
-            for one, ready in zip(runs, readies, strict=True)
+            for run, ready in zip(runs, readies, strict=True)
         ]
 
     def death(self) -> ContendError | None:
@@ -111,17 +111,17 @@ def walk(
             is recorded of that run, so that it is made when the cause is gone.
     """
     watch = watch or HostWatch()
-    measured = any(one.status == "ok" for one in folder.ended())
+    measured = any(run.status == "ok" for run in folder.ended())
     in_a_row: list[RunRecord] = []
     first_runs: list[RunRecord] = []
     while runs := schedule.next():
-        for one in runs:
+        for run in runs:
             listen(
                 RunBegan(
-                    one.run,
-                    one.block,
+                    run.run,
+                    run.block,
                     schedule.blocks,
-                    one.cell,
+                    run.cell,
                     schedule.runs,
                     schedule.left_s,
                 )
@@ -163,12 +163,14 @@ def _must_have_metrics(
     A counter that did not change is not recorded, so it may be missing at some of the levels: one
     that no run of the first block has is taken for a wrong name.
     """
-    whole = len(first) == sum(one.block == planned[0].block for one in planned)
+    whole = len(first) == sum(run.block == planned[0].block for run in planned)
     for name in experiment.compare.metric:
         if metric_of(name).value(first[-1]) is not None:
             continue
         is_counter = name.startswith("status.")
-        if not is_counter or (whole and all(metric_of(name).value(one) is None for one in first)):
+        if not is_counter or (
+            whole and all(metric_of(name).value(record) is None for record in first)
+        ):
             raise without_metric(name, first[-1])
 
 
@@ -191,7 +193,7 @@ def _attempt(
     ready = False
 
     def without(error: ContendError, death: ContendError | None) -> list[RunRecord]:
-        return [without_result(one, started_at, error, death) for one in runs]
+        return [without_result(run, started_at, error, death) for run in runs]
 
     try:
         watch.begin_repeat(runs[0].repeat)

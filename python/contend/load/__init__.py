@@ -3,30 +3,9 @@
 The lab sees only the `LoadDriver` protocol, so its tests need no process.
 """
 
-from contend.load.check import ClientEngine, ScriptProcess, ask_engine, cpu_state, cpus_together
-from contend.load.far import Line, LineFailed, Lines
+from contend.load.check import ScriptProcess, ask_engine, cpu_state, cpus_together
+from contend.load.far import LineFailed, Lines
 from contend.load.fill import FillProcess
 from contend.load.plan import Address, ArmSpec, plan_in_slices, plan_of, plan_of_arm
 from contend.load.process import LoadDriver, LoadFailed, LoadProcess
 from contend.program import find_program
-
-__all__ = [
-    "Address",
-    "ArmSpec",
-    "ClientEngine",
-    "FillProcess",
-    "Line",
-    "LineFailed",
-    "Lines",
-    "LoadDriver",
-    "LoadFailed",
-    "LoadProcess",
-    "ScriptProcess",
-    "ask_engine",
-    "cpu_state",
-    "cpus_together",
-    "find_program",
-    "plan_in_slices",
-    "plan_of",
-    "plan_of_arm",
-]

@@ -73,7 +73,7 @@ class Line:
 
     def _failed(self, why: str) -> LineFailed:
         return LineFailed(
-            f"the delay line before {self._behind} does not stand",
+            f"the delay line in front of {self._behind} could not be set up",
             hint="The server may have gone. Without server.round_trip there is no line.",
             detail=why,
         )

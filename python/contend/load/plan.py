@@ -14,8 +14,7 @@ from typing import Any, Literal, cast
 from contend import plan as plans
 from contend.plan import HandlerSocket, Load, Plan, Server, Workload
 from contend.settings.load import Slicing, load_in_slices, load_plan
-from contend.settings.plan_keys import STATEMENTS, STRING_LOOKUP
-from contend.settings.schemas import SBTEST
+from contend.settings.plan_keys import SUPPLIED_OF
 from contend.spec.model import CellSpec
 
 PLAN_VERSION = 1
@@ -35,17 +34,17 @@ class Address:
     """Where that plugin listens, if the server has it."""
 
     def as_plan(self) -> Server:
-        found: Server = (
+        server: Server = (
             {"socket": self.socket} if self.socket else {"host": self.host, "port": self.port}
         )
-        found["user"] = self.user
+        server["user"] = self.user
         if self.password_env is not None:
-            found["password_env"] = self.password_env
+            server["password_env"] = self.password_env
         if self.database is not None:
-            found["database"] = self.database
+            server["database"] = self.database
         if self.handler_socket is not None:
-            found["handler_socket"] = self.handler_socket
-        return found
+            server["handler_socket"] = self.handler_socket
+        return server
 
 
 def plan_of(cell: CellSpec, address: Address, *, seed: int, watch_pid: int | None) -> Plan:
@@ -89,18 +88,18 @@ class ArmSpec:
 
     def as_plan(self, plan: Plan, slices: Slicing) -> plans.Arm:
         """The arm, as far as it differs from the plan."""
-        found: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
+        arm: plans.Arm = {"name": self.name, "server": self.address.as_plan()}
         if self.watch_pid is not None:
-            found["watch"] = {"pid": self.watch_pid}
+            arm["watch"] = {"pid": self.watch_pid}
         if self.enter:
-            found["enter"] = list(self.enter)
+            arm["enter"] = list(self.enter)
         workload, load = _asked(self.cell), cast(Load, load_in_slices(self.cell.values, slices))
         if workload != plan["workload"]:
-            found["workload"] = workload
+            arm["workload"] = workload
         for name, usual in _USUAL.items():
             if (own := load.get(name, usual)) != plan["load"].get(name, usual):
-                found[name] = own
-        return found
+                arm[name] = own
+        return arm
 
 
 def plan_in_slices(arms: Sequence[ArmSpec], slices: Slicing, *, seed: int) -> Plan:
@@ -132,14 +131,10 @@ def _asked(cell: CellSpec) -> Workload:
 
 
 def _tables(cell: CellSpec) -> dict[str, Any]:
-    """What the workload is told of the tables; nothing if it knows those of the schema, its
-    script makes them, or its statements name them."""
-    if cell.workload.kind == STRING_LOOKUP:
-        return {"rows": cell.data.rows, "string_length": cell.data.string_length}
-    if cell.data.schema != SBTEST or cell.workload.kind in STATEMENTS:
-        return {}
-    tables = {} if cell.data.tables is None else {"tables": cell.data.tables}
-    return {"rows": cell.data.rows, **tables}
+    """What the workload is told of the tables, as far as its plan has them."""
+    asked = SUPPLIED_OF[cell.workload.kind]
+    told = {name: cell.data[name] for name in cell.data.known.supplied if name in asked}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def planned_s(plan: Plan) -> float:

@@ -8,7 +8,7 @@ Names end in their unit or say what they count: `qps`, `response_us_p99`,
 `event.NAME.response_us_p99`. docs/reference/metrics.md lists them for users.
 """
 
-from contend.metrics.model import SECONDS, THROUGHPUT, Histogram, Metric, Run
+from contend.metrics.model import SECONDS, THROUGHPUT, Metric, Run
 from contend.metrics.names import (
     ALWAYS_SHOWN,
     COSTS,
@@ -20,20 +20,3 @@ from contend.metrics.names import (
     names_in,
 )
 from contend.metrics.read import DISTURBANCES
-
-__all__ = [
-    "ALWAYS_SHOWN",
-    "COSTS",
-    "DISTURBANCES",
-    "FIXED",
-    "KEY_REQUESTS",
-    "PERCENTILES",
-    "SECONDS",
-    "THROUGHPUT",
-    "Histogram",
-    "Metric",
-    "Run",
-    "UnknownMetric",
-    "metric_of",
-    "names_in",
-]

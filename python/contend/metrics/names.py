@@ -286,7 +286,7 @@ ALWAYS_SHOWN: tuple[Metric, ...] = tuple(
 def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
     """`statement.NAME.FIGURE`: the queries of one class of statements."""
     find = read.named(read.classes, name)
-    asked = read.field(find, lambda one: one["queries"])
+    asked = read.field(find, lambda figures: figures["queries"])
     yield Metric(
         f"{prefix}qps",
         f"Throughput of {name}",
@@ -294,19 +294,19 @@ def _of_statement(prefix: str, name: str) -> Iterator[Metric]:
         read.over(asked, read.measured_s),
         "rate",
     )
-    rows = read.field(find, lambda one: one["rows"])
-    errors = read.field(find, lambda one: one["errors"])
+    rows = read.field(find, lambda figures: figures["rows"])
+    errors = read.field(find, lambda figures: figures["errors"])
     yield Metric(f"{prefix}rows_per_query", f"Rows per {name}", "", read.over(rows, asked))
     yield Metric(f"{prefix}errors_per_query", f"Errors per {name}", "", read.over(errors, asked))
     service = f"Service time of {name}"
-    yield from _times(f"{prefix}service_us", service, find, lambda one: one["latency_us"])
+    yield from _times(f"{prefix}service_us", service, find, lambda figures: figures["latency_us"])
 
 
 def _of_event(prefix: str, name: str) -> Iterator[Metric]:
     """`event.NAME.FIGURE`: the events of one kind."""
     find = read.named(read.kinds, name)
-    events = read.field(find, lambda one: one["events"])
-    failed = read.field(find, lambda one: one["failed"])
+    events = read.field(find, lambda figures: figures["events"])
+    failed = read.field(find, lambda figures: figures["failed"])
     yield Metric(
         f"{prefix}events_per_s",
         f"Rate of {name}",
@@ -324,18 +324,20 @@ def _of_event(prefix: str, name: str) -> Iterator[Metric]:
         f"{prefix}retries_per_event",
         f"Retries per {name}",
         "",
-        read.over(read.field(find, lambda one: one["retries"]), events),
+        read.over(read.field(find, lambda figures: figures["retries"]), events),
     )
     yield from _times(
         f"{prefix}response_us",
         f"Response time of {name}",
         find,
-        lambda one: one["latency_us"],
-        lambda one: one["latency_hdr_ns"],
+        lambda figures: figures["latency_us"],
+        lambda figures: figures["latency_hdr_ns"],
     )
     service, lag = f"Service time of {name}", f"Lag of {name}"
-    yield from _times(f"{prefix}service_us", service, find, lambda one: one.get("service_us"))
-    yield from _times(f"{prefix}lag_us", lag, find, lambda one: one.get("lag_us"))
+    yield from _times(
+        f"{prefix}service_us", service, find, lambda figures: figures.get("service_us")
+    )
+    yield from _times(f"{prefix}lag_us", lag, find, lambda figures: figures.get("lag_us"))
 
 
 _Parts = Callable[[Run], Sequence[ClassFigures] | Sequence[KindFigures]]
@@ -386,9 +388,9 @@ def metric_of(name: str) -> Metric:
     part, _, rest = name.partition(".")
     whose = rest.rpartition(".")[0]
     own = _metrics_of(part, whose) if whose and part in _PARTS else {}
-    found = FIXED.get(name) or own.get(name) or _counter(name)
-    if found is not None:
-        return found
+    metric = FIXED.get(name) or own.get(name) or _counter(name)
+    if metric is not None:
+        return metric
     for other, ours in _ALSO_CALLED.items():
         if name.startswith(other):
             raise UnknownMetric([name.replace(other, ours, 1)])
@@ -403,8 +405,8 @@ def names_in(run: Run) -> list[str]:
     """Every metric that a run has."""
     metrics = list(FIXED.values())
     for part, (parts, _) in _PARTS.items():
-        for one in parts(run):
-            metrics += _metrics_of(part, str(one["name"])).values()
+        for figures in parts(run):
+            metrics += _metrics_of(part, str(figures["name"])).values()
     counters = (f"status.{name}_per_query" for name in run.probes.get("status") or {})
     metrics += [metric for name in counters if (metric := _counter(name)) is not None]
     return [metric.name for metric in metrics if metric.value(run) is not None]

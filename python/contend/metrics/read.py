@@ -75,7 +75,7 @@ def line(run: Run) -> DelayLine | None:
 
 def named(parts: Callable[[Run], Sequence[Part]], name: str) -> Find[Part]:
     """The one of that name."""
-    return lambda run: next((one for one in parts(run) if one.get("name") == name), None)
+    return lambda run: next((part for part in parts(run) if part.get("name") == name), None)
 
 
 def recorded(find: Find[Document], pick: Callable[[Document], Value]) -> Find[Value]:

@@ -3,20 +3,6 @@
 A probe is one class and one entry of `PROBES`; a check is one function and one entry of `CHECKS`.
 """
 
-from contend.probes.checks import CHECKS, Check, Expected, against_ceiling, warnings_of
-from contend.probes.counters import PROBES, Observed, Probe, changes, look
+from contend.probes.checks import Expected, against_ceiling, warnings_of
+from contend.probes.counters import Observed, changes, look
 from contend.probes.query_cache import QueryCacheWatch
-
-__all__ = [
-    "CHECKS",
-    "PROBES",
-    "Check",
-    "Expected",
-    "Observed",
-    "Probe",
-    "QueryCacheWatch",
-    "against_ceiling",
-    "changes",
-    "look",
-    "warnings_of",
-]

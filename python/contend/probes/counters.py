@@ -3,9 +3,8 @@ entry of `PROBES`."""
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from contend import host, probed
@@ -118,28 +117,28 @@ class KeyCachesProbe:
                 " FROM information_schema.KEY_CACHES"
             )
             rows = cursor.fetchall()
-        found = {
+        changes = {
             (str(name), None if segment is None else int(segment)): tuple(map(int, counters))
             for name, segment, *counters in rows
         }
         # A segmented cache has a row for each segment and one for all together, which says
         # nothing that its parts do not.
-        parted = {name for name, segment in found if segment is not None}
+        parted = {name for name, segment in changes if segment is not None}
         return {
             (name, segment): counters
-            for (name, segment), counters in found.items()
+            for (name, segment), counters in changes.items()
             if segment is not None or name not in parted
         }
 
     def change(self, before: Visits, after: Visits) -> list[probed.Segment]:
         nothing = (0,) * len(COUNTERS)
-        found: list[probed.Segment] = []
+        segments: list[probed.Segment] = []
         for (cache, segment), now in sorted(after.items(), key=lambda item: _order(item[0])):
             then = before.get((cache, segment), nothing)
             requests, reads, write_requests, writes = (
                 there - here for here, there in zip(then, now, strict=True)
             )
-            found.append(
+            segments.append(
                 {
                     "cache": cache,
                     "segment": segment,
@@ -149,7 +148,7 @@ class KeyCachesProbe:
                     "writes": writes,
                 }
             )
-        return found
+        return segments
 
 
 def _order(segment: Segment) -> tuple[str, int]:
@@ -171,7 +170,9 @@ class HostProbe:
     name = "host"
 
     def look(self, observed: Observed) -> HostLook:
-        return HostLook(host.pressure(), _own_cpu_s(observed))
+        if observed.pid is None:
+            return HostLook(host.pressure(), None)
+        return HostLook(host.pressure(), host.own_cpu_s((observed.pid, *observed.others)))
 
     def change(self, before: HostLook, after: HostLook) -> probed.HostUse:
         change = host.change(before.pressure, after.pressure)
@@ -181,23 +182,7 @@ class HostProbe:
             else None
         )
         disturbances = host.disturbances(change, own_cpu_s=own_cpu_s)
-        found = {
-            **asdict(change),
-            "own_cpu_s": own_cpu_s,
-            "disturbances": [asdict(one) for one in disturbances],
-        }
-        return cast(probed.HostUse, found)
-
-
-def _own_cpu_s(observed: Observed) -> float | None:
-    if observed.pid is None:
-        return None
-    found = [host.process_counters(pid) for pid in (observed.pid, *observed.others)]
-    servers = [counters.cpu_s for counters in found if counters is not None]
-    if len(servers) < len(found):
-        return None
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(servers) + sum(one.ru_utime + one.ru_stime for one in used)
+        return {**change, "own_cpu_s": own_cpu_s, "disturbances": disturbances}
 
 
 class LineProbe:

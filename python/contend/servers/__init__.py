@@ -11,12 +11,3 @@ from contend.servers.dsn import Dsn
 from contend.servers.error_log import Truncated
 from contend.servers.existing import ExistingServer
 from contend.servers.private import PrivateServer
-
-__all__ = [
-    "KINDS",
-    "Dsn",
-    "ExistingServer",
-    "PrivateServer",
-    "ServerBinary",
-    "Truncated",
-]

@@ -178,19 +178,19 @@ def ask_version(argv: tuple[str, ...]) -> tuple[str, str]:
         ) from None
     except OSError as error:
         raise UnusableServer(f"{argv[0]} cannot be run: {error.strerror}.") from error
-    found = parse_version(answer.stdout)
-    if answer.returncode != 0 or found is None:
+    version = parse_version(answer.stdout)
+    if answer.returncode != 0 or version is None:
         said = (answer.stderr or answer.stdout).strip()
         raise UnusableServer(
             f"{argv[0]} does not answer `--version` as a MariaDB or MySQL server does.",
             detail="\n".join(said.splitlines()[-5:]) or None,
         )
-    return found
+    return version
 
 
 def parse_version(text: str) -> tuple[str, str] | None:
-    found = _VERSION.search(text)
-    if found is None:
+    match = _VERSION.search(text)
+    if match is None:
         return None
     kind = "mariadb" if "mariadb" in text.lower() else "mysql"
-    return kind, found["number"]
+    return kind, match["number"]

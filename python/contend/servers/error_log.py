@@ -110,30 +110,30 @@ def rejected_option(text: str) -> Rejected | None:
     """The option that the server said it rejects."""
     said = "\n".join(line for line in text.splitlines() if not _CALM.search(line))
     for pattern in _REJECTED:
-        found = pattern.search(said)
-        if found is not None:
-            parts = found.groupdict()
+        match = pattern.search(said)
+        if match is not None:
+            parts = match.groupdict()
             why = parts.get("why") or f"it refuses the value '{parts.get('value')}'"
             return Rejected(parts["option"].replace("-", "_"), why)
     for pattern, option in _REJECTED_BY_VALUE:
-        found = pattern.search(said)
-        if found is not None:
-            value = next(group for group in found.groups() if group is not None)
+        match = pattern.search(said)
+        if match is not None:
+            value = next(group for group in match.groups() if group is not None)
             return Rejected(option, f"it refuses the value '{value}'")
     return None
 
 
 def adjusted_options(text: str) -> list[Truncated]:
     """Values that the server said at start it changed to fit."""
-    found = {}
+    truncated = {}
     for match in _ADJUSTED.finditer(text):
         if match["option"] is not None:
             name, asked, got = match["option"], match["asked"], match["got"].rstrip(".")
         else:
             name, asked, got = match["switch"], match["word"], match["state"]
         name = name.replace("-", "_")
-        found[name] = Truncated(name, asked, got)
-    return list(found.values())
+        truncated[name] = Truncated(name, asked, got)
+    return list(truncated.values())
 
 
 def cause(text: str) -> Diagnosis | None:

@@ -99,11 +99,11 @@ def assignment(name: str, value: Value) -> str:
 
 def size_in_bytes(text: str) -> int | None:
     """`512M` in bytes as the servers read it; None if the text is no whole number."""
-    found = _SIZE.match(text.strip())
-    if found is None:
+    match = _SIZE.match(text.strip())
+    if match is None:
         return None
-    power = " KMGTPE".index(found["suffix"].upper() or " ")
-    return int(found["number"]) << (10 * power)
+    power = " KMGTPE".index(match["suffix"].upper() or " ")
+    return int(match["number"]) << (10 * power)
 
 
 def truncation(name: str, asked: Value, got: str | None) -> Truncated | None:
@@ -130,12 +130,12 @@ def truncations(
         variables: what the server has.
         adjusted: what its log says that it changed.
     """
-    found = {one.name: one for one in adjusted}
+    by_name = {change.name: change for change in adjusted}
     for name, value in options.items():
         seen = truncation(name, value, variables.get(name.removeprefix("loose_")))
         if seen is not None:
-            found[name] = seen
-    return list(found.values())
+            by_name[name] = seen
+    return list(by_name.values())
 
 
 def as_number(text: str) -> float | None:

@@ -77,16 +77,16 @@ def parse_options(text: str) -> frozenset[str]:
 def parse_defaults(text: str) -> dict[str, str]:
     """The table at the end of `--verbose --help`: a rule of dashes, then name and value."""
     parts = _RULE.split(text, maxsplit=1)
-    found: dict[str, str] = {}
+    defaults: dict[str, str] = {}
     if len(parts) < 2:
-        return found
+        return defaults
     for line in parts[1].strip("\n").splitlines():
         if not line.strip():
             break
         name, _, value = line.partition(" ")
         value = value.strip()
-        found[name.replace("-", "_")] = _SPELLINGS.get(value, value)
-    return found
+        defaults[name.replace("-", "_")] = _SPELLINGS.get(value, value)
+    return defaults
 
 
 Differing = dict[str, Variable]
@@ -106,8 +106,8 @@ _SECRETS = ("handlersocket_plain_secret", "handlersocket_plain_secret_wr")
 
 def read_all(connection: Connection[Any]) -> dict[str, str]:
     """Every global variable, without the secrets among them."""
-    found = dict(_rows(connection, "SHOW GLOBAL VARIABLES"))
-    return {name: value for name, value in found.items() if name not in _SECRETS}
+    values = dict(_rows(connection, "SHOW GLOBAL VARIABLES"))
+    return {name: value for name, value in values.items() if name not in _SECRETS}
 
 
 def status(connection: Connection[Any]) -> dict[str, str]:
@@ -216,8 +216,8 @@ def put_global(connection: Connection[Any], name: str, value: Read) -> None:
 def set_global(connection: Connection[Any], changes: Mapping[str, Value]) -> list[Truncated]:
     """Change dynamic variables and read each back; those that the server did not take as
     requested."""
-    found = (set_one(connection, name, value)[0] for name, value in changes.items())
-    return [one for one in found if one is not None]
+    truncated = (set_one(connection, name, value)[0] for name, value in changes.items())
+    return [change for change in truncated if change is not None]
 
 
 def set_one(connection: Connection[Any], name: str, value: Value) -> tuple[Truncated | None, bool]:

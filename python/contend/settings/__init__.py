@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from contend.settings import (
     before_run,
-    check,
     load,
-    lock_files,
     options,
     profiles,
     server,
@@ -15,8 +13,6 @@ from contend.settings import (
     workload,
 )
 from contend.settings.model import Setting
-
-__all__ = ["SETTINGS"]
 
 SETTINGS: list[Setting] = [
     server.KIND,
@@ -31,11 +27,11 @@ SETTINGS: list[Setting] = [
     *workload.DATA,
     setup.SETTING,
     workload.SETTING,
-    check.SETTING,
-    lock_files.SETTING,
+    before_run.CHECK,
+    before_run.LOCK_FILES,
     # After whatever disturbs the caches.
     warm.SETTING,
-    before_run.SETTING,
+    before_run.BEFORE_RUN,
     *load.LOAD_SETTINGS,
     *load.SLICES,
     load.SEED,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from contend.errors import RequestError
-from contend.settings.model import Setting, Values
+from contend.settings.model import Differs, Setting, Values
 from contend.settings.plan_keys import LOAD
 from contend.settings.tables import Tagged, as_plan
 from contend.settings.values import Choice, Duration, Key, Real, Refused, WholeNumber
@@ -70,7 +70,7 @@ def _arrival(key: Key) -> Key:
     """With a rate of one stage, so that a rate can be a factor."""
     assert isinstance(key.kind, Tagged)
     keys = key.kind.kinds["open"]
-    stages = (replace(one, required=False) for one in keys)
+    stages = (replace(key, required=False) for key in keys)
     kinds = {**key.kind.kinds, "open": (_RATE, *stages)}
     return replace(key, kind=replace(key.kind, kinds=kinds))
 
@@ -92,6 +92,12 @@ class ArrivalSetting(Setting):
                 hint='Write arrival = { kind = "open", rate = 1000 }.',
             )
 
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        stages = cell[self.path].get("stages") or ()
+        if len(stages) > 1 or any(stage.get("end_rate") is not None for stage in stages):
+            return f"a rate that changes cannot be cut into slices ({self.path}.stages)"
+        return None
+
 
 @dataclass(frozen=True)
 class ProtocolSetting(Setting):
@@ -106,15 +112,20 @@ class ProtocolSetting(Setting):
             )
 
 
-_SETTINGS = {"arrival": ArrivalSetting, "protocol": ProtocolSetting}
+_OF_QUERIES = {"arrival": ArrivalSetting, "depth": Setting, "protocol": ProtocolSetting}
 
 KEYS = _keys()
-LOAD_SETTINGS = tuple(_SETTINGS.get(key.name, Setting)("load", key) for key in KEYS)
+LOAD_SETTINGS = tuple(
+    _OF_QUERIES[key.name]("load", key, differs=Differs.QUERIES)
+    if key.name in _OF_QUERIES
+    else Setting("load", key, differs=Differs.LOAD)
+    for key in KEYS
+)
 WARMUP_IN_SLICES_S = 0.05
 """Load on each arm before its first slice: what was just connected asks for the first time."""
 
 SLICES = tuple(
-    Setting("load", key)
+    Setting("load", key, differs=Differs.LOAD)
     for key in (
         Key(
             "slice",
@@ -142,6 +153,7 @@ SEED = Setting(
         1,
         "seed of the queries' random streams and of the order of the runs",
     ),
+    differs=Differs.LOAD,
 )
 
 

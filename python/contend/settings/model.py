@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, Protocol
 
 from contend.settings.tables import Tagged
@@ -31,6 +31,17 @@ class Need(IntEnum):
     """The server starts again, started otherwise."""
     DATA = 3
     """Another dataset, or another server, takes the place of the present one."""
+
+
+class Differs(Enum):
+    """What is other at each level of a setting, so what levels must have for themselves if they are
+    compared in slices."""
+
+    SERVER = "what is done to a server"
+    SERVERS = "which server it is"
+    ROUTE = "how the server is reached"
+    QUERIES = "what is asked, and how"
+    LOAD = "the load as a whole"
 
 
 @dataclass
@@ -115,6 +126,7 @@ class Setting:
         each_run: it is applied before each run, also if its level stays the same.
         tried: it is tried on an empty server before data are loaded.
         decides: paths that say nothing if this setting has a value.
+        differs: what is other at each of its levels.
     """
 
     section: str
@@ -124,6 +136,7 @@ class Setting:
     each_run: bool = False
     tried: bool = False
     decides: tuple[str, ...] = ()
+    differs: Differs = Differs.SERVER
 
     @property
     def path(self) -> str:
@@ -149,6 +162,11 @@ class Setting:
 
     def refuse(self, cell: Values, *, own: bool) -> None:
         """Raise RequestError if this cell cannot be had here; `own` is as of `Target`."""
+
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        """Why a run of this cell cannot be cut into slices, as far as this setting goes."""
+        del cell
+        return None
 
     def launch(self, cell: Values, launch: Launch) -> None:
         """Say how a private server is to be started."""

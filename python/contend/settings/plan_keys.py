@@ -2,8 +2,7 @@
 
 It says so itself, in the schema of its plans: kinds, keys, meanings, defaults and ranges are read
 from the copy that is shipped with this package, so that a file can be checked, and an editor
-complete it, without starting a program. `rows`, `string_length`, `table` and `tables` of a workload
-are left out: they follow from `[data]`.
+complete it, without starting a program. What follows from `[data]` is left out of a workload.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-from contend.settings.schemas import TEST_DATA
+from contend.settings.schemas import SCHEMAS
 from contend.settings.tables import Named, Tagged, TomlTable, TomlTables
 from contend.settings.values import (
     Choice,
@@ -31,16 +30,10 @@ from contend.settings.values import (
 SCRIPT = "lua"
 """The kind of workload that is a sysbench script."""
 
-TPCC = "tpcc"
-"""The kind of workload that asks the transactions of TPC-C, and the schema of its tables."""
-
-STRING_LOOKUP = "string_lookup"
-"""The kind of workload that asks the table of the study of warming."""
-
-SCHEMA_OF = {TPCC: TPCC, STRING_LOOKUP: TEST_DATA}
+SCHEMA_OF = {schema.kind: schema.name for schema in SCHEMAS.values() if schema.kind is not None}
 """The kinds of workload that ask the tables of one schema other than sbtest."""
 
-SUPPLIED = frozenset({"rows", "string_length", "table", "tables"})
+SUPPLIED = frozenset({"table", *(key for schema in SCHEMAS.values() for key in schema.supplied)})
 """Parameters of the plan that the lab fills in from the dataset."""
 
 OPTION_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
@@ -105,7 +98,7 @@ def load_keys(schema: Mapping[str, Any]) -> tuple[Key, ...]:
 def writes(schema: Mapping[str, Any]) -> dict[str, bool | None]:
     """For each kind whether its events leave other rows than they found; None if it depends."""
     variants = schema["$defs"]["Workload"]["oneOf"]
-    return {one["properties"]["kind"]["const"]: one["x-writes"] for one in variants}
+    return {variant["properties"]["kind"]["const"]: variant["x-writes"] for variant in variants}
 
 
 def _key(
@@ -134,7 +127,7 @@ def _value(schema: Mapping[str, Any], told: Mapping[str, Any]) -> ValueKind:
     if "$ref" in given:
         return _referred(schema, given["$ref"].rpartition("/")[2], told.get("default"))
     types = told["type"] if isinstance(told["type"], list) else [told["type"]]
-    match next(one for one in types if one != "null"):
+    match next(name for name in types if name != "null"):
         case "integer":
             return WholeNumber(told.get("minimum", 0), told.get("maximum", 2**63 - 1))
         case "number" if "exclusiveMinimum" in told:
@@ -175,9 +168,9 @@ def _referred(schema: Mapping[str, Any], name: str, default: object) -> ValueKin
             )
         )
     variants = definition["oneOf"]
-    if any("const" in one or "enum" in one for one in variants):
-        return Choice(tuple(name for one in variants for name in _names(one)))
-    if all("kind" in one["properties"] for one in variants):
+    if any("const" in variant or "enum" in variant for variant in variants):
+        return Choice(tuple(name for variant in variants for name in _names(variant)))
+    if all("kind" in variant["properties"] for variant in variants):
         first = default.get("kind") if isinstance(default, Mapping) else None
         return tagged(schema, name, str(first or variants[0]["properties"]["kind"]["const"]))
     return TomlTable(())  # Told apart by another key: nothing that the lab uses.
@@ -204,10 +197,12 @@ WORKLOAD = tagged(_SCHEMA, "Workload", "point_select")
 LOAD = load_keys(_SCHEMA)
 WRITES = writes(_SCHEMA)
 
-STATEMENTS = frozenset(
-    variant["properties"]["kind"]["const"]
+SUPPLIED_OF: Mapping[str, frozenset[str]] = {
+    variant["properties"]["kind"]["const"]: SUPPLIED & variant["properties"].keys()
     for variant in _SCHEMA["$defs"]["Workload"]["oneOf"]
-    if not SUPPLIED & variant["properties"].keys()
-)
+}
+"""What each kind of workload is told of the tables."""
+
+STATEMENTS = frozenset(kind for kind, supplied in SUPPLIED_OF.items() if not supplied)
 """The kinds of workload that need nothing said of the tables: the user's own statements name them,
 and those of TPC-C say it themselves."""

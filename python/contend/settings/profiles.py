@@ -33,7 +33,7 @@ class Profiles:
     def read(self, value: object) -> dict[str, dict[str, Any]]:
         if not isinstance(value, dict):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
-        return {str(name): self._profile(str(name), one) for name, one in value.items()}
+        return {str(name): self._profile(str(name), profile) for name, profile in value.items()}
 
     def _profile(self, name: str, value: object) -> dict[str, Any]:
         try:
@@ -145,5 +145,5 @@ PROFILE = Profile(
 def options_of(cell: Values) -> Mapping[str, Mapping[str, Any]]:
     """The options of the cell's profile, by kind of server."""
     name = cell[PROFILE.path]
-    found: Mapping[str, Mapping[str, Any]] = cell[PROFILES.path].get(name, {}) if name else {}
-    return found
+    profile: Mapping[str, Mapping[str, Any]] = cell[PROFILES.path].get(name, {}) if name else {}
+    return profile

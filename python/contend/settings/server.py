@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contend.errors import RequestError
-from contend.settings.model import Launch, Need, Setting, Target, Values
+from contend.settings.model import Differs, Launch, Need, Setting, Target, Values
 from contend.settings.tables import Named
 from contend.settings.values import AnyLevel, Choice, Command, Duration, Key, Text
 
@@ -59,6 +59,7 @@ USE = Use(
     need=Need.DATA,
     tried=True,
     decides=(KIND.path,),
+    differs=Differs.SERVERS,
 )
 
 
@@ -166,4 +167,5 @@ ROUND_TRIP = RoundTrip(
         "that stands between them; 0 passes the line too (default: no line)",
     ),
     need=Need.IN_PLACE,
+    differs=Differs.ROUTE,
 )

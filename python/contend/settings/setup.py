@@ -34,12 +34,12 @@ class Steps:
     """A list of steps. The path of one that has a name leads to whether it is run."""
 
     def read(self, value: object) -> list[dict[str, Any]]:
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not all(isinstance(step, dict) for step in value):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
         steps = []
-        for index, one in enumerate(value):
+        for index, step in enumerate(value):
             try:
-                steps.append(TomlTable(STEP).read(one))
+                steps.append(TomlTable(STEP).read(step))
             except Refused as refused:
                 at = (index, *refused.at)
                 raise Refused(refused.reason, hint=refused.hint, at=at) from None

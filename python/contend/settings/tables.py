@@ -69,7 +69,7 @@ def as_plan(keys: tuple[Key, ...], values: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(key.kind, TomlTable):
             value = as_plan(key.kind.keys, value)
         elif isinstance(key.kind, TomlTables):
-            value = [as_plan(key.kind.keys, one) for one in value]
+            value = [as_plan(key.kind.keys, table) for table in value]
         plan[attribute_name(key)] = value
     return plan
 
@@ -194,12 +194,12 @@ class TomlTables:
     keys: tuple[Key, ...]
 
     def read(self, value: object) -> list[dict[str, Any]]:
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
         tables = []
-        for index, one in enumerate(value):
+        for index, table in enumerate(value):
             try:
-                tables.append(TomlTable(self.keys).read(one))
+                tables.append(TomlTable(self.keys).read(table))
             except Refused as refused:
                 at = (index, *refused.at)
                 raise Refused(refused.reason, hint=refused.hint, at=at) from None
@@ -247,8 +247,8 @@ class Tagged:
             return None
         if not inner:
             return (name,), key
-        found = key.kind.inside(inner) if isinstance(key.kind, Nested) else None
-        return None if found is None else ((name, *found[0]), found[1])
+        inside = key.kind.inside(inner) if isinstance(key.kind, Nested) else None
+        return None if inside is None else ((name, *inside[0]), inside[1])
 
     def put(self, value: Any, steps: tuple[str, ...], level: object) -> dict[str, Any]:
         return put_in_table(value, steps, level)

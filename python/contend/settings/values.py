@@ -118,7 +118,7 @@ class Choices:
     def read(self, value: object) -> tuple[str, ...]:
         if not isinstance(value, list):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
-        chosen = tuple(Choice(self.names).read(one) for one in value)
+        chosen = tuple(Choice(self.names).read(name) for name in value)
         if len(set(chosen)) < len(chosen):
             raise Refused("names one of them twice")
         return chosen
@@ -291,7 +291,7 @@ class Texts:
     """A list of strings."""
 
     def read(self, value: object) -> list[str]:
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
         return value
 
@@ -311,7 +311,7 @@ class WholeNumbers:
     def read(self, value: object) -> list[int]:
         if not isinstance(value, list):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
-        return [self.each.read(one) for one in value]
+        return [self.each.read(item) for item in value]
 
     def words(self) -> str:
         return "a list of whole numbers"
@@ -330,7 +330,7 @@ class Command:
                 return shlex.split(value)
             except ValueError as error:
                 raise Refused(f"cannot be split into words: {error}") from None
-        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise Refused(f"must be {self.words()}, not {shown(value)}")
         return list(value)
 

@@ -83,6 +83,11 @@ class Warm(Setting):
                 hint="Leave --server out to use a private server, or take another server.warm.",
             )
 
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        if cell[self.path] in COLD_STARTS:
+            return f'{self.path} = "{cell[self.path]}" takes a restart before each measurement'
+        return None
+
     def launch(self, cell: Values, launch: Launch) -> None:
         if cell[self.path] in COLD_STARTS:
             launch.options.update(_NO_DUMP)

@@ -7,12 +7,13 @@ them: whoever plays the cells makes the tables anew after it, or marks the runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from contend.errors import RequestError
-from contend.settings.model import Need, Setting, Target, Values
-from contend.settings.plan_keys import SCRIPT, TPCC, WORKLOAD, WRITES
+from contend.settings.load import ends_with_its_work
+from contend.settings.model import Differs, Need, Setting, Target, Values
+from contend.settings.plan_keys import SCRIPT, WORKLOAD, WRITES
 from contend.settings.schemas import (
     IMPORT_NAME,
     IMPORT_PREFIX,
@@ -21,7 +22,8 @@ from contend.settings.schemas import (
     imported_name,
     schema_of,
 )
-from contend.settings.values import Choice, Flag, Key, Refused, Text, WholeNumber, shown
+from contend.settings.schemas.model import of_data
+from contend.settings.values import Choice, Key, Refused, Text, WholeNumber, shown
 
 ENGINES = ("InnoDB", "MyISAM", "Aria", "RocksDB")
 """Storage engines, as a server spells them."""
@@ -61,69 +63,16 @@ class Which(Setting):
                 hint="Leave --server out to use a private server.",
             )
 
-
-def _of_data(key: Key) -> Setting:
-    return Setting("data", key, need=Need.DATA, lasts=Need.DATA)
-
-
-@dataclass(frozen=True)
-class _Checked(Setting):
-    """A key that cannot have every value beside every other."""
-
-    test: Callable[[Values], None] = lambda _cell: None
-
-    def check(self, cell: Values) -> None:
-        self.test(cell)
-
-
-def _checked(key: Key, test: Callable[[Values], None]) -> Setting:
-    return _Checked("data", key, need=Need.DATA, lasts=Need.DATA, test=test)
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        if cell[self.path] == SCRIPT_SCHEMA:
+            return "a script that makes its own tables makes them on one server"
+        return None
 
 
 def _enough_rows(cell: Values) -> None:
     schema = schema_of(cell["data.schema"])
     if cell["data.rows"] < schema.rows_least:
         raise Refused(f"must be {schema.rows_least} or more for the schema {schema.name}")
-
-
-def _asked_warehouses(cell: Values) -> None:
-    """A workload that says nothing has as many as the data."""
-    there = cell["data.warehouses"]
-    for name in ("warehouses", "first_warehouse", "last_warehouse"):
-        asked = cell["workload"].get(name)
-        if cell["data.schema"] == TPCC and asked is not None and asked > there:
-            raise Refused(
-                f"workload.{name} is {asked}, and data.warehouses is {there}",
-                hint=f"Write warehouses = {asked} in [data], or leave workload.{name} out.",
-                whole=True,
-            )
-
-
-def _enough_warehouses(cell: Values) -> None:
-    by_value = cell["data.partition_by"] in ("range", "list")
-    if by_value and cell["data.partitions"] > cell["data.warehouses"]:
-        raise Refused(
-            f"must be {cell['data.warehouses']} or fewer: partitions by "
-            f"{cell['data.partition_by']} want a warehouse each"
-        )
-
-
-def _foreign_keys(cell: Values) -> None:
-    if not cell["data.foreign_keys"]:
-        return
-    if cell["data.engine"] != "InnoDB":
-        raise Refused(
-            f"data.foreign_keys: {cell['data.engine']} has no foreign keys",
-            hint='Leave foreign_keys out, or write engine = "InnoDB".',
-            whole=True,
-        )
-    if cell["data.partition_by"] != "none":
-        raise Refused(
-            "data.foreign_keys and data.partition_by exclude one another: InnoDB has no foreign "
-            "keys of, or to, a partitioned table",
-            hint="Leave one of them out.",
-            whole=True,
-        )
 
 
 DATA = (
@@ -141,7 +90,7 @@ DATA = (
         need=Need.DATA,
         lasts=Need.DATA,
     ),
-    _of_data(
+    of_data(
         Key(
             "engine",
             Choice(ENGINES),
@@ -149,7 +98,7 @@ DATA = (
             "storage engine of the tables",
         )
     ),
-    _checked(
+    of_data(
         Key(
             "rows",
             WholeNumber(1),
@@ -160,7 +109,7 @@ DATA = (
         _enough_rows,
     ),
     *(
-        _of_data(key)
+        of_data(key)
         for key in (
             Key(
                 "tables",
@@ -178,57 +127,9 @@ DATA = (
                 "sysbench 0.5 did) or random (as sysbench 1.0 does)",
             ),
             Key("table_options", Text(), "", "options appended to each CREATE TABLE"),
-            Key(
-                "emp_no_keys",
-                Flag(),
-                False,
-                "of employees: the plain keys on emp_no that its release 1.0.6 had beside the "
-                "primary keys",
-            ),
-            Key(
-                "string_length",
-                WholeNumber(10, 74),
-                36,
-                "of test_data: characters of each string; the study does not say",
-            ),
         )
     ),
-    _checked(
-        Key("warehouses", WholeNumber(1, 100_000), 1, "of tpcc: how many, about 100 MB each"),
-        _asked_warehouses,
-    ),
-    _of_data(
-        Key(
-            "partition_by",
-            Choice(("none", "hash", "key", "range", "list")),
-            "none",
-            "of tpcc: how all tables but item are divided, by their warehouse",
-        )
-    ),
-    _checked(
-        Key("partitions", WholeNumber(1, 1024), 4, "of tpcc: into how many partitions"),
-        _enough_warehouses,
-    ),
-    _checked(
-        Key("foreign_keys", Flag(), False, "of tpcc: the specification's foreign keys (InnoDB)"),
-        _foreign_keys,
-    ),
-    _of_data(
-        Key(
-            "history_key",
-            Flag(),
-            False,
-            "of tpcc: a primary key for history, which has none in the specification",
-        )
-    ),
-    _of_data(
-        Key(
-            "shrink",
-            WholeNumber(1, 100),
-            1,
-            "of tpcc, for a trial: only one in so many of the customers, orders and items",
-        )
-    ),
+    *(setting for schema in SCHEMAS.values() for setting in schema.own),
 )
 
 
@@ -291,6 +192,16 @@ def _texts(values: Iterable[object]) -> Iterator[str]:
 class WorkloadSetting(Setting):
     """The kind of workload and its parameters."""
 
+    def why_not_in_slices(self, cell: Values) -> str | None:
+        workload = cell[self.path]
+        is_known = WRITES.get(workload["kind"]) is not None
+        if ends_with_its_work(cell) and not is_known and may_write(workload["kind"], workload):
+            return (
+                "work that has an end is compared in turns, and these statements may write: each "
+                "turn would find what those before it left"
+            )
+        return None
+
     def between(self, before: Values, after: Values) -> Need:
         # The tables of a script's own are made by the script.
         own_tables = after["data.schema"] == SCRIPT_SCHEMA
@@ -308,4 +219,5 @@ SETTING = WorkloadSetting(
     "",
     Key("workload", WORKLOAD, {"kind": WORKLOAD.default_kind}, "what is asked of the server"),
     each_run=True,
+    differs=Differs.QUERIES,
 )

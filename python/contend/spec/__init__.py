@@ -5,7 +5,7 @@ from contend.settings.options import layout_options
 from contend.settings.plan_keys import SCRIPT, STATEMENTS
 from contend.settings.schemas import SCRIPT_SCHEMA, imported_name
 from contend.settings.values import Level, Refused
-from contend.spec.cell import cell_spec, cell_specs, cells, combinations
+from contend.spec.cell import cell_spec, cell_specs, cells
 from contend.spec.document import hide_in_comments
 from contend.spec.keys import MetricNames, without_metric
 from contend.spec.load import load_experiment, read_experiment, recipe_text, recipes
@@ -20,10 +20,8 @@ from contend.spec.model import (
     Factor,
     Planned,
     Published,
-    PublishedRow,
     SpecError,
     Words,
-    WorkloadSpec,
     cell_key,
     from_dict,
     same_level,
@@ -43,57 +41,3 @@ from contend.spec.roles import Roles, roles_of
 from contend.spec.schema import json_schema, key_tables
 from contend.spec.scripts import is_file
 from contend.spec.written import written
-
-__all__ = [
-    "PILOT_BLOCKS",
-    "SCRIPT",
-    "SCRIPT_SCHEMA",
-    "SPEC_FORMAT",
-    "STATEMENTS",
-    "Cell",
-    "CellKey",
-    "CellSpec",
-    "CompareSpec",
-    "DataSpec",
-    "Experiment",
-    "Factor",
-    "Level",
-    "MetricNames",
-    "Need",
-    "Planned",
-    "Published",
-    "PublishedRow",
-    "Refused",
-    "Roles",
-    "SpecError",
-    "Words",
-    "WorkloadSpec",
-    "cell_key",
-    "cell_spec",
-    "cell_specs",
-    "cells",
-    "combinations",
-    "contexts",
-    "from_dict",
-    "hide_in_comments",
-    "imported_name",
-    "is_file",
-    "is_open",
-    "json_schema",
-    "key_tables",
-    "layout_options",
-    "load_experiment",
-    "need_of",
-    "next_repeat",
-    "planned_load_s",
-    "planned_runs",
-    "read_experiment",
-    "recipe_text",
-    "recipes",
-    "roles_of",
-    "same_level",
-    "to_dict",
-    "turn_of",
-    "without_metric",
-    "written",
-]

@@ -17,9 +17,16 @@ from contend.spec.build_data import with_data_of_schema
 from contend.spec.build_workload import check_script, read_tagged, with_data_of_script
 from contend.spec.cell import CellError, cell_spec, each_combination
 from contend.spec.document import Document
-from contend.spec.keys import PLAIN_TABLES, settings_by_section, top_level
+from contend.spec.keys import (
+    PLAIN_TABLES,
+    PathTarget,
+    factor_paths,
+    known_paths,
+    resolve,
+    settings_by_section,
+    top_level,
+)
 from contend.spec.model import CellSpec, CompareSpec, Experiment, Factor, same_level
-from contend.spec.paths import PathTarget, factor_paths, known_paths, resolve
 from contend.spec.published import read_published
 from contend.spec.read_words import read_words
 
@@ -62,7 +69,7 @@ def build(document: Document, *, variant: str, overrides: tuple[str, ...]) -> Ex
 
 
 def _check_compare(document: Document, experiment: Experiment) -> None:
-    """Refuse ways of comparing where nothing is compared."""
+    """Refuse ways of comparing if nothing is compared."""
     compare = experiment.compare
     asked = {"by": compare.by == "slices", "until": compare.until, "layout": compare.layout}
     for name, wanted in asked.items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from contend.errors import did_you_mean
-from contend.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS, TPCC
+from contend.settings.plan_keys import SCHEMA_OF, SCRIPT, STATEMENTS
 from contend.settings.schemas import Schema, imported_name, schema_of
 from contend.settings.values import Level
 from contend.spec.document import Document
@@ -57,7 +57,7 @@ def _check_key(
     knows = [name in (*schema.common, *schema.keys) for schema in schemas]
     if all(knows) or (any(knows) and place[0] == "data"):
         return
-    schema = next(one for one, known in zip(schemas, knows, strict=True) if not known)
+    schema = next(schema for schema, known in zip(schemas, knows, strict=True) if not known)
     document.refuse(
         place,
         f'data.{name} means nothing to the schema "{schema.name}"',
@@ -70,7 +70,7 @@ def _check_key(
 def _check_kinds(document: Document, kinds: list[str], schemas: list[Schema]) -> None:
     """Most kinds ask the tables of sbtest."""
     for asking in kinds:
-        other = next((one.name for one in schemas if not _may_ask(asking, one.name)), None)
+        other = next((schema.name for schema in schemas if not _may_ask(asking, schema.name)), None)
         if other is not None:
             wanted = SCHEMA_OF[asking]
             document.refuse(
@@ -78,23 +78,23 @@ def _check_kinds(document: Document, kinds: list[str], schemas: list[Schema]) ->
                 f'workload "{asking}" asks the tables of {wanted}, and data.schema is "{other}"',
                 hint=f'Write schema = "{wanted}" in [data], or take another kind of workload.',
             )
-    own = next((one for one in schemas if one.tables or imported_name(one.name)), None)
-    # A script of the user's own may ask tables of his own, and one of TPC-C those of TPC-C.
-    takes_scripts = own is not None and (not own.tables or own.name == TPCC)
+    own = next((schema for schema in schemas if schema.tables or imported_name(schema.name)), None)
+    takes_scripts = own is not None and own.scripts
     fits = STATEMENTS | SCHEMA_OF.keys() | ({SCRIPT} if takes_scripts else set())
     kind = next((kind for kind in kinds if kind not in fits), None)
     if own is not None and kind is not None:
-        its = next((kind for kind, schema in SCHEMA_OF.items() if schema == own.name), None)
         document.refuse(
             ("data", "schema"),
             f'workload "{kind}" asks the tables of sbtest, and the schema is "{own.name}"',
-            hint=f'Write kind = "{its}" in [workload], or take statements of your own ("sql").'
-            if its is not None
+            hint=f'Write kind = "{own.kind}" in [workload], or take statements of your own ("sql").'
+            if own.kind is not None
             else 'Take a workload of statements of your own, such as "sql".',
         )
 
 
 def _may_ask(kind: str, schema: str) -> bool:
-    """Whether an import has the tables of TPC-C nobody knows before they are looked at."""
+    """Which tables an import has nobody knows before they are looked at."""
     wanted = SCHEMA_OF.get(kind)
-    return wanted in (None, schema) or (kind == TPCC and imported_name(schema) is not None)
+    if wanted is None or wanted == schema:
+        return True
+    return schema_of(wanted).in_dumps and imported_name(schema) is not None

@@ -11,8 +11,8 @@ from contend.settings.schemas import SCRIPT_SCHEMA, imported_name, schema_of
 from contend.settings.tables import Named, Tagged
 from contend.settings.values import Key, Level, Refused
 from contend.spec.document import Document
+from contend.spec.keys import SCRIPT_OPTIONS_PREFIX, resolve
 from contend.spec.model import Factor, WorkloadSpec
-from contend.spec.paths import SCRIPT_OPTIONS_PREFIX, resolve
 from contend.spec.scripts import (
     BUNDLED,
     is_file,
@@ -100,7 +100,7 @@ def _tagged(
     """The keys given in a table whose `kind` says which keys it has.
 
     Where the kind is a factor, a key must belong to one of its levels, and a factor to all; to a
-    script a factor belongs too where one of its options refers to it.
+    script a factor belongs too if one of its options refers to it.
     """
     table = document.table(path)
     prefix = ".".join(path)

@@ -13,8 +13,8 @@ from contend.settings.plan_keys import SCRIPT
 from contend.settings.schemas import SCRIPT_SCHEMA
 from contend.settings.tables import Tagged
 from contend.settings.values import Refused
+from contend.spec.keys import resolve
 from contend.spec.model import Cell, CellSpec, Experiment, Factor, SpecError, cell_key
-from contend.spec.paths import resolve
 from contend.spec.scripts import is_file, reference
 
 

@@ -16,9 +16,8 @@ from typing import NoReturn
 
 from contend.settings.tables import Nested
 from contend.settings.values import Key, Refused, shown
-from contend.spec.keys import VARIANTS
+from contend.spec.keys import VARIANTS, PathTarget, resolve
 from contend.spec.model import SpecError
-from contend.spec.paths import PathTarget, resolve
 
 Path = tuple[str | int, ...]
 """Keys from the top of the document; an int is the index of an array's element."""
@@ -210,7 +209,7 @@ class Document:
         self.refuse(place, sentence, hint=refused.hint)
 
     def table(self, path: tuple[str, ...]) -> dict[str, object]:
-        """The table at `path`, empty where there is none."""
+        """The table at `path`, empty if there is none."""
         node: object = self.tree
         for depth, key in enumerate(path, start=1):
             node = node.get(key, {}) if isinstance(node, dict) else {}
@@ -320,7 +319,7 @@ def _parse(text: str, file: str) -> dict[str, object]:
 
 
 def _override_value(text: str, setting: str) -> object:
-    """TOML's syntax where it is that, else the bare text: `--set data.engine=Aria`."""
+    """TOML's syntax if it is that, else the bare text: `--set data.engine=Aria`."""
     if "\n" in text:
         raise SpecError(f"--set {shown(setting)} has a line break in its value")
     try:
@@ -340,7 +339,7 @@ def _override_value(text: str, setting: str) -> object:
 
 
 def _fault(error: ValueError) -> tuple[str, str]:
-    """What is wrong, and where: `3:14`, `end` of the text, or nothing where it is not known.
+    """What is wrong, and where: `3:14`, `end` of the text, or nothing if it is not known.
 
     The parser says both in one sentence. An error that is not its own comes from a number of
     thousands of digits, which Python refuses to read.

@@ -8,7 +8,7 @@ Times are seconds as floats and their names end in `_s`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -53,8 +53,9 @@ class DataSpec:
     `k` is how the indexed column is filled: `row_number` (unique, in file order, as the study's
     sysbench 0.5 did) or `random` (as sysbench 1.0 does).
     `tables` of None is the one table `sbtest`; a number stands for `sbtest1`, `sbtest2` and so on.
-    `rows` is of each table, of the schema `employees` the number of employees; the keys from
-    `emp_no_keys` on are of one schema each (`contend.settings.schemas`).
+    `rows` is of each table, of the schema `employees` the number of employees.
+    `own` has the keys that are the schema's own (`contend.settings.schemas`), those that were not
+    given too.
     Under the schema `script` a script's own `prepare` makes the tables; `prepare` is what it is
     told (script and options), known only in the spec of a cell.
     Under `import:NAME` they are those of a dump, with its own database, engines and rows.
@@ -68,24 +69,21 @@ class DataSpec:
     table_options: str = ""
     tables: int | None = None
     prepare: Mapping[str, object] | None = None
-    emp_no_keys: bool = False
-    string_length: int = 36
-    warehouses: int = 1
-    partition_by: str = "none"
-    partitions: int = 4
-    foreign_keys: bool = False
-    history_key: bool = False
-    shrink: int = 1
+    own: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        keys = (setting.key for setting in self.known.own)
+        own = {key.name: self.own.get(key.name, key.default) for key in keys}
+        object.__setattr__(self, "own", own)
+
+    def __getitem__(self, key: str) -> Any:
+        """The value of a key of `[data]`."""
+        return self.own[key] if key in self.own else getattr(self, key)
 
     @property
     def known(self) -> Schema:
         """What is known of the schema."""
         return schema_of(self.schema)
-
-    @property
-    def own(self) -> dict[str, object]:
-        """The keys that are the schema's own, with their values."""
-        return {name: getattr(self, name) for name in self.known.own}
 
     @property
     def database(self) -> str:
@@ -105,21 +103,20 @@ class DataSpec:
     @property
     def rows_in_all(self) -> int:
         """Rows of all tables together; about so many if the schema counts something else."""
-        known = self.known
-        if not known.tables:
+        if not self.known.tables:
             return self.rows * len(self.table_names)
-        return round(self.size[0] * known.rows_each / self.shrink)
+        return self.known.rows_in_all(self.size[0], self.own)
 
     @property
     def size(self) -> tuple[int, str]:
         """How much there is as the schema counts it, and what it counts."""
         key = self.known.size_key
         unit = self.schema if key == "rows" and len(self.known.tables) > 1 else key
-        return int(getattr(self, key)), unit
+        return int(self[key]), unit
 
     def small(self) -> DataSpec:
         """The same tables with hardly a row, for statements to be tried on."""
-        return replace(self, rows=100, warehouses=min(self.warehouses, self.partitions), shrink=100)
+        return replace(self, rows=100, own=self.known.smallest(self.own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +139,7 @@ class Factor:
 class CompareSpec:
     """Every other level of the baseline's factor is compared with the baseline, pair by pair.
 
-    `baseline` names one factor and one of its levels; empty where nothing is compared.
+    `baseline` names one factor and one of its levels; empty if nothing is compared.
     `metric` has the names of what is compared, the one that decides first.
     `by` is `slices` or `runs`, and None if the lab is to choose.
     `repeats` is how often each comparison is made, at least. With `until` (half the width of an
@@ -242,8 +239,13 @@ class CellSpec:
 
     @property
     def data(self) -> DataSpec:
-        of_data = (p for p in self.values if p.startswith("data."))
-        return DataSpec(**{path.removeprefix("data."): self.values[path] for path in of_data})
+        told = {
+            path.removeprefix("data."): value
+            for path, value in self.values.items()
+            if path.startswith("data.")
+        }
+        of_all = {field.name for field in fields(DataSpec)} & told.keys()
+        return DataSpec(**{name: told.pop(name) for name in of_all}, own=told)
 
     @property
     def workload(self) -> WorkloadSpec:
@@ -278,7 +280,7 @@ class Experiment:
     """A whole experiment. `source` is the text it was read from, `overrides` what --set gave,
     `words` what its levels are called, by the factor's path.
 
-    `folder` is where the files of its scripts are sought; empty where it names none.
+    `folder` is where the files of its scripts are sought; empty if it names none.
     """
 
     name: str
@@ -301,7 +303,7 @@ class Experiment:
 
     @property
     def compared(self) -> Factor | None:
-        """The factor whose levels are compared; None where nothing is."""
+        """The factor whose levels are compared; None if nothing is."""
         return next((f for f in self.factors if f.path in self.compare.baseline), None)
 
     def gives(self, path: str) -> bool:
@@ -323,13 +325,14 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 
 
 def from_dict(stored: Mapping[str, Any]) -> Experiment:
-    """The experiment that `to_dict` wrote; raises SpecError where it is damaged or newer."""
+    """The experiment that `to_dict` wrote; raises SpecError if it is damaged or newer."""
     number = stored.get("format")
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise SpecError("the stored experiment has no format number")
     if number > SPEC_FORMAT:
         raise SpecError(
-            f"the stored experiment has format {number}, and this contend reads {SPEC_FORMAT}",
+            f"the stored experiment has format {number}, and this version of contend reads "
+            f"{SPEC_FORMAT}",
             hint="Read it with the newer contend that wrote it.",
         )
     try:

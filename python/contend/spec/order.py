@@ -64,7 +64,7 @@ def next_repeat(
     experiment: Experiment, planned: Sequence[Planned], *, in_slices: bool, blocks: int = 1
 ) -> tuple[Planned, ...]:
     """The runs of one repeat more than is planned, with so many blocks of each context."""
-    repeat = max((one.repeat for one in planned), default=0) + 1
+    repeat = max((run.repeat for run in planned), default=0) + 1
     more = _blocks_of_repeat(experiment, repeat, in_slices=in_slices, blocks=blocks)
     return _numbered(more, after=planned[-1] if planned else None)
 
@@ -178,7 +178,7 @@ def need_of(path: str, experiment: Experiment) -> Need:
     need = Need.NOTHING
     for around in _around(path, experiment):
         # Levels that cost nothing from the first one cost nothing from one another.
-        first, *others = (cell_spec(experiment, {**around, path: one}) for one in varied.levels)
+        first, *others = (cell_spec(experiment, {**around, path: level}) for level in varied.levels)
         for other in others:
             need = max(need, between(first, other), between(other, first))
     return need

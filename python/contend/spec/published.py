@@ -8,9 +8,8 @@ from contend.errors import did_you_mean
 from contend.metrics import THROUGHPUT
 from contend.settings.values import AnyLevel, Key, Level, Refused, shown
 from contend.spec.document import Document
-from contend.spec.keys import MetricNames
+from contend.spec.keys import MetricNames, resolve
 from contend.spec.model import Published, PublishedRow
-from contend.spec.paths import resolve
 
 _KEYS = ("machine", "source", "metric", "columns", "rows")
 _ROW_KEYS = ("cell", "gain_percent", "figures")

@@ -7,8 +7,8 @@ import string
 from contend.errors import did_you_mean
 from contend.settings.values import Refused, Text, shown
 from contend.spec.document import Document
+from contend.spec.keys import resolve
 from contend.spec.model import Words
-from contend.spec.paths import resolve
 
 KEYS = {
     "change": "what is done to get from the baseline to a level, as the subject of a sentence; "

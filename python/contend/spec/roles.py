@@ -41,7 +41,7 @@ class Roles:
         """The levels that are compared with the baseline; none if nothing is compared."""
         if self.compared is None or self.baseline is None:
             return []
-        return [one for one in self.compared.levels if not same_level(one, self.baseline)]
+        return [level for level in self.compared.levels if not same_level(level, self.baseline)]
 
     @property
     def column_levels(self) -> tuple[Level | None, ...]:

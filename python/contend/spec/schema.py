@@ -10,8 +10,15 @@ from contend.metrics import THROUGHPUT
 from contend.settings import SETTINGS
 from contend.settings.tables import Named, Tagged, TomlTable, TomlTables
 from contend.settings.values import AnyLevel, Duration, Key, ValueKind
-from contend.spec.keys import MEANINGS, PLAIN_TABLES, VARIANTS, settings_by_section
-from contend.spec.paths import factor_paths, known_paths, resolve
+from contend.spec.keys import (
+    MEANINGS,
+    PLAIN_TABLES,
+    VARIANTS,
+    factor_paths,
+    known_paths,
+    resolve,
+    settings_by_section,
+)
 from contend.spec.read_words import KEYS as WORDS
 from contend.units import format_duration
 
@@ -23,7 +30,7 @@ def json_schema() -> dict[str, object]:
         for section, keys in PLAIN_TABLES.items()
     }
     for section, settings in settings_by_section().items():
-        keys: dict[str, object] = {one.key.name: one.key.schema() for one in settings}
+        keys: dict[str, object] = {setting.key.name: setting.key.schema() for setting in settings}
         properties.update({section: _table(section, keys)} if section else keys)
     _properties(properties, "compare")["baseline"] = {
         **_by_path("compare.baseline", factor_paths(), lists=False, scalars=True),
@@ -90,13 +97,13 @@ def _by_path(
 
 def _free_names() -> list[tuple[str, Named]]:
     """Tables whose names are free, by path."""
-    found: list[tuple[str, Key]] = []
+    keys: list[tuple[str, Key]] = []
     for setting in SETTINGS:
-        found.append((setting.path, setting.key))
+        keys.append((setting.path, setting.key))
         if isinstance(setting.key.kind, Tagged):
             inner = setting.key.kind.parameters().items()
-            found += [(f"{setting.path}.{name}", key) for name, key in inner]
-    return [(path, key.kind) for path, key in found if isinstance(key.kind, Named)]
+            keys += [(f"{setting.path}.{name}", key) for name, key in inner]
+    return [(path, key.kind) for path, key in keys if isinstance(key.kind, Named)]
 
 
 def _words() -> dict[str, object]:
@@ -201,7 +208,7 @@ def _nested(path: str, key: Key) -> str:
         case Tagged():
             keys = tuple(key.kind.parameters().values())
             parts = [heading + _kinds(key.kind), _key_table(keys)]
-            parts += [_nested(f"{path}.{one.name}", one) for one in keys]
+            parts += [_nested(f"{path}.{key.name}", key) for key in keys]
             return "\n".join(filter(None, parts))
         case TomlTable() | TomlTables():
             return heading + _key_table(key.kind.keys)
@@ -245,7 +252,7 @@ def _default(key: Key) -> str:
     if isinstance(key.default, str):
         return f'`"{key.default}"`'
     if isinstance(key.default, tuple):
-        return ", ".join(f'`"{one}"`' for one in key.default)
+        return ", ".join(f'`"{name}"`' for name in key.default)
     if isinstance(key.default, bool):
         return "`true`" if key.default else "`false`"
     return f"`{key.default}`"

@@ -162,7 +162,7 @@ def is_file(script: str) -> bool:
 
 
 def option_key(name: str, script: str) -> Key | None:
-    """The option `name` of `script`; None where it has none. Any name fits a file: what it takes
+    """The option `name` of `script`; None if it has none. Any name fits a file: what it takes
     only the file itself can say."""
     if name in ELSEWHERE:
         raise Refused(f"is not an option of a script here: {ELSEWHERE[name]}")
@@ -178,7 +178,7 @@ def option_names(script: str) -> tuple[str, ...]:
 
 
 def reference(value: object) -> str | None:
-    """The path that an option's value names, where it names one."""
+    """The path that an option's value names, if it names one."""
     if isinstance(value, str) and value.startswith(REFERENCE):
         return value.removeprefix(REFERENCE)
     return None

@@ -11,7 +11,7 @@ import numpy as np
 from contend.stats.contrasts import Place
 from contend.stats.detectable import detectable_changes
 from contend.stats.estimate import Estimate, reciprocal
-from contend.stats.family import Family
+from contend.stats.family import ContrastFamily
 from contend.stats.robust import hodges_lehmann, sign_flip_p
 from contend.stats.student import t_quantile
 
@@ -100,7 +100,9 @@ def read_verdict(low: float, high: float, margin: float) -> Verdict:
     return "lower" if high < 1 else "inconclusive"
 
 
-def changes_of(family: Family, margin: float, confidence: float, *, interim: bool) -> list[Change]:
+def changes_of(
+    family: ContrastFamily, margin: float, confidence: float, *, interim: bool
+) -> list[Change]:
     """The members of a family, in their order; without verdicts if `interim`."""
     known = np.flatnonzero(family.errors.df > 0)
     detectable = np.full(len(family.places), math.inf)
@@ -114,7 +116,12 @@ def changes_of(family: Family, margin: float, confidence: float, *, interim: boo
 
 
 def _change(
-    family: Family, i: int, detectable: float, margin: float, confidence: float, interim: bool
+    family: ContrastFamily,
+    i: int,
+    detectable: float,
+    margin: float,
+    confidence: float,
+    interim: bool,
 ) -> Change:
     errors, estimate = family.errors, float(family.errors.estimate[i])
     n, df, low, high, sd = int(errors.n[i]), float(family.df[i]), 0.0, math.inf, math.nan

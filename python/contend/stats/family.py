@@ -18,7 +18,7 @@ _DF_MAX = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ContrastFamily:
     """`m` contrasts, each with what makes its simultaneous interval: the estimate, plus and minus
     `critical` times `se`. NaN, and 0 for `df`, if the units do not tell. (m each)
 
@@ -36,7 +36,9 @@ class Family:
     lent_df: float
 
 
-def family_of(units: Units, places: Sequence[Place], weights: np.ndarray, alpha: float) -> Family:
+def family_of(
+    units: Units, places: Sequence[Place], weights: np.ndarray, alpha: float
+) -> ContrastFamily:
     """Simultaneous intervals of contrasts, any of which errs with chance `alpha`.
 
     Args:
@@ -61,7 +63,7 @@ def family_of(units: Units, places: Sequence[Place], weights: np.ndarray, alpha:
         df[known] = [_rounded_down(one) for one in moderated.df]
         critical[known] = [t_quantile(one, 1 - p_each / 2) for one in df[known]]
     of_cells = np.sum(weights > 0, axis=1)
-    return Family(places, errors, se, df, critical, of_cells, p_each, lent_df)
+    return ContrastFamily(places, errors, se, df, critical, of_cells, p_each, lent_df)
 
 
 def _rounded_down(df: float) -> float:

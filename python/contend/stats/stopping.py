@@ -37,7 +37,7 @@ from contend.stats.change import Change
 from contend.stats.contrasts import TableShape
 from contend.stats.planning import UNITS_MIN, units_for_width
 from contend.stats.student import t_quantile
-from contend.stats.table import Wholes, wholes
+from contend.stats.table import WholeLevels, wholes
 from contend.units import format_duration
 
 TIGHTER = 0.7
@@ -133,7 +133,7 @@ def progress(
     Raises:
         ValueError: as of `answer_table`.
     """
-    seen = Wholes((), 1 - rule.interval_confidence)
+    seen = WholeLevels((), 1 - rule.interval_confidence)
     if d.shape[2]:
         seen = wholes(d, shape, confidence=rule.interval_confidence, covariates=covariates)
     n = min((one.n for one in seen.changes), default=len(d))

@@ -120,7 +120,7 @@ class TableAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Wholes:
+class WholeLevels:
     """The changes of the levels as a whole, without verdicts, and the two-sided chance of error
     that is left to each (see `DepthFigures`)."""
 
@@ -134,7 +134,7 @@ def wholes(
     *,
     confidence: float = 0.95,
     covariates: Sequence[np.ndarray] = (),
-) -> Wholes:
+) -> WholeLevels:
     """Of `answer_table` the levels as a whole, to the last digit, without the time for the rest.
 
     Arguments and errors as of `answer_table`.
@@ -144,7 +144,7 @@ def wholes(
     chance = chances(shape, d.shape[2], confidence)["whole"]
     family = family_of(units, asked, weights(asked, shape), chance)
     changes = changes_of(family, _ANY_MARGIN, confidence, interim=True)
-    return Wholes(tuple(changes), family.p_each)
+    return WholeLevels(tuple(changes), family.p_each)
 
 
 _ANY_MARGIN = 0.02

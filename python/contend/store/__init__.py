@@ -9,7 +9,7 @@ A run folder holds `experiment.toml` (the frozen source), `spec.json`, `results.
 """
 
 from contend.spec import Planned
-from contend.store.folder import Rescued, RunFolder, find_run, rescue
+from contend.store.folder import RunFolder, find_run, rescue
 from contend.store.model import (
     DamagedStore,
     Ended,
@@ -23,23 +23,3 @@ from contend.store.model import (
     StoreFailed,
 )
 from contend.store.schema import STORE_VERSION, redacted
-
-__all__ = [
-    "STORE_VERSION",
-    "DamagedStore",
-    "Ended",
-    "FolderExists",
-    "FolderLocked",
-    "LabSession",
-    "Meta",
-    "NewerStore",
-    "NotARunFolder",
-    "Planned",
-    "Rescued",
-    "RunFolder",
-    "RunRecord",
-    "StoreFailed",
-    "find_run",
-    "redacted",
-    "rescue",
-]

@@ -116,16 +116,16 @@ def _rows(folder: Path, table: str, key: str, columns: str) -> Iterator[tuple[An
 
 def _keys(connection: sqlite3.Connection, table: str, key: str) -> list[int]:
     """The keys from both ends: a bad page in the middle hides neither the first nor the last."""
-    found: set[int] = set()
+    pages: set[int] = set()
     for order in ("ASC", "DESC"):
         try:
             for (number,) in connection.execute(
                 f"SELECT {key} FROM {table} ORDER BY {key} {order}"
             ):
-                found.add(number)
+                pages.add(number)
         except READ_FAULTS:
             continue
-    return sorted(found)
+    return sorted(pages)
 
 
 _DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})

@@ -124,7 +124,7 @@ class RunFolder:
         """More runs that are to be made; who looks at the plan next finds them there."""
         self._write(
             "INSERT INTO planned (run, block, repeat, cell) VALUES (?, ?, ?, ?)",
-            *(schema.planned_row(one) for one in planned),
+            *(schema.planned_row(run) for run in planned),
             what="more of the plan",
         )
 
@@ -236,7 +236,7 @@ def _lock_folder(path: Path) -> int:
     except Locked:
         owner = _read_pid(path / LOCK_NAME)
         raise FolderLocked(
-            f"{path} is in use by another contend" + (f" (pid {owner})" if owner else ""),
+            f"{path} is in use by another contend process" + (f" (pid {owner})" if owner else ""),
             hint="Wait until it ends, stop it, or give another folder with --out.",
         ) from None
     os.ftruncate(held, 0)
@@ -281,7 +281,7 @@ def _write_new_database(
         )
         connection.executemany(
             "INSERT INTO planned (run, block, repeat, cell) VALUES (?, ?, ?, ?)",
-            [schema.planned_row(one) for one in planned],
+            [schema.planned_row(run) for run in planned],
         )
         connection.execute(
             "INSERT INTO sessions (started_at, facts) VALUES (?, ?)", (_now(), schema.dump(facts))

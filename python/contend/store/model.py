@@ -23,7 +23,7 @@ from typing import Any, Literal, cast
 from contend.errors import RequestError, WorkError
 from contend.outcome import Done, Interval
 from contend.plan import Plan
-from contend.probed import Probes, RunWarning
+from contend.probed import Probes, RunWarning, SessionFacts
 from contend.spec import Level, Planned
 
 RunStatus = Literal["ok", "failed", "lost"]
@@ -71,7 +71,7 @@ class LabSession:
     """One start of the lab on the folder: a resumed run may have met another host."""
 
     started_at: str
-    facts: dict[str, Any]
+    facts: SessionFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Meta:
     finished: str | None = None
 
     @property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> SessionFacts:
         """Host facts of the first session."""
         return self.sessions[0].facts if self.sessions else {}
 

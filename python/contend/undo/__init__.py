@@ -10,16 +10,3 @@ back        puts back all of a journal, or says what could not be
 from contend.undo.back import NotPutBack, drop_what_is_back, in_words, put_back
 from contend.undo.journal import Journal, JournalBroken, default_folder, journals_in, server_in
 from contend.undo.variables import NotAgreed
-
-__all__ = [
-    "Journal",
-    "JournalBroken",
-    "NotAgreed",
-    "NotPutBack",
-    "default_folder",
-    "drop_what_is_back",
-    "in_words",
-    "journals_in",
-    "put_back",
-    "server_in",
-]

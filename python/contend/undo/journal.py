@@ -105,13 +105,13 @@ class Journal:
 
     def drop(self, entry: Entry) -> None:
         """It was put back, or was not changed after all."""
-        self.undo = [one for one in self.undo if one is not entry]
+        self.undo = [noted for noted in self.undo if noted is not entry]
         self.write()
 
     def replace(self, old: Sequence[Entry], new: Sequence[Entry]) -> None:
         """These instead of those."""
         gone = set(map(id, old))
-        self.undo = [*(one for one in self.undo if id(one) not in gone), *new]
+        self.undo = [*(noted for noted in self.undo if id(noted) not in gone), *new]
         self.write()
 
     def forget(self) -> None:
@@ -182,7 +182,8 @@ def _locked(path: Path, server: str) -> int:
         return lock(path.with_suffix(".lock"))
     except Locked:
         raise JournalInUse(
-            f"another contend is at work on {server}, and puts back itself what it changes there.",
+            f"another contend process is at work on {server}, and puts back itself what it "
+            "changes there.",
             hint="Wait until it is done, or stop it first.",
         ) from None
     except OSError as error:
@@ -198,11 +199,13 @@ def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         if said["format"] not in (2, FORMAT):
-            raise ValueError(f"its format is {said['format']}, and this contend reads {FORMAT}")
-        undo = [_entry(one) for one in said["undo"]]
+            raise ValueError(
+                f"its format is {said['format']}, and this version of contend reads {FORMAT}"
+            )
+        undo = [_entry(entry) for entry in said["undo"]]
         work = said["work"]
         if not isinstance(said["server"], str) or not isinstance(work, dict | None):
-            raise ValueError("it is not one of contend's")
+            raise ValueError("it was not written by contend")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _broken(path, "read", error) from error
     return said["server"], undo, work
@@ -210,7 +213,7 @@ def _read(path: Path) -> tuple[str, list[Entry], dict[str, Any] | None]:
 
 def _entry(said: Any) -> Entry:
     if not isinstance(said, dict) or not isinstance(said.get("kind"), str):
-        raise ValueError("it is not one of contend's")
+        raise ValueError("it was not written by contend")
     if said["kind"] == "variable" and "value" in said:
         return {"kind": "variable", "name": said["name"], "before": said["value"]}
     return said
@@ -241,7 +244,7 @@ def _write_whole(path: Path, text: str) -> None:
 
 def _broken(path: Path, what: str, error: Exception) -> JournalBroken:
     said = getattr(error, "strerror", None) or error
-    hint = "Name another folder with XDG_STATE_HOME, or with --journal where a command takes it."
+    hint = "Name another folder with XDG_STATE_HOME, or with --journal if the command takes it."
     if what == "read":
         hint = (
             "It says what a command of contend changed on a server. Put that back by what can be "

@@ -91,11 +91,13 @@ def _note_others(
         was = before.get(name)
         if was in (None, now) or name == entry["name"] or name.startswith(_NEVER_OURS):
             continue
-        known = [one for one in journal.undo if one["kind"] == VARIABLE and one["name"] == name]
-        for one in known:
-            one.setdefault("ours", []).append(now)
+        known = [
+            noted for noted in journal.undo if noted["kind"] == VARIABLE and noted["name"] == name
+        ]
+        for noted in known:
+            noted.setdefault("ours", []).append(now)
         if not known:
-            place = next(n for n, one in enumerate(journal.undo) if one is entry)
+            place = next(n for n, noted in enumerate(journal.undo) if noted is entry)
             other = {"kind": VARIABLE, "name": name, "text": was, "ours": [now], "with": True}
             journal.undo.insert(place, other)
         journal.write()
@@ -190,7 +192,7 @@ def _is_same(one: Read, other: Read) -> bool:
 
 def _is_among(now: Read, ours: list[Read]) -> bool:
     """A value that was asked for may be spelled otherwise: 16M, ON."""
-    return any(_is_same(now, one) or _is_alike(now, one) for one in ours)
+    return any(_is_same(now, value) or _is_alike(now, value) for value in ours)
 
 
 def _is_alike(now: Read, asked: Read) -> bool:

@@ -173,7 +173,7 @@ def _indexes(item: Item, indexes: Sequence[TablespaceIndex]) -> list[TablespaceI
         return named
     # The rows of a table without a primary key are in its first index, whatever that is called.
     first: dict[int, TablespaceIndex] = {}
-    for index in sorted(indexes, key=lambda one: one.name != CLUSTERED_WITHOUT_KEY):
+    for index in sorted(indexes, key=lambda item: item.name != CLUSTERED_WITHOUT_KEY):
         known = first.get(index.space)
         if known is None or (known.name != CLUSTERED_WITHOUT_KEY and index.id < known.id):
             first[index.space] = index

@@ -89,11 +89,11 @@ def by_index(
             pages of nobody.
     """
     held = by_space(pages)
-    found: list[Coverage] = []
+    coverage: list[Coverage] = []
     counted = 0
     for space, indexes in catalogue.by_space.items():
         here = held.get(space, np.empty(0, np.uint32))
-        names = {one.table for one in indexes}
+        names = {index.table for index in indexes}
         unwanted = not names & set(tables) if tables is not None else all(map(is_system, names))
         if unwanted:
             continue
@@ -104,40 +104,40 @@ def by_index(
                 continue
             (table,) = names
             counted += len(here)
-            found.append(Coverage(table, None, len(here), None, page_bytes, error.message))
+            coverage.append(Coverage(table, None, len(here), None, page_bytes, error.message))
             continue
         for index in indexes:
             own = members[index.id]
             resident = int(np.isin(own, here, assume_unique=True).sum())
             counted += resident
-            found.append(Coverage(index.table, index.name, resident, len(own), size))
+            coverage.append(Coverage(index.table, index.name, resident, len(own), size))
     for space, table in catalogue.without_indexes.items():
         if is_system(table) or (tables is not None and table not in tables):
             continue
         resident = len(held.get(space, ()))
         counted += resident
-        found.append(Coverage(table, None, resident, None, page_bytes, _NO_INDEXES))
+        coverage.append(Coverage(table, None, resident, None, page_bytes, _NO_INDEXES))
     if tables is None and len(pages) > counted:
-        found.append(Coverage(OTHERS, None, len(pages) - counted, None, page_bytes))
-    return added(found)
+        coverage.append(Coverage(OTHERS, None, len(pages) - counted, None, page_bytes))
+    return added(coverage)
 
 
 def added(parts: Iterable[Coverage]) -> list[Coverage]:
     """Parts of the same table and index, such as partitions, as one."""
-    found: dict[tuple[str, str | None], Coverage] = {}
+    together: dict[tuple[str, str | None], Coverage] = {}
     for part in parts:
-        _add(found, part)
-    return list(found.values())
+        _add(together, part)
+    return list(together.values())
 
 
-def _add(found: dict[tuple[str, str | None], Coverage], part: Coverage) -> None:
+def _add(together: dict[tuple[str, str | None], Coverage], part: Coverage) -> None:
     key = part.table, part.index
-    before = found.get(key)
+    before = together.get(key)
     if before is None:
-        found[key] = part
+        together[key] = part
         return
     known = before.pages is not None and part.pages is not None
-    found[key] = Coverage(
+    together[key] = Coverage(
         part.table,
         part.index,
         before.resident + part.resident,

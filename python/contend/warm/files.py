@@ -53,9 +53,9 @@ def files_held(
 ) -> list[FilePart]:
     """Every MyISAM and Aria table that is not the server's own, or those of a database, by name.
     Reads no file."""
-    found = _files(connection, host)
-    wanted = [key for key in found if key[0].startswith(f"{database}." if database else "")]
-    return _looked_at(found, wanted, page_cache.resident_bytes)
+    files = _files(connection, host)
+    wanted = [key for key in files if key[0].startswith(f"{database}." if database else "")]
+    return _looked_at(files, wanted, page_cache.resident_bytes)
 
 
 def read_through(
@@ -67,8 +67,8 @@ def read_through(
     Args:
         wanted: table and part, as of `FilePart`.
     """
-    found = _files(connection, host)
-    return _looked_at(found, [key for key in found if key in wanted], page_cache.fill)
+    files = _files(connection, host)
+    return _looked_at(files, [key for key in files if key in wanted], page_cache.fill)
 
 
 _Files = Mapping[tuple[str, str], list[Path]]
@@ -81,12 +81,12 @@ def _files(connection: Connection[Any], host: ServerHost) -> _Files:
     ]
     names = {path: f"{path.parent.name}/{path.stem}" for path in paths}
     plain = plain_names(connection, set(names.values()))
-    found: dict[tuple[str, str], list[Path]] = {}
+    files: dict[tuple[str, str], list[Path]] = {}
     for path in paths:
         table = plain[names[path]][0]
         if not is_system(table):
-            found.setdefault((table, ENDINGS[path.suffix.upper()][1]), []).append(path)
-    return found
+            files.setdefault((table, ENDINGS[path.suffix.upper()][1]), []).append(path)
+    return files
 
 
 def _looked_at(

@@ -42,7 +42,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class GateReading:
     """What was seen at one moment.
 
     Args:
@@ -116,7 +116,7 @@ class Gate:
         if self._pace is not None:
             self._rest_until_s = now_s + self._pace.rest_s(seconds)
 
-    def see(self, reading: Reading) -> None:
+    def see(self, reading: GateReading) -> None:
         """What was seen, in a pulse or between two of them."""
         if self._pace is not None and reading.latency_s is not None:
             self._pace.see(reading.at_s, reading.latency_s)

@@ -1,5 +1,5 @@
 """Loads a plan: key caches by their statement, everything else by scans of contend-load; holds them
-back where limits are given; notes how far it is."""
+back if limits are given; notes how far it is."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _refused(ended: Done, scanned: Scanned | None) -> dict[str, str]:
 
 
 def _probe(parts: Sequence[Mapping[str, Any]]) -> Callable[[], str]:
-    """A statement that reads a row by its key, another one each time; where no table has a whole
+    """A statement that reads a row by its key, another one each time; if no table has a whole
     number as its key, one that reads nothing."""
     draw = random.Random(0)
     for part in parts:

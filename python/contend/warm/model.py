@@ -43,7 +43,6 @@ class Column:
 
     Args:
         type: as information_schema calls it, such as `bigint`.
-        is_unsigned: its whole numbers begin at 0.
         is_virtual: it is stored nowhere, and reading it computes it.
         is_nullable: it may be NULL.
         octets: bytes that a value of text may have at most; 0 for what is no text.
@@ -51,7 +50,6 @@ class Column:
 
     name: str
     type: str
-    is_unsigned: bool = False
     is_virtual: bool = False
     is_nullable: bool = False
     octets: int = 0

@@ -30,12 +30,12 @@ def statements_of(table: WarmTable) -> list[str]:
     name = qualified(table.database, table.name)
     keyed = {index.columns[0] for index in table.indexes if index.columns}
     plain = [column.name for column in table.columns if column.name not in keyed]
-    found = []
+    statements = []
     for index in table.indexes:
         column = index.columns[0] if index.columns else None
         if index.name == PRIMARY:
             where = f" WHERE {quoted(plain[0])} = 0 OR {quoted(plain[0])} = '0'" if plain else ""
-            found.append(f"SELECT COUNT(*) FROM {name}{where}")
+            statements.append(f"SELECT COUNT(*) FROM {name}{where}")
         elif column is not None:
-            found.append(f"SELECT COUNT(*) FROM {name} WHERE {quoted(column)} LIKE '%0%'")
-    return found
+            statements.append(f"SELECT COUNT(*) FROM {name} WHERE {quoted(column)} LIKE '%0%'")
+    return statements

@@ -180,13 +180,13 @@ class _Scan:
             low = high - (high - low) * self.item.take // self.item.size
         ranges = min(ranges, high - low + 1)
         statement = f"{self.select} {self._what()} {self._from} WHERE {name} BETWEEN"
-        found = [Piece(str(self.item), statement, (low, high, ranges))]
+        pieces = [Piece(str(self.item), statement, (low, high, ranges))]
         if column.is_nullable:
             where = f"WHERE {name} IS NULL"
-            found.append(
+            pieces.append(
                 Piece(str(self.item), f"{self.select} {self._what()} {self._from} {where}")
             )
-        return found
+        return pieces
 
     def _key(self) -> Column | None:
         """The first column of the primary key, if it is a whole number."""
@@ -206,7 +206,7 @@ class _Scan:
         value, written = literal
         values = self._cuts(column.name, key.name, value, ranges - 1)
         name = quoted(column.name)
-        ends = [written.format(one) for one in values]
+        ends = [written.format(value) for value in values]
         wheres = [
             *([f"{name} < {ends[0]}"] if ends else [f"{name} IS NOT NULL"]),
             *(f"{name} >= {low} AND {name} < {high}" for low, high in pairwise(ends)),
@@ -259,7 +259,9 @@ def _long(columns: Iterable[Column]) -> list[Column]:
     columns = list(columns)
     varying = [column for column in columns if column.type in _VARYING]
     too_wide = sum(column.octets for column in varying) > _ROW_MAX
-    return [one for one in columns if one.type in _LONG or (too_wide and one in varying)]
+    return [
+        column for column in columns if column.type in _LONG or (too_wide and column in varying)
+    ]
 
 
 def _lengths(columns: Iterable[Column]) -> str:

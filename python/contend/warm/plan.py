@@ -60,7 +60,7 @@ def make_plan(
     items = [item for table in survey.tables for item in _items(table, reads, named)]
     lost = named.keys() - {str(item.table) for item in items if item.key_cache is not None}
     if lost:
-        raise RequestError(f"{min(lost)} is no MyISAM table with an index.")
+        raise RequestError(f"{min(lost)} is not a MyISAM table with an index.")
     caches = (*survey.caches, *dict.fromkeys(named.values()))
     notices = list(survey.notices)
     left_out = [Skipped(name, None, why) for name, why in survey.passed_over]
@@ -91,10 +91,10 @@ def _items(table: WarmTable, reads: Reads | None, named: Mapping[str, Cache]) ->
     cache = named.get(str(table)) if table.engine.lower() == "myisam" else None
     key_cache = None if cache is None else cache.engine.partition(" ")[2]
     counted = _reads(table, None, reads)
-    found = [Item(table, KEYS, keys, keys, counted, key_cache)] if keys else []
+    items_of_table = [Item(table, KEYS, keys, keys, counted, key_cache)] if keys else []
     if table.rows_size:
-        found.append(Item(table, ROWS, table.rows_size, table.rows_size, counted))
-    return found
+        items_of_table.append(Item(table, ROWS, table.rows_size, table.rows_size, counted))
+    return items_of_table
 
 
 def _reads(table: WarmTable, index: str | None, reads: Reads | None) -> int | None:
@@ -108,7 +108,7 @@ def _reads(table: WarmTable, index: str | None, reads: Reads | None) -> int | No
     count = reads.get((table.database, table.name, index), 0)
     if index == PRIMARY:
         # A query that walks another index mostly wants the row as well, and only that one counts.
-        others = (reads.get((table.database, table.name, one.name), 0) for one in table.indexes)
+        others = (reads.get((table.database, table.name, index.name), 0) for index in table.indexes)
         return max(count, *others)
     return count
 
@@ -133,10 +133,10 @@ def _named(
 ) -> list[Item]:
     chosen: list[Item] = []
     for name in names:
-        found = [item for item in items if _matches(item, name, database)]
-        if not found:
+        matching = [item for item in items if _matches(item, name, database)]
+        if not matching:
             raise _unknown(name, items, database, survey)
-        chosen += [item for item in found if item not in chosen]
+        chosen += [item for item in matching if item not in chosen]
     return chosen
 
 
@@ -163,10 +163,10 @@ def _first(
     chosen: list[Item] = []
     unknown = []
     for name in names:
-        found = [item for item in items if _matches(item, name, database)]
-        if not found:
+        matching = [item for item in items if _matches(item, name, database)]
+        if not matching:
             unknown.append(name)
-        chosen += [item for item in found if item not in chosen]
+        chosen += [item for item in matching if item not in chosen]
     return chosen, unknown
 
 
@@ -230,9 +230,9 @@ def plan_of_shares(survey: Survey, shares: Sequence[Share]) -> WarmPlan:
         shares: of a partitioned table there may be several of an index; the largest counts.
     """
     largest: dict[tuple[str, str], float] = {}
-    for one in shares:
-        key = one.table, PRIMARY if one.index == CLUSTERED_WITHOUT_KEY else one.index
-        largest[key] = max(largest.get(key, 0.0), one.share)
+    for held in shares:
+        key = held.table, PRIMARY if held.index == CLUSTERED_WITHOUT_KEY else held.index
+        largest[key] = max(largest.get(key, 0.0), held.share)
     items = []
     for table in survey.tables:
         for index in table.indexes:

@@ -83,11 +83,11 @@ def held(
         exact: read INNODB_BUFFER_PAGE over this connection, which may take long.
         database: tell of its tables alone.
     """
-    found = _held(connection, survey, journal, host, exact=exact)
+    pool = _held(connection, survey, journal, host, exact=exact)
     if database is None:
-        return found
-    wanted = tuple(part for part in found.parts if part.table.startswith(f"{database}."))
-    return replace(found, parts=wanted)
+        return pool
+    wanted = tuple(part for part in pool.parts if part.table.startswith(f"{database}."))
+    return replace(pool, parts=wanted)
 
 
 def _held(

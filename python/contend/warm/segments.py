@@ -94,10 +94,10 @@ class Tablespace:
             os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_RANDOM)
             first = self._bytes(0, 1024)
             self.space, self.pages = _u32(first, _SPACE_ID), _u32(first, _SIZE)
-            found = format_of(_u32(first, _FLAGS))
-            self.page_bytes = found.page_bytes
+            form = format_of(_u32(first, _FLAGS))
+            self.page_bytes = form.page_bytes
             self.extent_pages = max(64, (1 << 20) // self.page_bytes)
-            self._refuse(found.why_not)
+            self._refuse(form.why_not)
         except BaseException:
             self.close()
             raise

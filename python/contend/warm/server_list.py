@@ -254,8 +254,8 @@ def load(
                 if said != before:
                     if "completed" in said:
                         break
-                    if (found := _LOADED.search(said)) is not None:
-                        on_progress(int(found[1]), int(found[2]))
+                    if (match := _LOADED.search(said)) is not None:
+                        on_progress(int(match[1]), int(match[2]))
                     elif not said.startswith(_AT_WORK):
                         raise NoList(f"the server does not load a list of pages: {said}")
                 patience.wait(said)
@@ -285,8 +285,8 @@ def _when_idle(connection: Connection[Any]) -> str:
 def _let_second_pass(before: str) -> None:
     """A load that is completed is told with its second, so that of the next one must be another:
     else it would read as if nothing had happened."""
-    found = _COMPLETED_AT.search(before)
-    while found is not None and int(found[1]) == int(time.time()) % 60:
+    match = _COMPLETED_AT.search(before)
+    while match is not None and int(match[1]) == int(time.time()) % 60:
         time.sleep(_POLL_S)
 
 

@@ -135,7 +135,7 @@ def read_status(
 
 def _without_files(survey: Survey, files: Sequence[FilePart]) -> tuple[str, ...]:
     engines = {engine.lower() for engine, _part in ENDINGS.values()}
-    seen = {one.table for one in files}
+    seen = {file.table for file in files}
     return tuple(
         str(table)
         for table in survey.tables

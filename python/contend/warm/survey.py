@@ -98,21 +98,21 @@ def _table(
     if engine.lower() not in _CLUSTERED:
         # All indexes are in one file, so each has no size of its own.
         each = index_size // max(1, len(indexes))
-        found = tuple(Index(name, parts, each) for name, parts in indexes.items())
-        return WarmTable(*key, engine, tuple(columns), found, rows_size, PRIMARY in indexes)
+        listed = tuple(Index(name, parts, each) for name, parts in indexes.items())
+        return WarmTable(*key, engine, tuple(columns), listed, rows_size, PRIMARY in indexes)
     known = dict(pages or {})
     clustered = known.pop(PRIMARY, None) or known.pop(CLUSTERED_WITHOUT_KEY, None)
     others = {name: parts for name, parts in indexes.items() if name != PRIMARY}
     if clustered is None and pages:
         # Without a primary key the first unique one of columns that are never NULL is the
         # clustered one; it is the largest.
-        name = max(pages, key=lambda one: pages[one])
+        name = max(pages, key=lambda name: pages[name])
         clustered = known.pop(name)
         others.pop(name, None)
     each = index_size // max(1, len(others))
     primary = Index(PRIMARY, indexes.get(PRIMARY, ()), clustered or rows_size)
-    found = tuple(Index(name, parts, known.get(name, each)) for name, parts in others.items())
-    return WarmTable(*key, engine, tuple(columns), (primary, *found), 0, PRIMARY in indexes)
+    listed = tuple(Index(name, parts, known.get(name, each)) for name, parts in others.items())
+    return WarmTable(*key, engine, tuple(columns), (primary, *listed), 0, PRIMARY in indexes)
 
 
 def _where(database: str | None) -> tuple[str, tuple[str, ...]]:
@@ -125,25 +125,24 @@ def _where(database: str | None) -> tuple[str, tuple[str, ...]]:
 def _columns(
     connection: Connection[Any], names: str, values: Sequence[str]
 ) -> Mapping[tuple[str, str], list[Column]]:
-    found: dict[tuple[str, str], list[Column]] = defaultdict(list)
-    for schema, table, name, kind, whole, extra, nullable, octets in _rows(
+    columns: dict[tuple[str, str], list[Column]] = defaultdict(list)
+    for schema, table, name, kind, extra, nullable, octets in _rows(
         connection,
-        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, EXTRA, IS_NULLABLE,"
+        "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, EXTRA, IS_NULLABLE,"
         " CHARACTER_OCTET_LENGTH"
         f" FROM information_schema.COLUMNS WHERE {names} ORDER BY ORDINAL_POSITION",
         values,
     ):
-        found[str(schema), str(table)].append(
+        columns[str(schema), str(table)].append(
             Column(
                 str(name),
                 str(kind).lower(),
-                is_unsigned="unsigned" in str(whole).lower(),
                 is_virtual="VIRTUAL" in str(extra).upper(),
                 is_nullable=str(nullable) == "YES",
                 octets=int(octets or 0),
             )
         )
-    return found
+    return columns
 
 
 _IndexColumns = dict[str, tuple[str | None, ...]]
@@ -153,7 +152,7 @@ def _indexes(
     connection: Connection[Any], names: str, values: Sequence[str]
 ) -> tuple[Mapping[tuple[str, str], _IndexColumns], Mapping[tuple[str, str], dict[str, str]]]:
     """By table the indexes that can be walked, and those that cannot with the reason."""
-    found: dict[tuple[str, str], _IndexColumns] = defaultdict(dict)
+    indexes: dict[tuple[str, str], _IndexColumns] = defaultdict(dict)
     others: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for schema, table, name, column, prefix, kind, hidden in _rows(
         connection,
@@ -170,8 +169,8 @@ def _indexes(
             others[key][str(name)] = "no query uses it: it is hidden from the optimizer"
             continue
         whole = None if column is None or prefix is not None else str(column)
-        found[key][str(name)] = (*found[key].get(str(name), ()), whole)
-    return found, others
+        indexes[key][str(name)] = (*indexes[key].get(str(name), ()), whole)
+    return indexes, others
 
 
 def _hidden(connection: Connection[Any]) -> str:
@@ -203,13 +202,13 @@ def _index_sizes(
             " primary key count as equally large"
         )
         return {}
-    found: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    sizes: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for database, table, index, pages in rows:
         name = str(table)
         for mark in _MARKS:
             name = name.partition(mark)[0]
-        found[str(database), name][str(index)] += int(pages) * page
-    return found
+        sizes[str(database), name][str(index)] += int(pages) * page
+    return sizes
 
 
 def _caches(connection: Connection[Any], kind: str) -> dict[str, Cache]:

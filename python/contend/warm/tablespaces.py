@@ -72,22 +72,22 @@ class Catalogue:
     @cached_property
     def by_space(self) -> Mapping[int, tuple[TablespaceIndex, ...]]:
         """The indexes of each tablespace."""
-        found: dict[int, list[TablespaceIndex]] = {}
+        by_space: dict[int, list[TablespaceIndex]] = {}
         for index in self.indexes:
-            found.setdefault(index.space, []).append(index)
-        return {space: tuple(indexes) for space, indexes in found.items()}
+            by_space.setdefault(index.space, []).append(index)
+        return {space: tuple(indexes) for space, indexes in by_space.items()}
 
     @cached_property
     def tables(self) -> Mapping[str, tuple[TablespaceIndex, ...]]:
         """The indexes of each table, in the server's order."""
-        found: dict[str, list[TablespaceIndex]] = {}
+        by_table: dict[str, list[TablespaceIndex]] = {}
         for index in self.indexes:
-            found.setdefault(index.table, []).append(index)
-        return {table: tuple(indexes) for table, indexes in found.items()}
+            by_table.setdefault(index.table, []).append(index)
+        return {table: tuple(indexes) for table, indexes in by_table.items()}
 
     def shared(self, space: int) -> bool:
         """Whether several tables lie in the tablespace, so that a space id says no table."""
-        return len({(one.table, one.partition) for one in self.by_space.get(space, ())}) > 1
+        return len({(index.table, index.partition) for index in self.by_space.get(space, ())}) > 1
 
 
 def is_system(table: str) -> bool:
@@ -167,7 +167,7 @@ def _decoded(connection: Connection[Any], text: str) -> str:
     """A name of a file as the name of a table: `@` and four hexadecimal digits are a letter. Some
     accented letters have other codes, which MariaDB alone can be asked for; of MySQL such a name
     stays as it is in the file."""
-    plain = _HEX.sub(lambda found: chr(int(found[1], 16)), text)
+    plain = _HEX.sub(lambda match: chr(int(match[1], 16)), text)
     if "@" not in _HEX.sub("", text):
         return plain
     try:

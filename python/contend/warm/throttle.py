@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pymysql
 
 from contend.errors import ContendError
-from contend.warm.gate import FULL, Gate, Limits, Reading
+from contend.warm.gate import FULL, Gate, GateReading, Limits
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -133,7 +133,7 @@ class Throttle:
         self._looks += 1
         self._looked_s = time.monotonic()
 
-    def _read(self, connection: Connection[Any], number: int) -> Reading:
+    def _read(self, connection: Connection[Any], number: int) -> GateReading:
         latency_s, running = None, None
         with connection.cursor() as cursor:
             if self._limits.latency_s is not None:
@@ -150,7 +150,7 @@ class Throttle:
                 cursor.execute("SHOW GLOBAL STATUS LIKE 'Threads_running'")
                 ours = 1 + (0 if self._stopped_s is not None else self._connections)
                 running = max(0, int((cursor.fetchone() or ("", 0))[1]) - ours)
-        return Reading(time.monotonic(), latency_s, running)
+        return GateReading(time.monotonic(), latency_s, running)
 
     def _stop(self) -> None:
         if self._stopped_s is None:

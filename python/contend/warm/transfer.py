@@ -91,7 +91,9 @@ def read_names(path: Path) -> Names | None:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
-            raise ValueError(f"its format is {document['format']}, and this contend reads {FORMAT}")
+            raise ValueError(
+                f"its format is {document['format']}, and this version of contend reads {FORMAT}"
+            )
         counts, indexes = {}, []
         for entry in document["indexes"]:
             known = entry.pop("pages")
@@ -156,7 +158,7 @@ def translate(pages: Pages, names: Names, here: Catalogue, host: ServerHost | No
         here: what this server has.
         host: the files of this server; None if they cannot be reached, and then all are shares.
     """
-    target = {(one.table, one.partition): one.space for one in here.indexes}
+    target = {(index.table, index.partition): index.space for index in here.indexes}
     moved = np.full(len(pages), -1, np.int64)
     same: list[str] = []
     shares: list[Share] = []
@@ -169,7 +171,7 @@ def translate(pages: Pages, names: Names, here: Catalogue, host: ServerHost | No
             # What is the server's own warms itself; the rest is of dropped tables, or undo logs.
             unnamed += 0 if space in names.catalogue.by_space else len(listed)
             continue
-        for key in {(one.table, one.partition) for one in names.catalogue.by_space[space]}:
+        for key in {(index.table, index.partition) for index in names.catalogue.by_space[space]}:
             if key not in target:
                 missing.append(key[0])
                 continue
@@ -197,7 +199,7 @@ def translate(pages: Pages, names: Names, here: Catalogue, host: ServerHost | No
 
 
 def _of_users(catalogue: Catalogue, space: int) -> bool:
-    return any(not is_system(one.table) for one in catalogue.by_space.get(space, ()))
+    return any(not is_system(index.table) for index in catalogue.by_space.get(space, ()))
 
 
 _Members = dict[int, Numbers]
@@ -221,14 +223,17 @@ def _same(space: int, listed: Numbers, names: Names, here: Catalogue, members: _
     if np.isin(listed, used).mean() < AGREE:
         return False
     ours = {
-        one.name: one for indexes in here.by_space.values() for one in indexes if one.id in members
+        index.name: index
+        for indexes in here.by_space.values()
+        for index in indexes
+        if index.id in members
     }
     for name, index in _by_name(names.catalogue, space).items():
         if name not in ours or ours[name].root != index.root:
             return False
         count = names.pages.get((space, index.id))
-        found = np.isin(members[ours[name].id], listed, assume_unique=True).sum()
-        if count is not None and abs(int(found) - count[0]) > INDEXES_AGREE * len(listed):
+        held = np.isin(members[ours[name].id], listed, assume_unique=True).sum()
+        if count is not None and abs(int(held) - count[0]) > INDEXES_AGREE * len(listed):
             return False
     return True
 
@@ -244,12 +249,12 @@ def _shares(
     """How much of each index of a table here is wanted. If the list does not tell the indexes
     apart, as much of each as of all."""
     theirs = {
-        one.name: one
-        for one in names.catalogue.by_space[space]
-        if (one.table, one.partition) == key
+        index.name: index
+        for index in names.catalogue.by_space[space]
+        if (index.table, index.partition) == key
     }
-    ours = [one for one in here.indexes if (one.table, one.partition) == key]
-    whole = sum(len(members[one.id]) for one in ours) if members else 0
+    ours = [index for index in here.indexes if (index.table, index.partition) == key]
+    whole = sum(len(members[index.id]) for index in ours) if members else 0
     overall = min(1.0, len(listed) / whole) if whole else 1.0
     found = []
     for index in ours:

@@ -105,8 +105,8 @@ class Work:
 
     def ranges(self) -> dict[str, int]:
         """Ranges of each item, by name."""
-        found: dict[str, int] = {}
+        ranges: dict[str, int] = {}
         for part in self.parts:
             count = part["keys"]["ranges"] if "keys" in part else 1
-            found[part["name"]] = found.get(part["name"], 0) + count
-        return found
+            ranges[part["name"]] = ranges.get(part["name"], 0) + count
+        return ranges

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from contend.errors import RequestError
-from contend.host import locked, page_cache
-from contend.host.locked import LockedFiles, lockable_bytes
+from contend.host import page_cache
+from contend.host.page_cache import LockedFiles, lockable_bytes
 from contend.host.tree import Tree
 
 SIZE = 1 << 20
@@ -45,7 +45,7 @@ def test_more_than_this_process_may_lock_is_refused_before_anything_is(
     files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = locked_here()
-    monkeypatch.setattr(locked, "lockable_bytes", lambda: 64 << 10)
+    monkeypatch.setattr(page_cache, "lockable_bytes", lambda: 64 << 10)
     with pytest.raises(RequestError, match=r"1.25 MiB of files .* may lock 64 KiB") as caught:
         LockedFiles(files)
     assert "ulimit -l" in (caught.value.hint or "")
@@ -57,7 +57,7 @@ def test_more_than_there_is_memory_is_refused(
 ) -> None:
     for path in files:
         page_cache.drop(path)
-    monkeypatch.setattr(locked, "memory_available_bytes", lambda: 64 << 10)
+    monkeypatch.setattr(page_cache, "memory_available_bytes", lambda: 64 << 10)
     with pytest.raises(RequestError, match="64 KiB of it are free"):
         LockedFiles(files)
 
@@ -66,17 +66,17 @@ def test_what_the_kernel_refuses_is_told_and_undone(
     files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = locked_here()
-    real, calls = locked._LIBC.mlock, []
+    real, calls = page_cache._LIBC.mlock, []
 
     class Libc:
-        mmap, munmap = locked._LIBC.mmap, locked._LIBC.munmap
+        mmap, munmap = page_cache._LIBC.mmap, page_cache._LIBC.munmap
 
         @staticmethod
         def mlock(address: int, size: int) -> int:
             calls.append(size)
             return int(real(address, size)) if len(calls) == 1 else -1
 
-    monkeypatch.setattr(locked, "_LIBC", Libc)
+    monkeypatch.setattr(page_cache, "_LIBC", Libc)
     with pytest.raises(RequestError, match=r"t\.MYI cannot be locked in memory"):
         LockedFiles(files)
     assert locked_here() == before

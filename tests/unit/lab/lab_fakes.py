@@ -18,6 +18,7 @@ from contend.lab.schedule import Schedule
 from contend.lab.testbed import Ready
 from contend.lab.walk import SingleRunner, walk
 from contend.load import Address, LoadDriver
+from contend.probed import ServerIdentity
 from contend.probes import Expected, Observed
 from contend.servers import Truncated
 from contend.servers.errors import ServerDied, ServerFailed
@@ -56,6 +57,8 @@ by = "runs"
 repeats = 2
 """
 
+IDENTITY: ServerIdentity = {"kind": "mariadb", "version": "10.11.19", "source": "path"}
+
 
 def experiment(tmp_path: Path, text: str = EXPERIMENT, **changes: str) -> Experiment:
     """The tiny experiment; `changes` replace words of its text."""
@@ -77,7 +80,7 @@ ANSWERS: dict[str, Rows] = {
     "UNIX_TIMESTAMP": [(1_800_000_000,)],
     "TABLE_NAME = 'STATISTICS'": [],
     "information_schema.COLUMNS": [
-        ("sbtest", table, "id", "int", "int(11)", "", "NO", None) for table in TABLES
+        ("sbtest", table, "id", "int", "", "NO", None) for table in TABLES
     ],
     "information_schema.STATISTICS": [
         ("sbtest", table, "PRIMARY", "id", None, "BTREE", 0) for table in TABLES

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fake_load import FakeLoad, Rates, done_of
-from lab_fakes import EXPERIMENT, FakeServer, NoLoad, dataset, experiment
+from lab_fakes import EXPERIMENT, IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.lab import measure, walk
 from contend.lab.design import Design
@@ -21,7 +21,7 @@ from contend.lab.host_state import HostWatch
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.schedule import Schedule
 from contend.lab.slices import SliceRunner
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.load import LoadFailed
 from contend.load.plan import planned_s
 from contend.outcome import Done
@@ -137,7 +137,7 @@ class Bench:
         self.clock.now_s += planned_s(plan)
         return done_of(plan, rates=rates, **self.changes)
 
-    def testbed(self, place: int) -> ServerTestbed:
+    def testbed(self, place: int) -> Testbed:
         """A testbed of a session of its own, over one of the servers."""
         server = self.servers[place]
         server.running = False
@@ -147,8 +147,8 @@ class Bench:
             self.clock.now_s += self.copy_s
             return dataset(data, into)
 
-        program = PrivateProgram(server, {"kind": "mariadb", "version": "10.11.19"}, provide)
-        return ServerTestbed(
+        program = PrivateProgram(server, IDENTITY, provide)
+        return Testbed(
             PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad()),
             self.heard.append,
         )

@@ -16,7 +16,7 @@ from contend.lab import borrowed
 from contend.lab.borrowed import BorrowedUnderTest
 from contend.lab.errors import NeedsRestart, OtherServer
 from contend.lab.events import Event, Notice
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.servers.dsn import Dsn, Password
 from contend.servers.errors import ConnectionLost, ConnectionRefused
 from contend.servers.existing import Identity
@@ -73,12 +73,12 @@ class Bench:
         self.tiny = experiment(tmp_path)
         self.journal = Journal.open(tmp_path / "undo", str(self.server.dsn))
 
-    def testbed(self) -> ServerTestbed:
+    def testbed(self) -> Testbed:
         server: Any = self.server
         place = BorrowedUnderTest(
             server, self.provide, self.spoiled.append, NoLoad(), self.journal, self.heard.append
         )
-        return ServerTestbed(place, self.heard.append)
+        return Testbed(place, self.heard.append)
 
     def provide(self, data: DataSpec) -> Mapping[str, Any]:
         self.provided.append(data)

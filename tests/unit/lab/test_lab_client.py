@@ -18,7 +18,7 @@ from rich.console import Console
 
 from contend import report
 from contend.errors import RequestError
-from contend.lab.client import FACT, choosing_engine
+from contend.lab.client import choosing_engine
 from contend.lab.errors import Interrupted, OtherEngine
 from contend.lab.events import Event, Notice
 from contend.lab.session import Equipment, begin, resume
@@ -61,7 +61,7 @@ class Bench:
 
     def kept(self) -> list[Any]:
         with RunFolder.open(self.path) as folder:
-            return [session.facts[FACT] for session in folder.meta().sessions]
+            return [session.facts["load_generator"] for session in folder.meta().sessions]
 
     def planned(self) -> set[str]:
         return {plan["load"]["engine"] for plan in self.load.plans}
@@ -95,7 +95,7 @@ def test_a_sweep_over_connections_has_one_engine(bench: Bench) -> None:
     assert {plan["load"]["connections"] for plan in bench.load.plans} == {1, 8}
     assert bench.planned() == {"io_uring"}
     assert bench.kept() == [{"engine": "io_uring"}]
-    assert {record.probes[FACT]["engine"] for record in bench.records()} == {"io_uring"}
+    assert {record.probes["load_generator"]["engine"] for record in bench.records()} == {"io_uring"}
 
 
 def test_it_is_in_the_report(bench: Bench) -> None:
@@ -122,7 +122,7 @@ def test_a_factor_gives_each_cell_its_own(bench: Bench) -> None:
     for record in bench.records():
         wanted = record.cell["load.engine"]
         assert record.plan["load"]["engine"] == wanted
-        assert record.probes[FACT]["engine"] == wanted
+        assert record.probes["load_generator"]["engine"] == wanted
     assert bench.kept() == [{}]
     with RunFolder.open(bench.path) as folder:
         built = report.build(folder)
@@ -139,7 +139,7 @@ def test_resuming_keeps_it_whatever_would_be_chosen_now(bench: Bench) -> None:
     bench.load = FakeLoad()
     bench.resume()
     assert bench.planned() == {"io_uring"}
-    assert {record.probes[FACT]["engine"] for record in bench.records()} == {"io_uring"}
+    assert {record.probes["load_generator"]["engine"] for record in bench.records()} == {"io_uring"}
     assert len(bench.records()) == 8
     assert bench.kept() == [{"engine": "io_uring"}] * 2
 
@@ -158,12 +158,12 @@ def test_resuming_where_it_is_refused_runs_nothing(bench: Bench) -> None:
 def test_a_folder_of_before_is_gone_on_with_and_told_of(bench: Bench) -> None:
     bench.interrupted(bench.tiny())
     with contextlib.closing(sqlite3.connect(bench.path / "results.sqlite")) as database:
-        database.execute("UPDATE sessions SET facts = json_remove(facts, ?)", (f"$.{FACT}",))
+        database.execute("UPDATE sessions SET facts = json_remove(facts, ?)", ("$.load_generator",))
         database.commit()
     bench.heard.clear()
     bench.resume()
     told = [event.text for event in bench.heard if isinstance(event, Notice)]
-    assert any("the runs to come have io_uring" in text for text in told), told
+    assert any("the runs to come use io_uring" in text for text in told), told
 
 
 def test_an_engine_that_the_kernel_refuses_is_refused_before_anything_is_made(

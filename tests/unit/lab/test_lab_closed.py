@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from closed_run import ENGINES, STATEMENTS, SWEEP
 from fake_load import FakeLoad, done_of
-from lab_fakes import FakeServer, FakeTestbed, NoLoad, dataset, experiment
+from lab_fakes import IDENTITY, FakeServer, FakeTestbed, NoLoad, dataset, experiment
 from lab_in_slices import IN_SLICES, Bench, made_up
 
 from contend.errors import RequestError, WorkError
@@ -16,7 +16,7 @@ from contend.lab.design import Design, choose_design
 from contend.lab.effort import require_time
 from contend.lab.private import PrivateProgram, PrivateUnderTest
 from contend.lab.schedule import Schedule
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.lab.walk import SingleRunner, walk
 from contend.metrics import metric_of
 from contend.settings.load import WARMUP_IN_SLICES_S, Slicing, load_in_slices
@@ -73,12 +73,10 @@ class Stage:
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: list[str] = []
-        program = PrivateProgram(
-            FakeServer(folder), {"kind": "mariadb"}, lambda d, _o, to: dataset(d, to)
-        )
+        program = PrivateProgram(FakeServer(folder), IDENTITY, lambda d, _o, to: dataset(d, to))
         place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
-        self.testbed = ServerTestbed(place, lambda _event: None)
+        self.testbed = Testbed(place, lambda _event: None)
 
     def execute(self, statement: str) -> float:
         if statement == "BAD":

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from lab_fakes import FakeServer, NoLoad, dataset, experiment
+from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.settings import SETTINGS
 from contend.settings.model import Launch, Need, Setting, Target, Values
 from contend.settings.values import Key, WholeNumber
@@ -86,14 +86,12 @@ def test_the_lab_applies_undoes_and_records_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = FakeServer(tmp_path)
-    program = PrivateProgram(
-        server, {"kind": "mariadb"}, lambda data, _options, into: dataset(data, into)
-    )
+    program = PrivateProgram(server, IDENTITY, lambda data, _options, into: dataset(data, into))
     said: list[str] = []
     place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
     run: Callable[[str], float] = lambda statement: float(said.append(statement) or 0)  # noqa: E731
     monkeypatch.setattr(place, "execute", run)
-    testbed = ServerTestbed(place, lambda _event: None)
+    testbed = Testbed(place, lambda _event: None)
     made = experiment(tmp_path, TEXT)
     ready = testbed.set(cell_spec(made, {"server.gremlins": 3}))
     assert ready.probes["settings"] == {"server.gremlins": 3}

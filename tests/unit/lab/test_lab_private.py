@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from lab_fakes import FakeServer, NoLoad, dataset, experiment
+from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.errors import ContendError, WorkError
 from contend.host import page_cache
 from contend.lab.events import Event
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.load import Address
 from contend.servers.errors import OptionRejected
 from contend.spec import CellSpec, DataSpec, Level, cell_spec
@@ -26,11 +26,10 @@ class Bench:
         self.provided: list[DataSpec] = []
         self.refuses: ContendError | None = None
         self.prepared: list[Address] = []
-        identity = {"kind": "mariadb", "version": "10.11.19"}
-        program = PrivateProgram(self.server, identity, self.provide)
+        program = PrivateProgram(self.server, IDENTITY, self.provide)
         self.heard: list[Event] = []
         place = PrivateUnderTest(lambda _cell: program, self.prepare, NoLoad())
-        self.testbed = ServerTestbed(place, self.heard.append)
+        self.testbed = Testbed(place, self.heard.append)
         self.tiny = experiment(tmp_path)
 
     def provide(self, data: DataSpec, _options: Mapping[str, Level], into: Path) -> object:

@@ -15,7 +15,7 @@ from test_lab_session import SERVERS, Bench
 
 from contend.findings import analysis_of, study_of
 from contend.lab import sessions
-from contend.lab.sessions import FACT, key_of, said_by, sessions_of
+from contend.lab.sessions import key_of, said_by, sessions_of
 from contend.metrics import metric_of
 from contend.store import RunFolder
 
@@ -96,7 +96,7 @@ def begun(folder: Path, state: Path) -> tuple[Bench, list[str]]:
     equipment = replace(bench.equipment(), history=state)
     bench.begin_with(equipment)
     with RunFolder.open(bench.path) as opened:
-        known = opened.meta().facts[FACT]["earlier"]
+        known = opened.meta().facts["sessions"]["earlier"]
     return bench, [one["run"] for one in known]
 
 
@@ -114,7 +114,7 @@ def test_the_folder_is_left_by_what_is_noted_later(tmp_path: Path) -> None:
     first, _ = begun(tmp_path / "a", state)
     begun(tmp_path / "b", state)
     with RunFolder.open(first.path) as opened:
-        assert opened.meta().facts[FACT] == {"earlier": []}
+        assert opened.meta().facts["sessions"] == {"earlier": []}
 
 
 def test_a_history_that_cannot_be_written_costs_nothing_but_itself(tmp_path: Path) -> None:
@@ -130,5 +130,5 @@ def test_no_history_is_looked_at_unless_there_is_one(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.begin()
     with RunFolder.open(bench.path) as opened:
-        assert FACT not in opened.meta().facts
+        assert "sessions" not in opened.meta().facts
     assert sessions.earlier(tmp_path / "sessions.jsonl", {}, bench.heard.append) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_fakes import FakeServer, NoLoad, dataset, experiment
+from lab_fakes import IDENTITY, FakeServer, NoLoad, dataset, experiment
 
 from contend.errors import ContendError, RequestError, WorkError
 from contend.host import page_cache
@@ -16,9 +16,9 @@ from contend.lab import caches, trial
 from contend.lab.caches import NotCold
 from contend.lab.events import Event, Notice
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.servers.statements import StatementFailed
-from contend.settings.lock_files import SETTING
+from contend.settings.before_run import LOCK_FILES
 from contend.settings.options import layout_options
 from contend.settings.values import Refused
 from contend.spec import CellSpec, DataSpec, Experiment, Level, cell_spec
@@ -39,10 +39,10 @@ class Bench:
         self.heard: list[Event] = []
         self.said: list[str] = []
         self.refuses: set[str] = set()
-        self.program = PrivateProgram(self.server, {"kind": "mariadb"}, self.provide)
+        self.program = PrivateProgram(self.server, IDENTITY, self.provide)
         place = PrivateUnderTest(lambda _cell: self.program, lambda _cell, _address: None, NoLoad())
         monkeypatch.setattr(place, "execute", self.execute)
-        self.testbed = ServerTestbed(place, self.heard.append, strict=strict)
+        self.testbed = Testbed(place, self.heard.append, strict=strict)
 
     def provide(self, data: DataSpec, options: Mapping[str, Level], into: Path) -> object:
         self.provided.append(layout_options(options))
@@ -257,11 +257,11 @@ class TestLockedFiles:
 
     def test_another_s_server_has_none_locked(self) -> None:
         with pytest.raises(RequestError, match="locks none of a server that is not its own"):
-            SETTING.refuse(cell([], server__lock_files=True).values, own=False)
+            LOCK_FILES.refuse(cell([], server__lock_files=True).values, own=False)
 
     def test_what_is_to_be_cold_cannot_be_locked(self) -> None:
         with pytest.raises(Refused, match="wants them out of it"):
-            SETTING.check(cell([], **COLD, server__lock_files=True).values)
+            LOCK_FILES.check(cell([], **COLD, server__lock_files=True).values)
 
 
 class TestWarm:

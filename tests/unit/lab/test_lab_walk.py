@@ -9,14 +9,23 @@ from typing import Any
 import pymysql
 import pytest
 from fake_load import FakeLoad, done_of
-from lab_fakes import FakeServer, FakeTestbed, NoLoad, dataset, experiment, numbers, play_alone
+from lab_fakes import (
+    IDENTITY,
+    FakeServer,
+    FakeTestbed,
+    NoLoad,
+    dataset,
+    experiment,
+    numbers,
+    play_alone,
+)
 
 from contend.datasets import Dataset, NoRoomForDataset
 from contend.errors import RequestError, WorkError
 from contend.lab.errors import TooManyFailures
 from contend.lab.events import Event, Pace, RunBegan, RunEnded
 from contend.lab.private import PrivateProgram, PrivateUnderTest
-from contend.lab.testbed import ServerTestbed
+from contend.lab.testbed import Testbed
 from contend.lab.walk import FAILURES_MAX
 from contend.load import LoadFailed
 from contend.servers.errors import ServerDied, ServerFailed
@@ -202,10 +211,9 @@ def test_data_that_cannot_be_made_anew_are_told_as_such(
         return done_of(plan)
 
     load = FakeLoad(die_once)
-    identity = {"kind": "mariadb", "version": "10.11.19"}
-    program = PrivateProgram(server, identity, provide)
+    program = PrivateProgram(server, IDENTITY, provide)
     place = PrivateUnderTest(lambda _cell: program, lambda _cell, _address: None, NoLoad())
-    testbed = ServerTestbed(place, lambda _event: None)
+    testbed = Testbed(place, lambda _event: None)
     play_alone(tiny, folder, testbed, load, lambda _event: None)
     records = folder.records()
     assert [r.status for r in records] == ["ok", "lost", "failed", *["ok"] * 5]

@@ -50,7 +50,7 @@ def test_a_fill_over_a_socket_is_told_all_it_needs() -> None:
 
 
 def test_a_schema_of_its_own_tables_is_told_its_own_keys() -> None:
-    data = DataSpec(schema="tpcc", warehouses=10, partition_by="hash")
+    data = DataSpec(schema="tpcc", own={"warehouses": 10, "partition_by": "hash"})
     words = fill_arguments(data, SOCKET, "", None)
     own = [word for word in words if word.startswith("--with=")]
     assert own == [

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from closed_run import ENGINES, write_closed
-from contend.report.naming import naming_of
 from synthetic_run import CONNECTIONS, POINTS, SEGMENTS, study, write_run
 
 from contend.findings import Compared, Study, means_of_repeats, study_of
@@ -19,6 +18,7 @@ from contend.findings.evidence import Evidence
 from contend.report import build
 from contend.report.causes import cause_of
 from contend.report.model import Cause, Section
+from contend.report.naming import naming_of
 from contend.report.said import Writer
 from contend.store import RunFolder, RunRecord
 

@@ -24,7 +24,7 @@ from contend.spec import (
     to_dict,
 )
 from contend.spec import cell as cell_module
-from contend.spec.paths import factor_paths, resolve
+from contend.spec.keys import factor_paths, resolve
 
 Load = Callable[..., Experiment]
 

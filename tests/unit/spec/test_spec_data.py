@@ -9,6 +9,7 @@ import pytest
 from contend.datasets import dataset_key, key_inputs
 from contend.datasets.loading import describe, estimated_bytes
 from contend.load import Address, plan_of
+from contend.settings import SETTINGS
 from contend.settings.schemas import SCHEMAS
 from contend.spec import CellSpec, DataSpec, Experiment, SpecError, cell_spec, cells
 
@@ -77,7 +78,7 @@ order = "index"
 
 def test_a_key_of_a_schema_can_be_a_factor(load: Load) -> None:
     experiment = load(TPCC)
-    ways = [cell_spec(experiment, cell).data.partition_by for cell in cells(experiment)]
+    ways = [cell_spec(experiment, cell).data["partition_by"] for cell in cells(experiment)]
     assert ways == ["none", "hash"]
     data = first(experiment).data
     assert data.size == (10, "warehouses")
@@ -88,10 +89,10 @@ def test_only_keys_of_the_schema_are_in_the_name_of_its_dataset() -> None:
     def key(data: DataSpec) -> str:
         return dataset_key(key_inputs(data, kind="mariadb", version="10.11.6", options={}))
 
-    assert key(DataSpec()) == key(DataSpec(warehouses=2))
-    tpcc = DataSpec(schema="tpcc", warehouses=10)
-    assert key(tpcc) != key(DataSpec(schema="tpcc", warehouses=10, foreign_keys=True))
-    assert key(tpcc) == key(DataSpec(schema="tpcc", warehouses=10, emp_no_keys=True))
+    assert key(DataSpec()) == key(DataSpec(own={"warehouses": 2}))
+    tpcc = DataSpec(schema="tpcc", own={"warehouses": 10})
+    assert key(tpcc) != key(DataSpec(schema="tpcc", own={"warehouses": 10, "foreign_keys": True}))
+    assert key(tpcc) == key(DataSpec(schema="tpcc", own={"warehouses": 10, "emp_no_keys": True}))
     assert key(tpcc).startswith("tpcc-innodb-6M-")
 
 
@@ -149,8 +150,28 @@ def test_what_means_nothing_is_refused(load: Load, text: str, said: str) -> None
 
 
 def test_every_schema_has_keys_that_there_are() -> None:
-    fields = set(DataSpec.__dataclass_fields__)
+    there = {setting.key.name for setting in SETTINGS if setting.section == "data"}
+    own = [key for schema in SCHEMAS.values() for key in DataSpec(schema=schema.name).own]
+    assert len(set(own)) == len(own), "each is of one schema"
     for schema in SCHEMAS.values():
-        assert {*schema.keys, *schema.own, schema.size_key} <= fields
-        assert set(schema.own) <= set(schema.keys)
-        assert all(getattr(DataSpec(), name) == usual for name, usual in schema.own.items())
+        assert {*schema.keys, schema.size_key, *schema.supplied} <= there
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (DataSpec(), "sbtest-innodb-10k-06b51422581e"),
+        (DataSpec(rows=500, tables=3), "sbtest-innodb-500-09954d75a57f"),
+        (
+            DataSpec("employees", rows=500, own={"emp_no_keys": True}),
+            "employees-innodb-6.53k-43ada8b2b412",
+        ),
+        (DataSpec("test_data", own={"string_length": 50}), "test_data-innodb-10k-5f387932e9b1"),
+        (
+            DataSpec("tpcc", own={"warehouses": 3, "shrink": 7, "partition_by": "hash"}),
+            "tpcc-innodb-257k-826a942cb69f",
+        ),
+    ],
+)
+def test_kept_datasets_are_found_by_the_names_that_they_had(data: DataSpec, name: str) -> None:
+    assert dataset_key(key_inputs(data, kind="mariadb", version="10.11.6", options={})) == name

@@ -20,7 +20,7 @@ from contend.spec import (
     recipe_text,
     to_dict,
 )
-from contend.spec.paths import known_paths
+from contend.spec.keys import known_paths
 
 RECIPE = recipe_text("segmented-key-cache")
 TOKENS = re.findall(r'"[^"\n]*"|[A-Za-z_]+|[0-9_.]+|[\[\]{}=,.]|\n', RECIPE)

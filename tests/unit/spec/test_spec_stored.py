@@ -42,7 +42,9 @@ def test_levels_keep_their_type(load: Load) -> None:
 def test_a_newer_format_is_refused() -> None:
     stored = to_dict(load_experiment("segmented-key-cache"))
     stored["format"] = SPEC_FORMAT + 1
-    with pytest.raises(SpecError, match=f"has format {SPEC_FORMAT + 1}, and this contend reads"):
+    with pytest.raises(
+        SpecError, match=f"has format {SPEC_FORMAT + 1}, and this version of contend reads"
+    ):
         from_dict(stored)
 
 

@@ -97,7 +97,10 @@ def test_a_full_disk_leaves_what_was_there_and_no_rubbish(
     ["mysql://other@DB1/shop", "mariadb://db1:3306/?option_file=/x", "mysql://root@db1:3306/"],
 )
 def test_it_is_the_same_for_whoever_logs_in(tmp_path: Path, same: str) -> None:
-    with Journal.open(tmp_path, SERVER), pytest.raises(RequestError, match="another contend is at"):
+    with (
+        Journal.open(tmp_path, SERVER),
+        pytest.raises(RequestError, match="another contend process is at"),
+    ):
         Journal.open(tmp_path, same)
     Journal.open(tmp_path, same).close()
 

@@ -16,8 +16,8 @@ from contend.warm.gate import (
     STEP,
     DutyCycle,
     Gate,
+    GateReading,
     Limits,
-    Reading,
 )
 
 BOUND_S = 0.005
@@ -76,7 +76,7 @@ def test_one_crowded_moment_halves_once() -> None:
 def test_without_limits_nothing_holds_it_back() -> None:
     assert not Limits()
     gate = Gate(Limits())
-    gate.see(Reading(1.0, 100.0, 500))
+    gate.see(GateReading(1.0, 100.0, 500))
     gate.ran(1.0, 2.0)
     assert (gate.left_s(2.0), gate.why, gate.share) == (0.0, None, FULL)
 
@@ -85,19 +85,19 @@ def test_a_pulse_is_followed_by_a_rest_and_too_high_a_latency_makes_it_longer() 
     gate = Gate(Limits(latency_s=BOUND_S))
     gate.ran(0.002, 1.0)
     assert gate.left_s(1.0) == pytest.approx(0.038)
-    gate.see(Reading(1.0, latency_s=0.001))
+    gate.see(GateReading(1.0, latency_s=0.001))
     assert gate.left_s(1.038) == pytest.approx(0.0)
-    gate.see(Reading(1.03, latency_s=0.006))
+    gate.see(GateReading(1.03, latency_s=0.006))
     assert gate.left_s(1.03) == pytest.approx(REST_S)
     assert gate.why == "latency, 2.5% of its speed"
 
 
 def test_threads_are_counted_now_and_then_and_the_last_count_holds() -> None:
     gate = Gate(Limits(threads_running=8))
-    gate.see(Reading(0.0, threads_running=9))
+    gate.see(GateReading(0.0, threads_running=9))
     assert (gate.why, gate.left_s(0.0)) == ("threads running", inf)
-    gate.see(Reading(0.1))
+    gate.see(GateReading(0.1))
     assert gate.why == "threads running"
-    gate.see(Reading(0.2, threads_running=8))
-    gate.see(Reading(0.3))
+    gate.see(GateReading(0.2, threads_running=8))
+    gate.see(GateReading(0.3))
     assert (gate.why, gate.left_s(0.3)) == (None, 0.0)

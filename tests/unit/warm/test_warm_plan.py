@@ -119,7 +119,7 @@ def test_a_named_key_cache_has_room_of_its_own() -> None:
     plan = make_plan(survey(OLD), key_caches={"shop.old": hot})
     assert plan.items == ()
     assert "does not fit in MyISAM's key cache hot" in plan.left_out[0].why
-    with pytest.raises(RequestError, match=r"shop\.codes is no MyISAM table"):
+    with pytest.raises(RequestError, match=r"shop\.codes is not a MyISAM table"):
         make_plan(survey(OLD, CODES), key_caches={"shop.codes": hot})
 
 

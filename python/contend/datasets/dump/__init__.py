@@ -2,9 +2,8 @@
 
 files     one file of a dump: unpacked while it is read, counted and hashed
 split     bytes in, statements out: knows quotes, comments and DELIMITER
-tokens    the words of one statement
+tokens    the words of one statement, and which names are of another database
 rules     what a statement would do beyond its own database, and what it is run as
-names     which names of a statement are of another database
 load      the statements, one by one, into a server
 """
 

@@ -104,7 +104,7 @@ class DumpFile:
             DumpRefused: the file cannot be read, or its archive is damaged or cut off.
         """
         try:
-            found = self._file.read(size)
+            data = self._file.read(size)
         except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
             raise DumpRefused(
                 f"{self.path} is cut off or damaged: {error}",
@@ -114,8 +114,8 @@ class DumpFile:
             raise _unreadable(self.path, error) from None
         if not self._begun:
             self._begun = True
-            found = found.removeprefix(_BYTE_ORDER_MARK)
-        return found
+            data = data.removeprefix(_BYTE_ORDER_MARK)
+        return data
 
     @property
     def sha256(self) -> str:

@@ -254,8 +254,12 @@ class Loader:
         """Raise DumpRefused unless something was said of other databases."""
         if "other-database" in self._rules.skip | self._rules.allow:
             return
-        choice = [one for one in (self._home, name) if one and one.lower() not in SYSTEM_DATABASES]
-        take = " or ".join(f"`--database {one}`" for one in choice)
+        choice = [
+            database
+            for database in (self._home, name)
+            if database and database.lower() not in SYSTEM_DATABASES
+        ]
+        take = " or ".join(f"`--database {database}`" for database in choice)
         raise DumpRefused(
             f"{where}: {verdict.words} is refused: {KINDS['other-database']}"
             + (f", {self._home}" if self._home else ""),

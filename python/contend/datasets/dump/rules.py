@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Literal
 
-from contend.datasets.dump.names import other_databases
-from contend.datasets.dump.tokens import Token, spelled, tokens
+from contend.datasets.dump.tokens import Token, other_databases, spelled, tokens
 
 KINDS = {
     "other-database": "about another database than the one that is imported",
@@ -133,22 +132,22 @@ def _refused(kind: str, words: str, why: str = "") -> Verdict:
 
 
 def _within(
-    statement: bytes, found: Sequence[Token], home: str | None, words: str, text: bytes = b""
+    statement: bytes, tokens: Sequence[Token], home: str | None, words: str, text: bytes = b""
 ) -> Verdict:
     """Run it, if it names no other database."""
-    other = next(other_databases(statement, found, home or ""), None)
+    other = next(other_databases(statement, tokens, home or ""), None)
     if other is not None:
         return _refused("other-database", words, f'the database "{other}" is another one')
     return Verdict("run", words, text or statement)
 
 
-def _set(statement: bytes, found: Sequence[Token], words: str, engine: str | None) -> Verdict:
-    texts = [token.text for token in found]
+def _set(statement: bytes, tokens: Sequence[Token], words: str, engine: str | None) -> Verdict:
+    texts = [token.text for token in tokens]
     if texts[1:2] in (["PASSWORD"], ["ROLE"]) or texts[1:3] == ["DEFAULT", "ROLE"]:
         return _refused("users", words)
     if texts[1:2] in (["STATEMENT"], ["RESOURCE"]):
         return _refused("unknown", words)
-    targets = _targets(found)
+    targets = _targets(tokens)
     for target in targets:
         scope, _, name = target.removeprefix("@@").rpartition(".")
         if target.startswith("@@") and scope.upper() in ("GLOBAL", "PERSIST", "PERSIST_ONLY"):
@@ -165,97 +164,97 @@ def _set(statement: bytes, found: Sequence[Token], words: str, engine: str | Non
     return Verdict("run", words, statement, sets=True, sets_mode="SQL_MODE" in names)
 
 
-def _targets(found: Sequence[Token]) -> list[str]:
+def _targets(tokens: Sequence[Token]) -> list[str]:
     """What is set: the first word of each assignment, and the one behind its scope."""
     targets, depth = [], 0
-    for place, token in enumerate(found):
+    for place, token in enumerate(tokens):
         if token.kind == "mark":
             depth += {"(": 1, ")": -1}.get(token.text, 0)
         begins = place == 0 or (token.kind == "mark" and token.text == ",")
-        if begins and depth == 0 and place + 1 < len(found):
-            targets.append(found[place + 1].text)
-            if found[place + 1].text in ("SESSION", "LOCAL") and place + 2 < len(found):
-                targets.append(found[place + 2].text)
+        if begins and depth == 0 and place + 1 < len(tokens):
+            targets.append(tokens[place + 1].text)
+            if tokens[place + 1].text in ("SESSION", "LOCAL") and place + 2 < len(tokens):
+                targets.append(tokens[place + 2].text)
     return targets
 
 
 def _defines(
     statement: bytes,
-    found: Sequence[Token],
+    tokens: Sequence[Token],
     home: str | None,
     words: str,
     engine: str | None,
 ) -> Verdict:
     """CREATE, ALTER or DROP of something."""
-    verb = found[0].text
+    verb = tokens[0].text
     place = next(
         (
             place
-            for place, token in enumerate(found[1:], 1)
+            for place, token in enumerate(tokens[1:], 1)
             if token.kind == "word" and token.text in (_OBJECTS | _DATABASE | {*_KIND_OF_OBJECT})
         ),
         None,
     )
     if place is None:
         return _refused("unknown", words)
-    what = found[place].text
+    what = tokens[place].text
     if what in _KIND_OF_OBJECT:
         return _refused(_KIND_OF_OBJECT[what], words)
     if what in _DATABASE:
-        name = _name_after(statement, found, place)
+        name = _name_after(statement, tokens, place)
         # ALTER DATABASE without a name is about the present one.
         action = {"CREATE": "create", "DROP": "drop"}.get(verb, "alter")
         return Verdict(action, words, statement, name)  # type: ignore[arg-type]
-    if what == "FUNCTION" and any(token.text == "SONAME" for token in found):
+    if what == "FUNCTION" and any(token.text == "SONAME" for token in tokens):
         return _refused("plugins", words)
-    texts = [token.text for token in found]
-    if what == "TABLE" and "DIRECTORY" in texts and _has_directory(found):
+    texts = [token.text for token in tokens]
+    if what == "TABLE" and "DIRECTORY" in texts and _has_directory(tokens):
         return _refused("files", words)
-    text = _without_definer(statement, found[:place])
+    text = _without_definer(statement, tokens[:place])
     if engine is not None and what == "TABLE":
-        text = _with_engine(text, found, engine)
-    return _within(statement, found, home, words, text)
+        text = _with_engine(text, tokens, engine)
+    return _within(statement, tokens, home, words, text)
 
 
-def _name_after(statement: bytes, found: Sequence[Token], place: int) -> str:
-    rest = [token for token in found[place + 1 :] if token.text not in ("IF", "NOT", "EXISTS")]
+def _name_after(statement: bytes, tokens: Sequence[Token], place: int) -> str:
+    rest = [token for token in tokens[place + 1 :] if token.text not in ("IF", "NOT", "EXISTS")]
     return spelled(statement, rest[0]) if rest and rest[0].names() is not None else ""
 
 
-def _has_directory(found: Sequence[Token]) -> bool:
+def _has_directory(tokens: Sequence[Token]) -> bool:
     return any(
         one.kind == "word" and one.text in ("DATA", "INDEX") and two.text == "DIRECTORY"
-        for one, two in pairwise(found)
+        for one, two in pairwise(tokens)
     )
 
 
-def _without_definer(statement: bytes, found: Sequence[Token]) -> bytes:
+def _without_definer(statement: bytes, tokens: Sequence[Token]) -> bytes:
     """Blanks in place of the definer: a user whom the private server does not know."""
-    place = next((n for n, token in enumerate(found) if token.text == "DEFINER"), None)
-    if place is None or place + 2 >= len(found) or found[place + 1].text != "=":
+    place = next((n for n, token in enumerate(tokens) if token.text == "DEFINER"), None)
+    if place is None or place + 2 >= len(tokens) or tokens[place + 1].text != "=":
         return statement
     last = place + 2
-    for following in range(last + 1, len(found)):
-        token = found[following]
-        joined = token.text == "@" or token.text.startswith("@") or found[last].text == "@"
+    for following in range(last + 1, len(tokens)):
+        token = tokens[following]
+        joined = token.text == "@" or token.text.startswith("@") or tokens[last].text == "@"
         if not joined and token.text not in ("(", ")"):
             break
         last = following
     blanked = bytearray(statement)
-    for token in found[place : last + 1]:
+    for token in tokens[place : last + 1]:
         blanked[token.start : token.end] = b" " * (token.end - token.start)
     return bytes(blanked)
 
 
-def _with_engine(statement: bytes, found: Sequence[Token], engine: str) -> bytes:
+def _with_engine(statement: bytes, tokens: Sequence[Token], engine: str) -> bytes:
     """The statement with this engine in place of each that it names."""
     parts, at, depth = [], 0, 0
-    for place, token in enumerate(found):
+    for place, token in enumerate(tokens):
         if token.kind == "mark":
             depth += {"(": 1, ")": -1}.get(token.text, 0)
         if token.kind != "word" or token.text != "ENGINE":
             continue
-        following = found[place + 1 : place + 3]
+        following = tokens[place + 1 : place + 3]
         equals = bool(following) and following[0].text == "="
         # Without a sign it may be a column of that name.
         if not equals and depth > 0:

@@ -123,10 +123,10 @@ class Splitter:
         self._fill()
         self.head = self._buffer[:4096]
         while self._skip_lead():
-            found = self._command() or self._statement()
-            if found is not None and found.text:
+            statement = self._command() or self._statement()
+            if statement is not None and statement.text:
                 self.tail = b""
-                yield found
+                yield statement
 
     # --- the buffer ---
 
@@ -138,9 +138,9 @@ class Splitter:
         self._at = 0
 
     def _next(self, size: int) -> bytes:
-        found = self._read(size)
-        self._ended = not found
-        return found
+        data = self._read(size)
+        self._ended = not data
+        return data
 
     def _mend(self) -> None:
         """See that what was read does not end within a delimiter or the beginning of a comment."""
@@ -161,9 +161,9 @@ class Splitter:
         """Pass over blanks and comments; whether there is anything behind them."""
         while True:
             self._mend()
-            found = _lead(last=self._ended).match(self._buffer, self._at)
-            assert found is not None
-            self.tail = (self.tail + self._advance(found.end()))[-4096:]
+            match = _lead(last=self._ended).match(self._buffer, self._at)
+            assert match is not None
+            self.tail = (self.tail + self._advance(match.end()))[-4096:]
             left = len(self._buffer) - self._at
             if self._ended:
                 if left and self._is_open_comment():
@@ -186,22 +186,22 @@ class Splitter:
             return None
         while b"\n" not in self._buffer[self._at :] and not self._ended:
             self._fill()
-        found = _COMMAND.match(self._buffer, self._at)
-        if found is None:
+        match = _COMMAND.match(self._buffer, self._at)
+        if match is None:
             return None
-        word, rest = found[1].lower(), found[2] or b""
+        word, rest = match[1].lower(), match[2] or b""
         line = self._line
         if word == b"delimiter":
             delimiter = rest.split()[0] if rest else b""
             if not delimiter or b"\\" in delimiter:
                 raise DumpRefused(f"{self._where}, line {line}: DELIMITER needs one, such as //")
             self._delimiter = delimiter
-            self._advance(found.end())
+            self._advance(match.end())
             return Statement(b"", line)
         name = rest.removesuffix(self._delimiter).strip()
         if not name:
             return None  # The server says what is wrong with it.
-        self._advance(found.end())
+        self._advance(match.end())
         return Statement(name, line, SOURCE)
 
     def _statement(self) -> Statement:
@@ -209,9 +209,9 @@ class Splitter:
         while True:
             self._mend()
             body = _body(self._delimiter, backslash=self.backslash, last=self._ended)
-            found = body.match(self._buffer, self._at + done)
-            assert found is not None
-            end = found.end()
+            match = body.match(self._buffer, self._at + done)
+            assert match is not None
+            end = match.end()
             if self._buffer.startswith(self._delimiter, end):
                 line = self._line
                 text = self._advance(end)
