@@ -102,8 +102,9 @@ def test_tpcc(capsys: pytest.CaptureFixture[str], name: str, waits_percent: int)
     sets = ("workload.points=10", "load.connections=[64]")
     experiment = load_experiment("segmented-key-cache", variant="quick", sets=sets)
     write_run(Path("run"), experiment, change=lambda record: of_tpcc(record, waits_percent))
-    section = shown(capsys, "run", "--full").partition("\nTPC-C: ")[2]
-    section = section.partition("\nThe state of the host")[0].partition("\nThroughput, ")[0]
+    assert main(["show", "run", "--full"]) == 0
+    section = capsys.readouterr().out.partition("\nTPC-C: ")[2].partition("\nThroughput, ")[0]
+    assert all(len(line) <= 80 for line in section.splitlines())
     check(f"show-{name}", section)
 
 

@@ -56,7 +56,7 @@ def next_step(
         return f"Next: {would_take(study, analysis, whole)}."
     tones = {one.tone for one in (*claims.findings, *claims.more)}
     if tones == {"equivalent"}:
-        return "Next: something else; no more of this can be gained here than that."
+        return "Next: try something else; there is nothing to gain here."
     if "better" not in tones:
         step = "do without" if naming.change(level) else f"stay with {naming.baseline}"
         return f"Next: {step}."

@@ -54,6 +54,7 @@ def _config(ink: str, muted: str, grid: str, background: str, palette: list[str]
             "symbolBaseStrokeColor": muted,
             "symbolOpacity": 1,
             "columns": 4,
+            "columnPadding": 22,
             "labelLimit": 0,
             "titleLimit": 0,
             "layout": {"bottom": {"direction": "vertical", "margin": 6}},

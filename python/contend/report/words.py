@@ -28,6 +28,8 @@ _COUNTED = {
 def factor_label(path: str) -> str:
     """The last word of a path: `connections`, `points`, `key_cache_segments`; of a kind inside a
     section what it is a kind of: `distribution`."""
+    if path == "server.use":
+        return "server"
     section, *rest = path.split(".")
     return rest[-2] if len(rest) > 1 and rest[-1] == "kind" else (rest or [section])[-1]
 
@@ -131,6 +133,8 @@ def _rounded(change: Change) -> tuple[int, str | None]:
             hides = half > 0 and not float(error)
             if not hides and (abs(float(f"{gain:.{places + more}f}")) <= float(error)) == covers:
                 return places + more, f"±{error}"
+        if 0 < half < _SHOWN_AS_NOTHING:
+            return places, f"±<{_SHOWN_AS_NOTHING:g}"
     return places, None
 
 
@@ -138,6 +142,9 @@ def plain_gain(gain_percent: float) -> str:
     """A published gain, which has no interval."""
     return _signed(gain_percent, 0 if abs(gain_percent) >= 1 or gain_percent == 0 else 1)
 
+
+_SHOWN_AS_NOTHING = 0.1
+"""Percent; an error below it that no few decimals show."""
 
 _MUCH_WIDER = 1.5
 """How much farther an interval may reach up than down and still be told as ±."""
@@ -251,7 +258,9 @@ def repeats_each_text(comparisons: Sequence[Finding]) -> str:
     """`n = 8 repeats each`, or the range if it varies."""
     sizes = [one.change.n for one in comparisons]
     fewest, most = min(sizes, default=0), max(sizes, default=0)
-    return f"n = {most} repeats each" if fewest == most else f"n = {fewest} to {most} repeats"
+    if fewest == most:
+        return f"n = {most} repeat{'' if most == 1 else 's'} each"
+    return f"n = {fewest} to {most} repeats"
 
 
 def key_text(report: Report) -> str:
@@ -261,7 +270,7 @@ def key_text(report: Report) -> str:
         if report.progress.state == "complete"
         else "no verdicts before the run is finished"
     ).format(margin=report.margin * 100)
-    n = repeats_each_text(report.comparisons)
+    n = repeats_each_text(report.comparisons).removeprefix("n = ")
     beside = report.sessions.beside if report.sessions else ""
     return (
         f"±: half of the interval; all intervals of this report hold together with "

@@ -50,6 +50,7 @@ def test_the_study_has_its_sentence(study_report: Report) -> None:
         "(±3) faster; at 1 connection, 13 % (±1) slower."
     )
     assert answer.others == (
+        "That also saves CPU: 25 % (±2) less server CPU per query.",
         "Next: a machine with more CPUs; all 2 of this one were busy at 8 connections with 100 "
         "points.",
     )
@@ -91,13 +92,13 @@ def test_the_widest_range_that_is_certain_leads(tmp_path: Path) -> None:
 def test_a_column_that_is_not_certain_is_named_and_more_time_advised(tmp_path: Path) -> None:
     answer = with_gains(tmp_path, by_load(1.0, 1.3, 1.4), server_sd=0.02).answer
     assert answer.sentence.endswith(" faster; at 1 connection it is not certain.")
-    assert answer.others == (
+    assert answer.others[-1:] == (
         "Next: more time (`--for`, `--until`), if the load at 1 connection matters to you.",
     )
 
 
 def test_a_whole_of_which_no_column_is_certain_is_told_as_a_mean(tmp_path: Path) -> None:
-    report = with_gains(tmp_path, by_load(1.06, 1.06, 1.06), server_sd=0.03)
+    report = with_gains(tmp_path, by_load(1.04, 1.04, 1.04), server_sd=0.03)
     assert not any(
         one.tone == "better"
         for one in report.compared[0].columns
@@ -113,7 +114,8 @@ def test_a_level_that_is_slower_everywhere_too(tmp_path: Path) -> None:
     answer = with_gains(tmp_path, by_load(0.8, 0.8, 0.8)).answer
     assert answer.sentence.startswith("From 1 to 64 connections, splitting")
     assert "makes this server 20 % (±" in answer.sentence and "slower." in answer.sentence
-    assert answer.others == ("Next: do without.",)
+    assert answer.others[0].startswith("In return: the p99 response time is ")
+    assert answer.others[1:] == ("Next: do without.",)
     assert not any("Most " in text for text in answer.basis)
 
 
@@ -158,7 +160,8 @@ def test_no_difference_within_the_margin_is_an_answer(tmp_path: Path) -> None:
         "From 1 to 64 connections, splitting the key cache into 32 segments makes no difference to "
         "the throughput beyond ±2 %."
     )
-    assert answer.others == ("Next: something else; no more of this can be gained here than that.",)
+    assert answer.others[0].startswith("Certain beside that: ")
+    assert answer.others[1:] == ("Next: try something else; there is nothing to gain here.",)
 
 
 def test_noise_is_called_noise_with_what_it_would_take(tmp_path: Path) -> None:
@@ -170,7 +173,8 @@ def test_noise_is_called_noise_with_what_it_would_take(tmp_path: Path) -> None:
         r"[+-]\S+ ±\S+ % from 1 to 64 connections\.",
         answer.sentence,
     )
-    (more,) = answer.others
+    beside, more = answer.others
+    assert beside.startswith("Certain beside that: ")
     assert re.fullmatch(
         r"Next: more time; about \d+ more repeats? \(\d.*\) would narrow that to ±2 %\.", more
     )

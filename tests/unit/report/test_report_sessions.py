@@ -49,7 +49,7 @@ def test_the_spread_stands_in_the_sentence_the_basis_and_beside_the_intervals(
     assert report.sessions.beside in report.answer.sentence
     assert " ".join(shown.split()).count(report.sessions.beside) == 2
     page = html.render(report, {})
-    assert page.count("on this host sessions differ by ±") == 2
+    assert page.count("on this host sessions differ by\xa0±") == 2
     told = as_json(report)["sessions"]
     assert told["n"] == 4 and told["low"] < told["tau"] < told["high"]
 
