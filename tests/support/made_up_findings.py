@@ -29,7 +29,7 @@ def compared_of(
         place = Place(depth, 0, 0, rows - 1, first_column, last_column)  # type: ignore[arg-type]
         change = _change(metric, place, ratio, tone)
         assert roles.baseline is not None
-        contrast = Contrast("level", metric, {}, level, roles.baseline, Family("first", 0.96))
+        contrast = Contrast("level", metric, {}, level, roles.baseline, Family("first", 0.96, 0.96))
         return Finding(contrast, change, 0.02)
 
     singles = [found("columns", tone, at, at) for at, tone in enumerate(tones)]

@@ -59,7 +59,7 @@ class TestStatements:
         assert engines.statements is not None
         (said,) = engines.statements.sentences
         assert said == (
-            "By statement, InnoDB instead of MyISAM: less time for count_all 19 % (±0.3); no "
+            "By statement, InnoDB instead of MyISAM: less time for count_all 19 % (±0.2); no "
             "difference that matters for first_ten."
         )
 
