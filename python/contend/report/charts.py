@@ -24,7 +24,7 @@ from contend.report.chart_style import (
     x_axis,
 )
 from contend.report.model import ChangeTable, Chart, GainRow, Layout, Panel
-from contend.report.words import change_noun, gain_text, plain_gain, slug
+from contend.report.words import SAYS_NOTHING, change_noun, gain_text, plain_gain, slug
 from contend.spec import Roles
 from contend.stats import finite
 
@@ -177,13 +177,15 @@ def _dashed(x: Spec, y: Spec, hue: Spec, sources: list[str]) -> Spec:
 
 def _measured(layout: Layout, column: int, label: str, gain: Finding) -> Spec:
     c = gain.change
+    # As in the tables: an interval that says nothing is not drawn, or it alone would be seen.
+    tells = c.high <= c.ratio * SAYS_NOTHING
     figures = {change_noun(gain.metric, layout.baseline): f"{gain_text(c)} %", "n": str(c.n)}
     return {
         "x": column_value(layout, column),
         "level": label,
         "value": (c.ratio - 1) * 100,
-        "low": (c.low - 1) * 100 if c.n > 1 else None,
-        "high": finite((c.high - 1) * 100),
+        "low": (c.low - 1) * 100 if c.n > 1 and tells else None,
+        "high": finite((c.high - 1) * 100) if tells else None,
         "source": _HERE,
         "said": said(layout, column, label, figures),
     }

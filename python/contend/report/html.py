@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -38,13 +39,15 @@ _MARKS = {"equivalent": "≈", "inconclusive": "?"}
 
 
 def minus(text: object) -> Markup:
-    """A hyphen before a digit is a minus, and a number stays on the line with its sign."""
+    """A hyphen before a digit is a minus, a number stays on the line with its sign, and what stands
+    in backquotes is code."""
     out = []
     words = str(escape(text)).split(" ")
     for word in words:
         negative = word[:1] == "-" and word[1:2].isdigit()
         out.append(f"\N{MINUS SIGN}{word[1:]}" if negative else word)
     joined = " ".join(out).replace("(-", "(\N{MINUS SIGN}")
+    joined = re.sub(r"`([^`]+)`", r"<code>\1</code>", joined)
     return Markup(joined.replace(" ±", "\N{NO-BREAK SPACE}±").replace(" %", "\N{NO-BREAK SPACE}%"))
 
 
