@@ -104,6 +104,7 @@ class _File:
     ORDER = (
         *("experiment", "server", "server.options", "server.profiles.a.any"),
         *("server.profiles.b.any", "data", "workload", "load", "factors", "compare"),
+        'words."server.profile"',
     )
 
     def __init__(self) -> None:
@@ -384,13 +385,21 @@ def _about(
         "name": f"try-{_SHORT.get(compared) or re.sub(r'[^a-z0-9_]+', '-', name)}",
         "question": question,
     }
+    if compared == _PROFILE:
+        file.tables['words."server.profile"'] = {
+            "levels": {name: _inside(values) for name, values in sets.items()},
+            "plural": [name for name, values in sets.items() if not values],
+        }
 
 
 def _in_words(level: Level, sets: Mapping[str, Mapping[str, Level]]) -> str:
     if level in sets:
-        inside = " ".join(f"{one}={as_text(v)}" for one, v in sets[str(level)].items())
-        return f"{level} ({inside or 'the defaults'})"
+        return f"{level} ({_inside(sets[str(level)])})"
     return as_text(level) or "''"
+
+
+def _inside(values: Mapping[str, Level]) -> str:
+    return " ".join(f"{one}={as_text(v)}" for one, v in values.items()) or "the defaults"
 
 
 def _refuse_what_is_no_text(args: argparse.Namespace) -> None:
