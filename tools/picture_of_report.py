@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from browser import Browser, missing_browser
 
-HEIGHT = 1000
+HEIGHT = 1180
 
 
 def main() -> int:
