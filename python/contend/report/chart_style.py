@@ -91,6 +91,9 @@ WIDTH, HEIGHT = 400, 230
 _WIDE = 760
 """Of the picture under the answer, if there is room."""
 
+_LEGEND = ((4, 8), (2, 24))
+"""Columns of a legend, and the length of the longest name for which there is room."""
+
 DOT = 44
 """Size of a point that shows. Its shape tells the levels apart where their lines lie together."""
 
@@ -170,7 +173,10 @@ def x_axis(layout: Layout) -> Spec:
 def colour(levels: Iterable[str], title: str, *, skip_baseline: bool = False) -> Spec:
     """A level has one colour in every chart, also if the baseline is not drawn."""
     names = list(levels)
-    shown: Spec = {"title": title}
+    longest = max(map(len, names), default=0)
+    # A legend that is wider than the chart would shrink it on a phone.
+    columns = next((many for many, most in _LEGEND if longest <= most), 1)
+    shown: Spec = {"title": title, "columns": columns}
     if skip_baseline:
         shown["values"] = names[1:]
     return {"field": "level", "type": "nominal", "scale": {"domain": names}, "legend": shown}
