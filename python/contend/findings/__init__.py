@@ -26,8 +26,7 @@ from contend.findings.changes import (
 )
 from contend.findings.claims import Claims, claims_of, surest
 from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
-from contend.findings.evidence import Called, Cause, Curves, Shares, Told, told_by
-from contend.findings.evidence import Table as EvidenceTable
+from contend.findings.evidence import Called, Cause, Curves, EvidenceTable, Shares, Told, told_by
 from contend.findings.families import Family, family_of, rule_of
 from contend.findings.figures import CellFigures, cell_figures
 from contend.findings.model import Compared, Contrast, Figure, Finding
