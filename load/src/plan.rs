@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 mod workload;
 
-pub use workload::{Distribution, Script, ScriptValue, Workload};
+pub use workload::{Distribution, ITER_MAX, Script, ScriptValue, Workload, ZIPFIAN_EXP_MAX};
 
 /// The version this program reads. A plan of another version is refused.
 pub const PLAN_VERSION: u32 = 1;
@@ -182,31 +182,25 @@ pub struct Server {
 
 /// Where the plugin HandlerSocket listens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct HandlerSocket {
     /// Its port for reading.
-    #[serde(default = "default_port_of_reads")]
     pub port: u16,
     /// Its port for writing.
-    #[serde(default = "default_port_of_writes")]
     pub port_wr: u16,
     /// Unix sockets in place of the ports.
-    #[serde(default)]
     pub socket: Option<PathBuf>,
-    #[serde(default)]
     pub socket_wr: Option<PathBuf>,
     /// Names of the environment variables that hold the secrets of the two, if they have some.
-    #[serde(default)]
     pub secret_env: Option<String>,
-    #[serde(default)]
     pub secret_wr_env: Option<String>,
 }
 
 impl Default for HandlerSocket {
     fn default() -> Self {
         Self {
-            port: default_port_of_reads(),
-            port_wr: default_port_of_writes(),
+            port: 9998,
+            port_wr: 9999,
             socket: None,
             socket_wr: None,
             secret_env: None,
@@ -270,17 +264,13 @@ impl Plan {
 
 /// Encryption on the way to the server. The paths name PEM files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Tls {
-    #[serde(default)]
     pub mode: TlsMode,
     /// Who may sign the server's certificate; the modes that verify need it.
-    #[serde(default)]
     pub ca: Option<PathBuf>,
     /// Our own certificate and its key, where the server asks for one.
-    #[serde(default)]
     pub certificate: Option<PathBuf>,
-    #[serde(default)]
     pub key: Option<PathBuf>,
 }
 
@@ -450,38 +440,33 @@ pub enum Engine {
 
 /// Errors by code. One that is in no list ends the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Errors {
     /// The event begins again, asking the same; its clock runs on.
-    #[serde(default = "default_retry")]
     pub retry: Vec<u16>,
     /// An event is given up, and counted as failed, if it has failed once more than this.
-    #[serde(default = "default_retry_limit")]
     pub retry_limit: u32,
     /// Longest pause before the first retry of an event. It doubles with each further retry, to at
     /// most 64 times its length; each pause is drawn between half of it and the whole. 0: at once.
-    #[serde(default)]
     pub retry_pause_s: f64,
     /// Counted, and passed over as if the answer were good.
-    #[serde(default)]
     pub ignore: Vec<u16>,
     /// Every other code is passed over too.
-    #[serde(default)]
     pub ignore_all: bool,
     /// A lost connection is opened again, with growing pauses.
-    #[serde(default = "default_reconnect")]
     pub reconnect: bool,
 }
 
 impl Default for Errors {
     fn default() -> Self {
         Self {
-            retry: default_retry(),
-            retry_limit: default_retry_limit(),
+            // A record changed since it was read, a lock wait that lasted too long, a deadlock.
+            retry: vec![1020, 1205, 1213],
+            retry_limit: 100,
             retry_pause_s: 0.0,
             ignore: Vec::new(),
             ignore_all: false,
-            reconnect: default_reconnect(),
+            reconnect: true,
         }
     }
 }
@@ -507,12 +492,6 @@ pub struct Watch {
 fn default_port() -> u16 {
     3306
 }
-fn default_port_of_reads() -> u16 {
-    9998
-}
-fn default_port_of_writes() -> u16 {
-    9999
-}
 fn default_user() -> String {
     "root".to_owned()
 }
@@ -522,18 +501,8 @@ fn default_connect_timeout_s() -> f64 {
 fn default_charset() -> String {
     "utf8mb4".to_owned()
 }
-/// A record changed since it was read, a lock wait that lasted too long, a deadlock.
-fn default_retry() -> Vec<u16> {
-    vec![1020, 1205, 1213]
-}
 fn default_depth() -> u32 {
     1
-}
-fn default_retry_limit() -> u32 {
-    100
-}
-fn default_reconnect() -> bool {
-    true
 }
 fn default_settle_s() -> f64 {
     0.02

@@ -38,10 +38,7 @@ BANNED_IN_RUST = [
     (r"\btodo!|\bunimplemented!", set(), "nothing is done because a stub returns a value"),
 ]
 
-SAME_NAMES = {
-    *("Arguments", "Keys", "Engine", "Workload", "Arrival", "Delivery"),
-    *("Given", "Refused", "Known", "Whose", "Halt", "Settings"),
-}
+SAME_NAMES = {"Arguments", "Keys", "Engine", "Workload", "Arrival", "Delivery"}
 """Types of Rust whose name means more than one thing; docs/concepts/architecture.md says why."""
 
 SAME_CLASSES = {"Notice"}

@@ -20,7 +20,7 @@ pub fn run(data: &[u8]) {
     let torn = read(bytes, piece);
     assert_eq!(whole, torn);
     let (answers, is_good) = whole;
-    let rows = |said: &LineSummary| (said.code == 0).then(|| said.rows()).unwrap_or(0);
+    let rows = |said: &LineSummary| if said.code == 0 { said.rows() } else { 0 };
     let told: Vec<_> = answers
         .iter()
         .map(|said| (said.code != 0, rows(said)))

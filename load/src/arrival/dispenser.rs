@@ -11,7 +11,7 @@
 //! a limit does not use it.
 
 use super::{Arrivals, Curve};
-use crate::plan::Process;
+use crate::plan::{Process, Stage};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,6 +44,20 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// So many events a second, at times that are independent of one another.
+    pub fn of_rate(rate: u64, seed: u64) -> Self {
+        let stage = Stage {
+            rate: rate as f64,
+            end_rate: None,
+            duration_s: 0.0,
+        };
+        Self {
+            curve: Curve::new(0.0, &[stage]),
+            process: Process::Poisson,
+            seed,
+        }
+    }
+
     fn arrivals(&self) -> Arrivals {
         Arrivals::new(self.curve.clone(), self.process, self.seed)
     }
@@ -274,7 +288,6 @@ impl DueCount {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::plan::Stage;
     use proptest::prelude::*;
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;

@@ -3,7 +3,8 @@
 //! With the null server's service times beside it, this is all that decides when each event of a
 //! run ought to begin and end, so that what a run reports can be held against it.
 
-use super::{output, plan_file, service_time};
+use super::output::{self, Undone};
+use super::{plan_file, service_time};
 use crate::arrival::{Arrivals, Curve};
 use crate::plan::{Arrival, Plan};
 use crate::reactor::clock::seconds_ns;
@@ -25,19 +26,10 @@ pub struct Arguments {
     service: service_time::ServiceArguments,
 }
 
-pub fn main(arguments: &Arguments) -> ExitCode {
-    let schedule = plan_file::read(&arguments.plan).and_then(|plan| schedule_of(&plan, arguments));
-    let schedule = match schedule {
-        Ok(schedule) => schedule,
-        Err(message) => {
-            eprintln!("contend-load: {message}");
-            return ExitCode::from(2);
-        }
-    };
-    match output::stream(|out| schedule.print(&mut BufWriter::new(out))) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => output::failed(&error),
-    }
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let schedule = schedule_of(&plan_file::read(&arguments.plan)?, arguments)?;
+    output::stream(|out| schedule.print(&mut BufWriter::new(out)))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 struct ArrivalsTable {

@@ -1,9 +1,10 @@
 //! `contend-load cpus`: how much the CPUs of this host do at once, and how far apart they are.
 
-use super::output;
+use super::output::{self, Undone};
 use crate::cpus::memory::latency_ns;
 use crate::cpus::pairs::{Distance, Sample, distance};
 use crate::cpus::{allowed, speeds};
+use crate::outcome::Failure;
 use serde::Serialize;
 use std::io;
 use std::process::ExitCode;
@@ -64,22 +65,13 @@ struct CpuPair {
     wake_us: f64,
 }
 
-pub fn main(arguments: &Arguments) -> ExitCode {
-    let answer = if arguments.state {
-        look(arguments)
-    } else {
-        measure(arguments)
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let answer = match arguments.state {
+        true => look(arguments),
+        false => measure(arguments),
     };
-    match answer {
-        Ok(answer) => match serde_json::to_string(&answer) {
-            Ok(text) => output::whole(&text),
-            Err(error) => output::failed(&error.into()),
-        },
-        Err(error) => {
-            eprintln!("contend-load: cpus: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let answer = answer.map_err(|error| Failure::plain(format!("cpus: {error}")))?;
+    output::whole_json(&answer)
 }
 
 fn measure(arguments: &Arguments) -> io::Result<CpusAnswer> {

@@ -1,6 +1,7 @@
 //! `contend-load engine PLAN`: which engine a run of the plan gets on this host.
 
-use super::{output, plan_file};
+use super::output::{self, Undone};
+use super::plan_file;
 use crate::plan::Plan;
 use crate::reactor::engine::choice::{Choice, choose};
 use crate::run::of_plan::workers_of;
@@ -25,19 +26,10 @@ struct EngineAnswer {
     refused: Option<String>,
 }
 
-pub fn main(arguments: &Arguments) -> ExitCode {
-    let plan = match plan_file::read(&arguments.plan) {
-        Ok(plan) => plan,
-        Err(message) => {
-            eprintln!("contend-load: {message}");
-            return ExitCode::from(2);
-        }
-    };
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let plan = plan_file::read(&arguments.plan)?;
     match choose(plan.load.engine, sockets_of(&plan)) {
-        Ok(choice) => match serde_json::to_string(&answer(choice)) {
-            Ok(text) => output::whole(&text),
-            Err(error) => output::failed(&error.into()),
-        },
+        Ok(choice) => output::whole_json(&answer(choice)),
         Err(failure) => output::run_failed(failure),
     }
 }

@@ -1,6 +1,6 @@
 //! `contend-load far`: a delay line before a server, as if the client stood elsewhere.
 
-use super::output;
+use super::output::{self, Undone};
 use crate::reactor::signals::Signals;
 use crate::reactor::socket::Address;
 use crate::reactor::threads;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Stand before a server as a network would: what passes takes half of the round trip each way.
 ///
@@ -48,7 +48,7 @@ enum Listen {
     Port(u16),
 }
 
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let (socket, port) = match &arguments.listen {
         Listen::Socket(path) => (Some(path.clone()), None),
         Listen::Port(port) => (None, Some(*port)),
@@ -61,11 +61,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         threads: arguments.threads.unwrap_or_else(threads::half_of_host),
     };
     let stop = Arc::new(AtomicBool::new(false));
-    let raised = Arc::clone(&stop);
-    let signals = Signals::listen(move || {
-        raised.store(true, Ordering::Relaxed);
-        true
-    });
+    let signals = Signals::raise(&stop);
     let requests: Option<Tell> = arguments.on_request.then(|| {
         let tell = |report: LineReport| {
             // Who does not read it will not ask again either.
@@ -75,13 +71,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
     });
     let stood = stand(&line, &mut output::listening, requests, &stop);
     drop(signals);
-    match stood {
-        Ok(report) => output::whole(&in_json(&report).to_string()),
-        Err(failure) => {
-            eprintln!("contend-load: {}", output::in_words(&failure));
-            ExitCode::FAILURE
-        }
-    }
+    output::whole_json(&in_json(&stood?))
 }
 
 fn in_json(report: &LineReport) -> Value {

@@ -2,7 +2,7 @@
 
 mod board;
 
-use super::output;
+use super::output::{self, Undone};
 use crate::fill::registry::{self, DatasetEntry, SCHEMAS};
 use crate::fill::schema::{Dataset, Wish};
 use crate::fill::{KeyColumn, StorageEngine};
@@ -23,7 +23,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -126,14 +126,9 @@ enum FillOutcomes {
     None,
 }
 
-pub fn main(arguments: &Arguments) -> ExitCode {
-    match target_of(arguments).and_then(|target| Ok((target, dataset_of(arguments)?))) {
-        Ok((target, dataset)) => work(arguments, &target, &dataset),
-        Err(message) => {
-            eprintln!("contend-load: {message}");
-            ExitCode::from(2)
-        }
-    }
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let target = target_of(arguments)?;
+    Ok(work(arguments, &target, &dataset_of(arguments)?)?)
 }
 
 fn target_of(arguments: &Arguments) -> Result<Target, String> {
@@ -209,13 +204,9 @@ fn sessions_of(arguments: &Arguments) -> usize {
     }
 }
 
-fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> ExitCode {
+fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> io::Result<ExitCode> {
     let stop = Arc::new(AtomicBool::new(false));
-    let raised = Arc::clone(&stop);
-    let signals = Signals::listen(move || {
-        raised.store(true, Ordering::Relaxed);
-        true
-    });
+    let signals = Signals::raise(&stop);
     let show = match arguments.progress {
         FillOutcomes::Json => board::Show::Json,
         FillOutcomes::Auto if io::stderr().is_terminal() => board::Show::Terminal,
@@ -248,10 +239,8 @@ fn work(arguments: &Arguments, target: &Target, dataset: &Dataset) -> ExitCode {
             (FillOutcome::Error(Failure::clone(failure)), code)
         }
     };
-    match board::write(&outcome) {
-        Ok(()) => code,
-        Err(error) => output::failed(&error),
-    }
+    board::write(&outcome)?;
+    Ok(code)
 }
 
 fn done(filled: &[Filled], board: &Board) -> FillDone {

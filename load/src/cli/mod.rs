@@ -23,6 +23,7 @@ mod tell;
 
 use crate::reactor::parent;
 use clap::{Parser, Subcommand};
+use output::Undone;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -77,22 +78,24 @@ pub fn main() -> ExitCode {
     if let Some(pid) = arguments.die_with
         && let Err(error) = parent::die_with(pid)
     {
-        eprintln!("contend-load: --die-with: {error}");
-        return ExitCode::from(2);
+        return Undone::Wrong(format!("--die-with: {error}")).say();
     }
-    match arguments.command {
+    let done = match arguments.command {
         CliCommand::Arrivals(arguments) => arrivals::main(&arguments),
         CliCommand::Cpus(arguments) => cpus::main(&arguments),
         CliCommand::Engine(arguments) => engine::main(&arguments),
         CliCommand::Far(arguments) => far::main(&arguments),
         CliCommand::Fill(arguments) => fill::main(&arguments),
-        CliCommand::Mysqlslap { arguments } => mysqlslap::main("mysqlslap", &words(arguments)),
+        CliCommand::Mysqlslap { arguments } => {
+            return mysqlslap::main("mysqlslap", &words(arguments));
+        }
         CliCommand::NullServer(arguments) => null_server::main(&arguments),
         CliCommand::Run(arguments) => run::main(&arguments),
         CliCommand::Schema(arguments) => schema::main(&arguments),
         CliCommand::Script(arguments) => script::main(&arguments),
-        CliCommand::Sysbench { arguments } => sysbench::main(&words(arguments)),
-    }
+        CliCommand::Sysbench { arguments } => return sysbench::main(&words(arguments)),
+    };
+    done.unwrap_or_else(|undone| undone.say())
 }
 
 /// How the program was called and its arguments, if it was called through a link of such a name.

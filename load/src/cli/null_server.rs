@@ -1,6 +1,6 @@
 //! `contend-load null-server`: answers without a database behind them, to measure the client.
 
-use super::output;
+use super::output::{self, Undone};
 use super::service_time::{self, us_ns};
 use crate::reactor::clock::seconds_ns;
 use crate::reactor::signals::Signals;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Serve canned answers over the server's protocol until a signal comes. Anybody is let in.
 ///
@@ -59,29 +59,13 @@ pub struct Arguments {
 
 const SERVERS_MAX: i64 = 1_000_000;
 
-pub fn main(arguments: &Arguments) -> ExitCode {
-    let service = match service_of(arguments) {
-        Ok(service) => service,
-        Err(message) => {
-            eprintln!("contend-load: {message}");
-            return ExitCode::from(2);
-        }
-    };
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let service = service_of(arguments)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let raised = Arc::clone(&stop);
-    let signals = Signals::listen(move || {
-        raised.store(true, Ordering::Relaxed);
-        true
-    });
+    let signals = Signals::raise(&stop);
     let served = serve(&service, &mut output::listening, &stop);
     drop(signals);
-    match served {
-        Ok(served) => output::whole(&in_json(&served).to_string()),
-        Err(failure) => {
-            eprintln!("contend-load: {}", output::in_words(&failure));
-            ExitCode::FAILURE
-        }
-    }
+    output::whole_json(&in_json(&served?))
 }
 
 fn in_json(served: &Served) -> Value {

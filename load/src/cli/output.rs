@@ -4,6 +4,7 @@
 use crate::outcome::{Failure, Outcome};
 use crate::stand::null_server::Listening;
 use rustix::stdio::dup2_stdout;
+use serde::Serialize;
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, Write};
@@ -37,6 +38,15 @@ pub fn keep_from_scripts() -> io::Result<()> {
     Ok(())
 }
 
+/// A report may go into a pipe that somebody closes early: from here on the program then ends
+/// quietly, as programs in C do. To be called before any thread exists.
+pub fn end_with_the_pipe() {
+    // SAFETY: sets the disposition of a signal. Sockets are written without raising this signal.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}
+
 /// Writes an outcome as one line.
 pub fn outcome(outcome: &Outcome) -> io::Result<()> {
     line(&serde_json::to_string(outcome)?)
@@ -55,11 +65,14 @@ pub fn listening(listening: &Listening) {
 }
 
 /// Prints a text that is the whole output of a command.
-pub fn whole(text: &str) -> ExitCode {
-    match line(text) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error),
-    }
+pub fn whole(text: &str) -> Result<ExitCode, Undone> {
+    line(text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what is the whole output of a command, as one line of JSON.
+pub fn whole_json(answer: &impl Serialize) -> Result<ExitCode, Undone> {
+    whole(&serde_json::to_string(answer).map_err(io::Error::from)?)
 }
 
 /// Writes something long to standard output, as it comes.
@@ -67,21 +80,58 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Resul
     write(&mut io::stdout().lock())
 }
 
-/// Standard output does not take what we say.
-pub fn failed(error: &io::Error) -> ExitCode {
-    if error.kind() != io::ErrorKind::BrokenPipe {
-        eprintln!("contend-load: writing to standard output: {error}");
+/// Why a command has not done what it was asked for.
+#[derive(Debug)]
+pub enum Undone {
+    /// The request was wrong.
+    Wrong(String),
+    Failed(Failure),
+    /// Standard output does not take what we say.
+    Unwritten(io::Error),
+}
+
+impl Undone {
+    /// Says it to people; the exit code.
+    pub fn say(&self) -> ExitCode {
+        match self {
+            Self::Wrong(words) => {
+                eprintln!("contend-load: {words}");
+                return ExitCode::from(2);
+            }
+            Self::Failed(failure) => eprintln!("contend-load: {}", in_words(failure)),
+            // Whoever closes the pipe early knows.
+            Self::Unwritten(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Self::Unwritten(error) => {
+                eprintln!("contend-load: writing to standard output: {error}");
+            }
+        }
+        ExitCode::FAILURE
     }
-    ExitCode::FAILURE
+}
+
+impl From<String> for Undone {
+    fn from(words: String) -> Self {
+        Self::Wrong(words)
+    }
+}
+
+impl From<Failure> for Undone {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<io::Error> for Undone {
+    fn from(error: io::Error) -> Self {
+        Self::Unwritten(error)
+    }
 }
 
 /// Says why something failed, to programs and to people.
-pub fn run_failed(failure: Failure) -> ExitCode {
+pub fn run_failed(failure: Failure) -> Result<ExitCode, Undone> {
     eprintln!("contend-load: {}", in_words(&failure));
-    match outcome(&Outcome::Error(failure)) {
-        Ok(()) => ExitCode::FAILURE,
-        Err(error) => failed(&error),
-    }
+    outcome(&Outcome::Error(failure))?;
+    Ok(ExitCode::FAILURE)
 }
 
 /// A failure for people.

@@ -1,12 +1,12 @@
 //! `contend-load run PLAN`: one plan in, outcomes out as JSON lines.
 
-use super::plan_file::nodes::route_of;
+use super::output::{self, Undone};
+use super::plan_file::{self, nodes::route_of};
 use super::sysbench::planned::{self, Planned};
 use super::tell::OutcomeWriter;
-use super::{output, plan_file};
 use crate::lua::run::Run;
 use crate::lua::workload::ScriptWorkload;
-use crate::outcome::{Outcome, Validated};
+use crate::outcome::{Failure, Outcome, Validated};
 use crate::plan::{self, Plan, Protocol};
 use crate::run::job::Job;
 use crate::run::measured::Progress;
@@ -47,18 +47,12 @@ pub struct Arguments {
     check: bool,
 }
 
-pub fn main(arguments: &Arguments) -> ExitCode {
-    let prepared = prepare(arguments);
-    match prepared {
-        Ok(_) if arguments.check => ExitCode::SUCCESS,
-        Ok((job, log, scripts)) => match arguments.validate {
-            Some(events) => replay(&job, events),
-            None => measure(job, log, &scripts),
-        },
-        Err(message) => {
-            eprintln!("contend-load: {message}");
-            ExitCode::from(2)
-        }
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let (job, log, scripts) = prepare(arguments)?;
+    match arguments.validate {
+        _ if arguments.check => Ok(ExitCode::SUCCESS),
+        Some(events) => replay(&job, events),
+        None => measure(job, log, &scripts),
     }
 }
 
@@ -189,7 +183,7 @@ fn create(path: &PathBuf) -> Result<BufWriter<File>, String> {
         .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-fn measure(job: Job, log: LogFile, scripts: &Scripts) -> ExitCode {
+fn measure(job: Job, log: LogFile, scripts: &Scripts) -> Result<ExitCode, Undone> {
     let mut writer = OutcomeWriter::new(&job.setup, log);
     let tell = &mut |progress: Progress<'_>| writer.tell(progress);
     let measured = match scripts.read.first() {
@@ -206,35 +200,25 @@ fn measure(job: Job, log: LogFile, scripts: &Scripts) -> ExitCode {
     };
     writer.write(&outcome);
     match (writer.broken(), outcome) {
-        (Some(error), _) => output::failed(&error),
-        (None, Outcome::Error(failure)) => {
-            eprintln!("contend-load: {}", output::in_words(&failure));
-            ExitCode::FAILURE
-        }
-        (None, _) => ExitCode::SUCCESS,
+        (Some(error), _) => Err(error.into()),
+        (None, Outcome::Error(failure)) => Err(failure.into()),
+        (None, _) => Ok(ExitCode::SUCCESS),
     }
 }
 
 /// Replays events and tells whether they were answered right.
-fn replay(job: &Job, events: u64) -> ExitCode {
+fn replay(job: &Job, events: u64) -> Result<ExitCode, Undone> {
     let outcome = match validate(&job.setup, events) {
         Ok(found) => Outcome::Validated(found),
         Err(failure) => Outcome::Error(failure),
     };
-    if let Err(error) = output::outcome(&outcome) {
-        return output::failed(&error);
-    }
+    output::outcome(&outcome)?;
     match outcome {
-        Outcome::Validated(found) if found.wrong == 0 => ExitCode::SUCCESS,
-        Outcome::Validated(found) => {
-            eprintln!("contend-load: {}", wrong_in_words(&found));
-            ExitCode::FAILURE
+        Outcome::Validated(found) if found.wrong > 0 => {
+            Err(Failure::plain(wrong_in_words(&found)).into())
         }
-        Outcome::Error(failure) => {
-            eprintln!("contend-load: {}", output::in_words(&failure));
-            ExitCode::FAILURE
-        }
-        _ => ExitCode::FAILURE,
+        Outcome::Error(failure) => Err(failure.into()),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `contend-load schema plan|outcome`: what goes in and what comes out, as JSON Schema.
 
-use super::output;
+use super::output::{self, Undone};
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::workload::registry;
@@ -23,7 +23,7 @@ enum SchemaDocument {
     Outcome,
 }
 
-pub fn main(arguments: &Arguments) -> ExitCode {
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
     let schema = match arguments.document {
         SchemaDocument::Plan => plan(),
         SchemaDocument::Outcome => schemars::schema_for!(Outcome).to_value(),

@@ -1,7 +1,8 @@
 //! The script of a plan: run as its workload, described, or told to prepare its tables.
 
+use super::output::{self, Undone};
+use super::plan_file;
 use super::sysbench::planned::{self, Planned};
-use super::{output, plan_file};
 use crate::load_data::make_database;
 use crate::lua::options::{OptionType, normal_name};
 use crate::lua::{Called, Sharing, thread};
@@ -47,20 +48,11 @@ struct Described {
     help: String,
 }
 
-pub fn main(arguments: &Arguments) -> ExitCode {
-    let read = plan_file::read(&arguments.plan).and_then(|plan| read(plan, arguments.prepare));
-    match read {
-        Ok((plan, script)) if arguments.prepare => {
-            prepare(&plan, &script, arguments.create_database)
-        }
-        Ok((_, script)) => match serde_json::to_string(&describe(&script)) {
-            Ok(text) => output::whole(&text),
-            Err(error) => output::failed(&error.into()),
-        },
-        Err(message) => {
-            eprintln!("contend-load: {message}");
-            ExitCode::from(2)
-        }
+pub fn main(arguments: &Arguments) -> Result<ExitCode, Undone> {
+    let (plan, script) = read(plan_file::read(&arguments.plan)?, arguments.prepare)?;
+    match arguments.prepare {
+        true => prepare(&plan, &script, arguments.create_database),
+        false => output::whole_json(&describe(&script)),
     }
 }
 
@@ -119,7 +111,7 @@ fn kind_name(kind: OptionType) -> &'static str {
     }
 }
 
-fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
+fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> Result<ExitCode, Undone> {
     let (main, run) = (&script.main, &script.run);
     if creates_database && let Err(failure) = make_database(&script.servers.targets().first) {
         return output::run_failed(failure);
@@ -137,8 +129,7 @@ fn prepare(plan: &Plan, script: &Planned, creates_database: bool) -> ExitCode {
             Ok(Called::Done) => Ok(true),
             Ok(Called::Missing) => {
                 let name = run.script.name.as_deref().unwrap_or_default();
-                eprintln!("contend-load: workload.script: {name} has no prepare");
-                return ExitCode::from(2);
+                return Err(format!("workload.script: {name} has no prepare").into());
             }
             Err(_) => Ok(false),
         },

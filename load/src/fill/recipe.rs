@@ -40,7 +40,7 @@ pub struct Recipe {
     /// Sent after the rows.
     pub finish: Vec<String>,
     table: String,
-    fields: &'static str,
+    fields: String,
     has_nulls: bool,
     /// The engine can build keys by sorting or in a slower way, and the server says which it used.
     pub keys_are_sorted_or_not: bool,
@@ -98,7 +98,7 @@ impl Recipe {
             before_rows,
             finish,
             table: table.name().to_owned(),
-            fields: table.fields(),
+            fields: table.fields().to_owned(),
             has_nulls: table.has_nulls(),
             keys_are_sorted_or_not: sorts,
         }

@@ -55,7 +55,7 @@ impl Sbtest {
     ) -> Result<Table, BadTable> {
         let own_options = self.own_options(&engine, options);
         let bytes = row_bytes(&engine);
-        let table = Table::new(name, engine, self.body(name), "id, k, c, pad", options)?;
+        let table = Table::new(name, engine, self.body(name), options)?;
         Ok(table.with_own_options(own_options).with_row_bytes(bytes))
     }
 

@@ -8,8 +8,6 @@ pub struct Definition {
     pub name: &'static str,
     /// Columns and keys, a line each.
     pub body: &'static [&'static str],
-    /// The columns in the order in which rows have them.
-    pub fields: &'static str,
     /// Some fields may be NULL.
     pub has_nulls: bool,
     /// About what a row takes on disk, its keys included.
@@ -89,7 +87,7 @@ pub struct Table {
     name: String,
     engine: StorageEngine,
     body: Vec<String>,
-    fields: &'static str,
+    fields: String,
     has_nulls: bool,
     row_bytes: u64,
     own_options: Vec<String>,
@@ -107,7 +105,6 @@ impl Table {
         name: &str,
         engine: StorageEngine,
         body: Vec<String>,
-        fields: &'static str,
         options: &str,
     ) -> Result<Self, BadTable> {
         let fits = (1..=64).contains(&name.chars().count());
@@ -117,8 +114,8 @@ impl Table {
         Ok(Self {
             name: name.to_owned(),
             engine,
+            fields: fields(&body),
             body,
-            fields,
             has_nulls: false,
             row_bytes: 0,
             own_options: Vec::new(),
@@ -142,7 +139,7 @@ impl Table {
         Ok(Self {
             has_nulls: definition.has_nulls,
             row_bytes: definition.row_bytes,
-            ..Self::new(definition.name, engine, body, definition.fields, options)?
+            ..Self::new(definition.name, engine, body, options)?
         })
     }
 
@@ -176,8 +173,8 @@ impl Table {
     }
 
     /// The columns in the order in which rows have them.
-    pub fn fields(&self) -> &'static str {
-        self.fields
+    pub fn fields(&self) -> &str {
+        &self.fields
     }
 
     pub fn has_nulls(&self) -> bool {
@@ -225,6 +222,15 @@ impl Table {
     }
 }
 
+/// The names of the columns: the first words of all lines that are no keys.
+fn fields(body: &[String]) -> String {
+    let names = body.iter().filter_map(|line| line.split(' ').next());
+    let names: Vec<&str> = names
+        .filter(|name| !matches!(*name, "PRIMARY" | "UNIQUE" | "KEY"))
+        .collect();
+    names.join(", ")
+}
+
 /// True if options speak of a word, in any case.
 pub(super) fn names(options: &str, word: &str) -> bool {
     options
@@ -252,7 +258,7 @@ mod tests {
 
     fn table(name: &str, options: &str) -> Result<Table, BadTable> {
         let body = vec!["id INT".to_owned(), "PRIMARY KEY (id)".to_owned()];
-        Table::new(name, StorageEngine::InnoDb, body, "id", options)
+        Table::new(name, StorageEngine::InnoDb, body, options)
     }
 
     #[test]

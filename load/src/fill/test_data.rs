@@ -18,7 +18,6 @@ const TABLE: Definition = Definition {
         "PRIMARY KEY (id)",
         "KEY random_str (random_str)",
     ],
-    fields: "id, random_str, random_str2",
     has_nulls: false,
     row_bytes: 190,
 };

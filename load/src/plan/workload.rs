@@ -57,6 +57,11 @@ pub enum ScriptValue {
     Text(String),
 }
 
+/// Most uniform draws that one draw of a shape averages.
+pub const ITER_MAX: u32 = 1000;
+/// The steepest shape.
+pub const ZIPFIAN_EXP_MAX: f64 = 100.0;
+
 /// Shapes of random keys; the parameters are named as sysbench names them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -67,14 +72,14 @@ pub enum Distribution {
     Gaussian {
         /// How many uniform draws are averaged.
         #[serde(default = "default_iter")]
-        #[schemars(range(min = 1, max = 1000))]
+        #[schemars(range(min = 1, max = ITER_MAX))]
         iter: u32,
     },
     /// `res` percent of the draws in the middle `pct` percent, the rest gaussian.
     Special {
         /// How many uniform draws are averaged.
         #[serde(default = "default_iter")]
-        #[schemars(range(min = 1, max = 1000))]
+        #[schemars(range(min = 1, max = ITER_MAX))]
         iter: u32,
         /// Size of the hot middle, in percent of the range.
         #[serde(default = "default_pct")]
@@ -96,7 +101,7 @@ pub enum Distribution {
     Zipfian {
         /// Exponent: larger is more skewed.
         #[serde(default = "default_zipfian_exp")]
-        #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 100.0))]
+        #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = ZIPFIAN_EXP_MAX))]
         exp: f64,
     },
 }

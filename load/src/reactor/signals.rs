@@ -5,7 +5,7 @@ use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::{Handle, Signals as Arriving};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 const BOTH: [i32; 2] = [SIGINT, SIGTERM];
@@ -35,6 +35,18 @@ impl Signals {
         Ok(Self {
             arriving,
             thread: Some(thread),
+        })
+    }
+
+    /// Raises `stop` at each signal.
+    ///
+    /// # Errors
+    /// As [`Self::listen`].
+    pub fn raise(stop: &Arc<AtomicBool>) -> io::Result<Self> {
+        let stop = Arc::clone(stop);
+        Self::listen(move || {
+            stop.store(true, Ordering::Relaxed);
+            true
         })
     }
 }

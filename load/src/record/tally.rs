@@ -2,10 +2,11 @@
 
 use super::{ErrorTally, Latency};
 use std::borrow::Cow;
+use std::mem::take;
 
 /// What happened in one stretch of time. An *event* is what the workload repeats (a query, or a
 /// whole transaction); a *query* is one request with its answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     shape: TallyShape,
     /// Events that began, whether they ended well, failed, or have not ended.
@@ -146,15 +147,10 @@ impl Tally {
         };
         Self {
             shape,
-            begun: 0,
-            carried: 0,
-            reconnects: 0,
-            outage_ns: 0,
-            connect: None,
             kinds: vec![kind; shape.kinds],
             classes: vec![class; shape.classes],
             nodes: vec![node; shape.nodes],
-            errors: ErrorTally::default(),
+            ..Self::default()
         }
     }
 
@@ -169,25 +165,16 @@ impl Tally {
 
     /// Forgets what was recorded and keeps the room for more: nothing is allocated.
     pub fn clear(&mut self) {
-        let Self {
-            shape: _,
-            begun,
-            carried,
-            reconnects,
-            outage_ns,
-            connect,
-            kinds,
-            classes,
-            nodes,
-            errors,
-        } = self;
-        let counts = [begun, carried, reconnects, outage_ns];
-        counts.into_iter().for_each(|count| *count = 0);
-        *connect = None;
-        kinds.iter_mut().for_each(KindTally::clear);
-        classes.iter_mut().for_each(ClassTally::clear);
-        nodes.iter_mut().for_each(NodeTally::clear);
-        *errors = ErrorTally::default();
+        self.kinds.iter_mut().for_each(KindTally::clear);
+        self.classes.iter_mut().for_each(ClassTally::clear);
+        self.nodes.iter_mut().for_each(NodeTally::clear);
+        *self = Self {
+            shape: self.shape,
+            kinds: take(&mut self.kinds),
+            classes: take(&mut self.classes),
+            nodes: take(&mut self.nodes),
+            ..Self::default()
+        };
     }
 
     /// Events are due by a schedule.
@@ -198,11 +185,6 @@ impl Tally {
     /// Events of all kinds that ended well.
     pub fn events(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.events).sum()
-    }
-
-    /// Those of them that rolled back of their own will.
-    pub fn rolled_back(&self) -> u64 {
-        self.kinds.iter().map(|kind| kind.rolled_back).sum()
     }
 
     pub fn failed(&self) -> u64 {
@@ -269,15 +251,9 @@ impl Tally {
         self.reconnects += reconnects;
         self.outage_ns += outage_ns;
         merge_some(&mut self.connect, connect.as_deref(), Latency::merge);
-        for (ours, theirs) in self.kinds.iter_mut().zip(kinds) {
-            ours.merge(theirs);
-        }
-        for (ours, theirs) in self.classes.iter_mut().zip(classes) {
-            ours.merge(theirs);
-        }
-        for (ours, theirs) in self.nodes.iter_mut().zip(nodes) {
-            ours.merge(theirs);
-        }
+        merge_each(&mut self.kinds, kinds, KindTally::merge);
+        merge_each(&mut self.classes, classes, ClassTally::merge);
+        merge_each(&mut self.nodes, nodes, NodeTally::merge);
         self.errors.merge(errors);
     }
 
@@ -353,6 +329,7 @@ impl KindTally {
     }
 
     fn clear(&mut self) {
+        // Taken apart by name, as above; a new histogram would be allocated.
         let Self {
             events,
             rolled_back,
@@ -423,14 +400,12 @@ impl ClassTally {
     }
 
     fn clear(&mut self) {
-        let latency = self.latency.take();
+        let mut latency = self.latency.take();
+        latency.iter_mut().for_each(|latency| latency.clear());
         *self = Self {
             latency,
             ..Self::default()
         };
-        if let Some(latency) = &mut self.latency {
-            latency.clear();
-        }
     }
 
     fn merge(&mut self, other: &Self) {
@@ -449,6 +424,11 @@ impl ClassTally {
         self.bytes_received += bytes_received;
         merge_some(&mut self.latency, latency.as_deref(), Latency::merge);
     }
+}
+
+fn merge_each<T>(ours: &mut [T], theirs: &[T], merge: impl Fn(&mut T, &T)) {
+    let pairs = ours.iter_mut().zip(theirs);
+    pairs.for_each(|(ours, theirs)| merge(ours, theirs));
 }
 
 /// Merges `theirs` into `ours`, if there is any.

@@ -139,11 +139,8 @@ impl Answering for Canned {
         let place = self.kind(sql);
         let Some((place, kind)) = place.and_then(|place| Some((place, self.kinds.get(place)?)))
         else {
-            return Err(Refusal {
-                code: 1461,
-                sqlstate: *b"42000",
-                message: format!("This server prepares at most {KINDS_MAX} kinds of statements"),
-            });
+            let words = format!("This server prepares at most {KINDS_MAX} kinds of statements");
+            return Err(Refusal::new(1461, b"42000", words));
         };
         Ok(CannedPrepared {
             kind: place,

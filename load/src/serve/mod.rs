@@ -16,7 +16,7 @@ mod station;
 mod text;
 
 pub use canned::Canned;
-pub use number::Asked;
+pub use number::Demand;
 pub use pace::{ServicePace, Stalls};
 pub use reply::{Cell, ColumnOut, ReplyWriter};
 pub use service::ServiceTime;
@@ -110,6 +110,16 @@ pub struct Refusal {
     pub message: String,
 }
 
+impl Refusal {
+    pub fn new(code: u16, sqlstate: &[u8; 5], message: impl Into<String>) -> Self {
+        Self {
+            code,
+            sqlstate: *sqlstate,
+            message: message.into(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -169,11 +179,7 @@ mod tests {
             database.clone_into(&mut client.1);
             match database {
                 b"numbers" => Ok(()),
-                _ => Err(Refusal {
-                    code: 1049,
-                    sqlstate: *b"42000",
-                    message: "Unknown database".to_owned(),
-                }),
+                _ => Err(Refusal::new(1049, b"42000", "Unknown database")),
             }
         }
 
@@ -181,11 +187,7 @@ mod tests {
             match sql {
                 b"SELECT n FROM numbers" => self.give(reply),
                 b"SELECT n FROM numbers LATER" => return When::Later(Ticket(client.0.into())),
-                _ => reply.error(&Refusal {
-                    code: 1146,
-                    sqlstate: *b"42S02",
-                    message: "Table does not exist".to_owned(),
-                }),
+                _ => reply.error(&Refusal::new(1146, b"42S02", "Table does not exist")),
             }
             When::Now
         }

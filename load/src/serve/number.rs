@@ -11,7 +11,7 @@ use crate::wire::mysql::{BoundValues, Value};
 
 /// What a request asks of a server that takes its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Demand {
     /// A client settling in: it sets or asks for variables, which is no work of the load.
     Settings,
     /// An event, with its number where the request carries one.
@@ -19,17 +19,17 @@ pub enum Asked {
 }
 
 /// What a statement that came as text asks.
-pub fn of_text(sql: &[u8]) -> Asked {
+pub fn of_text(sql: &[u8]) -> Demand {
     let sql = sql.trim_ascii_start();
     let begins = |with: &[u8]| {
         sql.get(..with.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(with))
     };
     if begins(b"SET ") || begins(b"SHOW ") || begins(b"SELECT @@") {
-        return Asked::Settings;
+        return Demand::Settings;
     }
     let value = sql.get(prefix(sql).len()..).unwrap_or_default();
-    Asked::Event(whole_number(value))
+    Demand::Event(whole_number(value))
 }
 
 /// The digits that a value begins with; none if it is no whole number, or too long for one.
@@ -72,7 +72,7 @@ mod tests {
             ("BEGIN", None),
             ("", None),
         ] {
-            assert_eq!(of_text(sql.as_bytes()), Asked::Event(number), "{sql}");
+            assert_eq!(of_text(sql.as_bytes()), Demand::Event(number), "{sql}");
         }
     }
 
@@ -83,7 +83,7 @@ mod tests {
             "show global status where x IN (1)",
             "SELECT @@max_connections, 5",
         ] {
-            assert_eq!(of_text(sql.as_bytes()), Asked::Settings, "{sql}");
+            assert_eq!(of_text(sql.as_bytes()), Demand::Settings, "{sql}");
         }
     }
 

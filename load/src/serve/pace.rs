@@ -4,7 +4,7 @@
 //! server stops. Both are known exactly, so what a client reports of them can be checked. Or there
 //! are only so many servers, and what they cannot serve at once waits: [`Station`].
 
-use super::number::Asked;
+use super::number::Demand;
 use super::service::ServiceTime;
 use super::station::{Granted, Station};
 use crate::random::Stream;
@@ -64,7 +64,7 @@ impl ServicePace {
         &mut self,
         now_ns: u64,
         last_ns: Option<u64>,
-        asked: impl FnOnce() -> Asked,
+        asked: impl FnOnce() -> Demand,
     ) -> u64 {
         if let Some(station) = &mut self.station {
             return station.leaves_ns(now_ns, last_ns, asked());
@@ -103,8 +103,8 @@ mod tests {
         length_ns: 200,
     };
 
-    fn nothing() -> Asked {
-        Asked::Event(None)
+    fn nothing() -> Demand {
+        Demand::Event(None)
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
         assert!(!pace.is_none());
         assert_eq!(pace.leaves_ns(0, None, nothing), 50);
         assert_eq!(pace.leaves_ns(0, None, nothing), 100);
-        assert_eq!(pace.leaves_ns(0, None, || Asked::Settings), 0);
+        assert_eq!(pace.leaves_ns(0, None, || Demand::Settings), 0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The session of one client: a greeting, a login that accepts everyone, commands.
 
-use super::number::{self, Asked};
+use super::number::{self, Demand};
 use super::reply::ReplyWriter;
 use super::{Answering, Refusal, Ticket, When};
 use crate::wire::mysql::cursor::Cursor;
@@ -15,6 +15,7 @@ const PLUGIN: &[u8] = b"mysql_native_password\0";
 const NONCE: &[u8; 20] = b"contend-null-nonce--";
 /// Statements that one client may prepare. Closed ones count until the connection is reset.
 const STATEMENTS_MAX: usize = 65_536;
+const UNKNOWN_STATEMENT: &str = "Unknown prepared statement handler";
 const LATIN1: u8 = 8;
 
 /// The capabilities that the greeting offers.
@@ -175,15 +176,15 @@ impl<A: Answering> ServedSession<A> {
 
     /// Whether `request`, which [`Self::hear`] has just answered, is an event, and its number: a
     /// station needs both.
-    pub fn asked(&mut self, request: &[u8]) -> Asked {
+    pub fn asked(&mut self, request: &[u8]) -> Demand {
         match request.get(HEADER_BYTES..).and_then(<[u8]>::split_first) {
             Some((0x03, sql)) => number::of_text(sql),
             Some((0x17, body)) => {
                 let statement = self.statement(body).and_then(Option::as_mut);
                 let bound = statement.and_then(|statement| statement.bound(body));
-                Asked::Event(bound.and_then(|(_, values)| number::of_values(values)))
+                Demand::Event(bound.and_then(|(_, values)| number::of_values(values)))
             }
-            _ => Asked::Event(None),
+            _ => Demand::Event(None),
         }
     }
 
@@ -260,8 +261,12 @@ impl<A: Answering> ServedSession<A> {
                     Some(Some((statement, values))) => {
                         answers.execute(&mut self.client, statement, values, &mut reply)
                     }
-                    Some(None) => reply.refuse(&wrong_arguments()),
-                    None => reply.refuse(&unknown_statement()),
+                    Some(None) => reply.refuse(&Refusal::new(
+                        1210,
+                        b"HY000",
+                        "Incorrect arguments to EXECUTE",
+                    )),
+                    None => reply.refuse(&Refusal::new(1243, b"HY000", UNKNOWN_STATEMENT)),
                 };
                 self.answered(when, binary, consumed)
             }
@@ -287,7 +292,11 @@ impl<A: Answering> ServedSession<A> {
                             types: vec![[kind::NULL, 0]; usize::from(parameters)].into(),
                         }));
                     }
-                    Ok(_) => reply.error(&too_many_statements()),
+                    Ok(_) => reply.error(&Refusal::new(
+                        1461,
+                        b"42000",
+                        format!("A session prepares at most {STATEMENTS_MAX} statements here"),
+                    )),
                     Err(refusal) => reply.error(&refusal),
                 }
                 Received::Settled { consumed }
@@ -319,7 +328,7 @@ impl<A: Answering> ServedSession<A> {
                 Received::Settled { consumed }
             }
             _ => {
-                reply.error(&unknown_command());
+                reply.error(&Refusal::new(1047, b"08S01", "Unknown command"));
                 Received::Settled { consumed }
             }
         }
@@ -354,38 +363,6 @@ fn database(packet: &[u8], capabilities: Capabilities) -> Option<&[u8]> {
     }
     let database = cursor.until_nul("database").ok()?;
     (!database.is_empty()).then_some(database)
-}
-
-fn unknown_command() -> Refusal {
-    Refusal {
-        code: 1047,
-        sqlstate: *b"08S01",
-        message: "Unknown command".to_owned(),
-    }
-}
-
-fn unknown_statement() -> Refusal {
-    Refusal {
-        code: 1243,
-        sqlstate: *b"HY000",
-        message: "Unknown prepared statement handler".to_owned(),
-    }
-}
-
-fn wrong_arguments() -> Refusal {
-    Refusal {
-        code: 1210,
-        sqlstate: *b"HY000",
-        message: "Incorrect arguments to EXECUTE".to_owned(),
-    }
-}
-
-fn too_many_statements() -> Refusal {
-    Refusal {
-        code: 1461,
-        sqlstate: *b"42000",
-        message: format!("A session prepares at most {STATEMENTS_MAX} statements here"),
-    }
 }
 
 #[cfg(test)]

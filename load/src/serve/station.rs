@@ -12,7 +12,7 @@
 //! client sends its next query within the turnaround, the query counts as received when the last
 //! answer was due.
 
-use super::number::Asked;
+use super::number::Demand;
 use super::service::ServiceTime;
 use std::collections::BTreeSet;
 
@@ -52,8 +52,8 @@ impl Station {
     /// When the answer to a query received at `now_ns` leaves. `last_ns` is when the last answer
     /// on the same connection was due; none before the first answer. Must be called in the order
     /// of receipt.
-    pub fn leaves_ns(&mut self, now_ns: u64, last_ns: Option<u64>, asked: Asked) -> u64 {
-        let Asked::Event(number) = asked else {
+    pub fn leaves_ns(&mut self, now_ns: u64, last_ns: Option<u64>, asked: Demand) -> u64 {
+        let Demand::Event(number) = asked else {
             return now_ns;
         };
         let number = number.unwrap_or_else(|| {
@@ -107,7 +107,7 @@ mod tests {
 
     const CONSTANT: ServiceTime = ServiceTime::Fixed { ns: 100 };
     const EXPONENTIAL: ServiceTime = ServiceTime::Random { mean_ns: 1_000 };
-    const UNNUMBERED: Asked = Asked::Event(None);
+    const UNNUMBERED: Demand = Demand::Event(None);
 
     #[test]
     fn so_many_are_served_at_a_time_and_the_rest_queue() {
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn settling_in_takes_no_server_and_no_number() {
         let mut station = Station::new(1, EXPONENTIAL, 1, 0);
-        assert_eq!(station.leaves_ns(7, None, Asked::Settings), 7);
+        assert_eq!(station.leaves_ns(7, None, Demand::Settings), 7);
         let first_ns = EXPONENTIAL.of_event(1, 0);
         assert_eq!(station.leaves_ns(7, None, UNNUMBERED), 7 + first_ns);
     }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_number_draws_its_own_time_and_the_order_of_receipt_stands_in_for_none() {
         let alone =
-            |number| Station::new(1, EXPONENTIAL, 3, 0).leaves_ns(0, None, Asked::Event(number));
+            |number| Station::new(1, EXPONENTIAL, 3, 0).leaves_ns(0, None, Demand::Event(number));
         let drawn: Vec<u64> = (0..50).map(|n| alone(Some(n))).collect();
         assert_eq!(alone(Some(7)), alone(Some(7)));
         assert_ne!(drawn[0], drawn[1]);
@@ -137,7 +137,7 @@ mod tests {
         for expected in &drawn {
             assert_eq!(station.leaves_ns(0, None, UNNUMBERED), *expected);
             // What carries a number does not move the count of the others.
-            assert_eq!(station.leaves_ns(0, None, Asked::Event(Some(7))), drawn[7]);
+            assert_eq!(station.leaves_ns(0, None, Demand::Event(Some(7))), drawn[7]);
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
         for number in 0..4_000u64 {
             let next = connections.iter_mut().min_by_key(|(_, asks_ns)| *asks_ns);
             let (due_ns, asks_ns) = next.unwrap();
-            let leaves_ns = station.leaves_ns(*asks_ns, *due_ns, Asked::Event(Some(number)));
+            let leaves_ns = station.leaves_ns(*asks_ns, *due_ns, Demand::Event(Some(number)));
             *due_ns = Some(leaves_ns);
             // Turnarounds of very different length: the first to be answered often asks last.
             *asks_ns = leaves_ns.max(*asks_ns) + number * 7919 % 500 + 1;

@@ -171,24 +171,12 @@ fn send_all(
     limit: Option<Instant>,
 ) -> Result<(), Broken> {
     let mut rest = bytes;
-    let mut since = None;
     while !rest.is_empty() {
-        match send(socket, rest) {
-            Ok(written) => {
-                rest = rest.get(written..).unwrap_or_default();
-                since = None;
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                wait(
-                    |span| is_writable(socket, span),
-                    &mut since,
-                    patience,
-                    limit,
-                )?;
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(Broken::Unsent(error)),
-        }
+        let ready = |span| is_writable(socket, span);
+        let written = when_ready(|| send(socket, rest), ready, patience, limit)?;
+        rest = rest
+            .get(written.map_err(Broken::Unsent)?..)
+            .unwrap_or_default();
     }
     Ok(())
 }
@@ -199,21 +187,35 @@ fn receive_some(
     patience: Patience<'_>,
     limit: Option<Instant>,
 ) -> Result<(), Broken> {
+    let ready = |span| is_readable(socket, span);
+    let received = when_ready(
+        || receive(socket, spare_capacity(buffer)),
+        ready,
+        patience,
+        limit,
+    )?;
+    match received {
+        Ok(0) => Err(Broken::Closed),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Broken::Lost(error)),
+    }
+}
+
+/// Does something with a socket as soon as it can be done.
+fn when_ready<T>(
+    mut work: impl FnMut() -> io::Result<T>,
+    is_ready_within: impl Fn(Duration) -> bool,
+    patience: Patience<'_>,
+    limit: Option<Instant>,
+) -> Result<io::Result<T>, Broken> {
     let mut since = None;
     loop {
-        match receive(socket, spare_capacity(buffer)) {
-            Ok(0) => return Err(Broken::Closed),
-            Ok(_) => return Ok(()),
+        match work() {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                wait(
-                    |span| is_readable(socket, span),
-                    &mut since,
-                    patience,
-                    limit,
-                )?;
+                wait(&is_ready_within, &mut since, patience, limit)?;
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(Broken::Lost(error)),
+            done => return Ok(done),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Several new rows, inserted in one of the ways that a client has.
 
-use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
+use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
 use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
-use super::statement::Parameters;
 use super::tables::{C, PAD};
 use super::told::{Told, native};
 use super::{EventKind, Workload};
@@ -161,15 +160,10 @@ impl Kind for OverTables<Keys> {
         self.tables.names()
     }
 
-    fn next(
-        &self,
-        heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
+    fn next(&self, on: GoingOn<'_, ()>) -> NextStep {
+        let (event, values) = (on.event, on.values);
         let frame = self.tables.names().len();
-        if let WhyAsked::Begin = heard {
+        if let WhyAsked::Begin = on.heard {
             event.place = self.tables.draw(&mut event.stream);
             if self.own.insert_by == InsertBy::Transaction {
                 return NextStep::in_turn(frame, false);

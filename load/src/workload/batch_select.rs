@@ -1,9 +1,8 @@
 //! Several rows by their primary keys, asked for in one of the ways that a client has.
 
-use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
+use super::native::{Carries, GoingOn, Kind, NextStep, QueryText, Way};
 use super::over_tables::OverTables;
 use super::rows_keys::{keys_over_rows, number};
-use super::statement::Parameters;
 use super::told::{Told, native};
 use super::{EventKind, Workload};
 use schemars::JsonSchema;
@@ -104,13 +103,7 @@ impl Kind for OverTables<Keys> {
         self.tables.names()
     }
 
-    fn next(
-        &self,
-        _heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
+    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
         if event.step == 0 {
             event.place = self.tables.draw(&mut event.stream);
         }

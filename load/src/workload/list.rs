@@ -1,8 +1,7 @@
 //! A list of statements, sent in order; each event is one statement.
 
-use super::native::{Carries, Kind, NextStep, OpenEvent, Own, QueryText, Way, WhyAsked};
-use super::sql::can_be_prepared;
-use super::statement::Parameters;
+use super::native::{Carries, GoingOn, Kind, NextStep, QueryText, Way};
+use super::statement::can_be_prepared;
 use super::told::{self, Told, native};
 use super::{CLASSES_MAX, EventKind, SeatPlace, Workload};
 use crate::plan::{Arrival, Load};
@@ -169,17 +168,8 @@ impl List {
     }
 }
 
-/// The number of sessions. Event numbers go round them in turn.
-pub struct Sessions(u64);
-
-impl Own for Sessions {
-    fn of(seat: SeatPlace) -> Self {
-        Self(u64::from(seat.count).max(1))
-    }
-}
-
 impl Kind for List {
-    type Own = Sessions;
+    type Own = SeatPlace;
 
     fn events(&self) -> Vec<EventKind> {
         vec![EventKind {
@@ -210,18 +200,9 @@ impl Kind for List {
         true
     }
 
-    fn next(
-        &self,
-        _heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        sessions: &mut Sessions,
-        _values: &mut Parameters,
-    ) -> NextStep {
-        let turn = match self.is_shared {
-            true => event.cycle,
-            false => event.cycle / sessions.0,
-        };
-        NextStep::only((turn % self.statements.len().max(1) as u64) as usize)
+    fn next(&self, on: GoingOn<'_, SeatPlace>) -> NextStep {
+        let length = self.statements.len();
+        NextStep::only(on.own.in_list(on.event.cycle, length, self.is_shared))
     }
 }
 
@@ -230,6 +211,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::workload::native::tests::asked;
+    use crate::workload::native::{OpenEvent, WhyAsked};
+    use crate::workload::statement::Parameters;
 
     fn list(length: usize, is_shared: bool) -> List {
         let statements = (1..=length).map(|n| format!("SELECT {n}")).collect();
@@ -250,7 +233,18 @@ mod tests {
         let asks = |is_shared, cycle| {
             let mut event = OpenEvent::new(1, cycle);
             let (list, mut values) = (list(5, is_shared), Parameters::default());
-            list.next(WhyAsked::Begin, &mut event, &mut Sessions(3), &mut values)
+            let mut seat = SeatPlace {
+                index: 0,
+                count: 3,
+                worker: 0,
+                seed: 1,
+            };
+            list.next(GoingOn {
+                heard: WhyAsked::Begin,
+                event: &mut event,
+                own: &mut seat,
+                values: &mut values,
+            })
         };
         // Of three sessions the second has events 1, 4 and 7.
         let own = [1, 4, 7].map(|cycle| asks(false, cycle));

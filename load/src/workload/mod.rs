@@ -191,6 +191,19 @@ pub struct SeatPlace {
     pub seed: u64,
 }
 
+impl SeatPlace {
+    /// The place in a list of so many statements that an event asks, if each session asks the whole
+    /// list in order, or if all of them share it. Events go round the sessions in turn.
+    #[inline]
+    pub fn in_list(&self, cycle: u64, length: usize, is_shared: bool) -> usize {
+        let turn = match is_shared {
+            true => cycle,
+            false => cycle / u64::from(self.count).max(1),
+        };
+        (turn % (length as u64).max(1)) as usize
+    }
+}
+
 /// One simulated user with its connections. See the module for the order of calls.
 pub trait Session {
     /// Goes on until the next step. `out` is empty; only [`Step::Send`] reads it.

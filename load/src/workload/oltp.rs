@@ -1,9 +1,8 @@
 //! sysbench's OLTP transactions, and their parts as workloads of their own.
 
 use super::EventKind;
-use super::native::{Kind, NextStep, OpenEvent, QueryText, WhyAsked};
+use super::native::{GoingOn, Kind, NextStep, OpenEvent, QueryText};
 use super::replay::Meaning;
-use super::statement::Parameters;
 use super::tables::{C, PAD, Tables};
 use crate::random::Sampler;
 
@@ -200,13 +199,7 @@ impl Kind for Oltp {
         )
     }
 
-    fn next(
-        &self,
-        _heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
+    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
         let part = self.steps.get(event.step as usize).copied();
         let part = part.unwrap_or(OltpPart::Commit);
         event.step += 1;

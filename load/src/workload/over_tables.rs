@@ -1,7 +1,7 @@
 //! Kinds whose every event is one query of one of the tables of sysbench's shape.
 
 use super::EventKind;
-use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, WhyAsked};
+use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText};
 use super::replay::Meaning;
 use super::rows_keys::Over;
 use super::statement::Parameters;
@@ -65,13 +65,7 @@ impl<K: OneQuery> Kind for OverTables<K> {
     }
 
     #[inline]
-    fn next(
-        &self,
-        _heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
+    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
         let table = self.tables.draw(&mut event.stream);
         self.own.draw(&self.keys, event, values);
         NextStep::only(table)

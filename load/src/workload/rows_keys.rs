@@ -1,11 +1,8 @@
 //! The keys that all kinds over tables of sysbench's shape have.
 
 use super::tables::Tables;
-use crate::plan::Distribution;
+use crate::plan::{Distribution, ITER_MAX, ZIPFIAN_EXP_MAX};
 use crate::random::{Sampler, Shape};
-
-const ITER_MAX: u32 = 1000;
-const ZIPFIAN_EXP_MAX: f64 = 100.0;
 
 /// Declares a kind and its keys: its own, and those of the tables it asks. `also` is a check of the
 /// kind's own.

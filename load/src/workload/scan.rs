@@ -1,8 +1,6 @@
 //! Reads tables and indexes once, range by range, so that the server has them in its caches.
 
-use super::native::{
-    Carries, EventEnd, Kind, NextStep, OpenEvent, QueryText, ToAsk, Way, WhyAsked,
-};
+use super::native::{Carries, EventEnd, GoingOn, Kind, NextStep, QueryText, ToAsk, Way, WhyAsked};
 use super::statement::Parameters;
 use super::told::{self, Told, native};
 use super::{EventKind, Workload};
@@ -298,22 +296,17 @@ impl Kind for Scan {
         })
     }
 
-    fn next(
-        &self,
-        heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
+    fn next(&self, on: GoingOn<'_, ()>) -> NextStep {
+        let (event, values) = (on.event, on.values);
         let range = self.skip + event.cycle;
-        match heard {
+        match on.heard {
             WhyAsked::Said(said) => {
                 let (place, _) = self.part_of(range);
                 let name = self.name_of(place);
                 self.marks().done(range, name, said.is_refused());
                 NextStep::End(EventEnd::Done)
             }
-            WhyAsked::Begin | WhyAsked::Woken => self.begin(range, values),
+            WhyAsked::Begin | WhyAsked::Unheard => self.begin(range, values),
         }
     }
 }
@@ -322,6 +315,7 @@ impl Kind for Scan {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::workload::native::OpenEvent;
     use crate::workload::told::Keys as _;
     use proptest::prelude::*;
     use serde_json::json;
@@ -342,7 +336,13 @@ mod tests {
     /// What a range asks, as text.
     fn asks(scan: &Scan, cycle: u64) -> Option<String> {
         let (mut event, mut values) = (OpenEvent::new(1, cycle), Parameters::default());
-        match scan.next(WhyAsked::Begin, &mut event, &mut (), &mut values) {
+        let on = GoingOn {
+            heard: WhyAsked::Begin,
+            event: &mut event,
+            own: &mut (),
+            values: &mut values,
+        };
+        match scan.next(on) {
             NextStep::Ask(ask) => {
                 let pieces = scan.parts[ask.query].pieces();
                 let statement = crate::workload::statement::Statement::new(pieces);

@@ -2,6 +2,7 @@
 
 use crate::random::Stream;
 use crate::wire::mysql::{self, Prepared, Value, WireError, command};
+use std::io::Write as _;
 use std::sync::Arc;
 
 /// The values of one request, in order. Kept and reused, so asking allocates nothing.
@@ -256,6 +257,31 @@ impl Statement {
     }
 }
 
+/// Whether every server can prepare it. Others go as text, with their values written in.
+pub fn can_be_prepared(statement: &str) -> bool {
+    matches!(
+        first_word(statement).as_str(),
+        "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "CALL" | "WITH" | "DO"
+    )
+}
+
+/// Whether it only reads or writes rows: it leaves no open transaction behind, and no variable.
+pub fn only_touches_rows(statement: &str) -> bool {
+    matches!(
+        first_word(statement).as_str(),
+        "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH"
+    )
+}
+
+/// The first word of a statement, in capitals.
+pub fn first_word(statement: &str) -> String {
+    let text = statement.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
+    let end = text
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    text.get(..end).unwrap_or_default().to_ascii_uppercase()
+}
+
 /// Appends an amount of cents in units of a hundred: `-12.05`.
 pub fn put_cents(out: &mut Vec<u8>, cents: i64) {
     let (whole, rest) = (cents.unsigned_abs() / 100, cents.unsigned_abs() % 100);
@@ -286,20 +312,20 @@ pub fn cents_of(value: Value<'_>) -> i64 {
 }
 
 /// Appends a value as a literal of SQL.
-fn put_literal(out: &mut Vec<u8>, value: Value<'_>) {
-    match value {
-        Value::Int(value) => {
-            out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-        }
-        Value::Double(value) => {
-            use std::io::Write as _;
-            // Writing to memory does not fail. The exponent makes it a double for the server.
-            let _ = write!(out, "{value:e}");
-        }
-        Value::Bytes(bytes) => put_quoted(out, bytes),
-        Value::Decimal(digits) => out.extend_from_slice(digits),
-        _ => out.extend_from_slice(b"NULL"),
-    }
+pub fn put_literal(out: &mut Vec<u8>, value: Value<'_>) {
+    let mut digits = itoa::Buffer::new();
+    // Writing to memory does not fail. The exponent makes it a double for the server.
+    let _ = match value {
+        Value::Int(number) => out.write_all(digits.format(number).as_bytes()),
+        Value::Int32(number) => out.write_all(digits.format(number).as_bytes()),
+        Value::UInt(number) => out.write_all(digits.format(number).as_bytes()),
+        Value::Float(number) => write!(out, "{number:e}"),
+        Value::Double(number) => write!(out, "{number:e}"),
+        Value::Decimal(digits) => out.write_all(digits),
+        Value::Bytes(bytes) => return put_quoted(out, bytes),
+        // No value that we send is a date or a time.
+        Value::Null | Value::Date(_) | Value::Time(_) => out.write_all(b"NULL"),
+    };
 }
 
 /// Appends a value as a field of a file. What would end it or its line has a backslash before it.
@@ -329,23 +355,6 @@ fn put_quoted(out: &mut Vec<u8>, bytes: &[u8]) {
         out.push(byte);
     }
     out.push(b'\'');
-}
-
-/// Whether it only reads or writes rows: it leaves no open transaction behind, and no variable.
-pub fn only_touches_rows(statement: &str) -> bool {
-    matches!(
-        first_word(statement).as_str(),
-        "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "WITH"
-    )
-}
-
-/// The first word of a statement, in capitals.
-pub fn first_word(statement: &str) -> String {
-    let text = statement.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
-    let end = text
-        .find(|c: char| !c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
-    text.get(..end).unwrap_or_default().to_ascii_uppercase()
 }
 
 #[cfg(test)]

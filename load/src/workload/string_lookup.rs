@@ -1,8 +1,7 @@
 //! One row of the table `test_data` by its string: the query of a study of warming.
 
-use super::native::{Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
+use super::native::{GoingOn, Kind, NextStep, QueryText, Way};
 use super::rows_keys::check_distribution;
-use super::statement::Parameters;
 use super::told::{self, Told, native};
 use super::{EventKind, Workload};
 use crate::plan::Distribution;
@@ -34,7 +33,7 @@ pub struct Keys {
     rows: u64,
     /// Characters of each string.
     #[serde(default = "thirty_six")]
-    #[schemars(range(min = 10, max = 74))]
+    #[schemars(range(min = SHORTEST, max = LONGEST))]
     string_length: usize,
     /// Which rows are asked for: drawn at random, by the distribution; the first of the table, as
     /// they were inserted; or the first of the index, in its order. After the last row comes the
@@ -68,7 +67,7 @@ impl Told for Keys {
     fn build(&self, way: Way) -> Result<Arc<dyn Workload>, String> {
         let kind = StringLookup {
             rows: self.rows,
-            length: self.string_length.clamp(SHORTEST, LONGEST),
+            length: self.string_length,
             order: self.order,
             numbers: Sampler::new(Shape::new(&self.distribution), 1, self.rows),
         };
@@ -100,13 +99,7 @@ impl Kind for StringLookup {
     }
 
     #[inline]
-    fn next(
-        &self,
-        _heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
+    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
         let in_turn = 1 + event.cycle % self.rows;
         let number = match self.order {
             Order::Random => self.numbers.draw(&mut event.stream),

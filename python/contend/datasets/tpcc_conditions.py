@@ -36,7 +36,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class EquationSide:
     """One side of an equation: its name in examples, and queries of which each gives the key and
     an amount. `must` is set if every key has to have it."""
 
@@ -45,7 +45,7 @@ class Side:
     must: bool = True
 
 
-def _unequal(keys: str, left: Side, right: Side) -> str:
+def _unequal(keys: str, left: EquationSide, right: EquationSide) -> str:
     """The keys whose sums differ between the two sides, or that a side lacks."""
     parts = [
         f"SELECT {side} AS side, one.* FROM ({query}) AS one"
@@ -124,8 +124,8 @@ CONDITIONS = (
         "w_ytd is the sum of d_ytd",
         _unequal(
             "w_id",
-            Side("w_ytd", ("SELECT w_id, w_ytd FROM warehouse",)),
-            Side("sum_of_d_ytd", ("SELECT d_w_id, d_ytd FROM district",)),
+            EquationSide("w_ytd", ("SELECT w_id, w_ytd FROM warehouse",)),
+            EquationSide("sum_of_d_ytd", ("SELECT d_w_id, d_ytd FROM district",)),
         ),
     ),
     Condition("2", "d_next_o_id - 1 is the greatest o_id, and the greatest no_o_id", _LAST_ORDERS),
@@ -135,11 +135,11 @@ CONDITIONS = (
         "a district has as many order lines as its orders say",
         _unequal(
             _DISTRICT,
-            Side(
+            EquationSide(
                 "sum_of_o_ol_cnt",
                 ("SELECT o_w_id, o_d_id, SUM(o_ol_cnt) FROM orders GROUP BY o_w_id, o_d_id",),
             ),
-            Side(
+            EquationSide(
                 "order_lines",
                 ("SELECT ol_w_id, ol_d_id, COUNT(*) FROM order_line GROUP BY ol_w_id, ol_d_id",),
             ),
@@ -150,11 +150,11 @@ CONDITIONS = (
         "an order has no carrier if and only if it is in new_order",
         _unequal(
             _ORDER,
-            Side(
+            EquationSide(
                 "orders_without_carrier",
                 ("SELECT o_w_id, o_d_id, o_id, 1 FROM orders WHERE o_carrier_id IS NULL",),
             ),
-            Side("new_orders", ("SELECT no_w_id, no_d_id, no_o_id, 1 FROM new_order",)),
+            EquationSide("new_orders", ("SELECT no_w_id, no_d_id, no_o_id, 1 FROM new_order",)),
         ),
     ),
     Condition(
@@ -162,8 +162,8 @@ CONDITIONS = (
         "an order has o_ol_cnt lines",
         _unequal(
             _ORDER,
-            Side("o_ol_cnt", ("SELECT o_w_id, o_d_id, o_id, o_ol_cnt FROM orders",)),
-            Side("order_lines", (_LINES_OF_ORDERS,)),
+            EquationSide("o_ol_cnt", ("SELECT o_w_id, o_d_id, o_id, o_ol_cnt FROM orders",)),
+            EquationSide("order_lines", (_LINES_OF_ORDERS,)),
         ),
     ),
     Condition(
@@ -176,8 +176,8 @@ CONDITIONS = (
         "w_ytd is the sum of the warehouse's h_amount",
         _unequal(
             "w_id",
-            Side("w_ytd", ("SELECT w_id, w_ytd FROM warehouse",)),
-            Side(
+            EquationSide("w_ytd", ("SELECT w_id, w_ytd FROM warehouse",)),
+            EquationSide(
                 "sum_of_h_amount",
                 ("SELECT h_w_id, SUM(h_amount) FROM history GROUP BY h_w_id",),
             ),
@@ -188,8 +188,8 @@ CONDITIONS = (
         "d_ytd is the sum of the district's h_amount",
         _unequal(
             _DISTRICT,
-            Side("d_ytd", ("SELECT d_w_id, d_id, d_ytd FROM district",)),
-            Side(
+            EquationSide("d_ytd", ("SELECT d_w_id, d_id, d_ytd FROM district",)),
+            EquationSide(
                 "sum_of_h_amount",
                 ("SELECT h_w_id, h_d_id, SUM(h_amount) FROM history GROUP BY h_w_id, h_d_id",),
             ),
@@ -200,8 +200,10 @@ CONDITIONS = (
         "c_balance is what was delivered to the customer less what was paid",
         _unequal(
             _CUSTOMER,
-            Side("c_balance", ("SELECT c_w_id, c_d_id, c_id, c_balance FROM customer",)),
-            Side("delivered_less_paid", (_DELIVERED_TO_CUSTOMERS, _PAID_BY_CUSTOMERS), must=False),
+            EquationSide("c_balance", ("SELECT c_w_id, c_d_id, c_id, c_balance FROM customer",)),
+            EquationSide(
+                "delivered_less_paid", (_DELIVERED_TO_CUSTOMERS, _PAID_BY_CUSTOMERS), must=False
+            ),
         ),
     ),
     Condition(
@@ -209,14 +211,14 @@ CONDITIONS = (
         "seven of ten orders of a district are delivered: 2,100 of 3,000",
         _unequal(
             _DISTRICT,
-            Side(
+            EquationSide(
                 "orders_less_new_orders",
                 (
                     "SELECT o_w_id, o_d_id, COUNT(*) FROM orders GROUP BY o_w_id, o_d_id",
                     "SELECT no_w_id, no_d_id, -COUNT(*) FROM new_order GROUP BY no_w_id, no_d_id",
                 ),
             ),
-            Side(
+            EquationSide(
                 "seven_tenths_of_customers",
                 (
                     "SELECT c_w_id, c_d_id, COUNT(*) * 7 DIV 10 FROM customer"
@@ -231,11 +233,11 @@ CONDITIONS = (
         "c_balance + c_ytd_payment is what was delivered to the customer",
         _unequal(
             _CUSTOMER,
-            Side(
+            EquationSide(
                 "c_balance_and_c_ytd_payment",
                 ("SELECT c_w_id, c_d_id, c_id, c_balance + c_ytd_payment FROM customer",),
             ),
-            Side("delivered", (_DELIVERED_TO_CUSTOMERS,), must=False),
+            EquationSide("delivered", (_DELIVERED_TO_CUSTOMERS,), must=False),
         ),
     ),
 )

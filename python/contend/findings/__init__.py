@@ -26,8 +26,7 @@ from contend.findings.changes import (
 )
 from contend.findings.claims import Claims, claims_of, surest
 from contend.findings.covariates import Covariates, Disturbed, covariates_of, disturbed
-from contend.findings.evidence import Called, Cause, Curves, Shares, Told, told_by
-from contend.findings.evidence import Table as EvidenceTable
+from contend.findings.evidence import Called, Cause, Curves, EvidenceTable, Shares, Told, told_by
 from contend.findings.families import Family, family_of, rule_of
 from contend.findings.figures import CellFigures, cell_figures
 from contend.findings.model import Compared, Contrast, Figure, Finding
@@ -37,60 +36,3 @@ from contend.findings.sentence import AtLevel, Given, Sentence, say
 from contend.findings.slices import SliceRatios, noise_of
 from contend.findings.study import Study, study_of
 from contend.findings.unpaired import Side, run_over_run, sessions_before
-
-__all__ = [
-    "CAUSES",
-    "Analysis",
-    "AtLevel",
-    "Called",
-    "Cause",
-    "CellFigures",
-    "Claims",
-    "Compared",
-    "Contrast",
-    "Covariates",
-    "Curves",
-    "Disturbed",
-    "EvidenceTable",
-    "Family",
-    "Figure",
-    "Finding",
-    "Given",
-    "Growth",
-    "Read",
-    "Reading",
-    "Sentence",
-    "Shares",
-    "Side",
-    "SliceRatios",
-    "Study",
-    "Table",
-    "Told",
-    "analyses_of",
-    "analysis_of",
-    "cell_figures",
-    "claims_of",
-    "compared_of",
-    "costs_of",
-    "covariates_of",
-    "disturbed",
-    "family_of",
-    "growth_of",
-    "kinds_over_first",
-    "leading_cell",
-    "level_over",
-    "log_ratio",
-    "means_of_repeats",
-    "noise_of",
-    "over_repeats",
-    "pairs_of",
-    "reading_of",
-    "rule_of",
-    "run_over_run",
-    "say",
-    "sessions_before",
-    "study_of",
-    "surest",
-    "table_of",
-    "told_by",
-]

@@ -39,7 +39,7 @@ Head = str | AtLevel | Called
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class EvidenceTable:
     """Figures that a cause goes by."""
 
     caption: str
@@ -193,7 +193,7 @@ class Cause:
     says: tuple[Says, ...] = ()
     follows: str = ""
     expects: tuple[Expects, ...] = ()
-    tables: tuple[Callable[[Evidence], Iterable[Table]], ...] = ()
+    tables: tuple[Callable[[Evidence], Iterable[EvidenceTable]], ...] = ()
     charts: Callable[[Evidence], Iterable[Shares | Curves]] | None = None
     of_growth: bool = False
     only_for: tuple[str, ...] = ()
@@ -241,7 +241,7 @@ class Told:
     lead: Sentence
     paragraphs: tuple[Sentence, ...]
     judged: tuple[Judged, ...]
-    tables: tuple[Table, ...]
+    tables: tuple[EvidenceTable, ...]
     charts: tuple[Shares | Curves, ...]
     refuted_by: Sentence
     certain: bool
@@ -414,11 +414,11 @@ def _is_certain(study: Study, cause: Cause, first: Compared) -> bool:
 
 def figures_table(
     caption: str, columns: Sequence[tuple[str, str, str]], *, along: bool = False
-) -> Callable[[Evidence], Iterable[Table]]:
+) -> Callable[[Evidence], Iterable[EvidenceTable]]:
     """A table with a row for each cell; with `along` one for each column of the layout, in its
     first table at its first level. `columns` are heads, looks, and how these are written."""
 
-    def made(evidence: Evidence) -> Iterable[Table]:
+    def made(evidence: Evidence) -> Iterable[EvidenceTable]:
         axes: tuple[Axis, ...] = ("column",) if along else ("table", "level", "column")
         places, count = evidence.places, len(evidence.study.roles.column_levels)
         rows = []
@@ -428,7 +428,9 @@ def figures_table(
             if known is not None:
                 at = [say(f"{{it:{axis.replace('column', 'head')}}}", it=known) for axis in axes]
                 rows.append((*at, *(written(one, how) for one, how in found)))
-        yield Table(caption, (*map(Called, axes), *(head for head, _, _ in columns)), tuple(rows))
+        yield EvidenceTable(
+            caption, (*map(Called, axes), *(head for head, _, _ in columns)), tuple(rows)
+        )
 
     return made
 

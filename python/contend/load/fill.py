@@ -27,12 +27,10 @@ class FillResult:
 
     Args:
         rows: of all tables.
-        checksum: of the content; the same for the same seed and rows on every server and engine.
         warnings: what was slower or other than it should be, in words.
     """
 
     rows: int
-    checksum: str
     warnings: tuple[str, ...]
 
 
@@ -76,7 +74,7 @@ class FillProcess:
                     on_progress(str(result["phase"]), rows, total)
             code, tail = child.wait(), child.stderr_tail()
         filled = judge(result, code, tail, done="fill_done")
-        return FillResult(int(filled["rows"]), str(filled["checksum"]), tuple(filled["warnings"]))
+        return FillResult(int(filled["rows"]), tuple(filled["warnings"]))
 
 
 def fill_arguments(

@@ -9,5 +9,3 @@ as_json(report)
 from contend.report.build import build
 from contend.report.document import as_json
 from contend.report.model import Report
-
-__all__ = ["Report", "as_json", "build"]

@@ -15,7 +15,7 @@ from contend.findings import (
 )
 from contend.findings.evidence import Judged
 from contend.report.charts import shares_chart
-from contend.report.model import Cause, Chart, Section, TextTable
+from contend.report.model import CauseText, Chart, Section, TextTable
 from contend.report.naming import Naming
 from contend.report.provenance import cpu_count
 from contend.report.said import Writer
@@ -25,7 +25,7 @@ from contend.report.words import factor_label, size_text, slug
 
 def cause_of(
     study: Study, naming: Naming, compared: Compared
-) -> tuple[Cause | None, Section | None]:
+) -> tuple[CauseText | None, Section | None]:
     """Why, if there is a difference that is certain; else what a cause would go by."""
     cause = naming.cause
     if cause is None:
@@ -54,12 +54,12 @@ def _why_not(study: Study) -> str:
     return f"{because}, so no cause is told. These are the figures that one would go by."
 
 
-def _cause(study: Study, writer: Writer, told: Told, tables: Sequence[TextTable]) -> Cause:
+def _cause(study: Study, writer: Writer, told: Told, tables: Sequence[TextTable]) -> CauseText:
     charts: list[Chart] = []
     for one in told.charts:
         charts += _charts(writer, one)
     judged = (_judged(study, writer, one) for one in told.judged)
-    return Cause(
+    return CauseText(
         title=told.cause.title,
         lead=writer.text(told.lead),
         paragraphs=(*map(writer.text, told.paragraphs), *judged),

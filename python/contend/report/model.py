@@ -186,7 +186,7 @@ class TextTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class CauseText:
     """Why the curve has its shape, from what was measured; and what would prove it wrong."""
 
     title: str
@@ -340,7 +340,7 @@ class Report:
     shapes: tuple[Shape, ...]
     beside: Beside | None
     sections: tuple[Section, ...]
-    cause: Cause | None
+    cause: CauseText | None
     bounds: tuple[str, ...]
     charts: tuple[Chart, ...]
     warnings: tuple[Notice, ...]

@@ -78,7 +78,7 @@ class FakeFill:
         table.mkdir()
         (table / "sbtest.MYD").write_bytes(b"row" * data.rows)
         on_progress("keys", data.rows, data.rows)
-        return FillResult(data.rows, "0", ("the keys were slow",))
+        return FillResult(data.rows, ("the keys were slow",))
 
 
 class Heard:

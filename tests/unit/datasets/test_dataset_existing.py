@@ -71,7 +71,7 @@ class FakeFill:
         if FakeFill.error is not None:
             raise FakeFill.error
         more["on_progress"]("done", data.rows, data.rows)
-        return FillResult(data.rows, "0", ())
+        return FillResult(data.rows, ())
 
 
 class Heard:

@@ -11,8 +11,8 @@ import pytest
 from contend.findings import Contrast, Family, Figure, Sentence
 from contend.findings.causes.buffer_pool_warmup import (
     PAGE,
-    Place,
     Way,
+    WaysInPlace,
     asked,
     page_cache_share,
     payoff_of,
@@ -78,7 +78,7 @@ def way(level: str, seconds: float, reads: float, disk: float = 1000.0) -> Way:
     return Way(level, figure(seconds), figure(reads), figure(disk), None, figure(1.0))
 
 
-def place(*ways: Way, unsure: tuple[tuple[str, str], ...] = ()) -> Place:
+def place(*ways: Way, unsure: tuple[tuple[str, str], ...] = ()) -> WaysInPlace:
     """Ways that are apart by as much as their times are, for certain but for some of them."""
     known = {str(one.level): one for one in ways}
     apart = {}
@@ -90,7 +90,7 @@ def place(*ways: Way, unsure: tuple[tuple[str, str], ...] = ()) -> Place:
             less = other.mean - one.mean
             wide = 9.0 if (fast, slow) in unsure else 0.01
             apart[fast, slow] = figure(0, estimated=estimate([less - wide, less, less + wide]))
-    return Place(figure(1.0), known, apart)
+    return WaysInPlace(figure(1.0), known, apart)
 
 
 def test_both_questions_of_the_study_are_answered() -> None:

@@ -17,7 +17,7 @@ from contend.findings.causes.segmented_key_cache import KEY_CACHE, requests
 from contend.findings.evidence import Evidence
 from contend.report import build
 from contend.report.causes import cause_of
-from contend.report.model import Cause, Section
+from contend.report.model import CauseText, Section
 from contend.report.naming import naming_of
 from contend.report.said import Writer
 from contend.store import RunFolder, RunRecord
@@ -102,7 +102,7 @@ def test_another_block_that_says_the_same_tells_nothing_new(
     with RunFolder.open(write(tmp_path)) as folder:
         once, report = study_of(folder), build(folder)
 
-    def cause(whole: Study) -> Cause | Section:
+    def cause(whole: Study) -> CauseText | Section:
         told = replace(whole, experiment=replace(whole.experiment, explain=name))
         found, looked_at = cause_of(told, naming_of(told.experiment), report.compared[0])
         if found is None:

@@ -4,9 +4,8 @@ use super::control;
 use super::print;
 use super::progress::SlapProgress;
 use super::settings::SlapSettings;
-use crate::arrival::{Curve, Dispenser, Schedule};
+use crate::arrival::{Dispenser, Schedule};
 use crate::outcome::Failure;
-use crate::plan::{Process, Stage};
 use crate::run;
 use crate::run::job::{ArmJob, Codes, ErrorPolicy, Job, Pacing, Setup, Several};
 use crate::run::measured::{Ended, Measured};
@@ -134,18 +133,7 @@ pub fn run(
     let is_timed = settings.duration_s.is_some();
     let has_rate = settings.rate.is_some();
     let all = each.saturating_mul(u64::from(count));
-    let schedule = settings.rate.map(|rate| Schedule {
-        curve: Curve::new(
-            0.0,
-            &[Stage {
-                rate: rate as f64,
-                end_rate: None,
-                duration_s: 0.0,
-            }],
-        ),
-        process: Process::Poisson,
-        seed,
-    });
+    let schedule = settings.rate.map(|rate| Schedule::of_rate(rate, seed));
     let mut server = target.clone();
     server.options.database = Some(settings.schema.clone());
     let clients = Arc::new(ClientList::new(clients));

@@ -30,6 +30,7 @@ pub mod fuzzed {
     pub use super::split::{as_mysqlslap, split};
 }
 
+use crate::cli::output::end_with_the_pipe;
 use crate::outcome::Failure;
 use crate::talk::Target;
 use crate::talk::blocking::ControlConnection;
@@ -79,12 +80,7 @@ impl SlapHalt {
 /// Runs a command line, without the name of the program.
 pub fn main(program: &str, arguments: &[String]) -> ExitCode {
     password::hide();
-    // Reports may go into a pipe that somebody closes early: then end quietly, as C programs do.
-    // SAFETY: sets a signal's disposition before any thread exists. Sockets are written without
-    // raising this signal.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-    }
+    end_with_the_pipe();
     let strict = arguments.iter().any(|word| word == STRICT);
     let arguments: Vec<String> = arguments
         .iter()

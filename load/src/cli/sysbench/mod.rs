@@ -18,14 +18,14 @@ mod settings;
 mod table;
 mod watch;
 
-use crate::arrival::{Curve, Dispenser, Schedule};
+use crate::arrival::{Dispenser, Schedule};
+use crate::cli::output::end_with_the_pipe;
 use crate::lua::chunks::Chunks;
 use crate::lua::figures::Figures;
 use crate::lua::log::{Level, Log, write_stdout};
 use crate::lua::options::{BadValue, Declared, ScriptOptions, normal_name, parse};
 use crate::lua::run::{Compat, Late, Run, Stop};
 use crate::lua::{ScriptError, State};
-use crate::plan::{Process, Stage};
 use arguments::{CommandLine, Given, Refused};
 use script::Found;
 use settings::Settings;
@@ -49,12 +49,7 @@ pub(crate) enum Halt {
 
 /// Runs a command line, without the name of the program.
 pub fn main(arguments: &[String]) -> ExitCode {
-    // Reports may go into a pipe that somebody closes early: then end quietly, as C programs do.
-    // SAFETY: sets a signal's disposition before any thread exists. Sockets are written without
-    // raising this signal.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-    }
+    end_with_the_pipe();
     ExitCode::from(run(arguments))
 }
 
@@ -163,18 +158,7 @@ fn serve(arguments: &[String], log: &Arc<Log>) -> Result<u8, Halt> {
 
 /// What `--rate` and `--events` say.
 fn dispenser(settings: &Settings, seed: u64) -> Dispenser {
-    let schedule = (settings.rate > 0).then(|| Schedule {
-        curve: Curve::new(
-            0.0,
-            &[Stage {
-                rate: settings.rate as f64,
-                end_rate: None,
-                duration_s: 0.0,
-            }],
-        ),
-        process: Process::Poisson,
-        seed,
-    });
+    let schedule = (settings.rate > 0).then(|| Schedule::of_rate(settings.rate, seed));
     Dispenser::new(schedule, (settings.events > 0).then_some(settings.events))
 }
 

@@ -40,7 +40,6 @@ pub const WAREHOUSE: OfWarehouse = OfWarehouse {
             "w_ytd DECIMAL(12,2) NOT NULL",
             "PRIMARY KEY (w_id)",
         ],
-        fields: "w_id, w_name, w_street_1, w_street_2, w_city, w_state, w_zip, w_tax, w_ytd",
         has_nulls: false,
         row_bytes: 120,
     },
@@ -66,8 +65,6 @@ pub const DISTRICT: OfWarehouse = OfWarehouse {
             "d_next_o_id INT NOT NULL",
             "PRIMARY KEY (d_w_id, d_id)",
         ],
-        fields: "d_id, d_w_id, d_name, d_street_1, d_street_2, d_city, d_state, d_zip, d_tax, \
-                 d_ytd, d_next_o_id",
         has_nulls: false,
         row_bytes: 130,
     },
@@ -109,9 +106,6 @@ pub const CUSTOMER: OfWarehouse = OfWarehouse {
             "PRIMARY KEY (c_w_id, c_d_id, c_id)",
             "KEY customer_name (c_w_id, c_d_id, c_last, c_first)",
         ],
-        fields: "c_id, c_d_id, c_w_id, c_first, c_middle, c_last, c_street_1, c_street_2, c_city, \
-                 c_state, c_zip, c_phone, c_since, c_credit, c_credit_lim, c_discount, c_balance, \
-                 c_ytd_payment, c_payment_cnt, c_delivery_cnt, c_data",
         has_nulls: false,
         row_bytes: 680,
     },
@@ -138,7 +132,6 @@ pub const HISTORY: OfWarehouse = OfWarehouse {
             "h_amount DECIMAL(6,2) NOT NULL",
             "h_data VARCHAR(24) NOT NULL",
         ],
-        fields: "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data",
         has_nulls: false,
         row_bytes: 75,
     },
@@ -178,7 +171,6 @@ pub const ORDERS: OfWarehouse = OfWarehouse {
             "PRIMARY KEY (o_w_id, o_d_id, o_id)",
             "KEY orders_customer (o_w_id, o_d_id, o_c_id, o_id)",
         ],
-        fields: "o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local",
         has_nulls: true,
         row_bytes: 75,
     },
@@ -201,7 +193,6 @@ pub const NEW_ORDER: OfWarehouse = OfWarehouse {
             "no_w_id INT NOT NULL",
             "PRIMARY KEY (no_w_id, no_d_id, no_o_id)",
         ],
-        fields: "no_o_id, no_d_id, no_w_id",
         has_nulls: false,
         row_bytes: 30,
     },
@@ -231,8 +222,6 @@ pub const ORDER_LINE: OfWarehouse = OfWarehouse {
             "ol_dist_info CHAR(24) NOT NULL",
             "PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number)",
         ],
-        fields: "ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, \
-                 ol_quantity, ol_amount, ol_dist_info",
         has_nulls: true,
         row_bytes: 85,
     },
@@ -265,7 +254,6 @@ pub const ITEM: OfWarehouse = OfWarehouse {
             "i_data VARCHAR(50) NOT NULL",
             "PRIMARY KEY (i_id)",
         ],
-        fields: "i_id, i_im_id, i_name, i_price, i_data",
         has_nulls: false,
         row_bytes: 110,
     },
@@ -297,9 +285,6 @@ pub const STOCK: OfWarehouse = OfWarehouse {
             "s_data VARCHAR(50) NOT NULL",
             "PRIMARY KEY (s_w_id, s_i_id)",
         ],
-        fields: "s_i_id, s_w_id, s_quantity, s_dist_01, s_dist_02, s_dist_03, s_dist_04, \
-                 s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10, s_ytd, \
-                 s_order_cnt, s_remote_cnt, s_data",
         has_nulls: false,
         row_bytes: 350,
     },

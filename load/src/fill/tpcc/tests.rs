@@ -18,7 +18,7 @@ fn small(seed: u64) -> Dataset {
 }
 
 /// The rows of a table by the names of its columns.
-fn rows(dataset: &Dataset, name: &str) -> Vec<BTreeMap<&'static str, String>> {
+fn rows<'d>(dataset: &'d Dataset, name: &str) -> Vec<BTreeMap<&'d str, String>> {
     let filling = dataset
         .tables
         .iter()

@@ -1,54 +1,46 @@
 //! Events and counters: the loop of a worker, and what it counts.
 
-use super::{ApiEntry, Pushed, enter};
+use super::Pushed;
 use crate::lua::context::Context;
 use crate::lua::log::Level;
-use crate::lua::sys::lua_State;
+use crate::lua::stack::Stack;
 use crate::lua::thread_io::Turn;
 use crate::record::Counter;
 use crate::workload::EventTimes;
 use std::time::Instant;
 
-pub const FUNCTIONS: &[ApiEntry] = &[
-    (c"more_events", more_events),
-    (c"event_start", event_start),
-    (c"event_stop", event_stop),
-    (c"turn", turn),
-    (c"is_over", is_over),
-    (c"count_error", count_error),
-    (c"counter_add", counter_add),
-    (c"counter_value", counter_value),
-    (c"print_test_options", print_test_options),
-];
+functions! {
+    c"more_events": more_events,
+    c"event_start": event_start,
+    c"event_stop": event_stop,
+    c"turn": turn,
+    c"is_over": is_over,
+    c"count_error": count_error,
+    c"counter_add": counter_add,
+    c"counter_value": counter_value,
+    c"print_test_options": print_test_options,
+}
 
 /// Waits for the next event; false once there is none.
-unsafe extern "C-unwind" fn more_events(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn more_events(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let more = more(cx);
     stack.push_flag(more);
     1
 }
 
-unsafe extern "C-unwind" fn event_start(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (_, cx) = unsafe { enter(lua) };
+fn event_start(_stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     start(cx);
     0
 }
 
-unsafe extern "C-unwind" fn event_stop(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (_, cx) = unsafe { enter(lua) };
+fn event_stop(_stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     stop(cx);
     0
 }
 
 /// All three in one call: stops the event that runs, waits for the next, and starts it; false
 /// once there is none.
-unsafe extern "C-unwind" fn turn(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn turn(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     stop(cx);
     let more = more(cx);
     if more {
@@ -108,25 +100,19 @@ fn stop(cx: &mut Context) {
     }
 }
 
-unsafe extern "C-unwind" fn is_over(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn is_over(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     stack.push_flag(cx.run.stop.is_over() || cx.io.is_over());
     1
 }
 
 /// Counts an error that the script's own hook calls ignorable.
-unsafe extern "C-unwind" fn count_error(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (_, cx) = unsafe { enter(lua) };
+fn count_error(_stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     cx.figures().count(Counter::Errors);
     0
 }
 
 /// `counter_add(thread, counter, n)`, where the counter is a number.
-unsafe extern "C-unwind" fn counter_add(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn counter_add(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let (thread, counter) = (stack.integer(1), stack.integer(2));
     let count = if stack.is_nil(3) {
         1.0
@@ -140,18 +126,14 @@ unsafe extern "C-unwind" fn counter_add(lua: *mut lua_State) -> Pushed {
     0
 }
 
-unsafe extern "C-unwind" fn counter_value(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn counter_value(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let (thread, counter) = (stack.integer(1), stack.integer(2));
     let value = cx.run.figures.of(thread as u32).value(counter as usize);
     stack.push_number(value as f64);
     1
 }
 
-unsafe extern "C-unwind" fn print_test_options(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (_, cx) = unsafe { enter(lua) };
+fn print_test_options(_stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     if let Some(late) = cx.run.late.get() {
         cx.run.log.notice(&late.options_help);
     }

@@ -1,18 +1,18 @@
 //! Rows for the tables of the bundled scripts.
 
-use super::{ApiEntry, Pushed, enter};
-use crate::lua::sql::{Connection, HandleKind};
-use crate::lua::sys::lua_State;
+use super::{Pushed, connection};
+use crate::lua::context::Context;
+use crate::lua::stack::Stack;
 use crate::lua::thread_io::TableRows;
 
-pub const FUNCTIONS: &[ApiEntry] = &[(c"fill", fill)];
+functions! {
+    c"fill": fill,
+}
 
 /// `fill(connection, table, number, engine, options, rows, sessions)`: true; nil where the rows
 /// have to be inserted one by one; false if it failed, which was said.
-unsafe extern "C-unwind" fn fill(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
-    let (stack, cx) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
+fn fill(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let connection = connection(stack, 1);
     let (Some(connection), false) = (connection, cx.run.database.dry_run) else {
         stack.push_nil();
         return 1;
@@ -27,7 +27,7 @@ unsafe extern "C-unwind" fn fill(lua: *mut lua_State) -> Pushed {
         seed: cx.run.draws.seed,
         shape: cx.run.draws.default,
     };
-    let endpoint = unsafe { (*connection).endpoint() };
+    let endpoint = connection.endpoint();
     match cx.io.fill(endpoint, &order) {
         Some(Ok(())) => stack.push_flag(true),
         Some(Err(words)) => {

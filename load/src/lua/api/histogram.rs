@@ -1,41 +1,37 @@
 //! `sysbench.histogram`. A histogram lives as long as its state.
 
-use super::{ApiEntry, Pushed, enter};
+use super::Pushed;
 use crate::lua::context::Context;
 use crate::lua::histogram::Histogram;
 use crate::lua::log;
 use crate::lua::stack::Stack;
-use crate::lua::sys::{self, lua_State};
+use crate::lua::sys;
 
-pub const FUNCTIONS: &[ApiEntry] = &[
-    (c"keep_histogram_meta", keep_meta),
-    (c"histogram_new", new),
-    (c"histogram_update", update),
-    (c"histogram_print", print),
-];
+functions! {
+    c"keep_histogram_meta": keep_meta,
+    c"histogram_new": new,
+    c"histogram_update": update,
+    c"histogram_print": print,
+}
 
 /// `keep_histogram_meta(metatable)`: what histograms are known by from now on.
-unsafe extern "C-unwind" fn keep_meta(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (mut stack, cx) = unsafe { enter(lua) };
+fn keep_meta(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     cx.histogram_meta = stack.keep_table();
     0
 }
 
 /// `histogram_new(size, lowest, highest)`.
-unsafe extern "C-unwind" fn new(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn new(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let size = stack.number(1) as usize;
     let histogram = Histogram::new(size, stack.number(2), stack.number(3));
     cx.histograms.push(histogram);
     let place = cx.histograms.len();
     // SAFETY: the block is as large as what is written, and Lua aligns it for any value.
     unsafe {
-        let block: *mut usize = sys::lua_newuserdata(lua, size_of::<usize>()).cast();
+        let block: *mut usize = sys::lua_newuserdata(stack.raw(), size_of::<usize>()).cast();
         block.write(place);
         stack.push_kept(cx.histogram_meta.reference);
-        sys::lua_setmetatable(lua, -2);
+        sys::lua_setmetatable(stack.raw(), -2);
     }
     1
 }
@@ -48,19 +44,15 @@ fn histogram<'a>(stack: &mut Stack<'_>, cx: &'a mut Context) -> Option<&'a mut H
     cx.histograms.get_mut(place.checked_sub(1)?)
 }
 
-unsafe extern "C-unwind" fn update(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (mut stack, cx) = unsafe { enter(lua) };
-    if let Some(histogram) = histogram(&mut stack, cx) {
+fn update(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    if let Some(histogram) = histogram(stack, cx) {
         histogram.update(stack.number(2));
     }
     0
 }
 
-unsafe extern "C-unwind" fn print(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (mut stack, cx) = unsafe { enter(lua) };
-    if let Some(histogram) = histogram(&mut stack, cx) {
+fn print(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    if let Some(histogram) = histogram(stack, cx) {
         log::write_stdout(&histogram.render());
     }
     0

@@ -1,6 +1,22 @@
 //! The functions behind `load/lua/api`: each reads its arguments off the stack, does one thing
 //! with the context, and pushes what came of it.
 
+/// Lists the functions of a file: the name of each in the table of host functions, and itself.
+macro_rules! functions {
+    ($($name:literal: $function:expr,)*) => {
+        pub const FUNCTIONS: &[crate::lua::api::ApiEntry] = &[$(($name, {
+            unsafe extern "C-unwind" fn called(
+                lua: *mut crate::lua::sys::lua_State,
+            ) -> crate::lua::api::Pushed {
+                // SAFETY: Lua calls with its state.
+                let (mut stack, cx) = unsafe { crate::lua::api::enter(lua) };
+                $function(&mut stack, cx)
+            }
+            called
+        }),)*];
+    };
+}
+
 mod events;
 mod fill;
 mod histogram;
@@ -13,6 +29,7 @@ mod sql;
 use super::context::Context;
 use super::options::OptionValue;
 use super::run::Run;
+use super::sql::{Connection, HandleKind, ScriptStatement};
 use super::stack::Stack;
 use super::sys::{self, lua_CFunction, lua_State};
 use std::ffi::{CStr, c_int};
@@ -33,6 +50,8 @@ pub fn push_host(stack: &mut Stack<'_>, run: &Run) {
         fill::FUNCTIONS,
     ];
     stack.push_table(0, 96);
+    stack.push_function(process::part);
+    stack.set_field(c"part");
     for (name, function) in all.into_iter().flatten() {
         stack.push_function(*function);
         stack.set_field(name);
@@ -117,6 +136,23 @@ pub fn push_value(stack: &mut Stack<'_>, value: &OptionValue) {
 unsafe fn enter<'a>(lua: *mut lua_State) -> (Stack<'a>, &'a mut Context) {
     // SAFETY: as the caller promises.
     unsafe { (Stack::new(lua), Context::of(lua)) }
+}
+
+/// The connection whose handle is at `index`. It lives as long as its state, and nothing else refers
+/// to it during a call.
+#[inline]
+fn connection<'a>(stack: &Stack<'_>, index: c_int) -> Option<&'a mut Connection> {
+    let handle = stack.handle::<Connection>(index, HandleKind::Connection)?;
+    // SAFETY: a handle of this kind points to a connection.
+    Some(unsafe { &mut *handle })
+}
+
+/// As [`connection`], a statement.
+#[inline]
+fn statement<'a>(stack: &Stack<'_>, index: c_int) -> Option<&'a mut ScriptStatement> {
+    let handle = stack.handle::<ScriptStatement>(index, HandleKind::Statement)?;
+    // SAFETY: a handle of this kind points to a statement.
+    Some(unsafe { &mut *handle })
 }
 
 /// Calls Lua's `error` for wrong arguments, blaming the caller's caller.

@@ -1,28 +1,26 @@
 //! Parameters of prepared statements.
 
-use super::{ApiEntry, Pushed, enter};
+use super::{Pushed, enter, statement};
 use crate::lua::context::Context;
-use crate::lua::sql::{HandleKind, Param, ParamKind, RawBind, ScriptStatement};
+use crate::lua::sql::{Param, ParamKind, RawBind};
 use crate::lua::stack::Stack;
 use crate::lua::sys::{self, lua_State};
 use std::ffi::c_int;
 
-pub const FUNCTIONS: &[ApiEntry] = &[
-    (c"keep_param_meta", keep_meta),
-    (c"param_new", new),
-    (c"param_set", set),
-    (c"param_set_rand_str", set_rand_str),
-    (c"bind_param", bind),
-    (c"bind_raw", bind_raw),
-];
+functions! {
+    c"keep_param_meta": keep_meta,
+    c"param_new": new,
+    c"param_set": set,
+    c"param_set_rand_str": set_rand_str,
+    c"bind_param": bind,
+    c"bind_raw": bind_raw,
+}
 
 /// More parameters than a statement can have.
 const PARAMS_MAX: i64 = 65_535;
 
 /// `keep_param_meta(metatable)`: what parameters are known by from now on.
-unsafe extern "C-unwind" fn keep_meta(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (mut stack, cx) = unsafe { enter(lua) };
+fn keep_meta(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     stack.push_function(collect);
     stack.set_field(c"__gc");
     cx.param_meta = stack.keep_table();
@@ -30,9 +28,7 @@ unsafe extern "C-unwind" fn keep_meta(lua: *mut lua_State) -> Pushed {
 }
 
 /// `param_new(type, max_length)`; nil for a type that no parameter has.
-unsafe extern "C-unwind" fn new(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn new(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let Some(kind) = ParamKind::from_number(stack.integer(1)) else {
         stack.push_nil();
         return 1;
@@ -42,10 +38,10 @@ unsafe extern "C-unwind" fn new(lua: *mut lua_State) -> Pushed {
     // the parameter owns is freed by the finaliser of the metatable, which is set before the
     // block can be collected: nothing allocates between.
     unsafe {
-        let block: *mut Param = sys::lua_newuserdata(lua, size_of::<Param>()).cast();
+        let block: *mut Param = sys::lua_newuserdata(stack.raw(), size_of::<Param>()).cast();
         block.write(Param::new(kind, length_max));
         stack.push_kept(cx.param_meta.reference);
-        sys::lua_setmetatable(lua, -2);
+        sys::lua_setmetatable(stack.raw(), -2);
     }
     1
 }
@@ -69,11 +65,9 @@ fn param(stack: &mut Stack<'_>, cx: &Context, index: c_int) -> Option<*mut Param
 }
 
 /// `param:set(value)`; true, or nil where the value is of a wrong type.
-unsafe extern "C-unwind" fn set(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state; the parameter is alive while it is on the stack.
-    let (mut stack, cx) = unsafe { enter(lua) };
-    let Some(param) = param(&mut stack, cx, 1) else {
-        return refuse(&mut stack, "set");
+fn set(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let Some(param) = param(stack, cx, 1) else {
+        return refuse(stack, "set");
     };
     // SAFETY: as above, and nobody else refers to it during the call.
     let param = unsafe { &mut *param };
@@ -86,12 +80,12 @@ unsafe extern "C-unwind" fn set(lua: *mut lua_State) -> Pushed {
             param.set_text(stack.bytes(2).unwrap_or_default());
         }
         (sys::LUA_TCDATA, ParamKind::Integer | ParamKind::Double) => {
-            match integer_of_cdata(&mut stack, 2) {
+            match integer_of_cdata(stack, 2) {
                 Some(number) => param.set_integer(number),
-                None => return refuse(&mut stack, "set"),
+                None => return refuse(stack, "set"),
             }
         }
-        _ => return refuse(&mut stack, "set"),
+        _ => return refuse(stack, "set"),
     }
     0
 }
@@ -121,11 +115,9 @@ fn integer_of_cdata(stack: &mut Stack<'_>, index: c_int) -> Option<i64> {
 }
 
 /// `param:set_rand_str(format)`.
-unsafe extern "C-unwind" fn set_rand_str(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (mut stack, cx) = unsafe { enter(lua) };
-    let (Some(param), Some(format)) = (param(&mut stack, cx, 1), stack.bytes(2)) else {
-        return refuse(&mut stack, "set_rand_str");
+fn set_rand_str(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let (Some(param), Some(format)) = (param(stack, cx, 1), stack.bytes(2)) else {
+        return refuse(stack, "set_rand_str");
     };
     // SAFETY: the parameter is alive while it is on the stack.
     unsafe { (*param).fill_text(|text| cx.stream.fill_template(format, text)) };
@@ -134,21 +126,16 @@ unsafe extern "C-unwind" fn set_rand_str(lua: *mut lua_State) -> Pushed {
 
 /// `statement:bind_param(p1, …)`; 0, or 1 where something is no parameter. Without parameters nil,
 /// and what was bound stays.
-unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (mut stack, cx) = unsafe { enter(lua) };
+fn bind(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let count = stack.top();
     if count == 1 {
         stack.push_nil();
         return 1;
     }
     let params: Option<Vec<*const Param>> = (2..=count)
-        .map(|index| param(&mut stack, cx, index).map(<*mut Param>::cast_const))
+        .map(|index| param(stack, cx, index).map(<*mut Param>::cast_const))
         .collect();
-    let (Some(statement), Some(params)) = (
-        stack.handle::<ScriptStatement>(1, HandleKind::Statement),
-        params,
-    ) else {
+    let (Some(statement), Some(params)) = (statement(stack, 1), params) else {
         stack.push_number(1.0);
         return 1;
     };
@@ -156,26 +143,20 @@ unsafe extern "C-unwind" fn bind(lua: *mut lua_State) -> Pushed {
     stack.push_table(params.len(), 0);
     for index in 2..=count {
         // SAFETY: the index is that of an argument.
-        unsafe { sys::lua_pushvalue(lua, index) };
+        unsafe { sys::lua_pushvalue(stack.raw(), index) };
         stack.set_place(index as usize - 1);
     }
     let anchor = stack.keep();
-    // SAFETY: a handle of this kind points to a statement, which lives as long as its state.
-    unsafe {
-        let statement = &mut *statement;
-        stack.release(statement.anchor);
-        statement.anchor = anchor;
-        statement.bind(params);
-    }
+    stack.release(statement.anchor);
+    statement.anchor = anchor;
+    statement.bind(params);
     stack.push_number(0.0);
     1
 }
 
 /// `bind_raw(statement, array, count)`: structures `sql_bind` of the script's own.
-unsafe extern "C-unwind" fn bind_raw(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, _) = unsafe { enter(lua) };
-    let statement = stack.handle::<ScriptStatement>(1, HandleKind::Statement);
+fn bind_raw(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
+    let statement = statement(stack, 1);
     let array: *const RawBind = stack.address(2).cast();
     let count = stack.integer(3).clamp(0, PARAMS_MAX) as usize;
     let (Some(statement), false) = (statement, array.is_null()) else {
@@ -183,7 +164,8 @@ unsafe extern "C-unwind" fn bind_raw(lua: *mut lua_State) -> Pushed {
         return 1;
     };
     // SAFETY: the script promises an array of that length, as to any C function.
-    unsafe { (*statement).bind_raw(std::slice::from_raw_parts(array, count).to_vec()) };
+    let raw = unsafe { std::slice::from_raw_parts(array, count) };
+    statement.bind_raw(raw.to_vec());
     stack.push_number(0.0);
     1
 }

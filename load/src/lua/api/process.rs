@@ -1,6 +1,6 @@
 //! Waiting that is no query: sleep, and commands of the operating system.
 
-use super::{ApiEntry, Pushed, enter};
+use super::Pushed;
 use crate::lua::context::Context;
 use crate::lua::log::Level;
 use crate::lua::stack::Stack;
@@ -10,13 +10,12 @@ use std::process::Command;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-pub const FUNCTIONS: &[ApiEntry] = &[
-    (c"sleep", sleep),
-    (c"run_command", run_command),
-    (c"note_blocking", note_blocking),
-    (c"debug", debug),
-    (c"part", part),
-];
+functions! {
+    c"sleep": sleep,
+    c"run_command": run_command,
+    c"note_blocking": note_blocking,
+    c"debug": debug,
+}
 
 /// Longest sleep; longer ones are as good as for ever.
 const SLEEP_S_MAX: f64 = 1e9;
@@ -24,9 +23,7 @@ const POLL_MIN: Duration = Duration::from_micros(500);
 const POLL_MAX: Duration = Duration::from_millis(20);
 
 /// `sleep(seconds)`.
-unsafe extern "C-unwind" fn sleep(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn sleep(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let seconds = stack.number(1).clamp(0.0, SLEEP_S_MAX);
     cx.io.sleep(Duration::from_secs_f64(seconds));
     0
@@ -34,9 +31,7 @@ unsafe extern "C-unwind" fn sleep(lua: *mut lua_State) -> Pushed {
 
 /// `run_command(text)`: what os.execute returns. The thread looks in from time to time instead
 /// of waiting for good, so that others go on meanwhile.
-unsafe extern "C-unwind" fn run_command(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn run_command(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let text = stack.text(1).unwrap_or_default();
     let mut pause = POLL_MIN;
     let status = match Command::new("/bin/sh").arg("-c").arg(text).spawn() {
@@ -57,9 +52,7 @@ unsafe extern "C-unwind" fn run_command(lua: *mut lua_State) -> Pushed {
 }
 
 /// `note_blocking(name)`: the script declares something that may wait without the host.
-unsafe extern "C-unwind" fn note_blocking(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn note_blocking(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     if let Some(name) = stack.text(1) {
         let mut names = cx
             .run
@@ -74,9 +67,7 @@ unsafe extern "C-unwind" fn note_blocking(lua: *mut lua_State) -> Pushed {
 }
 
 /// `debug(text)`: one line, if it is shown.
-unsafe extern "C-unwind" fn debug(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn debug(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     if let Some(text) = stack.text(1) {
         cx.run.log.say(Level::Debug, &text);
     }
@@ -84,7 +75,7 @@ unsafe extern "C-unwind" fn debug(lua: *mut lua_State) -> Pushed {
 }
 
 /// `part(name)`: the function of a part of the interface that is loaded late.
-unsafe extern "C-unwind" fn part(lua: *mut lua_State) -> Pushed {
+pub unsafe extern "C-unwind" fn part(lua: *mut lua_State) -> Pushed {
     // SAFETY: Lua calls with its state; only the context's shared part is used.
     let (stack, run) = unsafe { (Stack::new(lua), Context::of(lua).run.clone()) };
     let name = stack.text(1).unwrap_or_default();

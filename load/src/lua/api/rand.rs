@@ -1,25 +1,24 @@
 //! Random numbers and texts, from the stream of the thread that asks.
 
-use super::{ApiEntry, Pushed, enter};
+use super::Pushed;
 use crate::lua::context::Context;
 use crate::lua::stack::Stack;
-use crate::lua::sys::lua_State;
 use crate::random::Shape;
 use std::ffi::c_void;
 
-pub const FUNCTIONS: &[ApiEntry] = &[
-    (c"rand_default", default),
-    (c"rand_uniform", uniform),
-    (c"rand_gaussian", gaussian),
-    (c"rand_special", special),
-    (c"rand_pareto", pareto),
-    (c"rand_zipfian", zipfian),
-    (c"rand_unique", unique),
-    (c"rand_unique_in", unique_in),
-    (c"rand_uniform_double", uniform_double),
-    (c"rand_string", string),
-    (c"rand_varstring", varstring),
-];
+functions! {
+    c"rand_default": default,
+    c"rand_uniform": uniform,
+    c"rand_gaussian": gaussian,
+    c"rand_special": special,
+    c"rand_pareto": pareto,
+    c"rand_zipfian": zipfian,
+    c"rand_unique": unique,
+    c"rand_unique_in": unique_in,
+    c"rand_uniform_double": uniform_double,
+    c"rand_string": string,
+    c"rand_varstring": varstring,
+}
 
 /// Bytes of `varstring`: what sysbench draws from.
 const VARSTRING_BYTES: std::ops::RangeInclusive<u8> = 0x30..=0x7a;
@@ -28,12 +27,10 @@ const VARSTRING_MAX: u64 = 1 << 24;
 
 macro_rules! draws {
     ($($name:ident: $shape:expr;)*) => {$(
-        unsafe extern "C-unwind" fn $name(lua: *mut lua_State) -> Pushed {
-            // SAFETY: Lua calls with its state.
-            let (stack, cx) = unsafe { enter(lua) };
+        fn $name(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
             let shape: fn(&Context) -> Shape = $shape;
             let shape = shape(cx);
-            let number = shape.draw(&mut cx.stream, bound(&stack, 1), bound(&stack, 2));
+            let number = shape.draw(&mut cx.stream, bound(stack, 1), bound(stack, 2));
             stack.push_number(number as f64);
             1
         }
@@ -62,9 +59,7 @@ fn bound(stack: &Stack<'_>, index: i32) -> u64 {
 }
 
 /// A number that no thread of the run draws twice, in 32 bits.
-unsafe extern "C-unwind" fn unique(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn unique(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let number = scatter(next_place(cx), u32::BITS);
     stack.push_number(number as f64);
     1
@@ -72,10 +67,8 @@ unsafe extern "C-unwind" fn unique(lua: *mut lua_State) -> Pushed {
 
 /// `rand_unique_in(low, high)`: the same of a range. None comes twice before a thread has drawn its
 /// share of the range.
-unsafe extern "C-unwind" fn unique_in(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
-    let (low, high) = (bound(&stack, 1), bound(&stack, 2));
+fn unique_in(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let (low, high) = (bound(stack, 1), bound(stack, 2));
     let count = high.saturating_sub(low).saturating_add(1);
     let number = low + scatter_below(next_place(cx) % count, count);
     stack.push_number(number as f64);
@@ -112,17 +105,13 @@ fn scatter(number: u64, bits: u32) -> u64 {
     word ^ (word >> half)
 }
 
-unsafe extern "C-unwind" fn uniform_double(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn uniform_double(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     stack.push_number(cx.stream.unit());
     1
 }
 
 /// `string(format)`: `#` becomes a digit, `@` a letter. nil where the format is no text.
-unsafe extern "C-unwind" fn string(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn string(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let Some(format) = stack.bytes(1) else {
         stack.push_nil();
         return 1;
@@ -136,12 +125,10 @@ unsafe extern "C-unwind" fn string(lua: *mut lua_State) -> Pushed {
 }
 
 /// `varstring(min, max)`: that many printable bytes.
-unsafe extern "C-unwind" fn varstring(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
+fn varstring(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
     let length = cx
         .stream
-        .uniform(bound(&stack, 1), bound(&stack, 2))
+        .uniform(bound(stack, 1), bound(stack, 2))
         .min(VARSTRING_MAX);
     let (first, last) = (*VARSTRING_BYTES.start(), *VARSTRING_BYTES.end());
     let mut text = std::mem::take(&mut cx.text);

@@ -1,20 +1,20 @@
 //! Results and their rows.
 
-use super::{ApiEntry, Pushed, enter};
+use super::{Pushed, connection};
 use crate::lua::context::Context;
 use crate::lua::log::Level;
 use crate::lua::sql::{Connection, HandleKind, ResultFace};
 use crate::lua::stack::Stack;
-use crate::lua::sys::{self, lua_State};
+use crate::lua::sys;
 
-pub const FUNCTIONS: &[ApiEntry] = &[
-    (c"fetch_row", fetch_row),
-    (c"fetch_values", fetch_values),
-    (c"fetch_raw_row", fetch_raw_row),
-    (c"free_result", free_result),
-    (c"next_result", next_result),
-    (c"more_results", more_results),
-];
+functions! {
+    c"fetch_row": fetch_row,
+    c"fetch_values": fetch_values,
+    c"fetch_raw_row": fetch_raw_row,
+    c"free_result": free_result,
+    c"next_result": next_result,
+    c"more_results": more_results,
+}
 
 /// The connection whose result is at the first argument.
 fn connection_of_result<'a>(stack: &Stack<'_>, cx: &'a mut Context) -> Option<&'a mut Connection> {
@@ -27,14 +27,12 @@ fn connection_of_result<'a>(stack: &Stack<'_>, cx: &'a mut Context) -> Option<&'
 }
 
 /// `result:fetch_row()`: the values of the next row as a list, NULLs left out; nil at the end.
-unsafe extern "C-unwind" fn fetch_row(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (mut stack, cx) = unsafe { enter(lua) };
-    let refusal = connection_of_result(&stack, cx).and_then(|connection| connection.no_rows());
+fn fetch_row(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let refusal = connection_of_result(stack, cx).and_then(|connection| connection.no_rows());
     if let Some(words) = refusal {
         cx.run.log.say(Level::Alert, words);
     }
-    let (None, Some(connection)) = (refusal, connection_of_result(&stack, cx)) else {
+    let (None, Some(connection)) = (refusal, connection_of_result(stack, cx)) else {
         stack.push_nil();
         return 1;
     };
@@ -55,16 +53,14 @@ unsafe extern "C-unwind" fn fetch_row(lua: *mut lua_State) -> Pushed {
 }
 
 /// The values of the next row, one by one; nothing at the end. The rest is forgotten.
-unsafe extern "C-unwind" fn fetch_values(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
-    let Some(connection) = connection_of_result(&stack, cx) else {
+fn fetch_values(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let Some(connection) = connection_of_result(stack, cx) else {
         stack.push_nil();
         return 1;
     };
     let fields = i32::try_from(connection.result.fields).unwrap_or(0);
     // SAFETY: asks for room, and is answered whether there is any.
-    if unsafe { sys::lua_checkstack(lua, fields + 1) } == 0 {
+    if unsafe { sys::lua_checkstack(stack.raw(), fields + 1) } == 0 {
         return 0;
     }
     let mut pushed = 0;
@@ -86,19 +82,15 @@ unsafe extern "C-unwind" fn fetch_values(lua: *mut lua_State) -> Pushed {
 }
 
 /// Reads the next row into the result's `row`; false at the end.
-unsafe extern "C-unwind" fn fetch_raw_row(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
-    let more = connection_of_result(&stack, cx).is_some_and(Connection::next_raw_row);
+fn fetch_raw_row(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let more = connection_of_result(stack, cx).is_some_and(Connection::next_raw_row);
     stack.push_flag(more);
     1
 }
 
 /// `free_result(result)`: false if it is none any more, which is said.
-unsafe extern "C-unwind" fn free_result(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state.
-    let (stack, cx) = unsafe { enter(lua) };
-    let freed = connection_of_result(&stack, cx).map_or(Ok(()), Connection::free_result);
+fn free_result(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let freed = connection_of_result(stack, cx).map_or(Ok(()), Connection::free_result);
     if let Err(words) = freed {
         cx.run.log.say(Level::Alert, words);
     }
@@ -107,25 +99,16 @@ unsafe extern "C-unwind" fn free_result(lua: *mut lua_State) -> Pushed {
 }
 
 /// `next_result(connection)`: the handle of the next result, NULL if it has no rows.
-unsafe extern "C-unwind" fn next_result(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
-    let (stack, cx) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
-    let kept = match connection {
-        Some(connection) if unsafe { (*connection).next_result() } => unsafe {
-            (*connection).result_reference
-        },
-        _ => cx.null_result,
-    };
+fn next_result(stack: &mut Stack<'_>, cx: &mut Context) -> Pushed {
+    let kept = connection(stack, 1)
+        .and_then(|one| one.next_result().then_some(one.result_reference))
+        .unwrap_or(cx.null_result);
     stack.push_kept(kept);
     1
 }
 
-unsafe extern "C-unwind" fn more_results(lua: *mut lua_State) -> Pushed {
-    // SAFETY: Lua calls with its state; a handle of this kind points to a connection.
-    let (stack, _) = unsafe { enter(lua) };
-    let connection = stack.handle::<Connection>(1, HandleKind::Connection);
-    let more = connection.is_some_and(|connection| unsafe { (*connection).more_results() });
+fn more_results(stack: &mut Stack<'_>, _cx: &mut Context) -> Pushed {
+    let more = connection(stack, 1).is_some_and(|connection| connection.more_results());
     stack.push_flag(more);
     1
 }

@@ -59,7 +59,7 @@ fn merging_twice_doubles_every_figure() {
     assert_eq!((node.queries.queries, node.queries.rows), (2, 4));
     assert_eq!((node.queries.errors, node.errors.total()), (2, 2));
     assert_eq!(merged.nodes[0].queries.queries, 0);
-    assert_eq!((merged.events(), merged.rolled_back()), (2, 2));
+    assert_eq!((merged.events(), merged.whole().rolled_back), (2, 2));
     assert_eq!((merged.failed(), merged.retries()), (26, 30));
     assert_eq!((merged.queries(), merged.rows()), (14, 16));
     assert_eq!((merged.bytes_sent(), merged.bytes_received()), (20, 22));

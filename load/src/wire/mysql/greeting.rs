@@ -107,8 +107,8 @@ impl Greeting {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::wire::mysql::captured::GREETINGS;
     use crate::wire::mysql::frame::HEADER_BYTES;
+    use crate::wire::mysql::testing::GREETINGS;
 
     #[test]
     fn real_servers_are_understood() {

@@ -108,8 +108,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::wire::mysql::capability::Capabilities;
-    use crate::wire::mysql::captured;
     use crate::wire::mysql::frame::put_packet;
+    use crate::wire::mysql::testing;
 
     /// A greeting with the default plugin `plugin` and the capabilities of MariaDB 10.11.
     fn greeting(plugin: &[u8]) -> Vec<u8> {
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn real_greetings_in_every_size_of_piece_and_with_trailing_bytes() {
-        for (server, greeting) in captured::GREETINGS {
+        for (server, greeting) in testing::GREETINGS {
             for piece in 1..greeting.len() + 20 {
                 let mut login = login(false);
                 let mut sent = Vec::new();

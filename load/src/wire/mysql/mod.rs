@@ -68,8 +68,6 @@
 pub mod answer;
 mod auth;
 pub mod capability;
-#[cfg(test)]
-mod captured;
 pub mod channel;
 pub mod charset;
 pub mod column;
@@ -83,6 +81,8 @@ pub mod login;
 pub mod row;
 pub mod rows;
 pub mod statement;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 pub mod value;
 

@@ -5,8 +5,7 @@
 
 mod session;
 
-use super::sql::can_be_prepared;
-use super::statement::Statement;
+use super::statement::{Statement, can_be_prepared};
 use super::{CLASSES_MAX, EventKind, SeatPlace, Session, Workload};
 use crate::outcome::Failure;
 use crate::wire::mysql::ServerError;

@@ -4,8 +4,7 @@ use super::{Clients, Reconnect, Text};
 use crate::outcome::Failure;
 use crate::random::Stream;
 use crate::wire::mysql::{ServerError, command};
-use crate::workload::sql::can_be_prepared;
-use crate::workload::statement::{Parameters, Statement};
+use crate::workload::statement::{Parameters, Statement, can_be_prepared};
 use crate::workload::{Answer, Call, Class, Ending, Reply, Request, SeatPlace, Session, Step};
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,11 +124,8 @@ impl Client {
     #[inline]
     fn begin(&mut self, cycle: u64, out: &mut Vec<u8>) -> Step {
         self.cycle = Some(cycle);
-        let turn = match self.clients.is_shared {
-            true => cycle,
-            false => cycle / u64::from(self.seat.count).max(1),
-        };
-        self.place = (turn % (self.clients.statements.len() as u64).max(1)) as usize;
+        let length = self.clients.statements.len();
+        self.place = self.seat.in_list(cycle, length, self.clients.is_shared);
         match self.is_open {
             true => self.ask_or_leave(out),
             false => self.connect(),

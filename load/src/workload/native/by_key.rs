@@ -1,7 +1,7 @@
 //! The session of a native workload over HandlerSocket: it opens an index for each of its queries,
 //! and asks by key what they mean.
 
-use super::{EventEnd, Kind, NextStep, OpenEvent, Own, ToAsk, Tries, Way, WhyAsked};
+use super::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, ToAsk, Tries, Way, WhyAsked};
 use crate::outcome::Failure;
 use crate::wire::handler_socket::{
     Compare, IndexName, find, put_any_of, put_limit, put_open, put_update,
@@ -107,7 +107,6 @@ enum KeyState {
     Opening,
     Ready,
     Asking(Option<EventEnd>),
-    Pausing,
 }
 
 pub struct KeySession<K: Kind> {
@@ -189,13 +188,14 @@ impl<K: Kind> KeySession<K> {
     #[inline]
     fn go_on(&mut self, heard: WhyAsked<'_>, out: &mut Vec<u8>) -> Step {
         self.parameters.clear();
-        let (event, own) = (&mut self.event, &mut self.own);
-        match self.kind.next(heard, event, own, &mut self.parameters) {
+        let on = GoingOn {
+            heard,
+            event: &mut self.event,
+            own: &mut self.own,
+            values: &mut self.parameters,
+        };
+        match self.kind.next(on) {
             NextStep::Ask(ask) => self.ask(ask, out),
-            NextStep::Pause(time) => {
-                self.state = KeyState::Pausing;
-                Step::Sleep(time)
-            }
             NextStep::End(end) => Step::EventEnd(self.ending(end)),
             NextStep::Broken(what) => Step::Fail(Box::new(Failure::plain(format!(
                 "the tables are not as the workload needs them: there is no {what}"
@@ -247,9 +247,9 @@ impl<K: Kind> KeySession<K> {
                 }
                 (_, _, Some(end)) => Step::EventEnd(self.ending(end)),
                 // What such an event asks does not depend on what it is answered.
-                (_, _, None) => self.go_on(WhyAsked::Woken, out),
+                (_, _, None) => self.go_on(WhyAsked::Unheard, out),
             },
-            KeyState::Ready | KeyState::Pausing => Step::Ready,
+            KeyState::Ready => Step::Ready,
         }
     }
 
@@ -273,7 +273,6 @@ impl<K: Kind> Session for KeySession<K> {
             Call::Connected { link, .. } => self.open_indexes(link, out),
             Call::Lost(link) => self.lost(link),
             Call::Broken(_) => self.lost(self.link),
-            Call::Woken if self.state == KeyState::Pausing => self.go_on(WhyAsked::Woken, out),
             Call::Woken => Step::Ready,
             Call::Finish => Step::Stop,
         }

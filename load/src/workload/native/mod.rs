@@ -88,19 +88,30 @@ pub trait Kind: Send + Sync + 'static {
         ended_ns
     }
 
-    /// What the event does next. `values` is empty at first; the values of the query go there.
-    fn next(
-        &self,
-        heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        own: &mut Self::Own,
-        values: &mut Parameters,
-    ) -> NextStep;
+    /// What the event does next.
+    fn next(&self, on: GoingOn<'_, Self::Own>) -> NextStep;
+}
+
+/// An event that is asked what it does next.
+pub struct GoingOn<'a, O> {
+    pub heard: WhyAsked<'a>,
+    pub event: &'a mut OpenEvent,
+    /// What its session keeps.
+    pub own: &'a mut O,
+    /// Empty at first: the values of the next query go there.
+    pub values: &'a mut Parameters,
 }
 
 /// What a session of a kind keeps from event to event.
 pub trait Own: 'static {
     fn of(seat: SeatPlace) -> Self;
+}
+
+/// Some kinds only have to know how many sessions there are.
+impl Own for SeatPlace {
+    fn of(seat: SeatPlace) -> Self {
+        seat
+    }
 }
 
 /// Most kinds keep nothing.
@@ -115,8 +126,8 @@ pub enum WhyAsked<'a> {
     Begin,
     /// The answer to its last question.
     Said(Said<'a>),
-    /// Its pause is over.
-    Woken,
+    /// Its last question is answered, and the answer is not for it.
+    Unheard,
 }
 
 /// An answer that an event may read. After an error that the plan ignores it has no values.
@@ -171,8 +182,6 @@ impl Said<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
     Ask(ToAsk),
-    /// Waits, within the event: its clock runs on.
-    Pause(Duration),
     /// It is over, without another question.
     End(EventEnd),
     /// This row, which every event relies on, is not in the tables. The run has failed.
@@ -545,17 +554,22 @@ pub fn walk<K: Kind>(kind: &K, seed: u64, cycle: u64, mut take: impl FnMut(usize
     let mut heard = WhyAsked::Begin;
     loop {
         let mut values = Parameters::default();
-        match kind.next(heard, &mut event, &mut own, &mut values) {
+        let on = GoingOn {
+            heard,
+            event: &mut event,
+            own: &mut own,
+            values: &mut values,
+        };
+        match kind.next(on) {
             NextStep::Ask(ask) => {
                 take(ask.query, values);
                 if ask.ends.is_some() {
                     return;
                 }
             }
-            NextStep::Pause(_) => {}
             NextStep::End(_) | NextStep::Broken(_) => return,
         }
-        heard = WhyAsked::Woken;
+        heard = WhyAsked::Unheard;
     }
 }
 

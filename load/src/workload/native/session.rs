@@ -1,7 +1,8 @@
 //! The session of every native workload: prepare, ask step by step, begin again if it must.
 
 use super::{
-    Carries, EventEnd, Kind, NextStep, OpenEvent, Own, QueryText, Said, ToAsk, Tries, Way, WhyAsked,
+    Carries, EventEnd, GoingOn, Kind, NextStep, OpenEvent, Own, QueryText, Said, ToAsk, Tries, Way,
+    WhyAsked,
 };
 use crate::outcome::Failure;
 use crate::plan::Protocol;
@@ -21,8 +22,6 @@ enum NativeState {
     Ready,
     /// Waiting for an answer, with which the event may end.
     Asking(Option<EventEnd>),
-    /// Waiting for the end of a pause of the event's own.
-    Pausing,
     /// Taking back a transaction that failed, before the event begins again.
     RollingBack,
 }
@@ -166,13 +165,14 @@ impl<K: Kind> NativeSession<K> {
     #[inline(always)]
     fn go_on(&mut self, heard: WhyAsked<'_>, out: &mut Vec<u8>) -> Step {
         self.parameters.clear();
-        let (event, own) = (&mut self.event, &mut self.own);
-        match self.kind.next(heard, event, own, &mut self.parameters) {
+        let on = GoingOn {
+            heard,
+            event: &mut self.event,
+            own: &mut self.own,
+            values: &mut self.parameters,
+        };
+        match self.kind.next(on) {
             NextStep::Ask(ask) => self.ask(ask, out),
-            NextStep::Pause(time) => {
-                self.state = NativeState::Pausing;
-                Step::Sleep(time)
-            }
             NextStep::End(end) => Step::EventEnd(self.ending(end)),
             NextStep::Broken(missing) => self.row_missing(missing),
         }
@@ -304,7 +304,7 @@ impl<K: Kind> NativeSession<K> {
                 }
             },
             NativeState::RollingBack => self.try_again(),
-            NativeState::Ready | NativeState::Pausing => Step::Ready,
+            NativeState::Ready => Step::Ready,
         }
     }
 
@@ -357,7 +357,6 @@ impl<K: Kind> Session for NativeSession<K> {
             Call::Lost(link) => self.forget(link),
             // A native session judges no errors, so nothing breaks but by loss.
             Call::Broken(_) => self.forget(self.link),
-            Call::Woken if self.state == NativeState::Pausing => self.go_on(WhyAsked::Woken, out),
             Call::Woken => Step::Ready,
             Call::Finish => Step::Stop,
         }

@@ -224,10 +224,12 @@ impl Kind for Curious {
 
     fn next(
         &self,
-        heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        own: &mut Counted,
-        values: &mut Parameters,
+        GoingOn {
+            heard,
+            event,
+            own,
+            values,
+        }: GoingOn<'_, Counted>,
     ) -> NextStep {
         match heard {
             WhyAsked::Begin => {
@@ -243,11 +245,18 @@ impl Kind for Curious {
                 said.first_row(|value| event.key = value.as_int().unwrap_or(0) as u64);
                 match event.key {
                     7 => NextStep::End(EventEnd::Done),
-                    odd if odd % 2 == 1 => NextStep::Pause(Duration::from_millis(1)),
-                    _ => self.next(WhyAsked::Woken, event, own, values),
+                    _ => {
+                        let heard = WhyAsked::Unheard;
+                        self.next(GoingOn {
+                            heard,
+                            event,
+                            own,
+                            values,
+                        })
+                    }
                 }
             }
-            WhyAsked::Woken => {
+            WhyAsked::Unheard => {
                 event.kind = 1;
                 NextStep::Ask(ToAsk {
                     query: 1,
@@ -278,7 +287,7 @@ fn one_number(digit: u8) -> Vec<u8> {
 }
 
 #[test]
-fn an_event_may_listen_pause_and_roll_back() {
+fn an_event_may_listen_and_roll_back() {
     let way = Way {
         protocol: Protocol::Text,
         ..Way::default()
@@ -305,12 +314,6 @@ fn an_event_may_listen_pause_and_roll_back() {
     assert!(matches!(step, Step::EventEnd(ending) if ending == Ending::default()));
     let step = answered(&mut session, 1, b'6');
     assert_eq!(request(step).ends, undone);
-    let step = answered(&mut session, 2, b'5');
-    assert!(matches!(step, Step::Sleep(time) if time == Duration::from_millis(1)));
-    assert_eq!(
-        request(session.next(Call::Woken, &mut Vec::new())).ends,
-        undone
-    );
     assert_eq!(session.kind(), 1);
 }
 

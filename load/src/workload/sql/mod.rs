@@ -5,8 +5,8 @@ mod placeholder;
 
 pub use parse::{Comment, SqlError, comment};
 
-use super::native::{Carries, Kind, NextStep, OpenEvent, QueryText, Way, WhyAsked};
-use super::statement::{Parameters, first_word};
+use super::native::{Carries, GoingOn, Kind, NextStep, OpenEvent, QueryText, Way};
+use super::statement::{can_be_prepared, first_word};
 use super::told::{self, Told, native};
 use super::{EventKind, Workload};
 use parse::{EventText, StatementText};
@@ -162,13 +162,7 @@ impl Kind for Sql {
         })
     }
 
-    fn next(
-        &self,
-        _heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        _own: &mut (),
-        values: &mut Parameters,
-    ) -> NextStep {
+    fn next(&self, GoingOn { event, values, .. }: GoingOn<'_, ()>) -> NextStep {
         let step = event.step as usize;
         event.step += 1;
         if step == 0 && self.events.len() > 1 {
@@ -202,14 +196,6 @@ fn sums(weights: impl Iterator<Item = u64>) -> Vec<u64> {
             Some(*sum)
         })
         .collect()
-}
-
-/// Whether every server can prepare it. Others go as text, with their values written in.
-pub(super) fn can_be_prepared(statement: &str) -> bool {
-    matches!(
-        first_word(statement).as_str(),
-        "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "CALL" | "WITH" | "DO"
-    )
 }
 
 /// The text of a statement before its first placeholder.

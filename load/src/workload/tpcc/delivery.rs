@@ -139,10 +139,10 @@ impl Delivery {
                 Ok(step) => self.step = step,
                 Err(missing) => return NextStep::Broken(missing),
             },
-            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+            WhyAsked::Begin | WhyAsked::Unheard if book.ask == Ask::Procedure => {
                 self.step = DeliveryStep::Call
             }
-            WhyAsked::Begin | WhyAsked::Woken => {}
+            WhyAsked::Begin | WhyAsked::Unheard => {}
         }
         self.put(values, book.ask);
         let place = book.place(self.card, self.step as usize, 0);

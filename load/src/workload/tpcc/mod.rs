@@ -23,8 +23,7 @@ mod work;
 
 pub use keys::Keys;
 
-use super::native::{EventEnd, Kind, NextStep, OpenEvent, QueryText, WhyAsked};
-use super::statement::Parameters;
+use super::native::{EventEnd, GoingOn, Kind, NextStep, OpenEvent, QueryText, WhyAsked};
 use super::{EventKind, LookedAtServer};
 use crate::outcome::Failure;
 use crate::random::nurand::Constants;
@@ -165,13 +164,8 @@ impl Kind for Tpcc {
         )
     }
 
-    fn next(
-        &self,
-        heard: WhyAsked<'_>,
-        event: &mut OpenEvent,
-        terminal: &mut Terminal,
-        values: &mut Parameters,
-    ) -> NextStep {
+    fn next(&self, on: GoingOn<'_, Terminal>) -> NextStep {
+        let (heard, event, terminal, values) = (on.heard, on.event, on.own, on.values);
         if matches!(heard, WhyAsked::Begin) {
             let Some(facts) = self.facts.get() else {
                 return NextStep::Broken("table contend_tpcc");

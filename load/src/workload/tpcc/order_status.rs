@@ -90,10 +90,10 @@ impl OrderStatus {
                 Ok(step) => self.step = step,
                 Err(missing) => return NextStep::Broken(missing),
             },
-            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+            WhyAsked::Begin | WhyAsked::Unheard if book.ask == Ask::Procedure => {
                 self.step = OrderStatusStep::Call
             }
-            WhyAsked::Begin | WhyAsked::Woken => {}
+            WhyAsked::Begin | WhyAsked::Unheard => {}
         }
         let place = book.place(Card::OrderStatus, self.step as usize, 0);
         if matches!(self.step, OrderStatusStep::Begin | OrderStatusStep::Commit) {

@@ -171,10 +171,10 @@ impl Payment {
                 Ok(step) => self.step = step,
                 Err(missing) => return NextStep::Broken(missing),
             },
-            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+            WhyAsked::Begin | WhyAsked::Unheard if book.ask == Ask::Procedure => {
                 self.step = PaymentStep::Call
             }
-            WhyAsked::Begin | WhyAsked::Woken => {}
+            WhyAsked::Begin | WhyAsked::Unheard => {}
         }
         self.put(values, book.ask);
         let place = book.place(Card::Payment, self.step as usize, 0);

@@ -73,10 +73,10 @@ impl StockLevel {
                 Ok(step) => self.step = step,
                 Err(missing) => return NextStep::Broken(missing),
             },
-            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+            WhyAsked::Begin | WhyAsked::Unheard if book.ask == Ask::Procedure => {
                 self.step = StockLevelStep::Call
             }
-            WhyAsked::Begin | WhyAsked::Woken => {}
+            WhyAsked::Begin | WhyAsked::Unheard => {}
         }
         let place = book.place(Card::StockLevel, self.step as usize, 0);
         if !matches!(self.step, StockLevelStep::Begin | StockLevelStep::Commit) {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from contend.findings.evidence import Cause, Curves, Evidence, Table, written
+from contend.findings.evidence import Cause, Curves, Evidence, EvidenceTable, written
 from contend.findings.model import Contrast, Figure
 from contend.findings.repeats import means_of_repeats
 from contend.findings.sentence import AtLevel, Given, Sentence, joined, say
@@ -79,7 +79,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WaysInPlace:
     """All ways in one place. `apart` has the time of one way less that of another, for `_PAIRS`:
     claims too. `at` is any figure of the place."""
 
@@ -93,7 +93,7 @@ class Place:
         return " ({at:cell})" if self.at.contrast.cell else ""
 
 
-def places_of(evidence: Evidence) -> list[Place]:
+def places_of(evidence: Evidence) -> list[WaysInPlace]:
     """Those in which something was warmed."""
     roles, found = evidence.study.roles, []
     levels = [level for level in roles.levels if level is not None]
@@ -112,7 +112,7 @@ def _place(
     place: Mapping[str, Level],
     runs: Mapping[Level, Sequence[RunRecord]],
     of_claims: float,
-) -> Place | None:
+) -> WaysInPlace | None:
     study = evidence.study
     usual = study.experiment.compare.confidence
 
@@ -155,7 +155,7 @@ def _place(
     if at is None:
         return None
     apart = {pair: less(*pair, evidence.metric("seconds")) for pair in _PAIRS}
-    return Place(at, ways, {pair: one for pair, one in apart.items() if one is not None})
+    return WaysInPlace(at, ways, {pair: one for pair, one in apart.items() if one is not None})
 
 
 def _by_repeat(runs: Iterable[RunRecord], metric: Metric) -> dict[int, float]:
@@ -212,7 +212,9 @@ def asked(evidence: Evidence) -> Sentence | None:
     )
 
 
-def _of_each_place(said: Callable[[Place], Sentence | None]) -> Callable[..., Sentence | None]:
+def _of_each_place(
+    said: Callable[[WaysInPlace], Sentence | None],
+) -> Callable[..., Sentence | None]:
     def of(evidence: Evidence) -> Sentence | None:
         found = [one for one in map(said, places_of(evidence)) if one is not None]
         return joined(found) if found else None
@@ -220,7 +222,7 @@ def _of_each_place(said: Callable[[Place], Sentence | None]) -> Callable[..., Se
     return of
 
 
-def why_repeated(place: Place) -> Sentence | None:
+def why_repeated(place: WaysInPlace) -> Sentence | None:
     """The first open question of the study."""
     why = _why(place, REPEATED, TOOL, "the same queries", "the counts of rows")
     if why is None:
@@ -233,7 +235,7 @@ def why_repeated(place: Place) -> Sentence | None:
     )
 
 
-def why_between(place: Place) -> Sentence | None:
+def why_between(place: WaysInPlace) -> Sentence | None:
     """The second: whether both together lie between the two."""
     first = _why(place, BOTH, TOOL, "counts and queries", "the counts alone")
     second = _why(place, REPEATED, BOTH, "the same queries alone", "counts and queries")
@@ -257,7 +259,9 @@ def _is_less(apart: Figure | None) -> bool:
     return apart is not None and apart.estimate.low > 0
 
 
-def _why(place: Place, fast: str, slow: str, fast_name: str, slow_name: str) -> Sentence | None:
+def _why(
+    place: WaysInPlace, fast: str, slow: str, fast_name: str, slow_name: str
+) -> Sentence | None:
     """Which of two ways reads more, and whether that goes with the time."""
     one, other = place.ways.get(fast), place.ways.get(slow)
     if one is None or other is None or one.seconds is None or other.seconds is None:
@@ -302,7 +306,7 @@ def _reason(fast: Way, slow: Way, slow_name: str, figures: dict[str, Figure]) ->
     )
 
 
-def page_cache_share(place: Place) -> Sentence | None:
+def page_cache_share(place: WaysInPlace) -> Sentence | None:
     """Of the pages that were not in the pool, those that did not come from the disk."""
     parts, most = [], 0.0
     for level, way in place.ways.items():
@@ -340,7 +344,7 @@ def payoff(evidence: Evidence) -> Sentence | None:
     return payoff_of(places_of(evidence))
 
 
-def payoff_of(places: Sequence[Place]) -> Sentence | None:
+def payoff_of(places: Sequence[WaysInPlace]) -> Sentence | None:
     sooner: list[Sentence] = []
     later: list[Sentence] = []
     unsure: list[Sentence] = []
@@ -372,12 +376,12 @@ def payoff_of(places: Sequence[Place]) -> Sentence | None:
     return joined([say("Does warming pay, its own time counted, against a cold server?"), *parts])
 
 
-def _tables(evidence: Evidence) -> Iterable[Table]:
+def _tables(evidence: Evidence) -> Iterable[EvidenceTable]:
     places = places_of(evidence)
     if len(places) > 1:
         yield _gains(places)
     for place in places:
-        yield Table(
+        yield EvidenceTable(
             caption="What each way leaves",
             heads=(
                 *("", "queries, s", "pages read per query", "bytes from disk per query"),
@@ -405,10 +409,10 @@ def _known(figure: Figure | None) -> str | Sentence:
     return "not known" if figure is None else written(figure)
 
 
-def _gains(places: Sequence[Place]) -> Table:
+def _gains(places: Sequence[WaysInPlace]) -> EvidenceTable:
     """When warming pays and when it does not: one row for each place."""
     levels = [level for level in places[0].ways if level != COLD]
-    return Table(
+    return EvidenceTable(
         caption="Seconds gained over a cold server, the warming counted",
         heads=("", *map(AtLevel, levels)),
         rows=tuple(

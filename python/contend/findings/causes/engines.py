@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from contend.findings.evidence import Cause, Evidence, Table, per_question, written
+from contend.findings.evidence import Cause, Evidence, EvidenceTable, per_question, written
 from contend.findings.model import Figure
 from contend.findings.sentence import AtLevel, Sentence, joined, say
 
@@ -62,14 +62,14 @@ def _by_statement(evidence: Evidence) -> Sentence:
     )
 
 
-def _table(evidence: Evidence) -> Iterable[Table]:
+def _table(evidence: Evidence) -> Iterable[EvidenceTable]:
     levels = [AtLevel(level) for level in evidence.study.roles.levels if level is not None]
     rows = [
         (f"{COUNTERS[counter]} ({counter})", *map(written, of_levels))
         for counter, of_levels in _read(evidence).items()
     ]
     caption = "What a statement of the list reads, on average (intervals after ±)"
-    yield Table(caption, ("per statement", *levels), tuple(rows))
+    yield EvidenceTable(caption, ("per statement", *levels), tuple(rows))
 
 
 ENGINES = Cause(

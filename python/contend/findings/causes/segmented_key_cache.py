@@ -14,9 +14,9 @@ from contend.findings.claims import surest
 from contend.findings.evidence import (
     Cause,
     Evidence,
+    EvidenceTable,
     Expects,
     Shares,
-    Table,
     written,
 )
 from contend.findings.key_depth import (
@@ -229,7 +229,7 @@ def _warmth(evidence: Evidence) -> Sentence:
     )
 
 
-def _table(evidence: Evidence) -> Iterable[Table]:
+def _table(evidence: Evidence) -> Iterable[EvidenceTable]:
     rows = []
     for one in visits_of(evidence):
         rows.append(
@@ -244,7 +244,7 @@ def _table(evidence: Evidence) -> Iterable[Table]:
                 _before_after(evidence, one, "busy"),
             )
         )
-    yield Table(
+    yield EvidenceTable(
         "The ceiling that the most visited segment sets, beside the gain over all columns, and "
         "what changed where it is certainly largest (intervals after ±)",
         (
@@ -267,7 +267,7 @@ def _before_after(evidence: Evidence, one: Visits, look: str) -> str | Sentence:
     return say("{before} → {after}", before=before, after=after)
 
 
-def _requests_table(evidence: Evidence) -> Iterable[Table]:
+def _requests_table(evidence: Evidence) -> Iterable[EvidenceTable]:
     """What was counted at each level beside what was expected: a row a table."""
     study = evidence.study
     if not any(requests_per_point(run) is not None for run in study.measured):
@@ -286,7 +286,7 @@ def _requests_table(evidence: Evidence) -> Iterable[Table]:
             )
         )
     levels = ("all" if level is None else AtLevel(level) for level in study.roles.levels)
-    yield Table(
+    yield EvidenceTable(
         "Requests to the key cache for each point, beside what the depth of the table's key lets "
         "expect (intervals after ±)",
         ("table", *levels, "expected"),

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 use super::*;
-use crate::wire::mysql::captured;
 use crate::wire::mysql::frame::{FrameReader, put_packet};
+use crate::wire::mysql::testing;
 
 const PLAIN: Capabilities = Capabilities::NONE;
 const NO_EOF: Capabilities = Capabilities::DEPRECATE_EOF;
@@ -46,7 +46,7 @@ fn fed_in_pieces(
 /// Every captured answer of a real server, in all the ways of [`check`].
 #[test]
 fn captured_answers() {
-    for answer in captured::ANSWERS {
+    for answer in testing::ANSWERS {
         let (summary, error) = check_bytes(answer.capabilities, answer.reply, answer.bytes);
         let said = (summary.rows, summary.results, error.map(|error| error.code));
         let meant = (answer.rows, answer.results, answer.error);

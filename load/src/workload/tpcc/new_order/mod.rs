@@ -86,10 +86,10 @@ impl NewOrder {
                 }
                 self.step = self.after(book.ask);
             }
-            WhyAsked::Begin | WhyAsked::Woken if book.ask == Ask::Procedure => {
+            WhyAsked::Begin | WhyAsked::Unheard if book.ask == Ask::Procedure => {
                 self.step = NewOrderStep::Call
             }
-            WhyAsked::Begin | WhyAsked::Woken => {}
+            WhyAsked::Begin | WhyAsked::Unheard => {}
         }
         self.put(values, book.ask);
         let place = book.place(Card::NewOrder, self.step as usize, self.variant());
