@@ -19,24 +19,26 @@ const OTHER: usize = 2;
 
 impl<E: Engine, D: Dialect> Worker<E, D> {
     /// Takes what was heard on a link that seats share: there may be several answers in it.
+    #[inline(never)]
     pub(super) fn take_answers(&mut self, token: usize, heard: Result<Heard, WireError>) {
         let mut heard = heard;
-        while matches!(heard, Ok(Heard::Answered(_))) {
-            self.reactor.engine.answered(token);
-            self.links.begin_answer(token);
+        loop {
+            let is_answer = matches!(heard, Ok(Heard::Answered(_)));
+            if is_answer {
+                self.reactor.engine.answered(token);
+                self.links.begin_answer(token);
+            } else if matches!(heard, Ok(Heard::LocalFile)) {
+                heard = Err(WireError::theirs("it asks for a file that nobody offered"));
+            }
             self.take_heard(token, heard);
-            if !self.links.end_answer(token) {
+            if !is_answer || !self.links.end_answer(token) {
                 return;
             }
             heard = self.links.hear_left(token);
         }
-        if matches!(heard, Ok(Heard::LocalFile)) {
-            heard = Err(WireError::theirs("it asks for a file that nobody offered"));
-        }
-        self.take_heard(token, heard);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_heard(&mut self, token: usize, heard: Result<Heard, WireError>) {
         match heard {
             Ok(Heard::Answered(request)) => self.answered(token, request),
@@ -69,7 +71,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn answered(&mut self, token: usize, request: Request) {
         self.tick();
         if self.turns.times_lag {

@@ -106,7 +106,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
     }
 
     /// Carries out one step. Returns why to call the session again at once; none if it must wait.
-    #[inline]
+    #[inline(always)]
     pub(super) fn carry_out(&mut self, seat_index: usize, step: Step) -> Option<Reason> {
         match step {
             Step::Send(request) => self.send(seat_index, request),
@@ -158,7 +158,7 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, seat_index: usize, request: Request) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         let Some(&token) = seat.tokens.get(usize::from(request.link)) else {

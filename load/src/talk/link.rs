@@ -181,7 +181,7 @@ impl Dialect for Link {
         Ok(spare)
     }
 
-    #[inline]
+    #[inline(always)]
     fn hear(
         &mut self,
         bytes: &[u8],
@@ -270,7 +270,7 @@ impl Link {
         Ok(heard)
     }
 
-    #[inline]
+    #[inline(always)]
     fn hear_packets(&mut self, bytes: &[u8], spare: &mut Vec<u8>) -> Result<Heard, WireError> {
         if bytes.is_empty() {
             return Ok(Heard::More);
@@ -285,7 +285,7 @@ impl Link {
         self.hear_joined(spare)
     }
 
-    #[inline]
+    #[inline(never)]
     fn hear_joined(&mut self, bytes: &[u8]) -> Result<Heard, WireError> {
         let (heard, rest) = self.read(bytes)?;
         if !rest.is_empty() {
@@ -295,7 +295,7 @@ impl Link {
     }
 
     /// Reads up to the end of the answer. Returns the bytes that come after it, if they may.
-    #[inline]
+    #[inline(always)]
     fn read<'b>(&mut self, bytes: &'b [u8]) -> Result<(Heard, &'b [u8]), WireError> {
         let Some(request) = self.request else {
             return Err(unasked(bytes));
