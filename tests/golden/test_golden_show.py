@@ -102,7 +102,7 @@ def test_tpcc(capsys: pytest.CaptureFixture[str], name: str, waits_percent: int)
     sets = ("workload.points=10", "load.connections=[64]")
     experiment = load_experiment("segmented-key-cache", variant="quick", sets=sets)
     write_run(Path("run"), experiment, change=lambda record: of_tpcc(record, waits_percent))
-    section = shown(capsys, "run").partition("\nTPC-C: ")[2].partition("\nWhy: ")[0]
+    section = shown(capsys, "run").partition("\nTPC-C: ")[2].partition("\nWhat was looked")[0]
     check(f"show-{name}", section)
 
 
