@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeVar, cast
 
 from contend.errors import RequestError, did_you_mean
 from contend.findings.changes import analyses_of, growth_of
@@ -26,6 +26,7 @@ from contend.stats.estimate import reciprocal
 from contend.store import RunRecord
 
 Axis = Literal["table", "level", "column"]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +259,13 @@ class Evidence:
     def __init__(self, study: Study, cause: Cause, first: Compared, cpus: float | None) -> None:
         self.study, self.cause, self.first, self.cpus = study, cause, first, cpus
         self._growth: dict[str, Finding | None] = {}
+        self._once: dict[Callable[[Evidence], object], object] = {}
+
+    def once(self, make: Callable[[Evidence], Made]) -> Made:
+        """What a function makes of this evidence, made once for all that ask for it."""
+        if make not in self._once:
+            self._once[make] = make(self)
+        return cast(Made, self._once[make])
 
     @property
     def family(self) -> Family:

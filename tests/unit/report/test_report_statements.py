@@ -189,17 +189,17 @@ class TestShape:
 class TestQueryCacheWords:
     def test_the_cause_names_where_queries_wait(self, tmp_path: Path) -> None:
         def cached(record: RunRecord) -> RunRecord:
-            many = record.cell["load.connections"] == 64
+            many = record.cell["load.connections"] == 8
             status = {"Questions": 100, "Qcache_hits": 60, "Com_select": 100, "Qcache_inserts": 5}
             waits = {"looks": 10, "running": 100, "waiting": 40 if many else 1}
             probes = {**record.probes, "status": status, "query_cache_waits": waits}
             return replace(record, probes=probes)  # type: ignore[arg-type]
 
-        text = SWEEP.replace('"concurrency"', '"query-cache"')
+        text = ENGINES.replace('explain = "engines"', 'explain = "query-cache"')
         cause = report_of(write_closed(tmp_path, text, change=cached)).cause
         assert cause is not None
         assert "60.0 %" in cause.lead
-        assert any("40.0 %" in text and "64 connections" in text for text in cause.paragraphs)
+        assert any("40.0 %" in text and "8 connections" in text for text in cause.paragraphs)
         assert cause.tables[0].rows[0][3].startswith("60.0 %")
 
     def test_a_server_without_one_has_no_such_cause(self, tmp_path: Path) -> None:

@@ -95,6 +95,10 @@ class WaysInPlace:
 
 def places_of(evidence: Evidence) -> list[WaysInPlace]:
     """Those in which something was warmed."""
+    return evidence.once(_places)
+
+
+def _places(evidence: Evidence) -> list[Place]:
     roles, found = evidence.study.roles, []
     levels = [level for level in roles.levels if level is not None]
     contexts = [(table, one) for table in roles.table_contexts() for one in roles.column_levels]

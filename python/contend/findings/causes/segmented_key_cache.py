@@ -8,7 +8,7 @@ queued, throughput could rise to 1/share of that behind a single lock.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 from contend.findings.claims import surest
 from contend.findings.evidence import (
@@ -68,38 +68,47 @@ class Visits:
 
 def visits_of(evidence: Evidence) -> list[Visits]:
     """By table and level, as far as there are segments."""
+    return evidence.once(_visits)
+
+
+def _visits(evidence: Evidence) -> list[Visits]:
     roles, first, found = evidence.study.roles, evidence.first, []
     for row, table in enumerate(roles.table_contexts()):
         for level in roles.levels:
-            runs = [run for run in evidence.runs(table, level) if shares_of_run(run)]
-            if level is None or not runs:
+            shares = {run.run: (run, shares_of_run(run)) for run in evidence.runs(table, level)}
+            split = {number: one for number, one in shares.items() if one[1]}
+            if level is None or not split:
                 continue
             own = [one for one in first.comparisons if one.level == level]
             own = [one for one in own if one.change.place.first_row == row]
             gains = (one for one in first.rows if one.level == level)
             gain = next((one for one in gains if one.change.place.first_row == row), None)
-            shares = _shares(evidence, table, level, runs)
-            found.append(Visits(table, level, shares, gain, surest(own)))
+            parts = _parts(evidence, table, level, split)
+            found.append(Visits(table, level, parts, gain, surest(own)))
     return found
 
 
-def _shares(
-    evidence: Evidence, table: Mapping[str, Level], level: Level, runs: list[RunRecord]
+def _parts(
+    evidence: Evidence,
+    table: Mapping[str, Level],
+    level: Level,
+    split: Mapping[int, tuple[RunRecord, Mapping[str, float]]],
 ) -> tuple[tuple[str, Figure], ...]:
-    names = dict.fromkeys(name for run in runs for name in shares_of_run(run))
+    """The mean share of each segment, of the runs in which there are some."""
+    names = dict.fromkeys(name for _, shares in split.values() for name in shares)
     study, found = evidence.study, []
     cell = study.roles.cell(table, None, level)
     for name in names:
-        metric = Metric(f"visits_of_{name}", f"Visits of {name}", "", partial(_share, name))
-        mean = over_repeats(study, runs, metric.value)
+
+        def read(run: RunRecord, name: str = name) -> float:
+            return split[run.run][1].get(name, 0.0)
+
+        mean = over_repeats(study, (run for run, _ in split.values()), read)
         if mean is not None:
+            metric = Metric(f"visits_of_{name}", f"Visits of {name}", "", lambda _: None)
             contrast = Contrast("figure", metric, cell, level, None, study.described)
             found.append((name, Figure(contrast, mean)))
     return tuple(sorted(found, key=lambda one: -one[1].mean))
-
-
-def _share(segment: str, run: Run) -> float:
-    return shares_of_run(run).get(segment, 0.0)
 
 
 def shares_of_run(run: Run) -> dict[str, float]:
