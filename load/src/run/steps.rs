@@ -311,11 +311,24 @@ impl<E: Engine, D: Dialect> Worker<E, D> {
         if seat.rests {
             return None;
         }
-        if seat.shares()
-            && let Some(reason) = self.look_at_links(seat_index)
-        {
-            return reason;
+        if seat.shares() {
+            return self.next_shared(seat_index);
         }
+        self.next_turn(seat_index)
+    }
+
+    /// As [`Self::next_event`], if other seats ask on the links too.
+    #[cold]
+    #[inline(never)]
+    fn next_shared(&mut self, seat_index: usize) -> Option<Reason> {
+        match self.look_at_links(seat_index) {
+            Some(reason) => reason,
+            None => self.next_turn(seat_index),
+        }
+    }
+
+    #[inline(always)]
+    fn next_turn(&mut self, seat_index: usize) -> Option<Reason> {
         let seat = self.seats.get_mut(seat_index)?;
         if let Some(every) = self.setup.reconnect_every
             && seat.events_on_link >= every

@@ -275,9 +275,15 @@ impl Link {
         if bytes.is_empty() {
             return Ok(Heard::More);
         }
-        if self.tail.is_empty() {
-            return self.hear_joined(bytes);
+        match self.tail.is_empty() {
+            true => self.hear_joined(bytes),
+            false => self.hear_behind_tail(bytes, spare),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hear_behind_tail(&mut self, bytes: &[u8], spare: &mut Vec<u8>) -> Result<Heard, WireError> {
         spare.clear();
         spare.extend_from_slice(&self.tail);
         spare.extend_from_slice(bytes);
@@ -285,7 +291,7 @@ impl Link {
         self.hear_joined(spare)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn hear_joined(&mut self, bytes: &[u8]) -> Result<Heard, WireError> {
         let (heard, rest) = self.read(bytes)?;
         if !rest.is_empty() {
