@@ -98,7 +98,7 @@ def places_of(evidence: Evidence) -> list[WaysInPlace]:
     return evidence.once(_places)
 
 
-def _places(evidence: Evidence) -> list[Place]:
+def _places(evidence: Evidence) -> list[WaysInPlace]:
     roles, found = evidence.study.roles, []
     levels = [level for level in roles.levels if level is not None]
     contexts = [(table, one) for table in roles.table_contexts() for one in roles.column_levels]
