@@ -38,7 +38,9 @@ def test_the_auto_generated_load(lab: Lab) -> None:
         assert 99 <= rows / queries["select"] <= 99 + 6 * clients
     full = lab.contend("show", "out", "--full")
     assert "new over old, published" in full.stdout
-    assert "Why the time grows with the clients" in full.stdout
+    told = "Why the time grows with the clients" in full.stdout
+    assert told != ("so no cause is told" in full.stdout)
+    assert "What the clients cost" in full.stdout
 
 
 FIVE = ["first_ten", "by_last_name", "count_aamodt", "names_by_count", "salaries_of_jo"]
@@ -112,8 +114,10 @@ def test_the_query_cache(lab: Lab) -> None:
             assert status["Qcache_hits"] / status["Com_select"] > 0.5
     asked = json.dumps(found)
     assert "Qcache" not in asked  # What a reader sees has words.
-    shown = lab.contend("show", "out").stdout
-    assert "one lock for all" in shown and "The cache answered between" in shown
+    shown = lab.contend("show", "out", "--full").stdout
+    assert "What the cache did" in shown
+    # Whether so short a run is certain of anything, nobody knows; its cause is told if it is.
+    assert ("one lock for all" in shown) != ("so no cause is told" in shown)
 
 
 def test_a_server_without_a_query_cache_is_refused(lab: Lab, mysql_binary: ServerBinary) -> None:
